@@ -1,0 +1,40 @@
+# make demo | test | check | bench: each does all the set-up on a fresh machine with python3 and make.
+PYTHON ?= python3
+BIN := .venv/bin
+DATA ?= $(MUTINY_DATA)
+
+.PHONY: demo test check format bench clean
+
+demo: .venv/installed
+	@$(BIN)/mutiny demo
+
+test: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+
+check: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/installed-dev
+	$(BIN)/python -m benchmarks --quick $(if $(DATA),--data $(DATA))
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing mutiny and its dependencies into .venv (a minute or two, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/installed-dev: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing mutiny and its development tools into .venv (a minute or two, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@ .venv/installed
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,80 @@
+"""mutiny: can you trust this neural network?
+
+>>> import mutiny
+>>> subject = mutiny.load_subject("digits")
+>>> result = mutiny.assess(subject, operators="WI,NI", originals=10)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mutiny.errors import BadInput, MutinyError, NotApplicable, PreflightFailed, UntrustedFile
+    from mutiny.mutation.assess import assess
+    from mutiny.mutation.assessment import Assessment
+    from mutiny.mutation.kill import KillRule
+    from mutiny.mutation.search import Search
+    from mutiny.mutation.weak import WeakSet
+    from mutiny.operators import OPERATORS, Operator
+    from mutiny.records import Verdict
+    from mutiny.subjects import Subject, load_subject
+    from mutiny.task import Classification, Regression
+    from mutiny.training import Recipe, load_weights
+
+_WHERE = {
+    "Assessment": "mutiny.mutation.assessment",
+    "BadInput": "mutiny.errors",
+    "Classification": "mutiny.task",
+    "KillRule": "mutiny.mutation.kill",
+    "MutinyError": "mutiny.errors",
+    "NotApplicable": "mutiny.errors",
+    "OPERATORS": "mutiny.operators",
+    "Operator": "mutiny.operators",
+    "PreflightFailed": "mutiny.errors",
+    "Recipe": "mutiny.training",
+    "Regression": "mutiny.task",
+    "Search": "mutiny.mutation.search",
+    "Subject": "mutiny.subjects",
+    "UntrustedFile": "mutiny.errors",
+    "Verdict": "mutiny.records",
+    "WeakSet": "mutiny.mutation.weak",
+    "assess": "mutiny.mutation.assess",
+    "load_subject": "mutiny.subjects",
+    "load_weights": "mutiny.training",
+}
+
+__version__ = "0.1.0"
+__all__ = [
+    "OPERATORS",
+    "Assessment",
+    "BadInput",
+    "Classification",
+    "KillRule",
+    "MutinyError",
+    "NotApplicable",
+    "Operator",
+    "PreflightFailed",
+    "Recipe",
+    "Regression",
+    "Search",
+    "Subject",
+    "UntrustedFile",
+    "Verdict",
+    "WeakSet",
+    "assess",
+    "load_subject",
+    "load_weights",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is first used, so that importing mutiny imports nothing heavy."""
+    if name in _WHERE:
+        return getattr(importlib.import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'mutiny' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

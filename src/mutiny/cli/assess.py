@@ -1,0 +1,63 @@
+"""``mutiny assess``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName
+
+
+def assess(
+    subject: SubjectName,
+    operators: Annotated[
+        str | None, typer.Option(help='Codes, with parameters if you like: "WI,NI(ratio=0.1)". All if not given.')
+    ] = None,
+    originals: Annotated[int | None, typer.Option(help="How many originals to use or train.")] = None,
+    seed: Seed = 0,
+    fail_under: Annotated[float | None, typer.Option(help="Exit with 1 if the score is below this (0 to 1).")] = None,
+    json: Json = None,
+    kills: Annotated[Path | None, typer.Option(help="Write which inputs kill which mutants to this .npz file.")] = None,
+    quiet: Quiet = False,
+    test: Annotated[
+        str, typer.Option(help="auto, glm, welch, mann-whitney, wilcoxon, paired-t, fisher or mcnemar.")
+    ] = "auto",
+    alpha: Annotated[float, typer.Option(help="Significance level of the kill rule.")] = 0.05,
+    beta: Annotated[
+        float | None, typer.Option(help="Smallest effect of the kill rule; a medium one if not given.")
+    ] = None,
+    effect: Annotated[str, typer.Option(help="auto, cohen-d, a12 or cohen-g.")] = "auto",
+    k_max: Annotated[int, typer.Option(help="Most repetitions of a mutant per original.")] = 5,
+    rse: Annotated[float, typer.Option(help="Largest relative standard error of a stable mutant.")] = 0.05,
+    precision: Annotated[float, typer.Option(help="A search stops at this width.")] = 5e-4,
+    max_probes: Annotated[int | None, typer.Option(help="Most strengths tried per search.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Most seconds per search.")] = None,
+    weak_share: Annotated[float, typer.Option(help="Share of the test inputs in the weak set.")] = 0.5,
+    batch_size: Annotated[int, typer.Option(help="Inputs per forward pass.")] = 256,
+    device: Device = None,
+    data: DataFolder = None,
+) -> None:
+    """Would the test set notice if the network went wrong? This is mutation testing."""
+    from mutiny.cli.running import run_assess
+    from mutiny.mutation.kill import KillRule
+    from mutiny.mutation.search import Search
+    from mutiny.mutation.weak import WeakSet
+
+    run_assess(
+        subject,
+        data,
+        json=json,
+        kills=kills,
+        quiet=quiet,
+        fail_under=fail_under,
+        operators=operators,
+        originals=originals,
+        seed=seed,
+        rule=KillRule(test, alpha, effect, beta),
+        search=Search(k_max, rse, precision, max_probes=max_probes, max_seconds=max_seconds),
+        weak=WeakSet(weak_share),
+        device=device,
+        batch_size=batch_size,
+    )

@@ -1,0 +1,38 @@
+"""``mutiny operators``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def operators(
+    code: Annotated[str | None, typer.Argument(help="Explain this one with all its parameters.")] = None,
+) -> None:
+    """Which faults can be injected, and where each was defined."""
+    import inspect
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from mutiny.operators import ALL
+    from mutiny.operators.parsing import as_operators
+
+    console = Console()
+    if code is not None:
+        kind = type(as_operators(code)[0])
+        console.print(f"[bold]{kind.code}[/]  {kind.title}  [dim]({kind.source})[/]\n", highlight=False)
+        console.print(inspect.getdoc(kind), markup=False, highlight=False)
+        return
+    table = Table(show_edge=False, pad_edge=False, header_style="bold")
+    for title in ("code", "what it does", "strength", "defined in"):
+        table.add_column(title)
+    for kind in ALL:
+        strength = next(iter(kind.tunable), None)
+        bounds = f"{strength} {kind.tunable[strength][0]:g} to {kind.tunable[strength][1]:g}" if strength else "-"
+        table.add_row(kind.code, (inspect.getdoc(kind) or "").split(". ")[0].split(": ")[0], bounds, kind.source)
+    console.print(table)
+    console.print(
+        "\nParameters go in brackets: NI(ratio=0.1, direction=incoming). `mutiny operators NI` explains them."
+    )

@@ -1,0 +1,67 @@
+"""From options to a finished command: load, run, show, write, exit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from mutiny.errors import BadInput
+from mutiny.mutation.assess import assess
+from mutiny.mutation.assessment import Assessment
+from mutiny.operators.parsing import as_operators
+from mutiny.reports.json import check_writable, write_json
+from mutiny.reports.progress import TerminalProgress
+from mutiny.reports.text import assessment_text
+from mutiny.subjects import load_subject
+
+
+def run_assess(
+    name: str,
+    data: Path | None,
+    *,
+    json: Path | None = None,
+    kills: Path | None = None,
+    quiet: bool = False,
+    fail_under: float | None = None,
+    console: Console | None = None,
+    **settings: Any,
+) -> Assessment:
+    """Runs ``assess``, shows and writes the result, and exits with 1 below the bar."""
+    if fail_under is not None and not 0 <= fail_under <= 1:
+        raise BadInput("--fail-under", fail_under, "a score between 0 and 1")
+    for option, path in (("--json", json), ("--kills", kills)):
+        if path is not None:
+            check_writable(path, option)
+    settings["operators"] = as_operators(settings.get("operators"))
+    console = console or Console()
+    subject = load_subject(name, data)
+    if quiet:
+        result = assess(subject, **settings)
+    else:
+        with TerminalProgress(Console(stderr=True)) as progress:
+            result = assess(subject, progress=progress, **settings)
+        console.print(assessment_text(result))
+    if json is not None:
+        write_json(json, result.to_json())
+    if kills is not None:
+        write_kills(kills, result)
+    if fail_under is not None and (result.score.value is None or result.score.value < fail_under):
+        got = "no score" if result.score.value is None else f"{result.score.value:.4f}"
+        typer.echo(f"mutiny: the score is below the bar: {got} < {fail_under:g}", err=True)
+        raise typer.Exit(1)
+    return result
+
+
+def write_kills(path: Path, result: Assessment) -> None:
+    """One packed array per mutant and set, named ``operator@strength/set``; unpack along the last axis."""
+    arrays: dict[str, Any] = {}
+    for (label, strength, split), bits in result.kills.items():
+        key = f"{label}@{'-' if strength is None else repr(strength)}/{split}"
+        arrays[key] = bits.originals[None] & ~bits.mutants
+        arrays.setdefault(f"inputs/{split}", np.array(bits.inputs))
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays)

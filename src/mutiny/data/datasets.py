@@ -1,0 +1,120 @@
+"""Data from a torch ``Dataset`` or ``DataLoader``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    default_collate,
+)
+
+from mutiny.data.arrays import ArrayData, array_data
+from mutiny.data.base import CHUNK, Data, check_counts, check_finite
+from mutiny.data.items import Collate, ItemData, Items, collated, shapes, size_in_bytes
+from mutiny.data.nested import concatenate, leaves, nonfinite_rows, rows
+from mutiny.data.seeded import seeded
+from mutiny.errors import BadInput
+
+MEMORY_LIMIT_BYTES = 4 * 2**30
+"""A dataset whose tensors take more than this is not held in memory but read anew in each pass."""
+
+_WHOLE = (SequentialSampler, RandomSampler, WeightedRandomSampler, DistributedSampler)
+
+
+def dataset_data(
+    dataset: Dataset[Any], name: str, collate: Collate | None = None, indices: np.ndarray | None = None
+) -> Data:
+    """Reads a dataset once and keeps it, so later passes are fast and random transforms are drawn only once.
+
+    Items of equal shapes become tensors in memory (joining them takes twice their size for a moment). Items of
+    different shapes need ``collate`` and are kept as items. Above :data:`MEMORY_LIMIT_BYTES` nothing is kept: items
+    are read anew in each pass, each with a seed of its own, so that random transforms still give the same item.
+
+    Args:
+        dataset: items are ``(x, y)``, ``(x1, x2, y)`` or dicts with a target among labels, label, target, targets, y;
+            an ``IterableDataset`` is read into memory.
+        name: the split's name in error messages.
+        collate: makes a batch from a list of items; by default their tensors are stacked.
+        indices: which items, in which order; by default all.
+    """
+    if isinstance(dataset, TensorDataset) and collate is None and indices is None and len(dataset.tensors) > 1:
+        *parts, last = dataset.tensors
+        return array_data(parts[0] if len(parts) == 1 else tuple(parts), last, name)
+    items = _items(dataset, indices, name)
+    blocks: list[Any] | None = []
+    kinds: set[Any] = set()
+    targets_seen, bad, total = [], [], 0
+    for at in range(0, len(items), CHUNK):
+        chunk = items.read(slice(at, at + CHUNK))
+        kinds.update(shapes(item) for item in chunk)
+        if collate is None and len(kinds) > 1:
+            raise BadInput(
+                f"{name} items", "different shapes", "items that can be stacked",
+                "Resize or pad them in the dataset, or give a DataLoader with a collate_fn.",
+            )  # fmt: skip
+        inputs, targets = collated(chunk, collate, name)
+        if rows(inputs, f"{name} inputs") != len(chunk) or len(targets) != len(chunk):
+            raise BadInput(f"{name} collate_fn", f"{len(targets)} of {len(chunk)} items", "one row per item")
+        targets_seen.append(targets)
+        bad.append(nonfinite_rows(inputs))
+        total += size_in_bytes(inputs)
+        if blocks is not None:
+            blocks.append(inputs)
+            if total > MEMORY_LIMIT_BYTES or len(kinds) > 1 or _trailing(inputs) != _trailing(blocks[0]):
+                blocks = None
+    check_finite(np.concatenate(bad), name)
+    labels = np.concatenate(targets_seen)
+    if blocks is not None:
+        return ArrayData(concatenate(blocks), labels)
+    if total <= MEMORY_LIMIT_BYTES:
+        items = Items(items.read(slice(None)), np.arange(len(items)))
+    return ItemData(items, labels, collate, name)
+
+
+def loader_data(loader: DataLoader[Any], name: str) -> Data:
+    """The loader's dataset, through its ``collate_fn``, in the dataset's order: no shuffling, no dropped items.
+
+    With a ``SubsetRandomSampler`` it is that subset, in the dataset's order. Workers are not used: it is read once.
+    """
+    sampler: Any = loader.sampler
+    if loader.batch_size is None:
+        if type(loader.batch_sampler) is not BatchSampler:
+            raise _unreadable(loader.batch_sampler, name)
+        sampler = loader.batch_sampler.sampler
+    collate = None if loader.collate_fn is default_collate else loader.collate_fn
+    if isinstance(loader.dataset, IterableDataset) or isinstance(sampler, _WHOLE):
+        return dataset_data(loader.dataset, name, collate)
+    if isinstance(sampler, SubsetRandomSampler):
+        return dataset_data(loader.dataset, name, collate, np.sort(np.asarray(sampler.indices, dtype=np.int64)))
+    raise _unreadable(sampler, name)
+
+
+def _unreadable(sampler: object, name: str) -> BadInput:
+    return BadInput(
+        name, f"a DataLoader with {type(sampler).__name__}", "a loader over a whole dataset, one item at a time",
+        "Its items and their order cannot be known from outside: give the Dataset instead.",
+    )  # fmt: skip
+
+
+def _items(dataset: Dataset[Any], indices: np.ndarray | None, name: str) -> Items:
+    source: Any = dataset
+    if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
+        with seeded(0):
+            source = list(source)
+    check_counts(len(source), len(source), name)
+    return Items(source, np.arange(len(source)) if indices is None else indices)
+
+
+def _trailing(inputs: Any) -> list[tuple[str, tuple[int, ...]]]:
+    return [(path, tuple(tensor.shape[1:])) for path, tensor in leaves(inputs)]

@@ -1,0 +1,63 @@
+"""Everything mutiny raises on purpose.
+
+::
+
+    MutinyError
+    ├── BadInput            an argument, a file or a model is not what was expected (command line: exit code 2)
+    │   ├── UntrustedFile   loading it could run code, and the user did not allow that
+    │   └── PreflightFailed the harness could not detect any fault with this subject, so no verdict would mean anything
+    ├── NotApplicable       an operator finds nothing to change in this model (becomes the verdict "invalid")
+    └── MissingExtra        an optional dependency is not installed
+"""
+
+from __future__ import annotations
+
+
+class MutinyError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class BadInput(MutinyError, ValueError):
+    """An argument is not what was expected.
+
+    Args:
+        argument: its name as the user wrote it, e.g. ``train labels``.
+        value: what was given, or a short description of it.
+        expected: what would have been right.
+        fix: a sentence that says what to do.
+
+    >>> raise BadInput("alpha", 2, "a probability between 0 and 1", "Use 0.05 unless you know better.")
+    Traceback (most recent call last):
+    mutiny.errors.BadInput: alpha=2: expected a probability between 0 and 1. Use 0.05 unless you know better.
+    """
+
+    def __init__(self, argument: str, value: object, expected: str, fix: str = "") -> None:
+        self.argument, self.value, self.expected, self.fix = argument, value, expected, fix
+        super().__init__(f"{argument}={value}: expected {expected}." + (f" {fix}" if fix else ""))
+
+    def __reduce__(self) -> tuple[type[BadInput], tuple[str, object, str, str]]:
+        return type(self), (self.argument, self.value, self.expected, self.fix)
+
+
+class UntrustedFile(BadInput):
+    """Loading this file could run code, and the user did not allow that."""
+
+
+class PreflightFailed(BadInput):
+    """With this subject the harness cannot detect any fault, so no verdict would mean anything."""
+
+
+class NotApplicable(MutinyError):
+    """An operator finds nothing to change in this model; the message is the reason."""
+
+
+class MissingExtra(MutinyError, ImportError):
+    """An optional dependency is not installed.
+
+    >>> raise MissingExtra("ray", "ray")
+    Traceback (most recent call last):
+    mutiny.errors.MissingExtra: this needs the package ray: pip install "mutiny[ray]"
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f'this needs the package {package}: pip install "mutiny[{extra}]"')

@@ -1,0 +1,110 @@
+"""Runs mutant instances: an operator, an original, a repetition, a set of inputs in; an outcome out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from mutiny.data import Data
+from mutiny.evaluation.exact import CleanPass, Outcome, cast, clean_pass, evaluate, placement
+from mutiny.models import Forward, ModelView, Patch
+from mutiny.operators import Operator
+from mutiny.random import generator_for
+from mutiny.task import Classification, Task
+
+PROBE_INPUTS = 4
+DETECT_INPUTS = 512
+
+
+class Runner:
+    """The originals, their data and the campaign's seed; every evaluation goes through here.
+
+    Args:
+        models: the originals, in evaluation mode.
+        task: what is correct; ``outputs="auto"`` is settled here.
+        splits: data by name; ``train`` must be there.
+        forward: how a model is called.
+        seed: of the campaign.
+        batch_size: inputs per forward pass.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        task: Task,
+        splits: Mapping[str, Data],
+        forward: Forward,
+        seed: int,
+        batch_size: int,
+    ) -> None:
+        self.models, self.forward, self.seed, self.batch_size = tuple(models), forward, seed, batch_size
+        self.splits = dict(splits)
+        self.task = self._settle(task)
+        self._targets: dict[tuple[str, torch.device], Tensor] = {}
+        self._clean: dict[tuple[int, str], CleanPass] = {}
+
+    def _settle(self, task: Task) -> Task:
+        """Looks at real outputs of every original, so that a contradiction shows before anything runs."""
+        data = self.splits["train"]
+        for model in self.models:
+            device, dtype = placement(model)
+            inputs = next(iter(data.batches(min(DETECT_INPUTS, len(data)), device)))
+            with torch.inference_mode():
+                outputs = self.forward(model, cast(inputs, dtype))
+            task = task.resolve(outputs)
+        return task
+
+    @cached_property
+    def views(self) -> tuple[ModelView, ...]:
+        """Each original, probed."""
+        return tuple(ModelView.of(model, self._probe_inputs(model), self.forward) for model in self.models)
+
+    def _probe_inputs(self, model: nn.Module) -> object:
+        device, dtype = placement(model)
+        return cast(next(iter(self.splits["train"].batches(PROBE_INPUTS, device))), dtype)
+
+    def add_split(self, name: str, data: Data) -> None:
+        """Makes a further set of inputs known, such as a weak one found from clean passes."""
+        self.splits[name] = data
+
+    def targets(self, split: str, device: torch.device) -> Tensor:
+        """Targets of a split as the task wants them."""
+        key = (split, device)
+        if key not in self._targets:
+            checked = self.task.check_targets(self.splits[split].targets, split)
+            self._targets[key] = torch.from_numpy(checked).to(device)
+        return self._targets[key]
+
+    def clean(self, original: int, split: str) -> CleanPass:
+        """The original's own pass over a split; computed once."""
+        key = (original, split)
+        if key not in self._clean:
+            model = self.models[original]
+            targets = self.targets(split, placement(model)[0])
+            name = f"models[{original}]"
+            data = self.splits[split]
+            self._clean[key] = clean_pass(model, data, targets, self.task, self.forward, self.batch_size, name)
+        return self._clean[key]
+
+    def patch(self, operator: Operator, original: int, repetition: int) -> Patch:
+        """The patch of one instance. Its seed does not depend on the operator's strength."""
+        rng = generator_for(self.seed, "mutant", operator.code, original, repetition)
+        return operator.patch(self.views[original], rng)
+
+    def outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
+        """What one mutant instance does on a split."""
+        return self.run(self.patch(operator, original, repetition), original, split)
+
+    def run(self, patch: Patch, original: int, split: str) -> Outcome:
+        """What an original with a patch does on a split."""
+        model = self.models[original]
+        targets = self.targets(split, placement(model)[0])
+        with patch.applied(model, self.forward) as call:
+            return evaluate(call, model, self.splits[split], targets, self.task, self.batch_size)
+
+    def labels(self, split: str) -> Tensor | None:
+        """Class labels of a split; ``None`` for regression."""
+        return self.targets(split, torch.device("cpu")) if isinstance(self.task, Classification) else None

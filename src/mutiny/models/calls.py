@@ -1,0 +1,185 @@
+"""The torch functions that mutiny recognises in a forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+ACTIVATIONS = frozenset(
+    "relu relu_ relu6 elu elu_ selu selu_ celu celu_ gelu silu mish leaky_relu leaky_relu_ prelu rrelu rrelu_ softplus "
+    "softsign tanh tanh_ sigmoid sigmoid_ hardsigmoid hardswish hardtanh hardtanh_ log_sigmoid tanhshrink softshrink "
+    "hardshrink _threshold threshold threshold_".split()
+)
+"""Nonlinear functions of one number: what activation removal removes."""
+
+NORMALISATIONS = frozenset("batch_norm layer_norm instance_norm group_norm rms_norm local_response_norm".split())
+POOLS = frozenset(
+    f"{kind}_pool{n}d{indices}"
+    for kind in ("max", "avg", "lp", "adaptive_avg", "adaptive_max", "fractional_max")
+    for n in (1, 2, 3)
+    for indices in ("", "_with_indices")
+)
+MASKS = frozenset(
+    "softmax log_softmax softmin dropout dropout_ dropout1d dropout2d dropout3d alpha_dropout "
+    "feature_alpha_dropout".split()
+)
+OWN = ACTIVATIONS | NORMALISATIONS | POOLS | MASKS
+"""What still belongs to a neuron: its signal is what comes after these."""
+
+REARRANGING = frozenset(
+    "flatten view reshape transpose t permute squeeze unsqueeze __getitem__ select narrow chunk split unbind movedim "
+    "swapaxes expand contiguous clone detach unflatten view_as reshape_as index_select __get__ roll flip "
+    "to float double half bfloat16 type_as cpu cuda pixel_shuffle pixel_unshuffle channel_shuffle "
+    "size dim ndimension numel stride is_contiguous is_floating_point __len__".split()
+)
+"""Functions that move numbers without changing them, or only ask for their form."""
+
+CONVOLUTIONS = {f"conv{n}d": n for n in (1, 2, 3)}
+TRANSPOSED = {f"conv_transpose{n}d": n for n in (1, 2, 3)}
+RECURRENT = frozenset(["lstm", "gru", "rnn_tanh", "rnn_relu"])
+CELLS = frozenset(["lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"])
+ATTENTION = "multi_head_attention_forward"
+PRODUCTS = frozenset(["matmul", "mm", "bmm", "__matmul__", "addmm"])
+
+
+def argument(args: Sequence[Any], kwargs: Mapping[str, Any], position: int, name: str, default: Any = None) -> Any:
+    """An argument of a torch function, however it was passed."""
+    return args[position] if len(args) > position else kwargs.get(name, default)
+
+
+def tensors(value: Any) -> Iterator[Tensor]:
+    """All tensors in a nest of tuples, lists and dicts."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from tensors(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from tensors(item)
+
+
+def replace_tensors(value: Any, change: Any) -> Any:
+    """The same nest with ``change(tensor)`` in place of each tensor."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(replace_tensors(item, change) for item in value))
+    if isinstance(value, (tuple, list)):
+        return type(value)(replace_tensors(item, change) for item in value)
+    if isinstance(value, dict):
+        changed = {key: replace_tensors(item, change) for key, item in value.items()}
+        if type(value) is dict:
+            return changed
+        copy = value.copy()  # an OrderedDict or a model-output class keeps its type
+        for key, item in changed.items():
+            copy[key] = item
+        return copy
+    return value
+
+
+def in_place(name: str) -> bool:
+    """Whether a function of that name changes its first argument: ``add_``, ``__iadd__``, ``__setitem__``.
+
+    >>> [in_place(name) for name in ("add", "add_", "__iadd__", "__setitem__", "__init__")]
+    [False, True, True, True, False]
+    """
+    if name.startswith("__"):
+        return name == "__setitem__" or name in INPLACE_OPERATORS
+    return name.endswith("_")
+
+
+INPLACE_OPERATORS = frozenset(
+    f"__i{name}__" for name in "add sub mul truediv div floordiv mod pow and or xor lshift rshift".split()
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a torch function that multiplies by parameters.
+
+    All products count as ``matmul``, whose neurons are columns; with a transposed parameter, ``x @ W.T``, a product is
+    a ``linear``, whose neurons are rows, and the reverse.
+    """
+
+    function: str
+    kind: str
+    weights: tuple[nn.Parameter, ...]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+
+    def argument(self, position: int, name: str, default: Any = None) -> Any:
+        """An argument, however it was passed."""
+        return argument(self.args, self.kwargs, position, name, default)
+
+    @property
+    def bias(self) -> Any:
+        """The bias of a linear, convolutional or bilinear call."""
+        if self.function in PRODUCTS:
+            return self.argument(0, "input") if self.function == "addmm" else None
+        return self.argument(3 if self.kind == "bilinear" else 2, "bias")
+
+    @property
+    def packed(self) -> bool:
+        """Whether a recurrent call got a packed sequence, whose batch sizes come before the initial state."""
+        return self.kind in RECURRENT and isinstance(self.args[3], (list, tuple))
+
+    @property
+    def state(self) -> int | None:
+        """Position of the argument that holds a recurrent call's initial state."""
+        return 1 + self.packed if self.kind in RECURRENT or self.kind in CELLS else None
+
+    @property
+    def batch_axis(self) -> int | None:
+        """Axis of the output that counts inputs, where the call tells."""
+        if self.kind in RECURRENT:
+            return None if self.packed else 1 - bool(self.args[-1])  # batch_first comes last
+        return 1 if self.kind == ATTENTION else None
+
+
+def weighted(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call | None:
+    """The call, if the function ``name`` multiplies by parameters here."""
+    kind = "matmul" if name in PRODUCTS else name
+    found: Any
+    if name in ("linear", "embedding", "embedding_bag") or name in CONVOLUTIONS or name in TRANSPOSED:
+        found = argument(args, kwargs, 1, "weight")
+    elif name == "bilinear":
+        found = argument(args, kwargs, 2, "weight")
+    elif name in PRODUCTS:
+        found = argument(args, kwargs, 2 if name == "addmm" else 1, "other" if "matmul" in name else "mat2")
+    elif name in RECURRENT:
+        found = _last_list(args)
+    elif name in CELLS:
+        found = args[2:]
+    elif name == ATTENTION:
+        found = (
+            argument(args, kwargs, 5, "in_proj_weight"),
+            *(kwargs.get(f"{which}_proj_weight") for which in "qkv"),
+            argument(args, kwargs, 11, "out_proj_weight"),
+        )
+    else:
+        return None
+    if kind in ("linear", "matmul") and isinstance(found, Tensor) and not isinstance(found, nn.Parameter):
+        found, kind = _transposed(found), "matmul" if kind == "linear" else "linear"
+    every = found if isinstance(found, (tuple, list)) else (found,)
+    weights = tuple(w for w in every if isinstance(w, nn.Parameter) and w.is_floating_point())
+    return Call(name, kind, weights, args, kwargs) if weights else None
+
+
+def _last_list(args: Sequence[Any]) -> Any:
+    """A recurrent call's weights: they come after the initial state, which may hold parameters too."""
+    lists = [a for a in args if isinstance(a, (list, tuple)) and any(isinstance(p, nn.Parameter) for p in a)]
+    return lists[-1] if lists else ()
+
+
+def _transposed(tensor: Tensor) -> nn.Parameter | None:
+    """The matrix of which ``tensor`` is the transposed view."""
+    base = tensor._base if tensor.ndim == 2 else None
+    if not isinstance(base, nn.Parameter) or base.ndim != 2 or not torch.is_floating_point(base):
+        return None
+    turned = tensor.shape == base.shape[::-1] and tensor.stride() == base.stride()[::-1]
+    return base if turned and tensor.data_ptr() == base.data_ptr() else None

@@ -1,0 +1,78 @@
+"""Calling a model on nested inputs and picking the tensor that matters from what it returns."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mutiny.errors import BadInput
+
+Forward = Callable[[nn.Module, Any], Tensor]
+
+OUTPUT_KEYS = ("logits", "out", "output", "outputs", "prediction", "predictions", "y")
+
+
+def default_forward(model: nn.Module, inputs: Any) -> Tensor:
+    """Calls ``model`` and returns its main output.
+
+    A tuple is passed as positional arguments and a dict as keyword arguments if the model's signature takes them,
+    otherwise as one argument. From a tuple the first tensor is the output; from a dict the entry ``logits`` (or one
+    of ``out``, ``output``, ``prediction``, ...), or the only tensor in it.
+    """
+    if isinstance(inputs, Mapping) and _accepts(model, (), inputs):
+        result = model(**inputs)
+    elif isinstance(inputs, (tuple, list)) and _accepts(model, inputs, {}):
+        result = model(*inputs)
+    else:
+        result = model(inputs)
+    return main_output(result)
+
+
+def main_output(result: Any) -> Tensor:
+    """The tensor of predictions in whatever a model returned."""
+    if isinstance(result, Tensor):
+        return result
+    if isinstance(result, Mapping):
+        for key in OUTPUT_KEYS:
+            if isinstance(result.get(key), Tensor):
+                return result[key]  # type: ignore[no-any-return]
+        found = [value for value in result.values() if isinstance(value, Tensor)]
+        if len(found) == 1:
+            return found[0]
+        shown = f"a dict with the keys {sorted(map(str, result))}"
+        raise BadInput("model output", shown, f"one tensor, or one under {', '.join(OUTPUT_KEYS)}", FIX)
+    if isinstance(result, (tuple, list)) and result and isinstance(result[0], Tensor):
+        return result[0]
+    if isinstance(getattr(result, "logits", None), Tensor):
+        return result.logits  # type: ignore[no-any-return]
+    raise BadInput("model output", type(result).__name__, "a tensor, or a tuple or dict that holds one", FIX)
+
+
+FIX = "Give the subject forward=lambda model, inputs: ... that returns the tensor of predictions."
+
+
+def _accepts(model: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> bool:
+    try:
+        inspect.signature(model.forward).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+@contextmanager
+def steady() -> Iterator[None]:
+    """Turns off attention's fused fast path, whose rounding differs from the ordinary one, for a while.
+
+    Some patches watch the forward pass, which forces the ordinary path; clean and mutated runs must take the same.
+    """
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)

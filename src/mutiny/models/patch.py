@@ -1,0 +1,157 @@
+"""Patches: the exact edit that an operator makes to one original, applied in place and undone whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mutiny.errors import BadInput
+from mutiny.models.forward import Forward, default_forward, steady
+from mutiny.models.layers import Indices, Layer
+from mutiny.models.signals import Rewiring
+from mutiny.models.structure import Change, diverted
+from mutiny.models.view import parameter_names
+
+
+@dataclass(frozen=True, eq=False)
+class WeightEdit:
+    """New ``values`` at the flat ``indices`` of a parameter."""
+
+    parameter: str
+    indices: Indices
+    values: Tensor
+
+    def _bytes(self) -> bytes:
+        values = self.values.contiguous().view(torch.uint8).numpy().tobytes()
+        return repr((self.parameter, str(self.values.dtype))).encode() + self.indices.tobytes() + values
+
+
+@dataclass(frozen=True, eq=False)
+class SignalEdit:
+    """What the rest of the network reads of some neurons is multiplied by ``factor``."""
+
+    layer: Layer
+    units: Indices
+    factor: float
+
+    def _bytes(self) -> bytes:
+        return repr((self.layer.name, self.factor)).encode() + self.units.tobytes()
+
+
+@dataclass(frozen=True)
+class ActivationEdit:
+    """The activation call number ``ordinal`` of a forward pass returns its input."""
+
+    ordinal: int
+
+    def _bytes(self) -> bytes:
+        return f"activation {self.ordinal}".encode()
+
+
+@dataclass(frozen=True)
+class ModuleEdit:
+    """The module at ``path`` is skipped, run twice, or followed by an activation, at each of its calls."""
+
+    path: str
+    change: Change
+    activation: str = "linear"
+
+    def _bytes(self) -> bytes:
+        return repr((self.path, self.change, self.activation)).encode()
+
+
+Edit = WeightEdit | SignalEdit | ActivationEdit | ModuleEdit
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """Everything that turns an original into one mutant instance. Hashable; equal patches have equal digests.
+
+    Args:
+        edits: what changes. Later edits of the same weight win.
+        first_layer: name of the first layer or module in execution order that the patch touches; nothing before it
+            can change. Empty for a patch without edits.
+
+    >>> model = nn.Linear(2, 1)
+    >>> import numpy as np
+    >>> patch = Patch((WeightEdit("weight", np.array([0, 1]), torch.zeros(2)),), "weight")
+    >>> with patch.applied(model) as forward:
+    ...     bool((forward(torch.ones(1, 2)) == model.bias).all())
+    True
+    >>> bool((model.weight == 0).any())
+    False
+    """
+
+    edits: tuple[Edit, ...]
+    first_layer: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything the patch does."""
+        state = hashlib.sha256()
+        for edit in self.edits:
+            part = edit._bytes()
+            state.update(type(edit).__name__.encode() + len(part).to_bytes(8, "big") + part)
+        return state.hexdigest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Patch) and self.digest == other.digest
+
+    @contextmanager
+    def applied(self, model: nn.Module, forward: Forward = default_forward) -> Iterator[Callable[[Any], Tensor]]:
+        """Changes ``model`` in place and gives a function from inputs to the mutant's outputs.
+
+        On leaving, also by an exception or an interrupt, the model is bit for bit what it was.
+        """
+        with ExitStack() as undo:
+            names = parameter_names(model) if self.edits else {}
+            parameters = {names[id(parameter)]: parameter for parameter in model.parameters() if names}
+            for edit in self.edits:
+                if isinstance(edit, WeightEdit):
+                    _put(parameters, edit, undo)
+                elif isinstance(edit, ModuleEdit):
+                    _divert(model, edit, undo)
+            scaled = [(e.layer, e.units, e.factor) for e in self.edits if isinstance(e, SignalEdit)]
+            silenced = [e.ordinal for e in self.edits if isinstance(e, ActivationEdit)]
+            undo.enter_context(steady())
+            if scaled or silenced:
+                rewiring = Rewiring(names, scaled, silenced)
+                yield lambda inputs: rewiring.run(lambda: forward(model, inputs))
+            else:
+                yield lambda inputs: forward(model, inputs)
+
+
+def _put(parameters: dict[str, nn.Parameter], edit: WeightEdit, undo: ExitStack) -> None:
+    if edit.parameter not in parameters:
+        raise BadInput("patch", f"an edit of {edit.parameter}", "a patch that was made from this model")
+    tensor = parameters[edit.parameter].data
+    where = torch.from_numpy(edit.indices).to(tensor.device)
+    before = tensor.take(where)
+    undo.callback(_write, tensor, where, before)  # registered first: an interrupt between the lines is undone as well
+    _write(tensor, where, edit.values.to(device=tensor.device, dtype=tensor.dtype))
+
+
+@torch.inference_mode()  # for models that were made in inference mode; it harms no other
+def _write(tensor: Tensor, where: Tensor, values: Tensor) -> None:
+    tensor.put_(where, values)
+
+
+def _divert(model: nn.Module, edit: ModuleEdit, undo: ExitStack) -> None:
+    """Changes what calling the module does; the module tree, its names and its hooks stay as they are."""
+    module = model.get_submodule(edit.path)
+    own = module.__dict__.get("forward")
+    if own is None:
+        undo.callback(module.__dict__.pop, "forward", None)
+    else:
+        undo.callback(module.__dict__.__setitem__, "forward", own)
+    module.__dict__["forward"] = diverted(module, edit.change, edit.activation)

@@ -1,0 +1,163 @@
+"""One watched forward pass: which weights, activations and modules ran, in which order, and which layer reads which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from mutiny.models.calls import ACTIVATIONS, Call, in_place, tensors, weighted
+from mutiny.models.geometry import layers_of_call
+from mutiny.models.layers import Activation, Layer, Site
+
+Steps = frozenset[int]
+
+
+class Probe(TorchFunctionMode):
+    """Records weighted calls, activation calls and module calls of one forward pass.
+
+    A step is the moment of a weighted or activation call. Each tensor remembers the steps that it stems from without a
+    weighted call in between; steps that a weighted call finds in its arguments have been read.
+    """
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        super().__init__()
+        self.names = names
+        self._moment = 0
+        self._weighted: dict[int, Call] = {}
+        self._activations: dict[int, tuple[str, str]] = {}
+        self._stems: dict[int, tuple[Tensor, Steps]] = {}
+        self._read: set[int] = set()
+        self._returned: Steps = frozenset()
+        self._stack: list[str] = []
+        self._parents: set[str] = set()
+        self._odd: set[str] = set()
+        self._runs: list[tuple[str, str, bool, bool]] = []
+
+    def run(self, model: nn.Module, forward: Any) -> None:
+        """Watches ``forward()``, which calls ``model``."""
+        with self._watching(model), self:
+            result = forward()
+        self._returned = self._steps_behind(result)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        self._moment += 1
+        steps = self._steps_behind((args, kwargs))
+        call = weighted(name, args, kwargs)
+        if call is not None and all(id(weight) in self.names for weight in call.weights):
+            self._weighted[self._moment] = call
+            self._read |= steps
+            steps = frozenset([self._moment])
+        elif name in ACTIVATIONS:
+            self._activations[self._moment] = (name.strip("_"), self._stack[-1] if self._stack else "")
+            steps |= {self._moment}
+        result = func(*args, **kwargs)
+        if steps:
+            for tensor in (*tensors(result), *(tensors(args[:1]) if in_place(name) else ())):
+                self._remember(tensor, steps)
+        return result
+
+    def _remember(self, tensor: Tensor, steps: Steps) -> None:
+        place = _memory(tensor)
+        known = self._stems.get(place, (tensor, frozenset()))[1]
+        self._stems[place] = (tensor, known | steps)  # the tensor is kept so that its memory is not reused
+
+    def _steps_behind(self, value: Any) -> Steps:
+        found = [self._stems[place][1] for place in map(_memory, tensors(value)) if place in self._stems]
+        return frozenset().union(*found)
+
+    @contextmanager
+    def _watching(self, model: nn.Module) -> Iterator[None]:
+        """Notes which module runs, through hooks that are gone afterwards."""
+        handles = []
+        try:
+            for path, module in model.named_modules():
+                handles.append(module.register_forward_pre_hook(self._enter(path), with_kwargs=True))
+                handles.append(module.register_forward_hook(self._leave(path), with_kwargs=True))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _enter(self, path: str) -> Any:
+        def hook(_module: nn.Module, _args: Any, _kwargs: Any) -> None:
+            if self._stack:
+                self._parents.add(self._stack[-1])
+            self._stack.append(path)
+
+        return hook
+
+    def _leave(self, path: str) -> Any:
+        def hook(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            self._stack.pop()
+            inputs = [*tensors(args), *tensors(kwargs)]
+            keeps = floating = False
+            if len(inputs) == 1 and isinstance(output, Tensor):
+                keeps = inputs[0].shape == output.shape and inputs[0].dtype == output.dtype
+                floating = output.is_floating_point()
+            else:
+                self._odd.add(path)
+            self._runs.append((path, type(module).__name__, keeps, floating))
+
+        return hook
+
+    def sites(self) -> tuple[Site, ...]:
+        """Modules that ran, had no running children, and map a tensor to a tensor."""
+        runs = [run for run in self._runs if run[0] not in self._parents and run[0] != ""]
+        found: dict[str, Site] = {}
+        for path, kind, keeps, floating in runs:
+            before = found.get(path, Site(path, kind, len(found), True, True, path == runs[0][0], path == runs[-1][0]))
+            keeps, floating = before.keeps_shape and keeps, before.floating and floating
+            found[path] = replace(before, keeps_shape=keeps, floating=floating)
+        return tuple(site for path, site in found.items() if path not in self._odd)
+
+    def activations(self, model: nn.Module) -> tuple[Activation, ...]:
+        """Activation calls; those that no weighted call reads shape the output."""
+        owners = {step: layers[-1].name for step, layers in self._layers_by_step(model).items()}
+        return tuple(
+            Activation(
+                function, ordinal, path, after=next((owners[s] for s in reversed(owners) if s < step), ""),
+                output=step not in self._read,
+            )
+            for ordinal, (step, (function, path)) in enumerate(self._activations.items())
+        )  # fmt: skip
+
+    def layers(self, model: nn.Module) -> tuple[Layer, ...]:
+        """Layers by first use; reused layers once, tied weights with the layer that ran first."""
+        kept: dict[tuple[str, ...], Layer] = {}
+        steps: dict[tuple[str, ...], list[int]] = {}
+        for step, layers in self._layers_by_step(model).items():
+            for layer in layers:
+                key = tuple(weight.parameter for weight in layer.weights)
+                steps.setdefault(key, [])
+                if layer.output:
+                    steps[key].append(step)
+                before = kept.get(key)
+                if before is None:
+                    kept[key] = replace(layer, order=len(kept))
+                elif not before.neurons and layer.neurons:  # an embedding whose matrix is also the decoder's
+                    kept[key] = replace(layer, order=before.order)
+        return tuple(replace(layer, output=self._is_output(steps[key])) for key, layer in kept.items())
+
+    def _layers_by_step(self, model: nn.Module) -> dict[int, list[Layer]]:
+        found = {step: [*layers_of_call(model, self.names, call)] for step, call in self._weighted.items()}
+        return {step: layers for step, layers in found.items() if layers}
+
+    def _is_output(self, steps: list[int]) -> bool:
+        """Whether some call reaches the caller unread; a call whose result is thrown away proves nothing by itself."""
+        unread = [step for step in steps if step not in self._read]
+        return bool(unread) and (len(unread) == len(steps) or any(step in self._returned for step in unread))
+
+
+def _memory(tensor: Tensor) -> int:
+    """Views share it, so that writing into a part of a tensor is noticed by the whole."""
+    try:
+        return tensor.untyped_storage().data_ptr() or id(tensor)
+    except (NotImplementedError, RuntimeError):  # sparse tensors have no storage
+        return id(tensor)

@@ -1,0 +1,122 @@
+"""A model's complete state as one value, so that "untouched" can be checked rather than hoped for."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize, prune
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
+
+from mutiny.errors import BadInput
+
+HOOKS = (
+    "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks",
+    "_load_state_dict_pre_hooks",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """Weights, buffers, gradients, flags, modes, hooks and module tree of a model, as hashes.
+
+    >>> model = nn.Linear(2, 2)
+    >>> before = ModelState.of(model)
+    >>> before == ModelState.of(model)
+    True
+    >>> with torch.no_grad(): _ = model.bias.add_(1)
+    >>> before.difference(ModelState.of(model))
+    'bias'
+    """
+
+    entries: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, model: nn.Module) -> ModelState:
+        """Reads ``model`` without changing it."""
+        entries = []
+        for name, parameter in model.named_parameters(remove_duplicate=False):
+            grad = "none" if parameter.grad is None else digest(parameter.grad)
+            entries.append((name, f"{id(parameter)} {digest(parameter)} {parameter.requires_grad} {grad}"))
+        entries += [(name, digest(buffer)) for name, buffer in model.named_buffers(remove_duplicate=False)]
+        for path, module in model.named_modules(remove_duplicate=False):
+            hooks = [list(getattr(module, hook, ())) for hook in HOOKS] + [id(module.__dict__.get("forward"))]
+            entries.append((f"module {path or 'root'}", f"{id(module)} {type(module)} {module.training} {hooks}"))
+        return cls(tuple(entries))
+
+    def difference(self, other: ModelState) -> str | None:
+        """Name of the first thing that differs, or ``None``."""
+        mine, theirs = dict(self.entries), dict(other.entries)
+        for name in [*mine, *(n for n in theirs if n not in mine)]:
+            if mine.get(name) != theirs.get(name):
+                return name
+        return None
+
+
+def digest(tensor: Tensor) -> str:
+    """Hash of shape, type and bits."""
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+    return hashlib.sha256(f"{tuple(tensor.shape)}{tensor.dtype}".encode() + data).hexdigest()
+
+
+def check_model(model: object, name: str) -> nn.Module:
+    """The model if it can be tested as it is; otherwise an error that says what to do."""
+    if isinstance(model, torch.jit.ScriptModule):
+        raise BadInput(name, "a TorchScript module", "an ordinary nn.Module", "Pass the module it was compiled from.")
+    if not isinstance(model, nn.Module):
+        raise BadInput(name, type(model).__name__, "an nn.Module")
+    inner = getattr(model, "_orig_mod", None)  # torch.compile keeps the real module here
+    model = inner if isinstance(inner, nn.Module) else model
+    for path, module in model.named_modules():
+        if module.training:
+            where = f" (its part {path})" if path else ""
+            raise BadInput(
+                name, f"{type(model).__name__} in training mode{where}", "a model in evaluation mode",
+                "Call model.eval() first, so that dropout and batch statistics cannot blur the verdicts.",
+            )  # fmt: skip
+    check_parameters(model, name)
+    for parameter_name, parameter in model.named_parameters():
+        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
+            raise BadInput(
+                f"{name} parameter {parameter_name}", "NaN or infinite", "finite weights", "Retrain the model."
+            )
+    return model
+
+
+def check_parameters(model: nn.Module, name: str) -> None:
+    """Raises unless every parameter is a tensor with values that the layers use as they are."""
+    for parameter_name, parameter in model.named_parameters():
+        if isinstance(parameter, nn.parameter.UninitializedParameter):
+            raise BadInput(
+                f"{name} parameter {parameter_name}", "uninitialised (lazy)", "a tensor with values",
+                "Run the model once before testing it.",
+            )  # fmt: skip
+        if parameter.is_meta:
+            raise BadInput(
+                f"{name} parameter {parameter_name}", "on the meta device", "a tensor with values", "Load the weights."
+            )
+    for path, module in model.named_modules():
+        fix = _computed(module)
+        if fix:
+            raise BadInput(
+                f"{name} layer {path or type(module).__name__}", "weights computed from other parameters",
+                "weights that are parameters themselves", f"Make them permanent with {fix}; outputs stay the same.",
+            )  # fmt: skip
+
+
+def _computed(module: nn.Module) -> str | None:
+    """How to make permanent the weights of a module that computes them anew for each call."""
+    if parametrize.is_parametrized(module):
+        return "torch.nn.utils.parametrize.remove_parametrizations(layer, 'weight')"
+    for hook in module._forward_pre_hooks.values():
+        if isinstance(hook, prune.BasePruningMethod):
+            return "torch.nn.utils.prune.remove(layer, 'weight')"
+        if isinstance(hook, WeightNorm):
+            return "torch.nn.utils.remove_weight_norm(layer)"
+        if isinstance(hook, SpectralNorm):
+            return "torch.nn.utils.remove_spectral_norm(layer)"
+    return None

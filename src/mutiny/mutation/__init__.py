@@ -1,0 +1,1 @@
+"""Mutation testing: would the test set notice if the network went wrong?"""

@@ -1,0 +1,181 @@
+"""`assess`: would the test set notice if the network went wrong?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mutiny.errors import BadInput
+from mutiny.evaluation import Runner
+from mutiny.models import ModelState
+from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, versions
+from mutiny.mutation.kill import KillRule
+from mutiny.mutation.operator_run import OperatorRun
+from mutiny.mutation.preflight import preflight
+from mutiny.mutation.search import Search
+from mutiny.mutation.uncertainty import score_interval
+from mutiny.mutation.weak import WeakSet
+from mutiny.operators import Operator
+from mutiny.operators.naming import describe
+from mutiny.operators.parsing import as_operators
+from mutiny.progress import Progress, Silent
+from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain
+from mutiny.stats import holm
+from mutiny.subjects import Subject
+
+
+def assess(
+    subject: Subject,
+    operators: str | Iterable[str | Operator] | None = None,
+    *,
+    originals: int | None = None,
+    seed: int = 0,
+    rule: KillRule | None = None,
+    search: Search | None = None,
+    weak: WeakSet | None = None,
+    device: str | None = None,
+    batch_size: int = 256,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> Assessment:
+    """Mutation testing of trained models: MUFF's Algorithm 1 for each operator, guided by train, test and weak set.
+
+    Args:
+        subject: what is tested.
+        operators: codes, text such as ``"WI,NI(ratio=0.1)"``, or instances; all if not given.
+        originals: how many originals to use or train.
+        seed: one seed, one answer.
+        rule: when a mutant is killed.
+        search: how mutants are searched.
+        weak: how the weak test set is made, unless the subject has one.
+        device: where to evaluate; where the models are if not given.
+        batch_size: inputs per forward pass.
+        folder: where trained originals are kept.
+        progress: told what is being done.
+
+    Returns:
+        An `Assessment`.
+
+    >>> import torch
+    >>> from torch import nn
+    >>>     >>> x = torch.randn(200, 4, generator=torch.Generator().manual_seed(0)); y = (x.sum(1) > 0).long()
+    >>> net = nn.Linear(4, 2).eval()
+    >>> with torch.no_grad():
+    ...     _ = net.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4])), net.bias.zero_()
+    >>> subject = Subject(net, task=Classification(2), train=(x[:150], y[:150]), test=(x[150:], y[150:]))
+    >>> assess(subject, "WI(ratio=0.3)").operators[0].status
+    <Status.SCORED: 'scored'>
+    """
+    start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    progress = progress or Silent()
+    wanted = as_operators(operators)
+    labels = _labels(wanted)
+    search, weak = search or Search(), weak or WeakSet()
+    for operator in wanted:
+        if operator.strength is not None:
+            search.bounds(operator.bounds)
+    subject.check()
+    models = _originals(subject, originals, seed, device, folder, progress)
+    rule = (rule or KillRule()).resolve(len(models))
+    before = [ModelState.of(model) for model in models]
+    runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size)
+    _prepare(runner, subject, weak, rule, progress)
+    runs = [OperatorRun(runner, op, label, rule, search) for op, label in zip(wanted, labels, strict=True)]
+    progress.stage("searching mutants", sum(run.steps for run in runs))
+    records = _adjusted([run.run(progress) for run in runs])
+    _check_untouched(models, before)
+    scored = [(run, record) for run, record in zip(runs, records, strict=True) if record.status is Status.SCORED]
+    values = [record.score for _, record in scored if record.score is not None]
+    better = runner.task.higher_is_better
+    interval = score_interval([(run.judged(), _upper(record)) for run, record in scored], rule, better, seed)
+    return Assessment(
+        subject=describe_subject(subject, runner),
+        settings={
+            "seed": seed,
+            "operators": labels,
+            "rule": to_plain(rule),
+            "search": to_plain(search),
+            "weak": to_plain(weak),
+            "batch_size": batch_size,
+        },
+        versions=versions(),
+        score=Score(float(np.mean(values)) if values else None, interval, len(values)),
+        operators=tuple(records),
+        notes=tuple(notes(runner, rule, records)),
+        seconds=time.monotonic() - start,
+        created=created,
+        kills={
+            (run.label, strength, split): judged.bits
+            for run in runs
+            for split, mutants in run.judged().items()
+            for strength, judged in mutants.items()
+        },
+    )
+
+
+def _labels(operators: Sequence[Operator]) -> list[str]:
+    labels = [describe(operator) for operator in operators]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise BadInput("operators", ", ".join(twice), "each operator once", "Vary a parameter that is not searched.")
+    return labels
+
+
+def _originals(
+    subject: Subject, count: int | None, seed: int, device: str | None, folder: Path | None, progress: Progress
+) -> list[Any]:
+    told = 0
+
+    def trained(done: int, total: int) -> None:
+        nonlocal told
+        if not told:
+            progress.stage("training originals", total)
+        progress.step(done=done - told)
+        told = done
+
+    return subject.originals(count, seed=seed, device=device, folder=folder, progress=trained)
+
+
+def _prepare(runner: Runner, subject: Subject, weak: WeakSet, rule: KillRule, progress: Progress) -> None:
+    """Clean passes, the weak set, and the pre-flight."""
+    count = len(runner.models)
+    progress.stage("clean passes and pre-flight", count * len(runner.splits) + 1)
+    for split in list(runner.splits):
+        for original in range(count):
+            runner.clean(original, split)
+            progress.step(f"original {original + 1} on {split}")
+    if "weak" not in runner.splits and len(subject.test) >= 2:
+        chosen = weak.choose([runner.clean(original, "test") for original in range(count)])
+        runner.add_split("weak", subject.test.subset(chosen))
+    preflight(runner, rule, ("train", "test"))
+    progress.step("pre-flight")
+
+
+def _upper(record: OperatorRecord) -> float | None:
+    return record.bounds[1] if record.bounds else None
+
+
+def _adjusted(records: Sequence[OperatorRecord]) -> list[OperatorRecord]:
+    """Adds Holm-adjusted p-values over all mutants of all operators judged on the same set."""
+    adjusted: dict[int, float] = {}
+    for split in {mutant.guiding_set for record in records for mutant in record.mutants}:
+        tested = [m for r in records for m in r.mutants if m.guiding_set == split and m.p_value is not None]
+        values = holm([mutant.p_value for mutant in tested if mutant.p_value is not None])
+        adjusted.update({id(mutant): float(value) for mutant, value in zip(tested, values, strict=True)})
+
+    def with_adjusted(mutant: MutantRecord) -> MutantRecord:
+        return replace(mutant, p_adjusted=adjusted.get(id(mutant)))
+
+    return [replace(record, mutants=tuple(map(with_adjusted, record.mutants))) for record in records]
+
+
+def _check_untouched(models: Sequence[Any], before: Sequence[ModelState]) -> None:
+    for index, (model, state) in enumerate(zip(models, before, strict=True)):
+        changed = state.difference(ModelState.of(model))
+        if changed is not None:
+            raise RuntimeError(f"models[{index}] was changed at {changed}; this is a bug in mutiny, please report it")

@@ -1,0 +1,121 @@
+"""What `assess` returns, and how it describes what it did."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from mutiny.evaluation import Runner
+from mutiny.mutation.kill import KillRule
+from mutiny.records import KillBits, OperatorRecord, Status, to_plain
+from mutiny.stats import Interval, true_level
+from mutiny.subjects import Subject
+from mutiny.task import Classification
+
+
+@dataclass(frozen=True)
+class Score:
+    """The mean score of the operators that have one, with a 95% interval."""
+
+    value: float | None
+    interval: Interval | None
+    operators: int
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What `assess` found. `to_json` gives everything but ``kills``.
+
+    Attributes:
+        score: share of the killable faults that the test set notices, averaged over operators.
+        operators: one record per operator.
+        kills: which inputs kill which mutant instances, by (operator label, strength, set).
+        notes: what a careful reader should know.
+    """
+
+    subject: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    score: Score
+    operators: tuple[OperatorRecord, ...]
+    notes: tuple[str, ...]
+    seconds: float
+    created: str
+    kills: Mapping[tuple[str, float | None, str], KillBits] = field(repr=False, default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, versioned; time stamps are under ``timing`` and nowhere else."""
+        return {
+            "schema": 1,
+            "verb": "assess",
+            "subject": to_plain(self.subject),
+            "settings": to_plain(self.settings),
+            "versions": dict(self.versions),
+            "score": to_plain(self.score),
+            "operators": to_plain(self.operators),
+            "notes": list(self.notes),
+            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
+        }
+
+
+def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:
+    """Facts about the subject for the report."""
+    means = {}
+    for split in runner.splits:
+        metrics = [runner.clean(original, split).outcome.metric for original in range(len(runner.models))]
+        means[split] = {
+            "inputs": len(runner.splits[split]),
+            "metric_mean": float(np.mean(metrics)),
+            "metric_sd": float(np.std(metrics, ddof=1)) if len(metrics) > 1 else None,
+        }
+    task = runner.task
+    return {
+        "name": subject.name,
+        "model": type(runner.models[0]).__name__,
+        "originals": len(runner.models),
+        "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+        "splits": means,
+        "layers": [layer.name for layer in runner.views[0].layers],
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides the numbers."""
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("mutiny", "torch", "numpy", "scipy")},
+    }
+
+
+def notes(runner: Runner, rule: KillRule, records: Sequence[OperatorRecord]) -> Iterable[str]:
+    """What a careful reader should know, one sentence each."""
+    count = len(runner.models)
+    if count == 1:
+        yield (
+            "One original: verdicts come from a paired exact test over inputs (McNemar's, pooled over repetitions) and "
+            "speak of this network only. More originals, trained with other seeds, would tell faults from the luck of "
+            "training."
+        )
+    elif rule.test == "glm":
+        real = true_level(count, count, rule.alpha)
+        if real > 1.2 * rule.alpha:
+            yield (
+                f"With {count} originals the z-test of eq. 2 errs in {real:.0%} of cases instead of {rule.alpha:.0%}; "
+                "use more originals, or --test welch."
+            )
+    if isinstance(runner.task, Classification):
+        for split in ("train", "test"):
+            labels = runner.labels(split)
+            missing = sorted(set(range(runner.task.classes)) - set(labels.tolist())) if labels is not None else []
+            if missing:
+                yield f"The {split} set has no input of class {', '.join(map(str, missing))}."
+    for record in records:
+        for note in record.notes:
+            yield f"{record.label}: {note}."
+    if records and not any(record.status is Status.SCORED for record in records):
+        yield "No operator has a stable mutant that the training set kills, so there is no score."

@@ -1,0 +1,179 @@
+"""One operator against every set of inputs: searches, scores, sensitivity, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from mutiny.errors import NotApplicable
+from mutiny.evaluation import Runner
+from mutiny.mutation.judge import Judge, Judged
+from mutiny.mutation.kill import KillRule
+from mutiny.mutation.redundancy import redundant
+from mutiny.mutation.score import interval_score, sensitivity, set_score
+from mutiny.mutation.search import Search, Trace, binary_search, not_monotone
+from mutiny.operators import Operator
+from mutiny.progress import Progress
+from mutiny.records import MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+
+SETS = ("train", "test", "weak")
+
+
+class OperatorRun:
+    """Searches the weakest killed mutant once per guiding set, then judges train's archive on the others.
+
+    After `run`, `judge` holds every mutant with its bits.
+    """
+
+    def __init__(self, runner: Runner, operator: Operator, label: str, rule: KillRule, search: Search) -> None:
+        self.runner, self.operator, self.search, self.label = runner, operator, search, label
+        self.judge = Judge(runner, operator, label, rule, search)
+        self.sets = tuple(name for name in SETS if name in runner.splits)
+        self.traces: dict[str, Trace] = {}
+
+    def reason_against(self) -> str | None:
+        """Why the operator cannot be applied to these originals, or ``None``."""
+        try:
+            for original in range(len(self.runner.models)):
+                self.runner.patch(self.operator, original, 0)
+        except NotApplicable as error:
+            return str(error)
+        return None
+
+    @property
+    def steps(self) -> int:
+        """How many probes the searches need at most."""
+        each = 1 if self.operator.strength is None else self.search.probes(self.operator.bounds)
+        return each * len(self.sets)
+
+    def run(self, progress: Progress) -> OperatorRecord:
+        """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
+        reason = self.reason_against()
+        if reason is not None:
+            progress.step(self.label, self.steps)
+            return self._record(Status.INVALID, reason)
+        for split in self.sets:
+            self.traces[split] = self._search(split, progress)
+            progress.step(self.label, self.steps // len(self.sets) - len(self.traces[split].probes))
+        for strength in self._archive("train"):
+            for split in self.sets[1:]:
+                self.judge(strength, split)
+        return self._summarise()
+
+    def _search(self, split: str, progress: Progress) -> Trace:
+        def probe(strength: float | None) -> Verdict:
+            verdict = self.judge(strength, split).record.verdict
+            progress.step(f"{self.label} on {split}")
+            return verdict
+
+        if self.operator.strength is None:
+            return Trace(((np.nan, probe(None)),), "one configuration")
+        return binary_search(probe, self.search.bounds(self.operator.bounds), self.search)
+
+    def _archive(self, split: str) -> tuple[float | None, ...]:
+        if self.operator.strength is None:
+            return (None,) if self.traces[split].archive else ()
+        return self.traces[split].archive
+
+    def _killed(self, split: str) -> set[float | None]:
+        seen = self.judge.seen(split)
+        return {strength for strength, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
+
+    def _summarise(self) -> OperatorRecord:
+        killed = {split: self._killed(split) for split in self.sets}
+        if not self._archive("train"):
+            return self._record(Status.NOT_KILLABLE, self._why_not_killable())
+        sets = {split: self._set_summary(split, killed) for split in self.sets}
+        strong, weak = sets["test"], sets.get("weak")
+        value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
+        own = [self.judge.seen("test")[s] for s in self._archive("train") if s in self.judge.seen("test")]
+        classes = [j.record.killed_classes for j in own if j.record.killed_classes is not None]
+        return self._record(
+            Status.SCORED,
+            score=strong.score,
+            score_form="set" if self.operator.strength is None else "interval",
+            set_score=strong.set_score,
+            sensitivity=value,
+            sensitivity_reason=why,
+            killed_classes=float(np.mean(classes)) if classes else None,
+            sets=sets,
+            redundant=self._redundant(),
+            notes=tuple(self._notes()),
+        )
+
+    def _set_summary(self, split: str, killed: dict[str, set[float | None]]) -> SetSummary:
+        verdicts = [verdict for _, verdict in self.traces[split].probes]
+        instances = [self.judge(s if s == s else None, split).record.instances for s, _ in self.traces[split].probes]
+        own = {split: _weakest(self._archive(split)) for split in ("train", split)}
+        if self.operator.strength is None:
+            score = set_score(killed[split], killed["train"])
+        else:
+            score = interval_score(own[split], own["train"], self.search.bounds(self.operator.bounds)[1])
+        return SetSummary(
+            weakest_killed=own[split],
+            killed=verdicts.count(Verdict.KILLED),
+            survived=verdicts.count(Verdict.SURVIVED),
+            unstable=verdicts.count(Verdict.UNSTABLE),
+            mean_instances=float(np.mean(instances)),
+            stopped=self.traces[split].stopped,
+            score=score,
+            set_score=set_score(killed[split], set(self._archive("train"))),
+        )
+
+    def _redundant(self) -> tuple[float | None, ...]:
+        seen = self.judge.seen("test")
+        hard_first = sorted(self._archive("train"), key=lambda s: (s is not None, s))
+        counts = {s: (seen[s].bits.per_input(), seen[s].record.instances) for s in hard_first if s in seen}
+        return redundant(counts)
+
+    def _why_not_killable(self) -> str:
+        verdicts = [verdict for _, verdict in self.traces["train"].probes]
+        unstable = verdicts.count(Verdict.UNSTABLE)
+        if unstable == len(verdicts):
+            return "every mutant is unstable on the training set"
+        if not unstable:
+            return "the training set kills no mutant"
+        return f"no stable mutant is killed by the training set ({unstable} of {len(verdicts)} are unstable)"
+
+    def _notes(self) -> Iterable[str]:
+        for split in self.sets:
+            verdicts = {s: j.record.verdict for s, j in self.judge.seen(split).items() if s is not None}
+            odd = not_monotone(verdicts)
+            if odd is not None:
+                yield f"not monotone on {split}: killed at {odd[0]:.4g} but survived at {odd[1]:.4g}"
+            if self.traces[split].stopped in ("probes", "time"):
+                yield f"the search on {split} ended by its budget of {self.traces[split].stopped}"
+
+    def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
+        operator = self.operator
+        return OperatorRecord(
+            code=operator.code,
+            title=operator.title,
+            label=self.label,
+            parameters=operator.parameters(),
+            strength=operator.strength,
+            bounds=None if operator.strength is None else self.search.bounds(operator.bounds),
+            status=status,
+            reason=reason,
+            mutants=self._mutants(),
+            **more,  # type: ignore[arg-type]
+        )
+
+    def _mutants(self) -> tuple[MutantRecord, ...]:
+        found = []
+        for split in self.sets:
+            probed = {s for s, _ in self.traces[split].probes} if split in self.traces else set()
+            for strength, judged in self.judge.seen(split).items():
+                searched = strength is None or strength in probed
+                found.append(replace(judged.record, searched=searched))
+        return tuple(found)
+
+    def judged(self) -> dict[str, dict[float | None, Judged]]:
+        """Every mutant by set and strength."""
+        return {split: self.judge.seen(split) for split in self.sets}
+
+
+def _weakest(archive: tuple[float | None, ...]) -> float | None:
+    return min((strength for strength in archive if strength is not None), default=None)

@@ -1,0 +1,71 @@
+"""Mutation scores and sensitivity: pure functions of what was killed. MUFF, eqs. 1, 3 and 4."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+
+import numpy as np
+import numpy.typing as npt
+
+
+def killed_classes(
+    right: npt.NDArray[np.bool_], mutant_right: npt.NDArray[np.bool_], labels: npt.NDArray[np.int64], classes: int
+) -> int:
+    """Classes of which at least one input went from right to wrong. MUFF, eq. 1 (the TRUE class counts).
+
+    Args:
+        right: correctness of the original, ``(n,)``.
+        mutant_right: correctness of one mutant instance, ``(n,)``.
+        labels: true classes, ``(n,)``.
+        classes: number of classes of the task; a class without inputs cannot be killed and still counts below the line.
+    """
+    counts = np.bincount(labels[right & ~mutant_right], minlength=classes)
+    return int((counts > 0).sum())
+
+
+def set_score(killed_by_test: Collection[Hashable], killed_by_train: Collection[Hashable]) -> float | None:
+    """Share of the train-killed configurations that the test set kills too. MUFF, eq. 3, as it is printed.
+
+    ``None`` if the training set kills none: no configuration is known to be killable.
+
+    >>> set_score({0.5, 0.25}, {0.5, 0.25, 0.125, 0.0625})
+    0.5
+    """
+    train = set(killed_by_train)
+    return len(train & set(killed_by_test)) / len(train) if train else None
+
+
+def interval_score(weakest_test: float | None, weakest_train: float | None, upper: float) -> float | None:
+    """Eq. 3 for a strength: both kill everything from their weakest killed strength up to the upper bound.
+
+    >>> round(interval_score(0.5, 0.3, upper=1.0), 2)  # the paper's example
+    0.71
+    """
+    if weakest_train is None:
+        return None
+    if weakest_test is None:
+        return 0.0
+    width = upper - weakest_train
+    return 1.0 if width <= 0 else max(0.0, upper - max(weakest_test, weakest_train)) / width
+
+
+def sensitivity(strong: float | None, weak: float | None, weak_killed_any: bool) -> tuple[float | None, str]:
+    """How much lower the score of the weak set is, relative to the strong set's. MUFF, eq. 4 and section V-B.
+
+    Returns the value and, where there is none, the reason. A weak set that kills nothing where train and strong do
+    gives 1.0.
+
+    >>> sensitivity(0.8, 0.2, weak_killed_any=True)[0]
+    0.75
+    >>> sensitivity(None, None, weak_killed_any=False)
+    (None, 'no stable mutant is killed by the training set')
+    """
+    if strong is None:
+        return None, "no stable mutant is killed by the training set"
+    if strong == 0:
+        return None, "the test set kills no mutant, so there is nothing to lose"
+    if not weak_killed_any:
+        return 1.0, ""
+    if weak is None:
+        return None, "there is no weak set"
+    return (strong - weak) / strong, ""

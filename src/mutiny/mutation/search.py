@@ -1,0 +1,122 @@
+"""Binary search for the weakest mutant that is still killed. MUFF, Algorithm 1."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mutiny.errors import BadInput
+from mutiny.records import Verdict
+
+
+@dataclass(frozen=True)
+class Search:
+    """How mutants are searched and when one counts as stable.
+
+    Args:
+        k_max: most repetitions of a mutant per original (line 6).
+        rse: a mutant is stable if the relative standard error of its metric is at most this (line 10, eq. 5).
+        precision: the search stops when the interval of strengths is at most this wide.
+        lower: lower bound of the strength; the operator's own if not given.
+        upper: upper bound of the strength; the operator's own if not given.
+        max_probes: most strengths tried per set of inputs.
+        max_seconds: most seconds per search; a search cut by time may differ from run to run.
+        min_instances: fewest instances from which a standard error is believed; only binding with few originals.
+    """
+
+    k_max: int = 5
+    rse: float = 0.05
+    precision: float = 5e-4
+    lower: float | None = None
+    upper: float | None = None
+    max_probes: int | None = None
+    max_seconds: float | None = None
+    min_instances: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("k_max", "min_instances"):
+            if not (isinstance(getattr(self, name), int) and getattr(self, name) >= 1):
+                raise BadInput(name, getattr(self, name), "a whole number of at least 1")
+        for name in ("rse", "precision"):
+            if not getattr(self, name) > 0:
+                raise BadInput(name, getattr(self, name), "a positive number")
+        for name in ("max_probes", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise BadInput(name, value, "a positive number, or nothing for no limit")
+        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
+            raise BadInput("lower", self.lower, f"less than upper={self.upper}")
+
+    def bounds(self, own: tuple[float, float]) -> tuple[float, float]:
+        """The bounds to search in, given the operator's own."""
+        low = own[0] if self.lower is None else self.lower
+        high = own[1] if self.upper is None else self.upper
+        if not own[0] <= low < high <= own[1]:
+            raise BadInput("lower, upper", f"{low:g}, {high:g}", f"an interval inside [{own[0]:g}, {own[1]:g}]")
+        return low, high
+
+    def probes(self, own: tuple[float, float]) -> int:
+        """How many strengths a search tries at most."""
+        low, high = self.bounds(own)
+        width, count = high - low, 0
+        while width > self.precision or count == 0:
+            width, count = width / 2, count + 1
+        return count if self.max_probes is None else min(count, self.max_probes)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The path of one search: every strength tried with its verdict, in order, and why it ended."""
+
+    probes: tuple[tuple[float, Verdict], ...]
+    stopped: str
+
+    @property
+    def archive(self) -> tuple[float, ...]:
+        """Killed strengths, from easy to hard to kill (line 16)."""
+        return tuple(strength for strength, verdict in self.probes if verdict is Verdict.KILLED)
+
+
+def binary_search(
+    probe: Callable[[float], Verdict],
+    bounds: tuple[float, float],
+    search: Search,
+    clock: Callable[[], float] = time.monotonic,
+) -> Trace:
+    """Halves the interval: unstable or killed goes down, survived goes up (lines 2, 13-19).
+
+    >>> trace = binary_search(lambda s: Verdict.KILLED if s >= 0.3 else Verdict.SURVIVED, (0.0, 1.0), Search())
+    >>> len(trace.probes), round(trace.archive[-1], 2), trace.stopped
+    (11, 0.3, 'precision')
+    """
+    low, high = bounds
+    tried: list[tuple[float, Verdict]] = []
+    start = clock()
+    while True:
+        middle = (low + high) / 2
+        verdict = probe(middle)
+        tried.append((middle, verdict))
+        if verdict is Verdict.SURVIVED:
+            low = middle
+        else:
+            high = middle
+        if high - low <= search.precision:
+            return Trace(tuple(tried), "precision")
+        if search.max_probes is not None and len(tried) >= search.max_probes:
+            return Trace(tuple(tried), "probes")
+        if search.max_seconds is not None and clock() - start >= search.max_seconds:
+            return Trace(tuple(tried), "time")
+
+
+def not_monotone(verdicts: dict[float, Verdict]) -> tuple[float, float] | None:
+    """A killed strength and a larger one that survived, if there are such: the search assumes there are none.
+
+    >>> not_monotone({0.1: Verdict.KILLED, 0.5: Verdict.SURVIVED})
+    (0.1, 0.5)
+    """
+    killed = [s for s, verdict in verdicts.items() if verdict is Verdict.KILLED]
+    survived = [s for s, verdict in verdicts.items() if verdict is Verdict.SURVIVED]
+    if killed and survived and min(killed) < max(survived):
+        return min(killed), max(survived)
+    return None

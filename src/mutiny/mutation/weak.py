@@ -1,0 +1,71 @@
+"""A deliberately weak test set: the easy inputs of the strong one. MUFF, section II-B."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.errors import BadInput
+from mutiny.evaluation import CleanPass
+
+
+@dataclass(frozen=True)
+class WeakSet:
+    """Which test inputs the weak set keeps. The papers give no thresholds; these are mutiny's.
+
+    Classification keeps the inputs on which the originals are most confident (mean of the largest class probability).
+
+    For regression MUFF writes that inputs with *low* mean loss or low standard deviation of the loss are removed, "so
+    that corner-case inputs, possibly useful to kill a mutant, are removed"; the first contradicts the second. The
+    default serves the stated purpose and removes high losses; ``regression="low-loss"`` does what the first half says.
+
+    Args:
+        share: share of the test inputs to keep.
+        confidence: if given, keep inputs with at least this mean confidence instead (classification only).
+        regression: ``"high-loss"`` or ``"low-loss"``: which inputs are removed.
+    """
+
+    share: float = 0.5
+    confidence: float | None = None
+    regression: str = "high-loss"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise BadInput("weak share", self.share, "a share between 0 and 1")
+        if self.confidence is not None and not 0 < self.confidence <= 1:
+            raise BadInput("weak confidence", self.confidence, "a probability")
+        if self.regression not in ("high-loss", "low-loss"):
+            raise BadInput("weak regression", repr(self.regression), '"high-loss" or "low-loss"')
+
+    def choose(self, passes: Sequence[CleanPass]) -> npt.NDArray[np.int64]:
+        """Positions in the test set, ascending, from the originals' clean passes over it."""
+        size = passes[0].outcome.inputs
+        keep = max(1, round(self.share * size))
+        confidences = [p.confidence for p in passes if p.confidence is not None]
+        if confidences:
+            mean = np.mean(confidences, axis=0)
+            if self.confidence is not None:
+                kept = np.flatnonzero(mean >= self.confidence)
+                if not 0 < len(kept) < size:
+                    raise BadInput(
+                        "weak confidence", self.confidence, "a threshold that keeps some of the test inputs, not all",
+                        f"It keeps {len(kept)} of {size}; the median confidence is {np.median(mean):.4f}.",
+                    )  # fmt: skip
+                return kept
+            return np.sort(np.argsort(-mean, kind="stable")[:keep])
+        losses = np.array([p.shares for p in passes])
+        rank = (
+            _ranks(losses.mean(axis=0))
+            if len(passes) == 1
+            else np.maximum(_ranks(losses.mean(axis=0)), _ranks(losses.std(axis=0)))
+        )
+        if self.regression == "low-loss":
+            rank = -(rank if len(passes) == 1 else np.minimum(_ranks(losses.mean(axis=0)), _ranks(losses.std(axis=0))))
+        return np.sort(np.argsort(rank, kind="stable")[:keep])
+
+
+def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable")

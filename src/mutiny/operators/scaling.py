@@ -1,0 +1,40 @@
+"""Scaling neurons: the whole signal that others read (outgoing), or the weights that feed them (incoming)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mutiny.models import Layer, ModelView, SignalEdit, WeightEdit
+from mutiny.models.layers import Indices
+
+DIRECTIONS = ("outgoing", "incoming")
+
+
+def scale_neurons(
+    view: ModelView, layer: Layer, units: Indices, factor: float, direction: str, biases: bool
+) -> Iterator[WeightEdit | SignalEdit]:
+    """Edits that multiply neurons by ``factor``.
+
+    Outgoing: every consumer sees the neuron's signal, after its own normalisation and activation, times ``factor``;
+    that is what multiplying each outgoing weight by ``factor`` does. Hidden units of recurrent layers are read by their
+    own recurrent matrix, the layer above and the caller; all of these see it. Queries, keys and values of attention are
+    linear in their weights and biases, so scaling those is exact.
+
+    Incoming: the weights that feed the neuron times ``factor``, and its biases if ``biases``.
+    """
+    units = np.sort(units)
+    inside = layer.channel is None
+    if direction == "incoming" or inside:
+        for tensor in (*layer.weights, *(layer.biases if biases or inside else ())):
+            yield _times(view, tensor.parameter, tensor.of(units).reshape(-1), factor)
+        return
+    for reader in layer.consumers:
+        yield _times(view, reader.parameter, reader.of(units).reshape(-1), factor)
+    if layer.slots or not layer.consumers:
+        yield SignalEdit(layer, units, factor)
+
+
+def _times(view: ModelView, parameter: str, indices: Indices, factor: float) -> WeightEdit:
+    return WeightEdit(parameter, indices, view.take(parameter, indices) * factor)

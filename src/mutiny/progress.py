@@ -1,0 +1,25 @@
+"""How long work tells the outside how far it is; the library itself never prints."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Receives the stages of a piece of work. Pass one to a verb to see what it is doing."""
+
+    def stage(self, title: str, total: int) -> None:
+        """A new stage begins, with so many steps."""
+
+    def step(self, note: str = "", done: int = 1) -> None:
+        """Some steps of the stage are done; ``note`` says at what."""
+
+
+class Silent:
+    """Says nothing: the default."""
+
+    def stage(self, title: str, total: int) -> None:
+        """Ignores it."""
+
+    def step(self, note: str = "", done: int = 1) -> None:
+        """Ignores it."""

@@ -1,0 +1,176 @@
+"""Frozen records: all that crosses a boundary between parts of mutiny."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bits = npt.NDArray[np.uint8]
+
+
+class Verdict(StrEnum):
+    """What became of a mutant on one set of inputs."""
+
+    KILLED = "killed"
+    SURVIVED = "survived"
+    UNSTABLE = "unstable"
+    INVALID = "invalid"
+
+
+class Status(StrEnum):
+    """What became of an operator."""
+
+    SCORED = "scored"
+    NOT_KILLABLE = "not killable"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a kill rule found: the numbers, and the conclusion from them.
+
+    Attributes:
+        killed: both thresholds passed, in the direction of "worse".
+        p_value: two-sided.
+        effect_size: positive where the mutant is worse; infinite where both groups have no spread and differ.
+        note: why the answer was defined rather than computed, where that is so.
+    """
+
+    killed: bool
+    p_value: float
+    effect_size: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class MutantRecord:
+    """One mutant (an operator at one strength) judged on one set of inputs.
+
+    Attributes:
+        strength: value of the operator's strength; ``None`` if it has none.
+        guiding_set: the inputs it was judged on: ``train``, ``test`` or ``weak``.
+        verdict: never a boolean.
+        reason: why it is unstable or invalid, or what the reader should know.
+        instances: mutant instances evaluated (originals x repetitions).
+        rse: relative standard error of the metric over instances, MUFF eq. 5.
+        p_value: of the kill rule's test.
+        p_adjusted: Holm-adjusted over all mutants judged on this set.
+        effect_size: of the kill rule; positive where the mutant is worse.
+        metric_mean: mean of the task's metric over instances.
+        killed_classes: share of (instance, class) pairs in which some input of the class went from right to wrong,
+            MUFF eq. 1; ``None`` for regression.
+        triviality: share of (instance, input) pairs that went from right to wrong; from 0.9 on a mutant is trivial.
+        searched: whether the search on this set probed it, or only another set's search did.
+    """
+
+    operator: str
+    strength: float | None
+    guiding_set: str
+    verdict: Verdict
+    reason: str = ""
+    instances: int = 0
+    rse: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    effect_size: float | None = None
+    metric_mean: float | None = None
+    killed_classes: float | None = None
+    triviality: float | None = None
+    searched: bool = True
+
+
+@dataclass(frozen=True)
+class SetSummary:
+    """What one set of inputs could do against an operator.
+
+    ``weakest_killed`` is the smallest killed strength found: the smaller, the sharper the set.
+    """
+
+    weakest_killed: float | None
+    killed: int
+    survived: int
+    unstable: int
+    mean_instances: float | None
+    stopped: str
+    score: float | None = None
+    set_score: float | None = None
+
+
+@dataclass(frozen=True)
+class OperatorRecord:
+    """One operator's results on every set."""
+
+    code: str
+    title: str
+    label: str
+    parameters: Mapping[str, Any]
+    strength: str | None
+    bounds: tuple[float, float] | None
+    status: Status
+    reason: str = ""
+    score: float | None = None
+    score_form: str | None = None
+    set_score: float | None = None
+    sensitivity: float | None = None
+    sensitivity_reason: str = ""
+    killed_classes: float | None = None
+    sets: Mapping[str, SetSummary] = field(default_factory=dict)
+    mutants: tuple[MutantRecord, ...] = ()
+    redundant: tuple[float | None, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class KillBits:
+    """Which inputs kill which instances of a mutant, one bit each.
+
+    Attributes:
+        originals: packed correctness of the originals, ``(originals, bytes)``.
+        mutants: packed correctness of the instances, ``(repetitions, originals, bytes)``.
+        inputs: number of inputs.
+    """
+
+    originals: Bits
+    mutants: Bits
+    inputs: int
+
+    def kills(self) -> npt.NDArray[np.bool_]:
+        """``(repetitions, originals, inputs)``: the original was right and the instance is wrong."""
+        packed = self.originals[None] & ~self.mutants
+        return np.unpackbits(packed, axis=-1, count=self.inputs).astype(bool)
+
+    def per_input(self) -> npt.NDArray[np.int64]:
+        """``(inputs,)``: how many instances each input kills."""
+        counts = np.zeros(self.inputs, np.int64)
+        for repetition in self.originals[None] & ~self.mutants:
+            counts += np.unpackbits(repetition, axis=-1, count=self.inputs).sum(axis=0, dtype=np.int64)
+        return counts
+
+
+def to_plain(value: Any) -> Any:
+    """Records as plain JSON values: no NaN or infinity (they become null), no numpy, stable keys.
+
+    >>> to_plain(Evidence(True, 0.01, float("inf")))
+    {'killed': True, 'p_value': 0.01, 'effect_size': None, 'note': ''}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return to_plain(value.tolist())
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

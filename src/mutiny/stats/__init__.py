@@ -1,0 +1,38 @@
+"""Pure functions over numpy arrays: tests, effects, power, intervals, corrections, stability.
+
+Nothing here imports torch, prints, or draws randomness that a seed did not name. No NaN comes out: where a formula
+divides by zero, the docstring says what is returned.
+"""
+
+from mutiny.stats.correction import holm
+from mutiny.stats.effects import a12, cohen_d, cohen_g
+from mutiny.stats.exact import fisher, sign_flip, sign_flip_counts
+from mutiny.stats.intervals import Interval, bootstrap, percentile_interval, wilson
+from mutiny.stats.power import anova_power, instances_needed, power_two_sample
+from mutiny.stats.significance import glm, mann_whitney, paired_t, true_level, welch, wilcoxon
+from mutiny.stats.stability import disagreement_rate, relative_standard_error
+
+__all__ = [
+    "Interval",
+    "a12",
+    "anova_power",
+    "bootstrap",
+    "cohen_d",
+    "cohen_g",
+    "disagreement_rate",
+    "fisher",
+    "glm",
+    "holm",
+    "instances_needed",
+    "mann_whitney",
+    "paired_t",
+    "percentile_interval",
+    "power_two_sample",
+    "relative_standard_error",
+    "sign_flip",
+    "sign_flip_counts",
+    "true_level",
+    "welch",
+    "wilcoxon",
+    "wilson",
+]

@@ -1,0 +1,143 @@
+"""What is tested: trained originals of one program, the task, and data."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from mutiny.data import Data, as_data
+from mutiny.errors import BadInput
+from mutiny.models import Forward, ModelState, check_model, default_forward
+from mutiny.task import Classification, Task
+from mutiny.training import Recipe, train_originals
+
+DEFAULT_ORIGINALS = 10
+"""Trained where a recipe is given and the user names no number; MUFF uses 20."""
+
+
+class Subject:
+    """A network under test.
+
+    Args:
+        models: the originals: trained instances of one program in evaluation mode. One is the common case; several,
+            trained independently, let verdicts account for the randomness of training.
+        task: `Classification` or `Regression`.
+        train: what the originals were trained on; anything that `mutiny.data.as_data` reads.
+        test: the test set under assessment.
+        weak: a weaker test set for sensitivity; made from ``test`` if not given.
+        pool: unlabelled inputs to choose from, where a verb needs them.
+        recipe: how to train originals, in place of ``models``.
+        forward: ``forward(model, inputs) -> outputs`` where calling the model is not enough.
+        name: shown in reports.
+
+    >>> net = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
+    >>> x, y = torch.randn(20, 2), torch.arange(20) % 2
+    >>> Subject(net, task=Classification(2), train=(x, y), test=(x, y), name="toy")
+    Subject('toy', 1 original, Classification(classes=2, outputs='auto'), train=20, test=20)
+    """
+
+    def __init__(
+        self,
+        models: nn.Module | Sequence[nn.Module] | None = None,
+        *,
+        task: Task,
+        train: Any,
+        test: Any,
+        weak: Any = None,
+        pool: Any = None,
+        recipe: Recipe | None = None,
+        forward: Forward | None = None,
+        name: str = "subject",
+    ) -> None:
+        given = [models] if isinstance(models, nn.Module) else list(models or [])
+        if not given and recipe is None:
+            raise BadInput("models", models, "at least one trained model, or a recipe that trains them")
+        if not hasattr(task, "judge"):
+            raise BadInput("task", repr(task), "mutiny.Classification(...) or mutiny.Regression(...)")
+        self.models, self.task, self.recipe, self.name = given, task, recipe, name
+        self.forward: Forward = forward or default_forward
+        self.train, self.test = as_data(train, "train"), as_data(test, "test")
+        self.weak = None if weak is None else as_data(weak, "weak")
+        self.pool = None if pool is None else as_data(pool, "pool")
+
+    def __repr__(self) -> str:
+        count = len(self.models)
+        trained = f"{count} original{'s' * (count != 1)}" if count else "originals from a recipe"
+        return f"Subject({self.name!r}, {trained}, {self.task}, train={len(self.train)}, test={len(self.test)})"
+
+    def splits(self) -> dict[str, Data]:
+        """The labelled splits by name."""
+        found = {"train": self.train, "test": self.test, "weak": self.weak}
+        return {name: data for name, data in found.items() if data is not None}
+
+    def check(self) -> None:
+        """Raises `BadInput` for anything about the data that would make verdicts meaningless."""
+        for name, data in self.splits().items():
+            targets = self.task.check_targets(data.targets, name)
+            if isinstance(self.task, Classification) and len(np.unique(targets)) == 1 and name != "weak":
+                raise BadInput(
+                    f"{name} labels", f"only class {int(targets[0])}", "at least two classes",
+                    "A network that always gives this answer would pass every test.",
+                )  # fmt: skip
+        if self.weak is not None and len(self.weak) > len(self.test):
+            raise BadInput("weak", f"{len(self.weak)} inputs", f"at most as many as test ({len(self.test)})")
+
+    def originals(
+        self,
+        count: int | None = None,
+        *,
+        seed: int = 0,
+        device: str | None = None,
+        folder: Path | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[nn.Module]:
+        """The originals to test: the first ``count`` of those given, or trained by the recipe (and kept on disk).
+
+        With ``device``, copies on that device; the user's own models are never moved.
+        """
+        if count is not None and count < 1:
+            raise BadInput("originals", count, "a whole number of at least 1")
+        if self.models:
+            if count is not None and count > len(self.models):
+                raise BadInput(
+                    "originals", count, f"at most {len(self.models)}, the number of models in the subject",
+                    "Train more, or give the subject a recipe.",
+                )  # fmt: skip
+            models = [check_model(m, f"models[{i}]") for i, m in enumerate(self.models[:count])]
+            _check_distinct(models)
+        elif self.recipe is not None:
+            models = train_originals(
+                self.recipe, self.train, self.task, count or DEFAULT_ORIGINALS, seed,
+                folder=folder, forward=self.forward, device=device or "cpu", progress=progress,
+            )  # fmt: skip
+        return [model if device is None else _on(model, device) for model in models]
+
+
+def _on(model: nn.Module, device: str) -> nn.Module:
+    try:
+        target = torch.device(device)
+        torch.empty(0, device=target)
+    except (RuntimeError, AssertionError) as error:
+        raise BadInput("device", repr(device), "a device of this machine", str(error).splitlines()[0]) from None
+    here = all(p.device == target for p in model.parameters())
+    return model if here else copy.deepcopy(model).to(target)
+
+
+def _check_distinct(models: Sequence[nn.Module]) -> None:
+    seen: dict[tuple[str, ...], int] = {}
+    for index, model in enumerate(models):
+        weights = tuple(
+            entry.split()[1] for name, entry in ModelState.of(model).entries if not name.startswith("module ")
+        )
+        if weights in seen:
+            raise BadInput(
+                f"models[{index}]", f"the same weights as models[{seen[weights]}]", "independently trained originals",
+                "Pass each trained network once.",
+            )  # fmt: skip
+        seen[weights] = index

@@ -1,0 +1,1 @@
+"""Contract suites that ship, so that those who add an operator or a method can test their own."""

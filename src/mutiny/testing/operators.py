@@ -1,0 +1,206 @@
+"""The contract of operators, for those who write one: every promise that campaigns rely on, checked on one model.
+
+>>> import torch
+>>> from mutiny.operators import WeightInhibitor
+>>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
+>>> check_operator(WeightInhibitor(ratio=0.2), model, torch.randn(5, 4))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mutiny.errors import BadInput, NotApplicable
+from mutiny.models import (
+    ActivationEdit,
+    Forward,
+    ModelState,
+    ModelView,
+    Patch,
+    SignalEdit,
+    WeightEdit,
+    default_forward,
+)  # fmt: skip
+from mutiny.models.forward import steady
+from mutiny.operators import Operator
+from mutiny.random import generator_for
+
+SEEDS = range(12)
+
+
+class Injected(Exception):
+    """Raised by the checks inside a patched model, to see it restored."""
+
+
+def check_operator(
+    operator: Operator, model: nn.Module, inputs: Any, forward: Forward = default_forward, must_change: bool = True
+) -> None:
+    """Raises `AssertionError`, with a sentence, unless ``operator`` keeps all promises on ``model``.
+
+    An operator that does not apply to the model (`NotApplicable`, with a reason) keeps them.
+
+    Args:
+        operator: with all parameters; the checks vary its strength.
+        model: in evaluation mode; it is left as it was.
+        inputs: a batch for the model.
+        forward: how the model is called.
+        must_change: whether strong patches must change the outputs for some of twelve seeds. False where the model
+            makes that impossible.
+    """
+    check_parameters(operator)
+    view = ModelView.of(model, inputs, forward)
+    before = ModelState.of(model)
+    applies = True
+    try:
+        operator.patch(view, generator_for(0, operator.code))
+    except NotApplicable as reason:
+        applies = False
+        assert str(reason).strip(), f"{operator.code}: NotApplicable without a reason"
+    _untouched(operator, model, before, "making a patch")
+    if applies:
+        check_restores(operator, view, inputs, forward)
+        check_seeds(operator, view)
+        check_first_layer(operator, view)
+        check_choice(operator, view)
+        check_effect(operator, view, inputs, forward, must_change)
+    _untouched(operator, model, before, "all checks")
+
+
+def check_parameters(operator: Operator) -> None:
+    """Parameters survive JSON and rebuild an equal operator; strength and bounds agree."""
+    told = json.loads(json.dumps(operator.parameters(), allow_nan=False))
+    again = type(operator)(**told)
+    assert again == operator, f"{operator.code}: parameters() rebuild {again}, not {operator}"
+    assert hash(again) == hash(operator), f"{operator.code}: equal operators have different hashes"
+    assert operator.code, "the code is empty"
+    assert operator.title, f"{operator.code}: the title is empty"
+    assert operator.source, f"{operator.code}: the source is empty"
+    if operator.strength is None:
+        assert operator.at(0.5) is operator, f"{operator.code}: at() changes an operator without a strength"
+        return
+    low, high = operator.bounds
+    assert low < high, f"{operator.code}: the bounds {low}, {high} leave nothing to search"
+    for outside in (low - 1, high + 1, float("nan")):
+        try:
+            operator.at(outside)
+        except BadInput:
+            continue
+        raise AssertionError(f"{operator.code}: at({outside}) is accepted, outside the bounds {low}, {high}")
+
+
+def check_restores(operator: Operator, view: ModelView, inputs: Any, forward: Forward = default_forward) -> None:
+    """The model is as before after use, after an exception in the block and in the forward pass, and after nesting."""
+    before = ModelState.of(view.model)
+    patch = operator.patch(view, generator_for(0, operator.code))
+
+    def failing(model: nn.Module, inputs: Any) -> Tensor:
+        forward(model, inputs)
+        raise Injected
+
+    with patch.applied(view.model, forward) as run:
+        _run(run, inputs)
+    _untouched(operator, view.model, before, "use")
+    for error in (Injected, KeyboardInterrupt):
+        try:
+            with patch.applied(view.model, forward):
+                raise error
+        except error:
+            _untouched(operator, view.model, before, f"{error.__name__} inside the block")
+    try:
+        with patch.applied(view.model, failing) as run:
+            _run(run, inputs)
+    except Injected:
+        _untouched(operator, view.model, before, "an exception inside the forward pass")
+    with patch.applied(view.model, forward) as run:
+        first = _run(run, inputs)
+        with patch.applied(view.model, forward):
+            pass
+        assert torch.equal(first, _run(run, inputs)), f"{operator.code}: a nested patch took the outer one away"
+    _untouched(operator, view.model, before, "nested use")
+
+
+def check_seeds(operator: Operator, view: ModelView) -> None:
+    """One seed, one patch; where anything is random, not all seeds give the same."""
+    patches = [operator.patch(view, generator_for(seed, operator.code)) for seed in SEEDS]
+    again = [operator.patch(view, generator_for(seed, operator.code)) for seed in SEEDS]
+    assert patches == again, f"{operator.code}: the same seed gives different patches"
+    assert [hash(p) for p in patches] == [hash(p) for p in again], f"{operator.code}: equal patches, different hashes"
+    assert all(patch.edits for patch in patches), f"{operator.code}: a patch without edits; raise NotApplicable"
+
+
+def check_first_layer(operator: Operator, view: ModelView) -> None:
+    """Each patch names where it begins: a layer of the view, or a module of the model."""
+    known = {layer.name for layer in view.layers} | {path for path, _ in view.model.named_modules() if path}
+    for seed in SEEDS:
+        patch = operator.patch(view, generator_for(seed, operator.code))
+        somewhere = patch.first_layer in known or all(isinstance(edit, ActivationEdit) for edit in patch.edits)
+        assert somewhere, f"{operator.code}: first_layer={patch.first_layer!r} is not in the model"
+
+
+def check_choice(operator: Operator, view: ModelView) -> None:
+    """With one seed, a stronger patch touches the same places, or those and more."""
+    if operator.strength is None:
+        return
+    low, high = operator.bounds
+    grown = False
+    weaker: set[object] = set()
+    for step in (0.3, 0.6, 1.0):
+        strength = low + step * (high - low)
+        touched = {*_touched(operator.at(strength).patch(view, generator_for(1, operator.code)))}
+        assert weaker <= touched, f"{operator.code}: what {operator.strength}={strength:g} changes is not chosen alike"
+        grown |= bool(weaker) and weaker != touched
+        weaker = touched
+    share = operator.strength == "ratio"
+    assert share or not grown, f"{operator.code}: the choice depends on {operator.strength}, which is not a share"
+
+
+def check_effect(
+    operator: Operator, view: ModelView, inputs: Any, forward: Forward = default_forward, must_change: bool = True
+) -> None:
+    """At the lower bound nothing changes; far above it something does, for some seed; outputs stay finite."""
+    with steady(), torch.inference_mode():
+        clean = forward(view.model, inputs)
+    strong = [operator]
+    if operator.strength is not None:
+        low, high = operator.bounds
+        weakest = operator.at(low).patch(view, generator_for(2, operator.code))
+        with weakest.applied(view.model, forward) as run:
+            same = torch.equal(clean, _run(run, inputs))
+        assert same, f"{operator.code}: outputs change although {operator.strength}={low:g}"
+        strong = [operator.at(high), operator.at((low + high) / 2)]  # two sign changes in a row can cancel at ratio 1
+    changed = False
+    for seed in SEEDS:
+        one = strong[seed % len(strong)]
+        with one.patch(view, generator_for(seed, operator.code)).applied(view.model, forward) as run:
+            output = _run(run, inputs)
+        assert output.shape == clean.shape, f"{operator.code}: the outputs' shape changes"
+        assert bool(torch.isfinite(output).all()), f"{operator.code}: outputs are not finite"
+        changed |= not torch.equal(clean, output)
+        if changed and seed >= 2:
+            break
+    assert changed or not must_change, f"{operator.code}: even strong patches change no output"
+
+
+def _run(run: Callable[[Any], Tensor], inputs: Any) -> Tensor:
+    with torch.inference_mode():
+        return run(inputs)
+
+
+def _untouched(operator: Operator, model: nn.Module, before: ModelState, after: str) -> None:
+    difference = before.difference(ModelState.of(model))
+    assert difference is None, f"{operator.code}: {difference} of the model is not as before after {after}"
+
+
+def _touched(patch: Patch) -> Iterator[object]:
+    for edit in patch.edits:
+        if isinstance(edit, WeightEdit):
+            yield from ((edit.parameter, index) for index in edit.indices.tolist())
+        elif isinstance(edit, SignalEdit):
+            yield from ((edit.layer.name, "unit", unit) for unit in edit.units.tolist())
+        else:
+            yield edit

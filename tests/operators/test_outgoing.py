@@ -1,0 +1,177 @@
+"""NI, NEB and NAI outgoing: as if each outgoing weight had been scaled by hand in a copy of the network."""
+
+import pytest
+import torch
+from references.by_hand import agree, clean, edited, mutated, scale_columns, units_of, view_of
+from torch import nn
+from torch.nn import functional as F
+from zoo import Block, Lambda, lively, make
+
+from mutiny.errors import NotApplicable
+from mutiny.operators import NeuronActivationInverse, NeuronEffectBlock, NeuronInhibitor
+
+FACTORS = {
+    NeuronInhibitor(ratio=0.4, factor=0.7): 0.3,
+    NeuronEffectBlock(ratio=0.4): 0.0,
+    NeuronActivationInverse(ratio=0.4, direction="outgoing", output_layer=False): -1.0,
+}
+three = pytest.mark.parametrize(("operator", "factor"), FACTORS.items(), ids=lambda x: getattr(x, "code", ""))
+
+
+@three
+@pytest.mark.parametrize("activation", [nn.ReLU, nn.Sigmoid, nn.Tanh, nn.GELU, nn.LogSigmoid, nn.PReLU, nn.Softsign])
+def test_dense(operator, factor, activation):
+    model = nn.Sequential(nn.Linear(5, 9), activation(), nn.Linear(9, 4), activation(), nn.Linear(4, 3)).eval()
+    inputs = torch.randn(6, 5)
+    units = units_of(operator, model, inputs)
+    assert sum(map(len, units.values())) == 5
+
+    def change(twin):
+        scale_columns(twin[2].weight, units.get("0", []), factor)
+        scale_columns(twin[4].weight, units.get("2", []), factor)
+
+    assert agree(mutated(operator, model, inputs), clean(edited(model, change), inputs))
+
+
+@three
+@pytest.mark.parametrize("inplace", [False, True])
+def test_convolution_with_batch_norm(operator, factor, inplace):
+    model = lively(
+        nn.Sequential(nn.Conv2d(2, 6, 3), nn.BatchNorm2d(6), nn.ReLU(inplace), nn.Conv2d(6, 4, 3), nn.Flatten())
+    ).eval()
+    inputs = torch.randn(4, 2, 6, 6)
+
+    def change(twin):
+        for unit in units_of(operator, model, inputs)["0"]:
+            for out in range(4):
+                twin[3].weight[out, unit] *= factor
+
+    assert agree(mutated(operator, model, inputs), clean(edited(model, change), inputs))
+
+
+@three
+@pytest.mark.parametrize("flat", [lambda x: x.flatten(1), lambda x: x.view(x.size(0), -1), nn.Flatten()])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_pooling_then_activation_then_flatten(operator, factor, flat, channels_last):
+    if channels_last and not isinstance(flat, nn.Flatten):
+        flat = lambda x: x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2).reshape(len(x), -1)  # noqa: E731
+    model = Lambda(
+        lambda m, x: m.fc(flat(torch.tanh(F.max_pool2d(m.conv(x), 2)))), conv=nn.Conv2d(1, 5, 3), fc=nn.Linear(20, 3)
+    ).eval()
+    inputs = torch.randn(4, 1, 6, 6)
+    if channels_last:
+        inputs, model = inputs.to(memory_format=torch.channels_last), model.to(memory_format=torch.channels_last)
+
+    def change(twin):
+        for unit in units_of(operator, model, inputs)["conv"]:
+            scale_columns(twin.fc.weight, range(4 * unit, 4 * unit + 4), factor)
+
+    assert agree(mutated(operator, model, inputs), clean(edited(model, change), inputs))
+
+
+@three
+def test_two_readers_through_a_skip_connection(operator, factor):
+    parts = {"enter": nn.Linear(4, 8), "inner": nn.Linear(8, 8), "leave": nn.Linear(8, 3)}
+
+    def forward(m, x, scale=None):
+        signal = torch.sigmoid(m.enter(x))
+        signal = signal if scale is None else signal * scale
+        return m.leave(signal + F.relu(m.inner(signal)))
+
+    model, inputs = Lambda(forward, **parts).eval(), torch.randn(5, 4)
+    only = type(operator)(**{**operator.parameters(), "layers": ("enter",)})
+    scale = torch.ones(8)
+    scale[units_of(only, model, inputs)["enter"]] = factor
+    with torch.inference_mode():
+        assert agree(mutated(only, model, inputs), model(inputs, scale))
+
+
+@three
+@pytest.mark.parametrize("layer", ["conv1", "conv2", "shortcut"])
+def test_residual_block_with_in_place_addition(operator, factor, layer):
+    model = nn.Sequential(lively(Block(2, 4, 2)), nn.Conv2d(4, 2, 1)).eval()
+    inputs = torch.randn(3, 2, 6, 6)
+    only = type(operator)(**{**operator.parameters(), "layers": (f"0.{layer}",)})
+    scale = torch.ones(4)
+    scale[units_of(only, model, inputs)[f"0.{layer}"]] = factor
+    scale = scale[:, None, None]
+    block = model[0]
+    with torch.inference_mode():
+        first, second, side = block.conv1(inputs), None, block.shortcut(inputs)
+        first = F.relu(block.bn1(first)) * (scale if layer == "conv1" else 1)
+        second = block.bn2(block.conv2(first)) * (scale if layer == "conv2" else 1)
+        expected = model[1](F.relu(second + side * (scale if layer == "shortcut" else 1)))
+    assert agree(mutated(only, model, inputs), expected)
+
+
+@three
+def test_reused_layer_and_concatenation(operator, factor):
+    def forward(m, x, scale=1):
+        once = F.relu(m.enter(x)) * scale
+        twice = F.relu(m.enter(once)) * scale
+        return m.leave(torch.cat([once, twice, once[:, :2]], 1))
+
+    model, inputs = Lambda(forward, enter=nn.Linear(6, 6), leave=nn.Linear(14, 3)).eval(), torch.randn(5, 6)
+    scale = torch.ones(6)
+    scale[units_of(operator, model, inputs)["enter"]] = factor
+    with torch.inference_mode():
+        assert agree(mutated(operator, model, inputs), model(inputs, scale))
+
+
+@three
+def test_writing_into_a_view_scales_once(operator, factor):
+    def forward(m, x, scale=1):
+        hidden = F.relu(m.enter(x)) * scale
+        half = hidden[:, :3]
+        half += 1
+        hidden[:, 5] = 0
+        return m.leave(hidden)
+
+    model, inputs = Lambda(forward, enter=nn.Linear(4, 6), leave=nn.Linear(6, 3)).eval(), torch.randn(5, 4)
+    scale = torch.ones(6)
+    scale[units_of(operator, model, inputs)["enter"]] = factor
+    with torch.inference_mode():
+        expected = model(inputs, scale)
+    assert agree(mutated(operator, model, inputs), expected)
+
+
+@three
+@pytest.mark.parametrize("name", ["functional_layers", "depthwise", "autoencoder", "conv1d", "half_precision"])
+def test_signal_of_the_output_layer_is_what_the_caller_sees(operator, factor, name):
+    model, inputs = make(name)
+    settings = {**operator.parameters(), "ratio": 1.0, "output_layer": True}
+    last = [layer.name for layer in view_of(model, inputs).layers][-1]
+    all_of_last = type(operator)(**{**settings, "layers": (last,)})
+    assert agree(mutated(all_of_last, model, inputs), clean(model, inputs) * factor, 1e-2)
+
+
+def test_output_neurons_are_left_alone_unless_asked_for():
+    model, inputs = make("single_linear")
+    with pytest.raises(NotApplicable, match="output layer"):
+        mutated(NeuronInhibitor(), model, inputs)
+    both = NeuronInhibitor(ratio=1.0, factor=1.0, output_layer=True)
+    assert not mutated(both, model, inputs).any()
+    model, inputs = make("two_heads")
+    assert units_of(NeuronInhibitor(ratio=1.0), model, inputs).keys() == {"trunk"}
+
+
+def test_output_of_a_bare_recurrent_network_is_both_directions():
+    model, inputs = (
+        nn.Sequential(Lambda(lambda m, x: m.rnn(x)[0], rnn=nn.GRU(3, 4, 2, bidirectional=True))).eval(),
+        (torch.randn(5, 2, 3)),
+    )
+    touched = units_of(NeuronInhibitor(ratio=1.0), model, inputs)
+    assert touched.keys() == {"0.rnn.l0", "0.rnn.l0_reverse"}
+
+
+def test_tied_objects_that_share_memory_are_one_layer():
+    model = Lambda(lambda m, x: m.leave(F.relu(m.b(F.relu(m.a(x))))), a=nn.Linear(4, 4), b=nn.Linear(4, 4)).eval()
+    model.leave = nn.Linear(4, 2).eval()
+    model.b.weight = nn.Parameter(model.a.weight.data)
+    inputs = torch.randn(5, 4)
+    operator = NeuronInhibitor(ratio=0.5, factor=1.0)
+    scale = torch.ones(4)
+    scale[units_of(operator, model, inputs)["a"]] = 0
+    with torch.inference_mode():
+        expected = model.leave(scale * F.relu(model.b(scale * F.relu(model.a(inputs)))))
+    assert agree(mutated(operator, model, inputs), expected)
