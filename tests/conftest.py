@@ -1,7 +1,9 @@
-"""Lets tests import the zoo, whatever directory they lie in."""
+"""Lets tests import the zoo and the references, whatever directory they lie in, and makes their numbers repeatable."""
 
 import sys
 from pathlib import Path
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -9,3 +11,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 def pytest_configure(config):
     # torch says once that it has no fast path for this; it says nothing about mutiny
     config.addinivalue_line("filterwarnings", "ignore:LSTM with projections is not supported with oneDNN")
+
+
+@pytest.fixture(autouse=True)
+def _repeatable():
+    if "torch" in sys.modules:  # tests without torch stay without it
+        sys.modules["torch"].manual_seed(0)

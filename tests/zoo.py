@@ -1,6 +1,4 @@
-"""Small models in evaluation mode, of many shapes, each with inputs: what operators and the border to torch must bear."""
-
-from __future__ import annotations
+"""Small models of many shapes, each with inputs: what operators and the border to torch must bear."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,16 +12,17 @@ Entry = Callable[[], tuple[nn.Module, Any]]
 ZOO: dict[str, Entry] = {}
 
 
-def animal(make: Entry) -> Entry:
+def animal(make: Entry, name: str = "") -> Entry:
     """Registers a model; it is made from a fixed seed, without touching the global one, in evaluation mode."""
+    name = name or make.__name__
 
     def seeded() -> tuple[nn.Module, Any]:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(len(make.__name__))
+            torch.manual_seed(len(name))
             model, inputs = make()
         return lively(model).eval(), inputs
 
-    ZOO[make.__name__] = seeded
+    ZOO[name] = seeded
     return seeded
 
 
@@ -56,14 +55,40 @@ def weight(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.randn(*shape) / shape[0] ** 0.5)
 
 
-@animal
-def mlp():
-    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 7), nn.ReLU(), nn.Linear(7, 3)), torch.randn(4, 6)
+def perceptron(activation: nn.Module) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, 6), activation, nn.Linear(6, 3))
 
 
-@animal
-def single_linear():
-    return nn.Linear(5, 3), torch.randn(4, 5)
+def last_step(rnn: nn.RNNBase, size: int) -> nn.Module:
+    return Lambda(lambda m, x: m.head(m.lstm(x)[0][:, -1]), lstm=rnn, head=nn.Linear(size, 4))
+
+
+PLAIN: dict[str, Entry] = {
+    "lstm_bidirectional": lambda: (
+        last_step(nn.LSTM(3, 5, 2, bidirectional=True, batch_first=True), 10), torch.randn(4, 6, 3)
+    ),
+    "lstm_projected": lambda: (last_step(nn.LSTM(3, 6, 2, proj_size=4, batch_first=True), 4), torch.randn(4, 5, 3)),
+    "bag_of_words": lambda: (
+        nn.Sequential(
+            OrderedDict(bag=nn.EmbeddingBag(9, 5), hidden=nn.Linear(5, 6), relu=nn.ReLU(), head=nn.Linear(6, 2))
+        ), torch.randint(0, 9, (4, 6)),
+    ),
+    "mlp": lambda: (
+        nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 7), nn.ReLU(), nn.Linear(7, 3)), torch.randn(4, 6)
+    ),
+    "single_linear": lambda: (nn.Linear(5, 3), torch.randn(4, 5)),
+    "double": lambda: (perceptron(nn.Tanh()).double(), torch.randn(4, 4).double()),
+    "half_precision": lambda: (perceptron(nn.ReLU()).bfloat16(), torch.randn(4, 4).bfloat16()),
+    "gru": lambda: (
+        Lambda(lambda m, x: m.head(m.gru(x)[1][-1]), gru=nn.GRU(3, 5), head=nn.Linear(5, 2)), torch.randn(6, 4, 3)
+    ),
+    "conv3d": lambda: (
+        nn.Sequential(nn.Conv3d(1, 3, 2), nn.ReLU(), nn.AvgPool3d(2), nn.Flatten(), nn.Linear(3, 2)),
+        torch.randn(3, 1, 4, 4, 4),
+    ),
+}  # fmt: skip
+for plain, entry in PLAIN.items():
+    animal(entry, plain)
 
 
 @animal
@@ -124,26 +149,9 @@ def resnet():
 
 
 @animal
-def lstm_bidirectional():
-    parts = {"lstm": nn.LSTM(3, 5, 2, bidirectional=True, batch_first=True), "head": nn.Linear(10, 4)}
-    return Lambda(lambda m, x: m.head(m.lstm(x)[0][:, -1]), **parts), torch.randn(4, 6, 3)
-
-
-@animal
-def gru():
-    return Lambda(lambda m, x: m.head(m.gru(x)[1][-1]), gru=nn.GRU(3, 5), head=nn.Linear(5, 2)), torch.randn(6, 4, 3)
-
-
-@animal
 def rnn_sigmoid_head():
     parts = {"rnn": nn.RNN(3, 5, batch_first=True, nonlinearity="relu"), "head": nn.Linear(5, 1)}
     return Lambda(lambda m, x: torch.sigmoid(m.head(m.rnn(x)[0].mean(1))), **parts), torch.randn(4, 6, 3)
-
-
-@animal
-def lstm_projected():
-    parts = {"lstm": nn.LSTM(3, 6, 2, proj_size=4, batch_first=True), "head": nn.Linear(4, 3)}
-    return Lambda(lambda m, x: m.head(m.lstm(x)[0][:, -1]), **parts), torch.randn(4, 5, 3)
 
 
 @animal
@@ -195,12 +203,6 @@ def conv1d():
         nn.Flatten(), nn.Linear(12, 3),
     )  # fmt: skip
     return net, torch.randn(4, 2, 8)
-
-
-@animal
-def conv3d():
-    net = nn.Sequential(nn.Conv3d(1, 3, 2), nn.ReLU(), nn.AvgPool3d(2), nn.Flatten(), nn.Linear(3, 2))
-    return net, torch.randn(3, 1, 4, 4, 4)
 
 
 @animal
@@ -261,16 +263,6 @@ def reused_layer():
 
 
 @animal
-def double():
-    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)).double(), torch.randn(4, 4).double()
-
-
-@animal
-def half_precision():
-    return nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)).bfloat16(), torch.randn(4, 4).bfloat16()
-
-
-@animal
 def channels_last():
     net = nn.Sequential(
         nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 5, 3), nn.Flatten(), nn.Linear(20, 3)
@@ -281,8 +273,8 @@ def channels_last():
 @animal
 def squashed_with_norm():
     net = nn.Sequential(
-        nn.Linear(5, 8), nn.BatchNorm1d(8), nn.Sigmoid(), nn.Linear(8, 6), nn.Tanh(), nn.BatchNorm1d(6), nn.Linear(6, 3),
-        nn.LogSoftmax(dim=1),
+        nn.Linear(5, 8), nn.BatchNorm1d(8), nn.Sigmoid(), nn.Linear(8, 6), nn.Tanh(), nn.BatchNorm1d(6),
+        nn.Linear(6, 3), nn.LogSoftmax(dim=1),
     )  # fmt: skip
     return net, torch.randn(6, 5)
 
@@ -300,15 +292,6 @@ def two_heads():
         return {"logits": torch.sigmoid(m.main(shared)), "aux": m.aux(shared)}
 
     return Lambda(forward, trunk=nn.Linear(4, 6), main=nn.Linear(6, 3), aux=nn.Linear(6, 2)), torch.randn(4, 4)
-
-
-@animal
-def bag_of_words():
-    def forward(m, words):
-        return m.head(torch.relu(m.hidden(m.bag(words))))
-
-    parts = {"bag": nn.EmbeddingBag(9, 5), "hidden": nn.Linear(5, 6), "head": nn.Linear(6, 2)}
-    return Lambda(forward, **parts), torch.randint(0, 9, (4, 6))
 
 
 def make(name: str) -> tuple[nn.Module, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -35,14 +36,15 @@ class Classification:
     higher_is_better: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.classes, bool) or not isinstance(self.classes, int) or self.classes < 2:
+        if isinstance(self.classes, bool) or not isinstance(self.classes, Integral) or self.classes < 2:
             raise BadInput("classes", repr(self.classes), "a whole number of at least 2")
+        object.__setattr__(self, "classes", int(self.classes))
         if self.outputs not in ("auto", "logits", "probabilities"):
             raise BadInput("outputs", repr(self.outputs), '"auto", "logits" or "probabilities"')
 
     def check_targets(self, targets: np.ndarray, split: str) -> np.ndarray:
         """Labels as ``(n,)`` int64; one-hot rows are accepted. Anything else is an error that names the split."""
-        if targets.ndim == 2 and targets.shape[1] == 1 and self.classes >= 2:
+        if targets.ndim == 2 and targets.shape[1] == 1:
             targets = targets[:, 0]
         if targets.ndim == 2 and targets.shape[1] == self.classes:
             if not (np.isin(targets, (0, 1)).all() and (targets.sum(axis=1) == 1).all()):
@@ -63,20 +65,20 @@ class Classification:
         if outside.any():
             where = int(np.flatnonzero(outside)[0])
             raise BadInput(
-                f"{split} label at index {where}", int(targets[where]), f"a class between 0 and {self.classes - 1}",
+                f"{split} label at index {where}", f"{targets[where]:g}", f"a class between 0 and {self.classes - 1}",
                 f"{int(outside.sum())} of {targets.size} labels are out of range; check Classification(classes=...).",
             )  # fmt: skip
         return targets.astype(np.int64)
 
     def resolve(self, outputs: Tensor) -> Classification:
         """This task with ``outputs`` settled by looking at real outputs ``(n, classes)`` or ``(n,)``."""
-        single = outputs.ndim == 1 or outputs.shape[1] == 1
+        single = outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
         if single and self.classes != 2:
             raise BadInput(
                 "model output", f"shape {tuple(outputs.shape)}", f"(n, {self.classes})",
                 "A model with one output column fits Classification(2) or Regression.",
             )  # fmt: skip
-        if outputs.ndim > 2 or (not single and outputs.shape[1] != self.classes):
+        if not single and (outputs.ndim != 2 or outputs.shape[1] != self.classes):
             raise BadInput(
                 "model output", f"shape {tuple(outputs.shape)}", f"(n, {self.classes})",
                 "Give the subject a forward=... that returns one row of class scores per input.",
@@ -87,7 +89,7 @@ class Classification:
         seen: Outputs = "probabilities" if looks else "logits"
         if self.outputs == "auto":
             return Classification(self.classes, seen)
-        if self.outputs != seen and (not single or self.outputs == "probabilities"):
+        if self.outputs != seen:
             raise BadInput(
                 "outputs", repr(self.outputs), f"{seen!r}, for that is what the model returns",
                 'Leave outputs="auto" or state what the model really returns.',
@@ -134,7 +136,7 @@ class Regression:
     higher_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.tolerance, (int, float)) and np.isfinite(self.tolerance) and self.tolerance > 0):
+        if not (isinstance(self.tolerance, Real) and np.isfinite(self.tolerance) and self.tolerance > 0):
             raise BadInput("tolerance", repr(self.tolerance), "a positive number, in the unit of the targets")
         if self.metric not in ("mse", "mae"):
             raise BadInput("metric", repr(self.metric), '"mse" or "mae"')

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from zoo import make
 
 from mutiny.errors import NotApplicable
 from mutiny.models import WeightEdit
 from mutiny.operators import Operator
 from mutiny.testing.operators import check_operator
+from zoo import make
 
 
 @dataclass(frozen=True)

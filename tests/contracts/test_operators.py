@@ -1,11 +1,11 @@
 """Every operator, with every option, keeps its contract on every model of the zoo."""
 
 import pytest
-from zoo import ZOO, make
 
 from mutiny.operators import ALL, OPERATORS
 from mutiny.operators.parsing import as_operators
 from mutiny.testing.operators import check_operator
+from zoo import ZOO, make
 
 DEFAULTS = [kind() for kind in ALL]
 OPTIONS = as_operators(

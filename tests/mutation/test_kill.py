@@ -35,9 +35,7 @@ def test_eq2_is_deepcrimes_rule_with_any_group_sizes(originals, data):
     m = len(originals)
     k = data.draw(st.integers(1, 4))
     mutants = np.array(data.draw(st.lists(accuracy, min_size=k * m, max_size=k * m, unique=True))).reshape(k, m)
-    pooled = np.sqrt(
-        ((m - 1) * np.var(originals, ddof=1) + (k * m - 1) * np.var(mutants, ddof=1)) / (m + k * m - 2)
-    )
+    pooled = np.sqrt(((m - 1) * np.var(originals, ddof=1) + (k * m - 1) * np.var(mutants, ddof=1)) / (m + k * m - 2))
     d = (np.mean(originals) - mutants.mean()) / pooled
     p = reference_glm(originals, mutants.ravel())
     found = KillRule().resolve(m).judge(sample(originals, mutants), higher_is_better=True)

@@ -51,7 +51,7 @@ def test_eleven_probes_as_in_the_paper():
 
 def test_unstable_searches_lower_and_is_not_archived():
     trace = binary_search(lambda s: U if s > 0.4 else K if s > 0.2 else S, (0.0, 1.0), Search(precision=0.1))
-    assert [v for _, v in trace.probes][0] is U
+    assert trace.probes[0][1] is U
     assert all(0.2 < s <= 0.4 for s in trace.archive)
 
 
@@ -80,3 +80,9 @@ def test_not_monotone_needs_a_survivor_above_a_kill():
 def test_bad_settings_are_refused(bad):
     with pytest.raises(BadInput, match=next(iter(bad))):
         Search(**bad)
+
+
+def test_a_search_ends_where_floats_end():
+    trace = binary_search(lambda s: K if s >= 0.3 else S, (0.0, 1.0), Search(precision=1e-300))
+    assert trace.stopped == "precision"
+    assert trace.archive[-1] == 0.3

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from references.by_hand import agree, clean, edited, mutated, patch_of, scale_columns, units_of
 from torch import nn
 from torch.nn import functional as F
-from zoo import Lambda, make
 
 from mutiny.models import WeightEdit
 from mutiny.operators import NeuronInhibitor
+from references.by_hand import agree, clean, edited, mutated, patch_of, scale_columns, units_of
+from zoo import Lambda, make
 
 KEEP = 0.4
 

@@ -4,13 +4,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from references.by_hand import patch_of, units_of, view_of
-from zoo import make
 
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.operators import ALL, NeuronEffectBlock, NeuronInhibitor, WeightInhibitor, WeightShuffle
 from mutiny.operators.choosing import choose, choose_neurons, eligible, how_many
 from mutiny.random import generator_for
+from references.by_hand import patch_of, units_of, view_of
+from zoo import make
 
 
 @pytest.mark.parametrize("total", [1, 3, 10, 997])

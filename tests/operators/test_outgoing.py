@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from references.by_hand import agree, clean, edited, mutated, scale_columns, units_of, view_of
 from torch import nn
 from torch.nn import functional as F
-from zoo import Block, Lambda, lively, make
 
 from mutiny.errors import NotApplicable
 from mutiny.operators import NeuronActivationInverse, NeuronEffectBlock, NeuronInhibitor
+from references.by_hand import agree, clean, edited, mutated, scale_columns, units_of, view_of
+from zoo import Block, Lambda, lively, make
 
 FACTORS = {
     NeuronInhibitor(ratio=0.4, factor=0.7): 0.3,
@@ -175,3 +175,16 @@ def test_tied_objects_that_share_memory_are_one_layer():
     with torch.inference_mode():
         expected = model.leave(scale * F.relu(model.b(scale * F.relu(model.a(inputs)))))
     assert agree(mutated(operator, model, inputs), expected)
+
+
+def test_pooling_over_neurons_reads_them_and_keywords_do_not_matter():
+    def forward(m, x, scale=None):
+        signal = torch.tanh(input=m.enter(x))
+        return m.leave(F.avg_pool1d(signal if scale is None else signal * scale, 2))
+
+    model, inputs = Lambda(forward, enter=nn.Linear(4, 6), leave=nn.Linear(3, 2)).eval(), torch.randn(5, 3, 4)
+    operator = NeuronInhibitor(ratio=0.5, factor=0.6)
+    scale = torch.ones(6)
+    scale[units_of(operator, model, inputs)["enter"]] = 0.4
+    with torch.inference_mode():
+        assert agree(mutated(operator, model, inputs), model(inputs, scale))

@@ -36,7 +36,8 @@ def test_all_and_many():
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ("WX", "Did you mean W"),
+        ("WX", "explains each"),
+        ("NEBB", "Did you mean NEB"),
         ("", "at least one of"),
         ([], "at least one of"),
         ("WI,,NI", "codes with optional parameters"),

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from references.by_hand import agree, clean, edited, mutated, patch_of, scale_columns, units_of
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from zoo import Lambda, make
 
 from mutiny.models import WeightEdit
 from mutiny.operators import NeuronInhibitor
+from references.by_hand import agree, clean, edited, mutated, patch_of, scale_columns, units_of
+from zoo import Lambda, make
 
 NI = NeuronInhibitor(ratio=0.5, factor=0.6)
 KEEP = 0.4
@@ -77,8 +77,8 @@ def test_feeding_the_state_back_is_running_on(kind):
     whole = Lambda(lambda m, x: m.head(m.rnn(x)[0][-1]), rnn=rnn, head=head).eval()
 
     def pieces(m, x):
-        output, state = m.rnn(x[:2])
-        output, state = m.rnn(x[2:3], state)
+        _, state = m.rnn(x[:2])
+        _, state = m.rnn(x[2:3], state)
         return m.head(m.rnn(x[3:], state)[0][-1])
 
     inputs = torch.randn(6, 5, 3)
@@ -121,7 +121,7 @@ def test_projection_is_the_only_reader_of_its_hidden_units():
         assert isinstance(edit, WeightEdit)
         assert len(edit.indices) % 4 == 0  # whole columns of a (4, 6) matrix
     whole = NeuronInhibitor(ratio=1.0, factor=1.0)
-    assert agree(mutated(whole, model, inputs), model.head.bias.expand(4, 3))
+    assert agree(mutated(whole, model, inputs), model.head.bias.expand(4, 4))
 
 
 def test_incoming_scales_each_gate_of_the_unit():

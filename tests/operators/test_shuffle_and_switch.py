@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from references.by_hand import patch_of, weights_under
 from torch import nn
-from zoo import make
 
 from mutiny.errors import NotApplicable
 from mutiny.models import WeightEdit
 from mutiny.operators import NeuronSwitch, WeightShuffle
+from references.by_hand import patch_of, weights_under
+from zoo import make
 
 
 def rows(tensor):

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from references.by_hand import agree, clean, edited, mutated, patch_of, view_of, weights_under
 from torch import nn
-from zoo import make
 
 from mutiny.operators import (
-    GaussianFuzzing, NeuronActivationInverse, NeuronEffectBlock, NeuronInhibitor, WeightInhibitor,
+    GaussianFuzzing,
+    NeuronActivationInverse,
+    NeuronEffectBlock,
+    NeuronInhibitor,
+    WeightInhibitor,
 )  # fmt: skip
+from references.by_hand import agree, clean, edited, mutated, patch_of, view_of, weights_under
+from zoo import make
 
 
 def zero_first(model):

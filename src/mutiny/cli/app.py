@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from mutiny import __version__
 from mutiny.cli import assess, demo, operators
 
 app = typer.Typer(
@@ -16,15 +19,19 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _version(
-    version: bool = typer.Option(False, "--version", help="Show the version and leave.", is_eager=True),
-) -> None:
-    if version:
-        from mutiny import __version__
-
+def _show_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"mutiny {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _before_any_command(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
 
 
 app.command(name="demo")(demo.demo)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName
+from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
 
 
 def assess(
@@ -37,6 +37,7 @@ def assess(
     weak_share: Annotated[float, typer.Option(help="Share of the test inputs in the weak set.")] = 0.5,
     batch_size: Annotated[int, typer.Option(help="Inputs per forward pass.")] = 256,
     device: Device = None,
+    threads: Threads = None,
     data: DataFolder = None,
 ) -> None:
     """Would the test set notice if the network went wrong? This is mutation testing."""
@@ -51,6 +52,7 @@ def assess(
         json=json,
         kills=kills,
         quiet=quiet,
+        threads=threads,
         fail_under=fail_under,
         operators=operators,
         originals=originals,

@@ -21,13 +21,15 @@ def demo(
     console = Console()
     console.print(
         f"\n [bold]mutiny[/]  Would a test set notice if a neural network went wrong?\n\n"
-        f" Training {originals} small CNNs on scikit-learn's digits, injecting faults of growing strength,\n"
-        f" and asking which of them 449 test images notice.",
+        f" Trains {originals} small CNNs on scikit-learn's digits, injects faults of every strength,\n"
+        f" and asks which of them 449 test images notice. Takes about a minute.",
         highlight=False,
     )
-    run_assess("digits", None, console=console, operators="WI,NI,GF,NEB,NS,LR", originals=originals, seed=seed)
+    run_assess(
+        "digits", None, console=console, operators="WI,NI,GF,NEB,NS,LR", originals=originals, seed=seed, threads=1
+    )
     console.print(
-        " Next: [bold]mutiny assess your_file.py:subject[/] for a model of your own (see README.md),\n"
-        "       [bold]mutiny operators[/] for all kinds of faults, [bold]mutiny assess --help[/] for the rest.\n",
+        "\n Next: [bold]mutiny assess FILE.py:NAME[/] for a model of your own (README.md shows how),\n"
+        "       [bold]mutiny operators[/] for all faults, [bold]mutiny assess --help[/] for the rest.\n",
         highlight=False,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import typer
 from rich.console import Console
 
@@ -13,7 +14,8 @@ from mutiny.errors import BadInput
 from mutiny.mutation.assess import assess
 from mutiny.mutation.assessment import Assessment
 from mutiny.operators.parsing import as_operators
-from mutiny.reports.json import check_writable, write_json
+from mutiny.reports.files import check_writable, replacing
+from mutiny.reports.json import write_json
 from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.text import assessment_text
 from mutiny.subjects import load_subject
@@ -27,6 +29,7 @@ def run_assess(
     kills: Path | None = None,
     quiet: bool = False,
     fail_under: float | None = None,
+    threads: int | None = None,
     console: Console | None = None,
     **settings: Any,
 ) -> Assessment:
@@ -36,6 +39,10 @@ def run_assess(
     for option, path in (("--json", json), ("--kills", kills)):
         if path is not None:
             check_writable(path, option)
+    if threads is not None and threads < 1:
+        raise BadInput("--threads", threads, "a whole number of at least 1")
+    if threads is not None:
+        torch.set_num_threads(threads)
     settings["operators"] = as_operators(settings.get("operators"))
     console = console or Console()
     subject = load_subject(name, data)
@@ -63,5 +70,5 @@ def write_kills(path: Path, result: Assessment) -> None:
         key = f"{label}@{'-' if strength is None else repr(strength)}/{split}"
         arrays[key] = bits.originals[None] & ~bits.mutants
         arrays.setdefault(f"inputs/{split}", np.array(bits.inputs))
-    with path.open("wb") as file:
+    with replacing(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **arrays)

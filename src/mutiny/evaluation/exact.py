@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, MutinyError
 from mutiny.models import Forward
-from mutiny.models.calls import replace_tensors
+from mutiny.models.calls import replace_tensors, tensors
 from mutiny.models.forward import steady
 from mutiny.records import Bits
 from mutiny.task import Classification, Task
@@ -62,6 +62,20 @@ def cast(inputs: Any, dtype: torch.dtype | None) -> Any:
     return inputs if dtype is None else replace_tensors(inputs, lambda t: t.to(dtype) if t.is_floating_point() else t)
 
 
+def first_call(forward: Forward, model: nn.Module, inputs: Any, name: str) -> Tensor:
+    """Calls an original that has not proved itself; whatever it raises becomes an error that names the original."""
+    try:
+        return forward(model, inputs)
+    except MutinyError:
+        raise
+    except Exception as error:
+        shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}" for t in tensors(inputs))
+        raise BadInput(
+            name, f"{type(error).__name__}: {error}", f"a model that takes inputs such as {shapes}",
+            "Give the subject data that fits, or a forward=lambda model, inputs: ... that calls the model.",
+        ) from error  # fmt: skip
+
+
 def _pass(
     call: Callable[[Any], Tensor], model: nn.Module, data: Data, batch_size: int, take: Callable[[Tensor, int], None]
 ) -> None:
@@ -70,10 +84,11 @@ def _pass(
     with steady(), torch.inference_mode():
         for inputs in data.batches(batch_size, device):
             outputs = call(cast(inputs, dtype))
+            size = min(batch_size, len(data) - start)
+            if outputs.ndim == 0 or len(outputs) != size:
+                raise BadInput("model output", f"shape {tuple(outputs.shape)} for {size} inputs", "one row per input")
             take(outputs, start)
-            start += len(outputs)
-    if start != len(data):
-        raise BadInput("model output", f"{start} rows for {len(data)} inputs", "one row per input")
+            start += size
 
 
 def evaluate(
@@ -109,10 +124,11 @@ def clean_pass(
         correct.append(right.cpu().numpy())
         shares.append(part.cpu().numpy().astype(np.float64))
         if isinstance(task, Classification):
-            task.resolve(outputs)
+            if task.outputs == "probabilities":  # a few rows of logits can look like probabilities, never the reverse
+                task.resolve(outputs)
             confidence.append(task.probabilities(outputs).amax(dim=1).double().cpu().numpy())
 
-    _pass(lambda inputs: forward(model, inputs), model, data, batch_size, take)
+    _pass(lambda inputs: first_call(forward, model, inputs, name), model, data, batch_size, take)
     right, share = np.concatenate(correct), np.concatenate(shares)
     outcome = Outcome(np.packbits(right), len(right), float(share.sum()) / len(right))
     return CleanPass(outcome, share, np.concatenate(confidence) if confidence else None)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
-from mutiny.evaluation.exact import CleanPass, Outcome, cast, clean_pass, evaluate, placement
+from mutiny.errors import BadInput
+from mutiny.evaluation.exact import CleanPass, Outcome, cast, clean_pass, evaluate, first_call, placement
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.operators import Operator
 from mutiny.random import generator_for
@@ -17,6 +19,7 @@ from mutiny.task import Classification, Task
 
 PROBE_INPUTS = 4
 DETECT_INPUTS = 512
+"""Inputs, spread over the training set, whose outputs settle what the model returns."""
 
 
 class Runner:
@@ -48,14 +51,20 @@ class Runner:
 
     def _settle(self, task: Task) -> Task:
         """Looks at real outputs of every original, so that a contradiction shows before anything runs."""
-        data = self.splits["train"]
-        for model in self.models:
+        train = self.splits["train"]
+        some = train.subset(np.unique(np.linspace(0, len(train) - 1, DETECT_INPUTS).astype(np.int64)))
+        settled: list[Task] = []
+        for index, model in enumerate(self.models):
             device, dtype = placement(model)
-            inputs = next(iter(data.batches(min(DETECT_INPUTS, len(data)), device)))
+            inputs = cast(next(iter(some.batches(len(some), device))), dtype)
             with torch.inference_mode():
-                outputs = self.forward(model, cast(inputs, dtype))
-            task = task.resolve(outputs)
-        return task
+                settled.append(task.resolve(first_call(self.forward, model, inputs, f"models[{index}]")))
+            if settled[index] != settled[0]:
+                raise BadInput(
+                    f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]",
+                    "State outputs=... in the task if they return the same thing.",
+                )  # fmt: skip
+        return settled[0]
 
     @cached_property
     def views(self) -> tuple[ModelView, ...]:

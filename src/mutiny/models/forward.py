@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -66,13 +67,18 @@ def _accepts(model: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def steady() -> Iterator[None]:
-    """Turns off attention's fused fast path, whose rounding differs from the ordinary one, for a while.
+    """Makes all forward passes take the ordinary path for a while: no fused attention, compiled parts run as written.
 
-    Some patches watch the forward pass, which forces the ordinary path; clean and mutated runs must take the same.
+    Some patches watch the forward pass, which forces the ordinary path; the rounding of the others differs, and clean
+    and mutated runs must take the same.
     """
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
-        yield
+        if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # else nothing is compiled
+            with torch.compiler.set_stance("force_eager"):
+                yield
+        else:
+            yield
     finally:
         torch.backends.mha.set_fastpath_enabled(before)

@@ -131,19 +131,17 @@ class Probe(TorchFunctionMode):
     def layers(self, model: nn.Module) -> tuple[Layer, ...]:
         """Layers by first use; reused layers once, tied weights with the layer that ran first."""
         kept: dict[tuple[str, ...], Layer] = {}
-        steps: dict[tuple[str, ...], list[int]] = {}
+        steps: dict[tuple[tuple[str, ...], str], list[int]] = {}
         for step, layers in self._layers_by_step(model).items():
             for layer in layers:
                 key = tuple(weight.parameter for weight in layer.weights)
-                steps.setdefault(key, [])
-                if layer.output:
-                    steps[key].append(step)
+                steps.setdefault((key, layer.kind), []).extend([step] if layer.output else [])
                 before = kept.get(key)
                 if before is None:
                     kept[key] = replace(layer, order=len(kept))
                 elif not before.neurons and layer.neurons:  # an embedding whose matrix is also the decoder's
                     kept[key] = replace(layer, order=before.order)
-        return tuple(replace(layer, output=self._is_output(steps[key])) for key, layer in kept.items())
+        return tuple(replace(y, output=self._is_output(steps[key, y.kind])) for key, y in kept.items())
 
     def _layers_by_step(self, model: nn.Module) -> dict[int, list[Layer]]:
         found = {step: [*layers_of_call(model, self.names, call)] for step, call in self._weighted.items()}

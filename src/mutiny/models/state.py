@@ -65,8 +65,6 @@ def digest(tensor: Tensor) -> str:
 
 def check_model(model: object, name: str) -> nn.Module:
     """The model if it can be tested as it is; otherwise an error that says what to do."""
-    if isinstance(model, torch.jit.ScriptModule):
-        raise BadInput(name, "a TorchScript module", "an ordinary nn.Module", "Pass the module it was compiled from.")
     if not isinstance(model, nn.Module):
         raise BadInput(name, type(model).__name__, "an nn.Module")
     inner = getattr(model, "_orig_mod", None)  # torch.compile keeps the real module here
@@ -88,7 +86,11 @@ def check_model(model: object, name: str) -> nn.Module:
 
 
 def check_parameters(model: nn.Module, name: str) -> None:
-    """Raises unless every parameter is a tensor with values that the layers use as they are."""
+    """Raises unless every parameter is a tensor with values that ordinary layers use as they are."""
+    for path, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            where = f"{name} part {path}" if path else name
+            raise BadInput(where, "a TorchScript module", "an ordinary nn.Module", "Use what it was compiled from.")
     for parameter_name, parameter in model.named_parameters():
         if isinstance(parameter, nn.parameter.UninitializedParameter):
             raise BadInput(

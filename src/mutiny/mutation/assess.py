@@ -63,7 +63,8 @@ def assess(
 
     >>> import torch
     >>> from torch import nn
-    >>>     >>> x = torch.randn(200, 4, generator=torch.Generator().manual_seed(0)); y = (x.sum(1) > 0).long()
+    >>> from mutiny import Classification
+    >>> x = torch.randn(200, 4, generator=torch.Generator().manual_seed(0)); y = (x.sum(1) > 0).long()
     >>> net = nn.Linear(4, 2).eval()
     >>> with torch.no_grad():
     ...     _ = net.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4])), net.bias.zero_()
@@ -76,12 +77,11 @@ def assess(
     wanted = as_operators(operators)
     labels = _labels(wanted)
     search, weak = search or Search(), weak or WeakSet()
-    for operator in wanted:
-        if operator.strength is not None:
-            search.bounds(operator.bounds)
+    count = subject.count(originals)
+    rule = (rule or KillRule()).resolve(count)
+    _check_settings(wanted, search, count, batch_size)
     subject.check()
     models = _originals(subject, originals, seed, device, folder, progress)
-    rule = (rule or KillRule()).resolve(len(models))
     before = [ModelState.of(model) for model in models]
     runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size)
     _prepare(runner, subject, weak, rule, progress)
@@ -124,6 +124,20 @@ def _labels(operators: Sequence[Operator]) -> list[str]:
     if twice:
         raise BadInput("operators", ", ".join(twice), "each operator once", "Vary a parameter that is not searched.")
     return labels
+
+
+def _check_settings(operators: Sequence[Operator], search: Search, originals: int, batch_size: int) -> None:
+    """Whatever can be refused before anything is trained or run."""
+    if batch_size < 1:
+        raise BadInput("batch size", batch_size, "a whole number of at least 1")
+    for operator in operators:
+        if operator.strength is not None:
+            search.bounds(operator.bounds)
+    if search.k_max * originals < search.min_instances:
+        raise BadInput(
+            "k_max", search.k_max, f"at least {-(-search.min_instances // originals)} with {originals} original(s)",
+            f"With fewer than min_instances={search.min_instances} instances no mutant is ever stable.",
+        )  # fmt: skip
 
 
 def _originals(

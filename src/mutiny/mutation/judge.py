@@ -88,7 +88,10 @@ class Judge:
         bits = self._bits(rounds, split)
         finite = bool(np.isfinite(sample.mutants).all())
         evidence = self.rule.judge(sample, self.runner.task.higher_is_better) if finite else None
-        if not stable:
+        if not finite:
+            verdict = Verdict.UNSTABLE
+            reason = f"the {self.runner.task.metric} of some instances is not a finite number"
+        elif not stable:
             verdict = Verdict.UNSTABLE
             reason = f"RSE {rse:.3g} is above {self.search.rse:g} after {sample.mutants.size} instances"
         else:

@@ -148,6 +148,11 @@ class KillRule:
             )  # fmt: skip
         effect = self.effect if self.effect != "auto" else ("cohen-g" if test == "mcnemar" else "cohen-d")
         if originals == 1 and effect != "cohen-g":
+            if self.effect != "auto":
+                raise BadInput(
+                    "effect", repr(effect), "cohen-g with a single original",
+                    f"{effect} compares trainings; give at least two originals.",
+                )  # fmt: skip
             effect = "cohen-g"
         return KillRule(test, self.alpha, effect, MEDIUM[effect] if self.beta is None else self.beta)
 

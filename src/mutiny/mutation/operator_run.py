@@ -32,9 +32,10 @@ class OperatorRun:
         self.judge = Judge(runner, operator, label, rule, search)
         self.sets = tuple(name for name in SETS if name in runner.splits)
         self.traces: dict[str, Trace] = {}
+        self.reason_against = self._reason_against()
 
-    def reason_against(self) -> str | None:
-        """Why the operator cannot be applied to these originals, or ``None``."""
+    def _reason_against(self) -> str | None:
+        """Why the operator cannot be applied to these originals, or ``None``; a wrong parameter raises at once."""
         try:
             for original in range(len(self.runner.models)):
                 self.runner.patch(self.operator, original, 0)
@@ -50,10 +51,9 @@ class OperatorRun:
 
     def run(self, progress: Progress) -> OperatorRecord:
         """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
-        reason = self.reason_against()
-        if reason is not None:
+        if self.reason_against is not None:
             progress.step(self.label, self.steps)
-            return self._record(Status.INVALID, reason)
+            return self._record(Status.INVALID, self.reason_against)
         for split in self.sets:
             self.traces[split] = self._search(split, progress)
             progress.step(self.label, self.steps // len(self.sets) - len(self.traces[split].probes))
@@ -143,8 +143,9 @@ class OperatorRun:
             odd = not_monotone(verdicts)
             if odd is not None:
                 yield f"not monotone on {split}: killed at {odd[0]:.4g} but survived at {odd[1]:.4g}"
-            if self.traces[split].stopped in ("probes", "time"):
-                yield f"the search on {split} ended by its budget of {self.traces[split].stopped}"
+        cut = [split for split in self.sets if self.traces[split].stopped in ("probes", "time")]
+        if cut:
+            yield f"the search on {', '.join(cut)} ended by its budget, not its precision"
 
     def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
         operator = self.operator

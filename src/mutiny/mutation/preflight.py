@@ -25,7 +25,7 @@ def wrecked(view: ModelView) -> Patch:
 def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...]) -> None:
     """Raises `PreflightFailed`, with what to do, unless all three hold on every split.
 
-    The clean run reproduces each original's metric; the originals against themselves are not killed; a network with all
+    A second clean run gives the same answers; the originals against themselves are not killed; a network with all
     weights zero is killed.
     """
     better = runner.task.higher_is_better
@@ -34,10 +34,12 @@ def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...]) -> None:
         again = [runner.run(EMPTY, original, split) for original in range(count)]
         for original, outcome in enumerate(again):
             before = runner.clean(original, split).outcome
-            if not np.isclose(before.metric, outcome.metric, rtol=1e-6, atol=1e-9):
+            changed = int((before.correct != outcome.correct).sum())
+            if changed or not np.isclose(before.metric, outcome.metric, rtol=1e-6, atol=1e-9):
                 raise PreflightFailed(
-                    f"models[{original}] on {split}", f"{before.metric:.6f}, then {outcome.metric:.6f}",
-                    "the same metric from two clean runs",
+                    f"models[{original}] on {split}",
+                    f"{runner.task.metric} {before.metric:.6g}, then {outcome.metric:.6g} ({changed} answers changed)",
+                    "the same answers from two clean runs",
                     "The model is not deterministic: fix dropout, sampling or batch statistics at inference.",
                 )  # fmt: skip
         if rule.judge(sample_of(runner, [again], split), better).killed:
@@ -46,7 +48,10 @@ def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...]) -> None:
                 "Check alpha and beta.",
             )  # fmt: skip
         wreck = [runner.run(wrecked(runner.views[original]), original, split) for original in range(count)]
-        evidence = rule.judge(sample_of(runner, [wreck], split), better)
+        sample = sample_of(runner, [wreck], split)
+        if not np.isfinite(sample.mutants).all():
+            continue  # nothing is easier to notice than a loss that is no number
+        evidence = rule.judge(sample, better)
         if not evidence.killed:
             metric = runner.task.metric
             clean = float(np.mean([runner.clean(o, split).outcome.metric for o in range(count)]))

@@ -55,8 +55,8 @@ def sensitivity(strong: float | None, weak: float | None, weak_killed_any: bool)
     Returns the value and, where there is none, the reason. A weak set that kills nothing where train and strong do
     gives 1.0.
 
-    >>> sensitivity(0.8, 0.2, weak_killed_any=True)[0]
-    0.75
+    >>> sensitivity(0.8, 0.4, weak_killed_any=True)[0]
+    0.5
     >>> sensitivity(None, None, weak_killed_any=False)
     (None, 'no stable mutant is killed by the training set')
     """

@@ -101,7 +101,7 @@ def binary_search(
             low = middle
         else:
             high = middle
-        if high - low <= search.precision:
+        if high - low <= search.precision or not low < (low + high) / 2 < high:  # floats have an end
             return Trace(tuple(tried), "precision")
         if search.max_probes is not None and len(tried) >= search.max_probes:
             return Trace(tuple(tried), "probes")

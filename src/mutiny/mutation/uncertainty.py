@@ -42,6 +42,8 @@ def score_interval(
     rng = generator_for(seed, "score interval")
     by_input = rule.test == "mcnemar"
     first = next(iter(operators[0][0]["train"].values())).sample
+    if not by_input and len(first.originals) == 1:
+        return None
     scores = []
     for _ in range(RESAMPLES):
         draw = _draw_inputs(operators, rng) if by_input else _draw_originals(len(first.originals), rng)

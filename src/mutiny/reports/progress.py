@@ -20,6 +20,7 @@ class TerminalProgress:
             TextColumn("[dim]{task.fields[note]}"),
             console=console,
             transient=True,
+            disable=not console.is_terminal,
         )
         self._task: TaskID | None = None
 

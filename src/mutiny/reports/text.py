@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
@@ -15,10 +16,15 @@ from mutiny.mutation.redundancy import TRIVIAL
 from mutiny.records import OperatorRecord, SetSummary, Status, Verdict
 
 METHOD = {
-    "glm": "GLM z-test between trainings (eq. 2)",
-    "mcnemar": "paired exact test over inputs (McNemar)",
+    "glm": "GLM z-test between trainings",
+    "welch": "Welch's t-test between trainings",
+    "mann-whitney": "Mann-Whitney test between trainings",
+    "wilcoxon": "Wilcoxon test over originals",
+    "paired-t": "paired t-test over originals",
     "fisher": "Fisher's exact test on pooled correctness",
+    "mcnemar": "paired exact test over inputs (McNemar)",
 }
+EFFECT = {"cohen-d": "Cohen's d", "a12": "A12", "cohen-g": "Cohen's g"}
 
 
 def percent(value: float | None) -> str:
@@ -42,60 +48,64 @@ def number(value: float | None) -> str:
 def assessment_text(result: Assessment) -> RenderableType:
     """Everything that a terminal shows, in 80 columns."""
     parts: list[RenderableType] = [_head(result), _table(result)]
-    parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1)) for line in _legend(result))
-    parts.append(Padding(_answer(result), (1, 1)))
-    parts.extend(Padding(Text.from_markup(f"[yellow]note[/] {escape(note)}"), (0, 1)) for note in result.notes)
+    parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
+    parts.append(Padding(_answer(result), (1, 1), expand=False))
+    parts.extend(
+        Padding(Text.from_markup(f"[yellow]note[/] {escape(note)}"), (0, 1), expand=False) for note in result.notes
+    )
     return Group(*parts)
 
 
 def _head(result: Assessment) -> RenderableType:
     subject, rule = result.subject, result.settings["rule"]
+    count, metric = subject["originals"], subject["task"]["metric"]
+    name, model = escape(str(subject["name"])), escape(subject["model"])
     splits = ", ".join(
-        f"{name} {info['inputs']:,} ({subject['task']['metric']} {info['metric_mean']:.4g})"
-        for name, info in subject["splits"].items()
+        f"{split} {info['inputs']:,} ({info['metric_mean']:.4g})" for split, info in subject["splits"].items()
     )
-    count = subject["originals"]
     lines = [
-        f"[bold]{escape(str(subject['name']))}[/]: {escape(subject['model'])}, {count} original{'s' * (count != 1)}",
-        splits,
-        f"killed by: {METHOD.get(rule['test'], rule['test'])}, p < {rule['alpha']:g} and "
-        f"{rule['effect']} >= {rule['beta']:g}",
+        f"[bold]{name}[/]  {model}, {count} original{'s' * (count != 1)}",
+        f"inputs (mean {metric}): {splits}",
+        f"killed: {METHOD[rule['test']]}, p < {rule['alpha']:g} and {EFFECT[rule['effect']]} >= {rule['beta']:g}",
     ]
-    return Padding(Text.from_markup("\n".join(lines)), (1, 1, 1, 1))
+    return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 
 
 def _table(result: Assessment) -> Table:
-    table = Table(show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1), expand=False)
-    table.add_column("operator", no_wrap=True)
-    table.add_column("weakest killed\ntrain   test    weak", no_wrap=True)
-    table.add_column("kill surv unst\n(probes, all sets)", justify="left", no_wrap=True)
-    table.add_column("inst.", justify="right")
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("sensi-\ntivity", justify="right")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=0)
+    table.add_column(" \n operator", no_wrap=True, min_width=9, max_width=16, overflow="ellipsis")
+    for title in (
+        "killed\ntrain",
+        "from\ntest",
+        "\nweak",
+        "\nkilled",
+        "\nalive",
+        "\nunst.",
+        "\ninst.",
+        "\nscore",
+        "\nsens.",
+    ):
+        table.add_column(title, justify="right", no_wrap=True, min_width=6)
     for record in result.operators:
         table.add_row(*_row(record))
     return table
 
 
-def _row(record: OperatorRecord) -> tuple[RenderableType, ...]:
-    counts = [
-        [m.verdict for m in record.mutants].count(v) for v in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)
-    ]
-    shown = Text.from_markup(f"[green]{counts[0]:>4}[/] {counts[1]:>4} [yellow]{counts[2]:>4}[/]")
-    name = escape(record.label if len(record.label) <= 22 else f"{record.label[:21]}…")
+def _row(record: OperatorRecord) -> Iterator[RenderableType]:
+    yield Text(f" {record.label}")
     if record.status is Status.INVALID:
-        return (Text(name), Text("invalid", style="dim"), Text(""), Text(""), Text("-"), Text("-"))
-    if record.status is Status.NOT_KILLABLE:
-        return (Text(name), Text("not killable", style="yellow"), shown, _instances(record), Text("-"), Text("-"))
-    weakest = "".join(f"{_weakest(record, record.sets.get(s)):<8}" for s in ("train", "test", "weak"))
-    return (
-        Text(name),
-        Text(weakest.rstrip()),
-        shown,
-        _instances(record),
-        Text(percent(record.score), style=_colour(record.score)),
-        Text(percent(record.sensitivity)),
-    )
+        yield from [Text("invalid", style="dim"), *[Text("")] * 8]
+        return
+    if record.status is Status.SCORED:
+        yield from (Text(_weakest(record, record.sets.get(split))) for split in ("train", "test", "weak"))
+    else:
+        yield from [Text("none", style="yellow"), Text("-"), Text("-")]
+    verdicts = [mutant.verdict for mutant in record.mutants if mutant.searched]
+    yield from (Text(str(verdicts.count(v))) for v in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE))
+    needed = [mutant.instances for mutant in record.mutants if mutant.searched]
+    yield Text(f"{sum(needed) / len(needed):.0f}")
+    yield Text(percent(record.score), style=_colour(record.score))
+    yield Text(percent(record.sensitivity))
 
 
 def _weakest(record: OperatorRecord, summary: SetSummary | None) -> str:
@@ -106,11 +116,6 @@ def _weakest(record: OperatorRecord, summary: SetSummary | None) -> str:
     return number(summary.weakest_killed)
 
 
-def _instances(record: OperatorRecord) -> Text:
-    searched = [m.instances for m in record.mutants if m.searched]
-    return Text(f"{sum(searched) / len(searched):.0f}" if searched else "")
-
-
 def _colour(score: float | None) -> str:
     if score is None:
         return ""
@@ -118,30 +123,34 @@ def _colour(score: float | None) -> str:
 
 
 def _legend(result: Assessment) -> Iterator[str]:
-    yield "weakest killed: smallest strength noticed (smaller = sharper set). inst.: mean instances per"
-    yield "mutant. score: share of train-killable strengths that test kills. sensitivity: loss with the weak set."
+    yield "killed from: the smallest strength that each set kills; smaller is sharper."
+    yield "killed, alive, unst(able): mutants probed; inst.: instances each needed."
+    yield "score: share of the strengths killed by train that test kills as well."
+    yield "sens(itivity): share of that score which the weak set, easy tests only, loses."
     for record in result.operators:
         if record.status is not Status.SCORED:
             yield f"{record.label}: {record.reason}."
-    trivial = sum(
-        1 for r in result.operators for m in r.mutants if m.guiding_set == "test" and (m.triviality or 0) >= TRIVIAL
-    )
+    judged = [m for record in result.operators for m in record.mutants if m.guiding_set == "test"]
+    trivial = sum(1 for mutant in judged if (mutant.triviality or 0) >= TRIVIAL)
     if trivial:
-        yield f"{trivial} mutants are trivial: nearly every input kills them."
+        yield f"{trivial} of {len(judged)} mutants judged on test are trivial: nearly every input kills them."
 
 
 def _answer(result: Assessment) -> Text:
     score = result.score
     if score.value is None:
         return Text("No score: no operator has a stable mutant that the training set kills.", style="bold yellow")
-    text = f"[bold {_colour(score.value)}]Mutation score {score.value:.0%}[/]"
+    text = f"[bold {_colour(score.value)}]Mutation score {score.value:.0%}[/] (mean over {score.operators} operator"
+    text += "s)" if score.operators != 1 else ")"
     if score.interval is not None:
-        text += f"  95% interval {score.interval.low:.0%} to {score.interval.high:.0%} ({score.interval.method})"
-    text += f", mean over {score.operators} operator{'s' * (score.operators != 1)}"
+        text += f"; 95% interval {score.interval.low:.0%} to {score.interval.high:.0%}, {score.interval.method}"
     missed = sorted((r for r in result.operators if r.score is not None and r.score < 1), key=lambda r: r.score or 0.0)
-    if missed:
-        worst = missed[0]
-        text += f"\nThe test set is weakest against {escape(worst.label)} ({worst.title}): {percent(worst.score)}."
-    else:
-        text += "\nThe test set notices every fault that the training set does."
-    return Text.from_markup(text)
+    if not missed:
+        return Text.from_markup(f"{text}.\nThe test set notices every fault that the training set does.")
+    worst = missed[0]
+    found = worst.sets["train"].weakest_killed, worst.sets["test"].weakest_killed
+    text += f".\nThe test set is weakest against {escape(worst.label)} ({worst.title}): "
+    if worst.strength is None:
+        return Text.from_markup(f"{text}train notices it, test does not.")
+    until = "no strength at all" if found[1] is None else f"only {worst.strength} {number(found[1])} and more"
+    return Text.from_markup(f"{text}train notices {worst.strength} {number(found[0])}, test {until}.")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -31,25 +34,60 @@ def load_subject(text: str, data: Path | None = None) -> Subject:
         if text.endswith(".py"):
             hint = f"Did you mean {text}:subject?"
         raise BadInput("subject", repr(text), f"a built-in ({', '.join(BUILTIN)}), FILE.py:NAME or MODULE:NAME", hint)
-    module = _from_file(where) if where.endswith(".py") else _from_module(where)
-    if not hasattr(module, name):
-        found = [key for key, value in vars(module).items() if isinstance(value, Subject)]
-        hint = f"It holds the subject{'s' * (len(found) > 1)} {', '.join(found)}." if found else ""
-        raise BadInput("subject", repr(text), f"a name defined in {where}", hint)
-    value = getattr(module, name)
-    if not isinstance(value, Subject) and callable(value) and not isinstance(value, type):
-        value = value()
+    is_file = where.endswith(".py")
+    with _importing_from(Path(where).resolve().parent if is_file else Path.cwd()):
+        value = _named(_from_file(where) if is_file else _from_module(where), where, name)
     if not isinstance(value, Subject):
         raise BadInput(
-            "subject", repr(text), "a mutiny.Subject, or a function that returns one", f"It is {type(value)}."
-        )
+            "subject", repr(text), "a mutiny.Subject, or a function that returns one",
+            f"It is of type {type(value).__name__}.",
+        )  # fmt: skip
     if value.name == "subject":
         value.name = text
     return value
 
 
+@contextmanager
+def _importing_from(folder: Path) -> Iterator[None]:
+    """Lets what lies in ``folder`` be imported for a while."""
+    before = list(sys.path)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _named(module: ModuleType, where: str, name: str) -> object:
+    """What ``name`` stands for in ``module``; a function is called."""
+    if not hasattr(module, name):
+        found = [key for key, value in vars(module).items() if isinstance(value, Subject)]
+        hint = f"It holds the subject{'s' * (len(found) > 1)} {', '.join(found)}." if found else ""
+        raise BadInput("subject", repr(f"{where}:{name}"), f"a name defined in {where}", hint)
+    value: object = getattr(module, name)
+    if isinstance(value, (Subject, type)) or not callable(value):
+        return value
+    with _explaining(f"{where}:{name}", "a function without arguments that returns a subject", module.__file__):
+        return value()
+
+
+@contextmanager
+def _explaining(where: str, expected: str, file: str | None) -> Iterator[None]:
+    """Turns whatever the user's code raises into one error, with the line of ``file`` that it stems from."""
+    try:
+        yield
+    except MutinyError:
+        raise
+    except (Exception, SystemExit) as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        line = f"line {lines[-1]}: " if lines else ""
+        raise BadInput(
+            "subject", repr(where), expected, f"It fails with {line}{type(error).__name__}: {error}"
+        ) from error
+
+
 def _from_file(where: str) -> ModuleType:
-    path = Path(where)
+    path = Path(where).resolve()
     if not path.is_file():
         raise BadInput("subject", repr(where), "a Python file that exists")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -58,38 +96,18 @@ def _from_file(where: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     known = sys.modules.get(path.stem)
     sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.resolve().parent))
     try:
-        spec.loader.exec_module(module)
-    except MutinyError:
+        with _explaining(where, "a file that runs", str(path)):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[path.stem]
         raise
-    except Exception as error:
-        raise BadInput("subject", repr(where), "a file that runs", _where(error, path)) from error
     finally:
-        sys.path.remove(str(path.resolve().parent))
         if known is not None:
             sys.modules[path.stem] = known
     return module
 
 
 def _from_module(where: str) -> ModuleType:
-    sys.path.insert(0, str(Path.cwd()))
-    try:
+    with _explaining(where, "a module that can be imported", None):
         return importlib.import_module(where)
-    except MutinyError:
-        raise
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise BadInput("subject", repr(where), "a module that can be imported", reason) from error
-    finally:
-        sys.path.remove(str(Path.cwd()))
-
-
-def _where(error: Exception, path: Path) -> str:
-    line, trace = None, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    place = f"line {line}: " if line else ""
-    return f"It fails at {place}{type(error).__name__}: {error}"

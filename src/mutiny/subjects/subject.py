@@ -58,7 +58,7 @@ class Subject:
         given = [models] if isinstance(models, nn.Module) else list(models or [])
         if not given and recipe is None:
             raise BadInput("models", models, "at least one trained model, or a recipe that trains them")
-        if not hasattr(task, "judge"):
+        if not isinstance(task, Task):
             raise BadInput("task", repr(task), "mutiny.Classification(...) or mutiny.Regression(...)")
         self.models, self.task, self.recipe, self.name = given, task, recipe, name
         self.forward: Forward = forward or default_forward
@@ -101,32 +101,43 @@ class Subject:
 
         With ``device``, copies on that device; the user's own models are never moved.
         """
-        if count is not None and count < 1:
-            raise BadInput("originals", count, "a whole number of at least 1")
+        number, target = self.count(count), None if device is None else _device(device)
         if self.models:
-            if count is not None and count > len(self.models):
-                raise BadInput(
-                    "originals", count, f"at most {len(self.models)}, the number of models in the subject",
-                    "Train more, or give the subject a recipe.",
-                )  # fmt: skip
-            models = [check_model(m, f"models[{i}]") for i, m in enumerate(self.models[:count])]
+            models = [check_model(m, f"models[{i}]") for i, m in enumerate(self.models[:number])]
             _check_distinct(models)
         elif self.recipe is not None:
             models = train_originals(
-                self.recipe, self.train, self.task, count or DEFAULT_ORIGINALS, seed,
-                folder=folder, forward=self.forward, device=device or "cpu", progress=progress,
+                self.recipe, self.train, self.task, number, seed,
+                folder=folder, forward=self.forward, device=target or "cpu", progress=progress,
             )  # fmt: skip
-        return [model if device is None else _on(model, device) for model in models]
+        return [model if target is None else _on(model, target) for model in models]
+
+    def count(self, wanted: int | None = None) -> int:
+        """How many originals there are for a verb that wants so many; by default all, or the usual number to train."""
+        if wanted is None:
+            return len(self.models) or DEFAULT_ORIGINALS
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+            raise BadInput("originals", wanted, "a whole number of at least 1")
+        if self.models and wanted > len(self.models):
+            raise BadInput(
+                "originals", wanted, f"at most {len(self.models)}, the number of models in the subject",
+                "Train more, or give the subject a recipe.",
+            )  # fmt: skip
+        return wanted
 
 
-def _on(model: nn.Module, device: str) -> nn.Module:
+def _device(name: str) -> torch.device:
     try:
-        target = torch.device(device)
-        torch.empty(0, device=target)
+        device = torch.device(name)
+        torch.empty(0, device=device).cpu()
     except (RuntimeError, AssertionError) as error:
-        raise BadInput("device", repr(device), "a device of this machine", str(error).splitlines()[0]) from None
-    here = all(p.device == target for p in model.parameters())
-    return model if here else copy.deepcopy(model).to(target)
+        raise BadInput("device", repr(name), "a device of this machine", str(error).splitlines()[0]) from None
+    return device
+
+
+def _on(model: nn.Module, device: torch.device) -> nn.Module:
+    here = all(p.device == device for p in model.parameters())
+    return model if here else copy.deepcopy(model).to(device)
 
 
 def _check_distinct(models: Sequence[nn.Module]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -55,14 +56,14 @@ def check_operator(
     check_parameters(operator)
     view = ModelView.of(model, inputs, forward)
     before = ModelState.of(model)
-    applies = True
+    reason = None
     try:
         operator.patch(view, generator_for(0, operator.code))
-    except NotApplicable as reason:
-        applies = False
-        assert str(reason).strip(), f"{operator.code}: NotApplicable without a reason"
+    except NotApplicable as error:
+        reason = str(error)
     _untouched(operator, model, before, "making a patch")
-    if applies:
+    assert reason is None or reason.strip(), f"{operator.code}: NotApplicable without a reason"
+    if reason is None:
         check_restores(operator, view, inputs, forward)
         check_seeds(operator, view)
         check_first_layer(operator, view)
@@ -131,6 +132,10 @@ def check_seeds(operator: Operator, view: ModelView) -> None:
     assert patches == again, f"{operator.code}: the same seed gives different patches"
     assert [hash(p) for p in patches] == [hash(p) for p in again], f"{operator.code}: equal patches, different hashes"
     assert all(patch.edits for patch in patches), f"{operator.code}: a patch without edits; raise NotApplicable"
+    if "ratio" in operator.parameters() and sum(layer.neurons for layer in view.layers) > 3:
+        some = replace(operator, ratio=0.3)  # type: ignore[call-arg]
+        distinct = {some.patch(view, generator_for(seed, operator.code)) for seed in SEEDS}
+        assert len(distinct) > 1, f"{operator.code}: different seeds choose the same share"
 
 
 def check_first_layer(operator: Operator, view: ModelView) -> None:

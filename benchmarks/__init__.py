@@ -1,0 +1,1 @@
+"""Benchmarks: each prints ratios to a baseline measured in the same run."""

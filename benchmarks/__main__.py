@@ -1,0 +1,19 @@
+"""All benchmarks: ``python -m benchmarks [--quick] [--json FILE] [--data DIR]``."""
+
+from __future__ import annotations
+
+import json
+
+from benchmarks import evaluation
+from benchmarks.command import options, show
+
+ALL = {"evaluation": evaluation.measure}
+
+given = options()
+everything: dict[str, object] = {}
+for name, measure in ALL.items():
+    results = measure(given.quick, given.data)
+    show(name, results)
+    everything.update(results)
+if given.json:
+    given.json.write_text(json.dumps(everything, indent=2) + "\n")

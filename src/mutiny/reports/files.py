@@ -1,0 +1,28 @@
+"""Result files: refused early or written whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mutiny.errors import BadInput
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Raises `BadInput` now if ``path`` could not be written later."""
+    folder = path.resolve().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise BadInput(option, path, "a file in an existing folder that can be written")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path to write to, which becomes ``path`` at the end and vanishes if anything fails."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

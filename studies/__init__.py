@@ -1,0 +1,1 @@
+"""Studies: each reproduces a table of a paper on real data."""

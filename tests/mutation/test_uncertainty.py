@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mutiny
+from mutiny.mutation.judge import Judged
+from mutiny.mutation.kill import KillRule, Sample
+from mutiny.mutation.uncertainty import RESAMPLES, score_interval
+from mutiny.random import generator_for
+from mutiny.records import KillBits, MutantRecord, Verdict
+from toys import blob_subject, line_subject
+
+STRENGTHS = (0.25, 0.5, 0.75)
+
+
+def made_up(seed, originals, inputs=30, repetitions=3):
+    """Mutants of one operator on three sets, the worse the stronger, with the numbers that rules see."""
+    rng = np.random.default_rng(seed)
+    mutants, right = {}, rng.random((originals, inputs)) < 0.9
+    for split in ("train", "test", "weak"):
+        mutants[split] = {}
+        for strength in STRENGTHS:
+            broken = rng.random((repetitions, originals, inputs)) < strength * rng.choice([0.2, 0.8])
+            mutant = right[None] & ~broken
+            differences = (right[None].astype(np.int16) - mutant).sum(axis=(0, 1)).astype(np.int16)
+            sample = Sample(right.mean(1), mutant.mean(2), right.sum(1), mutant.sum(2), differences)
+            verdict = Verdict.UNSTABLE if rng.random() < 0.2 else Verdict.KILLED
+            record = MutantRecord("X", strength, split, verdict)
+            mutants[split][strength] = Judged(
+                record, sample, KillBits(np.packbits(right, 1), np.packbits(mutant, 2), inputs)
+            )
+    return mutants
+
+
+def slow(operators, rule, seed):
+    """The same bootstrap spelled out: rows and columns are copied, every verdict is taken anew."""
+    rng = generator_for(seed, "score interval")
+    scores = []
+    for _ in range(RESAMPLES):
+        if rule.test == "mcnemar":
+            size = operators[0]["train"][STRENGTHS[0]].sample.inputs
+            chosen = {split: rng.integers(size, size=size) for split in ("test", "train", "weak")}
+        else:
+            size = len(operators[0]["train"][STRENGTHS[0]].sample.originals)
+            chosen = dict.fromkeys(("test", "train", "weak"), rng.integers(size, size=size))
+        values = []
+        for mutants in operators:
+            weakest = {}
+            for split in ("train", "test"):
+                killed = []
+                for strength, judged in mutants[split].items():
+                    s, rows = judged.sample, chosen[split]
+                    if rule.test == "mcnemar":
+                        drawn = Sample(s.originals, s.mutants, s.right, s.mutants_right, s.differences[rows])
+                    else:
+                        drawn = Sample(
+                            s.originals[rows],
+                            s.mutants[:, rows],
+                            s.right[rows],
+                            s.mutants_right[:, rows],
+                            s.differences,
+                        )
+                    if judged.record.verdict is not Verdict.UNSTABLE and rule.judge(drawn, True).killed:
+                        killed.append(strength)
+                weakest[split] = min(killed, default=None)
+            if weakest["train"] is not None:
+                test = weakest["test"]
+                values.append(0.0 if test is None else min(1.0, (1 - test) / (1 - weakest["train"])))
+        if values:
+            scores.append(np.mean(values))
+    return np.quantile(scores, [0.025, 0.975]) if scores else None
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 4]), st.integers(1, 2))
+@settings(max_examples=6, deadline=None)
+def test_against_a_bootstrap_spelled_out(seed, originals, count):
+    operators = [made_up(seed + i, originals) for i in range(count)]
+    rule = KillRule().resolve(originals)
+    found = score_interval([(mutants, 1.0) for mutants in operators], rule, True, seed)
+    expected = slow(operators, rule, seed)
+    if expected is None:
+        assert found is None
+    else:
+        assert (found.low, found.high) == pytest.approx(tuple(expected))
+        assert found.method == ("bootstrap over inputs" if originals == 1 else "bootstrap over originals")
+        assert found.level == 0.95
+
+
+def test_operators_without_a_strength_use_the_set_score():
+    mutants = {split: {None: judged[0.75]} for split, judged in made_up(3, 4).items()}
+    found = score_interval([(mutants, None)], KillRule().resolve(4), True, 0)
+    assert found is None or {found.low, found.high} <= {0.0, 1.0}
+
+
+def test_nothing_to_resample_gives_no_interval():
+    rule = KillRule(test="fisher").resolve(1)
+    assert score_interval([], rule, True, 0) is None
+    assert score_interval([(made_up(0, 1), 1.0)], rule, True, 0) is None
+
+
+@pytest.mark.parametrize("originals", [1, 4])
+@pytest.mark.parametrize("make", [blob_subject, line_subject])
+def test_the_interval_surrounds_the_score_and_repeats(originals, make):
+    search = mutiny.Search(precision=0.1, rse=0.4)
+    results = [mutiny.assess(make(originals), "WI(ratio=0.5)", seed=2, search=search) for _ in range(2)]
+    assert results[0].score == results[1].score
+    score = results[0].score
+    assert 0 <= score.interval.low <= score.value <= score.interval.high <= 1
+    assert score.interval.method == ("bootstrap over inputs" if originals == 1 else "bootstrap over originals")
