@@ -89,10 +89,12 @@ class MutantRecord:
 class SetSummary:
     """What one set of inputs could do against an operator.
 
-    ``weakest_killed`` is the smallest killed strength found: the smaller, the sharper the set.
+    ``weakest_killed`` is the smallest killed strength found: the smaller, the sharper the set; ``archive`` holds all
+    that its search killed, from easy to hard.
     """
 
     weakest_killed: float | None
+    archive: tuple[float | None, ...]
     killed: int
     survived: int
     unstable: int
@@ -104,7 +106,16 @@ class SetSummary:
 
 @dataclass(frozen=True)
 class OperatorRecord:
-    """One operator's results on every set."""
+    """One operator's results on every set.
+
+    Attributes:
+        score: eq. 3 on the test set, in the form that ``score_form`` names.
+        set_score: eq. 3 as printed, over the mutants that train's search killed.
+        telling_score: the same without the trivial and the redundant ones.
+        sensitivity: eq. 4; ``sensitivity_reason`` says why there is none.
+        killed_classes: eq. 1, mean over the mutants that train's search killed.
+        redundant: strengths of those that a harder mutant makes superfluous on the test set.
+    """
 
     code: str
     title: str
@@ -117,6 +128,7 @@ class OperatorRecord:
     score: float | None = None
     score_form: str | None = None
     set_score: float | None = None
+    telling_score: float | None = None
     sensitivity: float | None = None
     sensitivity_reason: str = ""
     killed_classes: float | None = None

@@ -151,7 +151,7 @@ def test_no_killable_mutant_is_an_answer_not_an_error(run, write, tmp_path):
     assert (ran.code, ran.err) == (0, "")
     assert "No score: no operator has a stable mutant that the training set kills." in ran.out
     found = strict(tmp_path / "a")
-    assert found["score"] == {"value": None, "interval": None, "operators": 0}
+    assert found["score"] == {"value": None, "interval": None, "operators": 0, "tried": 1}
     assert found["operators"][0]["status"] == "not killable"
     assert found["operators"][0]["reason"] == "the training set kills no mutant"
     bar = run("assess", write(SEVERAL), "--operators", "WI(ratio=0)", "--precision", "0.2", "-q", "--fail-under", "0.1")

@@ -49,7 +49,7 @@ def slow(operators, rule, seed):
             weakest = {}
             for split in ("train", "test"):
                 killed = []
-                for strength, judged in mutants[split].items():
+                for strength, judged in sorted(mutants[split].items(), reverse=True):
                     s, rows = judged.sample, chosen[split]
                     if rule.test == "mcnemar":
                         drawn = Sample(s.originals, s.mutants, s.right, s.mutants_right, s.differences[rows])
@@ -61,8 +61,11 @@ def slow(operators, rule, seed):
                             s.mutants_right[:, rows],
                             s.differences,
                         )
-                    if judged.record.verdict is not Verdict.UNSTABLE and rule.judge(drawn, True).killed:
-                        killed.append(strength)
+                    if judged.record.verdict is Verdict.UNSTABLE:
+                        continue
+                    if not rule.judge(drawn, True).killed:
+                        break
+                    killed.append(strength)
                 weakest[split] = min(killed, default=None)
             if weakest["train"] is not None:
                 test = weakest["test"]

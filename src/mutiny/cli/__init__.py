@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 from mutiny.cli.app import app
 from mutiny.errors import MutinyError
 
+CRASHED = 70
+"""So that a bug is never taken for a missed bar."""
 INTERRUPTED = 130
 """What typer makes of a KeyboardInterrupt."""
 
 
 def main() -> None:
-    """Runs the command; errors on purpose are one sentence and exit code 2, an interrupt is exit code 3."""
+    """Runs the command; errors on purpose are one sentence and exit code 2, an interrupt is exit code 3, a bug 70."""
     try:
         app(prog_name="mutiny")
     except MutinyError as error:
@@ -23,6 +26,10 @@ def main() -> None:
             raise
         _say("mutiny: interrupted; nothing was written. Originals that were trained are kept for the next run.")
         sys.exit(3)
+    except Exception:
+        traceback.print_exc()
+        _say("mutiny: this is a bug in mutiny; please report it with the lines above.")
+        sys.exit(CRASHED)
 
 
 def _say(sentence: str) -> None:

@@ -21,9 +21,9 @@ def operators(
 
     console = Console()
     if code is not None:
-        kind = type(as_operators(code)[0])
-        console.print(f"[bold]{kind.code}[/]  {kind.title}  [dim]({kind.source})[/]\n", highlight=False)
-        console.print(inspect.getdoc(kind), markup=False, highlight=False)
+        for one in as_operators(code):
+            console.print(f"[bold]{one.code}[/]  {one.title}  [dim]({one.source})[/]\n", highlight=False)
+            console.print(f"{inspect.getdoc(type(one))}\n", markup=False, highlight=False)
         return
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     for title in ("code", "what it does", "strength", "defined in"):

@@ -12,7 +12,7 @@ import numpy as np
 
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
-from mutiny.records import KillBits, OperatorRecord, Status, to_plain
+from mutiny.records import KillBits, OperatorRecord, to_plain
 from mutiny.stats import Interval, true_level
 from mutiny.subjects import Subject
 from mutiny.task import Classification
@@ -20,11 +20,12 @@ from mutiny.task import Classification
 
 @dataclass(frozen=True)
 class Score:
-    """The mean score of the operators that have one, with a 95% interval."""
+    """The mean score of the operators that have one, with a 95% interval; ``operators`` of ``tried`` have one."""
 
     value: float | None
     interval: Interval | None
     operators: int
+    tried: int
 
 
 @dataclass(frozen=True)
@@ -117,5 +118,7 @@ def notes(runner: Runner, rule: KillRule, records: Sequence[OperatorRecord]) -> 
     for record in records:
         for note in record.notes:
             yield f"{record.label}: {note}."
-    if records and not any(record.status is Status.SCORED for record in records):
-        yield "No operator has a stable mutant that the training set kills, so there is no score."
+    unseen = runner.views[0].unseen
+    if unseen:
+        more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
+        yield f"No operator changes {', '.join(unseen[:3])}{more}: unused in the forward pass, or in a way not recognised."

@@ -78,9 +78,18 @@ class Judge:
         originals = range(len(self.runner.models))
         rounds: list[list[Outcome]] = []
         rse = float("inf")
-        stable = False
+        stable = exhausted = False
+        drawn: set[tuple[int, str]] = set()
         while not stable and len(rounds) < self.search.k_max:
-            rounds.append([self.runner.outcome(operator, original, len(rounds), split) for original in originals])
+            patches = [self.runner.patch(operator, original, len(rounds)) for original in originals]
+            new = {(original, patch.digest) for original, patch in enumerate(patches)} - drawn
+            exhausted = not new
+            if exhausted:  # copies of earlier instances would shrink the standard error without telling anything
+                rse = 0.0 if len(rounds) * len(originals) == 1 else rse
+                stable = rse <= self.search.rse
+                break
+            drawn |= new
+            rounds.append([self.runner.run(patch, original, split) for original, patch in enumerate(patches)])
             metrics = [outcome.metric for outcomes in rounds for outcome in outcomes]
             rse = relative_standard_error(np.array(metrics))
             stable = len(metrics) >= self.search.min_instances and rse <= self.search.rse
@@ -94,6 +103,7 @@ class Judge:
         elif not stable:
             verdict = Verdict.UNSTABLE
             reason = f"RSE {rse:.3g} is above {self.search.rse:g} after {sample.mutants.size} instances"
+            reason += ", and repetitions draw nothing new" if exhausted else ""
         else:
             verdict = Verdict.KILLED if evidence is not None and evidence.killed else Verdict.SURVIVED
             reason = evidence.note if evidence is not None else ""

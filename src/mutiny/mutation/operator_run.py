@@ -11,7 +11,7 @@ from mutiny.errors import NotApplicable
 from mutiny.evaluation import Runner
 from mutiny.mutation.judge import Judge, Judged
 from mutiny.mutation.kill import KillRule
-from mutiny.mutation.redundancy import redundant
+from mutiny.mutation.redundancy import TRIVIAL, redundant
 from mutiny.mutation.score import interval_score, sensitivity, set_score
 from mutiny.mutation.search import Search, Trace, binary_search, not_monotone
 from mutiny.operators import Operator
@@ -88,19 +88,21 @@ class OperatorRun:
         sets = {split: self._set_summary(split, killed) for split in self.sets}
         strong, weak = sets["test"], sets.get("weak")
         value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
-        own = [self.judge.seen("test")[s] for s in self._archive("train") if s in self.judge.seen("test")]
-        classes = [j.record.killed_classes for j in own if j.record.killed_classes is not None]
+        on_test = [self.judge(strength, "test").record for strength in self._archive("train")]
+        classes = [record.killed_classes for record in on_test if record.killed_classes is not None]
+        superfluous = self._redundant()
+        telling = {r.strength for r in on_test if (r.triviality or 0) < TRIVIAL} - set(superfluous)
         return self._record(
             Status.SCORED,
             score=strong.score,
             score_form="set" if self.operator.strength is None else "interval",
             set_score=strong.set_score,
+            telling_score=set_score(killed["test"], telling),
             sensitivity=value,
             sensitivity_reason=why,
             killed_classes=float(np.mean(classes)) if classes else None,
             sets=sets,
-            redundant=self._redundant(),
-            notes=tuple(self._notes()),
+            redundant=superfluous,
         )
 
     def _set_summary(self, split: str, killed: dict[str, set[float | None]]) -> SetSummary:
@@ -113,6 +115,7 @@ class OperatorRun:
             score = interval_score(own[split], own["train"], self.search.bounds(self.operator.bounds)[1])
         return SetSummary(
             weakest_killed=own[split],
+            archive=self._archive(split),
             killed=verdicts.count(Verdict.KILLED),
             survived=verdicts.count(Verdict.SURVIVED),
             unstable=verdicts.count(Verdict.UNSTABLE),
@@ -132,7 +135,7 @@ class OperatorRun:
         verdicts = [verdict for _, verdict in self.traces["train"].probes]
         unstable = verdicts.count(Verdict.UNSTABLE)
         if unstable == len(verdicts):
-            return "every mutant is unstable on the training set"
+            return "every mutant is unstable on the training set (a larger --rse or --k-max admits more)"
         if not unstable:
             return "the training set kills no mutant"
         return f"no stable mutant is killed by the training set ({unstable} of {len(verdicts)} are unstable)"
@@ -146,6 +149,21 @@ class OperatorRun:
         cut = [split for split in self.sets if self.traces[split].stopped in ("probes", "time")]
         if cut:
             yield f"the search on {', '.join(cut)} ended by its budget, not its precision"
+        hidden = self._hidden_by_spread()
+        if hidden:
+            yield (
+                f"{hidden} mutants survive on train although nearly every instance is worse than its original, for a "
+                "few are very much worse and hide it from a comparison of means; --test wilcoxon would kill them"
+            )
+
+    def _hidden_by_spread(self) -> int:
+        """Survivors on train that a paired rank test over originals would kill."""
+        rule, better = self.judge.rule, self.runner.task.higher_is_better
+        if rule.test not in ("glm", "welch"):
+            return 0
+        ranks = replace(rule, test="wilcoxon")
+        survivors = [j for j in self.judge.seen("train").values() if j.record.verdict is Verdict.SURVIVED]
+        return sum(ranks.judge(judged.sample, better).killed for judged in survivors)
 
     def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
         operator = self.operator
@@ -158,6 +176,7 @@ class OperatorRun:
             bounds=None if operator.strength is None else self.search.bounds(operator.bounds),
             status=status,
             reason=reason,
+            notes=tuple(self._notes()) if self.traces else (),
             mutants=self._mutants(),
             **more,  # type: ignore[arg-type]
         )

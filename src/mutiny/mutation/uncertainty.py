@@ -25,7 +25,8 @@ def score_interval(
     """A 95% percentile bootstrap interval of the overall score.
 
     What the rule compares is what is resampled: originals (with all their mutants), or inputs if the rule is a test
-    over inputs. Every verdict on a stable mutant is then taken anew; which mutants were searched and are stable stays.
+    over inputs. Every verdict on a stable mutant is then taken anew; which mutants were searched
+    and are stable stays. Resamples in which train kills nothing have no score and do not count.
 
     Args:
         operators: for each scored operator its mutants by set and strength, and the upper bound of its strength
@@ -71,15 +72,28 @@ def _draw_inputs(operators: Sequence[tuple[Mutants, float | None]], rng: np.rand
 
 def _score(mutants: Mutants, upper: float | None, rule: KillRule, higher_is_better: bool, draw: Draw) -> float | None:
     killed = {
-        split: [
-            strength
+        split: {
+            strength: rule.judge(draw(judged.sample, split), higher_is_better).killed
             for strength, judged in mutants[split].items()
             if judged.record.verdict in (Verdict.KILLED, Verdict.SURVIVED)
-            and rule.judge(draw(judged.sample, split), higher_is_better).killed
-        ]
+        }
         for split in ("train", "test")
     }
     if upper is None:
-        return set_score(killed["test"], killed["train"])
-    weakest = {split: min((s for s in found if s is not None), default=None) for split, found in killed.items()}
+        return set_score(*({s for s, dead in killed[split].items() if dead} for split in ("test", "train")))
+    weakest = {split: _weakest(found) for split, found in killed.items()}
     return interval_score(weakest["test"], weakest["train"], upper)
+
+
+def _weakest(killed: Mapping[float | None, bool]) -> float | None:
+    """The smallest strength from which on everything is killed: a lucky kill below a survivor does not count.
+
+    >>> _weakest({0.9: True, 0.5: True, 0.3: False, 0.1: True})
+    0.5
+    """
+    lowest = None
+    for strength in sorted((s for s in killed if s is not None), reverse=True):
+        if not killed[strength]:
+            break
+        lowest = strength
+    return lowest

@@ -140,8 +140,8 @@ def _answer(result: Assessment) -> Text:
     score = result.score
     if score.value is None:
         return Text("No score: no operator has a stable mutant that the training set kills.", style="bold yellow")
-    text = f"[bold {_colour(score.value)}]Mutation score {score.value:.0%}[/] (mean over {score.operators} operator"
-    text += "s)" if score.operators != 1 else ")"
+    text = f"[bold {_colour(score.value)}]Mutation score {score.value:.0%}[/] "
+    text += f"(mean of {score.operators} out of {score.tried} operators)"
     if score.interval is not None:
         text += f"; 95% interval {score.interval.low:.0%} to {score.interval.high:.0%}, {score.interval.method}"
     missed = sorted((r for r in result.operators if r.score is not None and r.score < 1), key=lambda r: r.score or 0.0)
