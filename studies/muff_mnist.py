@@ -19,6 +19,8 @@ import torch
 
 import mutiny
 from mutiny.evaluation import Runner
+from mutiny.mutation.judge import sample_of
+from mutiny.mutation.kill import TESTS
 from mutiny.operators.parsing import as_operators
 from mutiny.reports.json import write_json
 from mutiny.stats import disagreement_rate
@@ -33,7 +35,7 @@ def assessment(subject: mutiny.Subject, originals: int, out: Path, quick: bool) 
     return json.loads(path.read_text())
 
 
-def disagreements(subject: mutiny.Subject, originals: int, found: dict, out: Path) -> list[dict]:
+def disagreements(runner: Runner, found: dict, out: Path) -> None:
     """Disagreement on the training set among instances of one original, and of one instance each of all originals."""
     path = out / "muff-mnist-disagreement.csv"
     rows = list(csv.DictReader(path.open())) if path.exists() else []
@@ -41,9 +43,7 @@ def disagreements(subject: mutiny.Subject, originals: int, found: dict, out: Pat
     weakest = {op["code"]: (op["sets"].get("train") or {}).get("weakest_killed") for op in found["operators"]}
     texts = ["GF", "WI(factor=0.5)", "NI(factor=0.5)"]
     texts += [f"{code}(factor={value:.4g})" for code, value in weakest.items() if value is not None]
-    runner = Runner(
-        subject.originals(originals, seed=0), subject.task, {"train": subject.train}, subject.forward, 0, 64
-    )
+    originals = len(runner.models)
     jobs = [(text, scenario) for text in texts for scenario in ("1-original", f"{originals}-originals")]
     for text, scenario in [("none", f"{originals}-originals"), *jobs]:
         if (text, scenario) in done:
@@ -69,11 +69,41 @@ def disagreements(subject: mutiny.Subject, originals: int, found: dict, out: Pat
         }
         rows.append(row)
         print(row, flush=True)
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(row))
-            writer.writeheader()
-            writer.writerows(rows)
-    return rows
+        write_csv(path, rows)
+
+
+def kill_tests(runner: Runner, out: Path) -> None:
+    """What each test says about the same mutants: a few instances far worse than the rest decide."""
+    path = out / "muff-mnist-tests.csv"
+    if path.exists():
+        return
+    rows = []
+    for text in ("WI(factor=0.5)", "NI(factor=0.5)", "NI(factor=1.0)"):
+        (operator,) = as_operators(text)
+        outcomes = [runner.outcome(operator, original, 0, "train") for original in range(len(runner.models))]
+        sample = sample_of(runner, [outcomes], "train")
+        for test in TESTS:
+            evidence = mutiny.KillRule(test=test).resolve(len(outcomes)).judge(sample, higher_is_better=True)
+            rows.append(
+                {
+                    "mutant": text,
+                    "test": test,
+                    "p_value": f"{evidence.p_value:.3g}",
+                    "effect_size": f"{evidence.effect_size:.3g}",
+                    "killed": evidence.killed,
+                    "lowest accuracy": f"{sample.mutants.min():.4f}",
+                    "median accuracy": f"{np.median(sample.mutants):.4f}",
+                }
+            )
+            print(rows[-1], flush=True)
+    write_csv(path, rows)
+
+
+def write_csv(path: Path, rows: list[dict]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def main() -> None:
@@ -91,7 +121,10 @@ def main() -> None:
         sets = {name: s["weakest_killed"] for name, s in op["sets"].items()}
         print(op["label"], op["status"], sets, "score", op["score"], "sensitivity", op["sensitivity"], op["reason"])
     print("score", found["score"], "seconds", found["timing"]["seconds"], "threads", torch.get_num_threads())
-    disagreements(subject, originals, found, options.out)
+    models = subject.originals(originals, seed=0)
+    runner = Runner(models, subject.task, {"train": subject.train}, subject.forward, 0, 64)
+    disagreements(runner, found, options.out)
+    kill_tests(runner, options.out)
 
 
 if __name__ == "__main__":

@@ -115,6 +115,8 @@ class OperatorRecord:
         sensitivity: eq. 4; ``sensitivity_reason`` says why there is none.
         killed_classes: eq. 1, mean over the mutants that train's search killed.
         redundant: strengths of those that a harder mutant makes superfluous on the test set.
+        hidden: survivors on train that a paired rank test over originals would kill: consistently worse, but the
+            spread hides it from a comparison of means.
     """
 
     code: str
@@ -135,6 +137,7 @@ class OperatorRecord:
     sets: Mapping[str, SetSummary] = field(default_factory=dict)
     mutants: tuple[MutantRecord, ...] = ()
     redundant: tuple[float | None, ...] = ()
+    hidden: int = 0
     notes: tuple[str, ...] = ()
 
 

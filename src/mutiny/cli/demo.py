@@ -10,7 +10,7 @@ from mutiny.cli.options import Seed
 
 
 def demo(
-    originals: Annotated[int, typer.Option(help="How many networks to train.")] = 10,
+    originals: Annotated[int, typer.Option(help="How many networks to train.")] = 20,
     seed: Seed = 0,
 ) -> None:
     """Trains small networks on handwritten digits and asks whether their test set would notice faults."""
@@ -21,8 +21,8 @@ def demo(
     console = Console()
     console.print(
         f"\n [bold]mutiny[/]  Would a test set notice if a neural network went wrong?\n\n"
-        f" Trains {originals} small CNNs on scikit-learn's digits, injects faults of every strength,\n"
-        f" and asks which of them 449 test images notice. Takes about a minute.",
+        f" Trains {originals} small CNNs on scikit-learn's digits, injects faults, and asks which\n"
+        f" of them 449 test images notice. Takes about a minute.",
         highlight=False,
     )
     run_assess(

@@ -118,7 +118,16 @@ def notes(runner: Runner, rule: KillRule, records: Sequence[OperatorRecord]) -> 
     for record in records:
         for note in record.notes:
             yield f"{record.label}: {note}."
+    cut = [r.label for r in records if any(s.stopped in ("probes", "time") for s in r.sets.values())]
+    if cut:
+        yield f"A budget ended the search of {', '.join(cut)} before its precision did."
+    hidden = [f"{record.label} {record.hidden}" for record in records if record.hidden]
+    if hidden:
+        yield (
+            "Survivors on train that are consistently worse than their originals, which a comparison of means does not "
+            f"see (--test wilcoxon does): {', '.join(hidden)}."
+        )
     unseen = runner.views[0].unseen
     if unseen:
         more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
-        yield f"No operator changes {', '.join(unseen[:3])}{more}: unused in the forward pass, or in a way not recognised."
+        yield f"No operator changes {', '.join(unseen[:3])}{more}: the forward pass does not use them in a known way."

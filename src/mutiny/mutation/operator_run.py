@@ -146,17 +146,8 @@ class OperatorRun:
             odd = not_monotone(verdicts)
             if odd is not None:
                 yield f"not monotone on {split}: killed at {odd[0]:.4g} but survived at {odd[1]:.4g}"
-        cut = [split for split in self.sets if self.traces[split].stopped in ("probes", "time")]
-        if cut:
-            yield f"the search on {', '.join(cut)} ended by its budget, not its precision"
-        hidden = self._hidden_by_spread()
-        if hidden:
-            yield (
-                f"{hidden} mutants survive on train although nearly every instance is worse than its original, for a "
-                "few are very much worse and hide it from a comparison of means; --test wilcoxon would kill them"
-            )
 
-    def _hidden_by_spread(self) -> int:
+    def _hidden(self) -> int:
         """Survivors on train that a paired rank test over originals would kill."""
         rule, better = self.judge.rule, self.runner.task.higher_is_better
         if rule.test not in ("glm", "welch"):
@@ -176,6 +167,7 @@ class OperatorRun:
             bounds=None if operator.strength is None else self.search.bounds(operator.bounds),
             status=status,
             reason=reason,
+            hidden=self._hidden(),
             notes=tuple(self._notes()) if self.traces else (),
             mutants=self._mutants(),
             **more,  # type: ignore[arg-type]

@@ -15,18 +15,18 @@ from mutiny.stats import Interval, percentile_interval
 
 RESAMPLES = 200
 
-Draw = Callable[[Sample, str], Sample]
+Draw = Callable[[Sample], Sample]
 Mutants = Mapping[str, Mapping[float | None, Judged]]
 
 
 def score_interval(
     operators: Sequence[tuple[Mutants, float | None]], rule: KillRule, higher_is_better: bool, seed: int
 ) -> Interval | None:
-    """A 95% percentile bootstrap interval of the overall score.
+    """A 95% percentile bootstrap interval of the overall score, given what the training set kills.
 
     What the rule compares is what is resampled: originals (with all their mutants), or inputs if the rule is a test
-    over inputs. Every verdict on a stable mutant is then taken anew; which mutants were searched
-    and are stable stays. Resamples in which train kills nothing have no score and do not count.
+    over inputs. Every verdict of the test set on a stable mutant is then taken anew. What train kills defines which
+    faults count and stays, as do the mutants that were searched and are stable.
 
     Args:
         operators: for each scored operator its mutants by set and strength, and the upper bound of its strength
@@ -42,18 +42,13 @@ def score_interval(
         return None
     rng = generator_for(seed, "score interval")
     by_input = rule.test == "mcnemar"
-    first = next(iter(operators[0][0]["train"].values())).sample
+    first = next(iter(operators[0][0]["test"].values())).sample
     if not by_input and len(first.originals) == 1:
         return None
     scores = []
     for _ in range(RESAMPLES):
-        draw = _draw_inputs(operators, rng) if by_input else _draw_originals(len(first.originals), rng)
-        values = [_score(mutants, upper, rule, higher_is_better, draw) for mutants, upper in operators]
-        known = [value for value in values if value is not None]
-        if known:
-            scores.append(float(np.mean(known)))
-    if not scores:
-        return None
+        draw = _draw_inputs(first.inputs, rng) if by_input else _draw_originals(len(first.originals), rng)
+        scores.append(np.mean([_score(mutants, upper, rule, higher_is_better, draw) for mutants, upper in operators]))
     interval = percentile_interval(np.array(scores), 0.95)
     unit = "inputs" if by_input else "originals"
     return Interval(interval.low, interval.high, 0.95, f"bootstrap over {unit}")
@@ -61,28 +56,25 @@ def score_interval(
 
 def _draw_originals(count: int, rng: np.random.Generator) -> Draw:
     chosen = rng.integers(count, size=count)
-    return lambda sample, _split: sample.of_originals(chosen)
+    return lambda sample: sample.of_originals(chosen)
 
 
-def _draw_inputs(operators: Sequence[tuple[Mutants, float | None]], rng: np.random.Generator) -> Draw:
-    sizes = {split: next(iter(m.values())).sample.inputs for split, m in operators[0][0].items() if m}
-    weights = {s: np.bincount(rng.integers(n, size=n), minlength=n) for s, n in sorted(sizes.items())}
-    return lambda sample, split: sample.of_inputs(weights[split])
+def _draw_inputs(count: int, rng: np.random.Generator) -> Draw:
+    weights = np.bincount(rng.integers(count, size=count), minlength=count)
+    return lambda sample: sample.of_inputs(weights)
 
 
-def _score(mutants: Mutants, upper: float | None, rule: KillRule, higher_is_better: bool, draw: Draw) -> float | None:
-    killed = {
-        split: {
-            strength: rule.judge(draw(judged.sample, split), higher_is_better).killed
-            for strength, judged in mutants[split].items()
-            if judged.record.verdict in (Verdict.KILLED, Verdict.SURVIVED)
-        }
-        for split in ("train", "test")
+def _score(mutants: Mutants, upper: float | None, rule: KillRule, higher_is_better: bool, draw: Draw) -> float:
+    train = {strength for strength, judged in mutants["train"].items() if judged.record.verdict is Verdict.KILLED}
+    test = {
+        strength: rule.judge(draw(judged.sample), higher_is_better).killed
+        for strength, judged in mutants["test"].items()
+        if judged.record.verdict in (Verdict.KILLED, Verdict.SURVIVED)
     }
     if upper is None:
-        return set_score(*({s for s, dead in killed[split].items() if dead} for split in ("test", "train")))
-    weakest = {split: _weakest(found) for split, found in killed.items()}
-    return interval_score(weakest["test"], weakest["train"], upper)
+        return set_score({strength for strength, dead in test.items() if dead}, train) or 0.0
+    established = min(strength for strength in train if strength is not None)
+    return interval_score(_weakest(test), established, upper) or 0.0
 
 
 def _weakest(killed: Mapping[float | None, bool]) -> float | None:

@@ -84,6 +84,7 @@ def settings(
     return {
         "format": FORMAT,
         "torch": torch.__version__,
+        "threads": torch.get_num_threads(),  # sums are taken in another order with another number
         "recipe": {each.name: describe(getattr(recipe, each.name)) for each in fields(recipe)},
         "network": network,
         "data": data.fingerprint(),
