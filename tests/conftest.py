@@ -17,3 +17,9 @@ def pytest_configure(config):
 def _repeatable():
     if "torch" in sys.modules:  # tests without torch stay without it
         sys.modules["torch"].manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    """Trained originals go to a folder of the test session, never to the user's."""
+    monkeypatch.setenv("MUTINY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))

@@ -1,0 +1,42 @@
+"""The code in the documentation runs."""
+
+import importlib
+import re
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from mutiny.testing.operators import check_operator
+
+ROOT = Path(__file__).parents[2]
+
+
+def code_blocks(page):
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.S)
+
+
+def test_the_operator_of_the_guide_keeps_the_contract(tmp_path, monkeypatch):
+    (tmp_path / "guide_operator.py").write_text(code_blocks("docs/adding-an-operator.md")[0])
+    monkeypatch.syspath_prepend(tmp_path)
+    guide = importlib.import_module("guide_operator")
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+    check_operator(guide.SignFlip(), model, torch.randn(5, 4))
+
+
+def test_the_readme_names_every_operator_and_no_command_that_does_not_exist():
+    from typer.main import get_command
+
+    from mutiny.cli.app import app
+    from mutiny.operators import OPERATORS
+
+    text = (ROOT / "README.md").read_text()
+    assert all(re.search(rf"\b{code}\b", text) for code in OPERATORS)
+    commands = set(re.findall(r"`?mutiny ([a-z]+)\b", text)) & {"demo", "assess", "operators", "report", "resume"}
+    assert commands <= set(get_command(app).commands)
+
+
+def test_every_link_in_the_documentation_leads_somewhere():
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
