@@ -109,22 +109,25 @@ def write_csv(path: Path, rows: list[dict]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("MUTINY_DATA"))
-    parser.add_argument("--out", type=Path, default=Path("docs/studies"))
+    parser.add_argument(
+        "--out", type=Path, help="where the numbers are kept; docs/studies, with --quick a folder in it"
+    )
     parser.add_argument("--originals", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="three originals and a coarse search")
     options = parser.parse_args()
     originals = 3 if options.quick else options.originals
-    options.out.mkdir(parents=True, exist_ok=True)
+    out = options.out or Path("docs/studies") / ("quick" if options.quick else "")
+    out.mkdir(parents=True, exist_ok=True)
     subject = mutiny.load_subject("mnist", options.data)
-    found = assessment(subject, originals, options.out, options.quick)
+    found = assessment(subject, originals, out, options.quick)
     for op in found["operators"]:
         sets = {name: s["weakest_killed"] for name, s in op["sets"].items()}
         print(op["label"], op["status"], sets, "score", op["score"], "sensitivity", op["sensitivity"], op["reason"])
     print("score", found["score"], "seconds", found["timing"]["seconds"], "threads", torch.get_num_threads())
     models = subject.originals(originals, seed=0)
     runner = Runner(models, subject.task, {"train": subject.train}, subject.forward, 0, 64)
-    disagreements(runner, found, options.out)
-    kill_tests(runner, options.out)
+    disagreements(runner, found, out)
+    kill_tests(runner, out)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,8 @@ class MutantRecord:
             MUFF eq. 1; ``None`` for regression.
         triviality: share of (instance, input) pairs that went from right to wrong; from 0.9 on a mutant is trivial.
         searched: whether the search on this set probed it, or only another set's search did.
+        same_as: the strength whose patches are the very same (a ratio that rounds to as many neurons), if there is one.
+        metrics: metric of each instance, one row per repetition, one column per original.
     """
 
     operator: str
@@ -83,6 +85,8 @@ class MutantRecord:
     killed_classes: float | None = None
     triviality: float | None = None
     searched: bool = True
+    same_as: float | None = None
+    metrics: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -133,9 +133,13 @@ MODELS = {
         ["models[2]=the same weights as models[0]", "independently trained"],
     ),
     "originals that return different things": (
-        "nets = [classifier(0), nn.Sequential(classifier(1), nn.Softmax(1)).eval()]\n"
+        "nets = [nn.Sequential(classifier(i), end).eval() for i, end in enumerate([nn.Identity(), nn.Softmax(1)])]\n"
         "subject = blob_subject(models=nets)",
         ["models[1]=outputs that fit", "'probabilities'", "'logits'), as models[0]"],
+    ),
+    "originals of two architectures": (
+        "subject = blob_subject(models=[classifier(0), nn.Sequential(classifier(1)).eval()])",
+        ["models[1]=other parameters than models[0]", "one architecture"],
     ),
     "no model": ("subject = blob_subject(models=[])", ["models=[]", "at least one trained model"]),
     "not a model": ("subject = blob_subject(models=[classifier(), 'net'])", ["models[1]=str", "an nn.Module"]),
@@ -223,7 +227,7 @@ OPTIONS = {
     "an operator twice": (["--operators", "WI,WI"], ["operators=WI", "each operator once"]),
     "a layer that is not there": (["--operators", "WI,NI(layers=conv)"], ["layers='conv'", "of the model: 0, 2"]),
     "a test between trainings": (["--originals", "1", "--test", "glm"], ["test='glm'", "at least two originals"]),
-    "an effect between trainings": (["--originals", "1", "--effect", "a12"], ["effect='a12'", "two originals"]),
+    "an effect between trainings": (["--originals", "1", "--effect", "a12"], ["effect='a12'", "cohen-g with mcnemar"]),
 }  # fmt: skip
 
 

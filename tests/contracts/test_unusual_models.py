@@ -81,6 +81,19 @@ def tied_autoencoder():
     return Lambda(forward, enc=nn.Linear(6, 4), bias=nn.Parameter(torch.zeros(6))), torch.randn(5, 6)
 
 
+def written_by_hand():
+    def forward(m, x):
+        h = x @ m.w + m.b
+        h = 0.5 * h * (1 + torch.tanh(0.8 * (h + 0.044715 * h**3)))
+        h = m.middle(h)
+        h += m.c
+        return m.last(h * torch.sigmoid(h))
+
+    parts = {"w": torch.randn(3, 6), "b": torch.randn(6), "c": torch.randn(5)}
+    parameters = {name: nn.Parameter(value) for name, value in parts.items()}
+    return Lambda(forward, **parameters, middle=nn.Linear(6, 5, bias=False), last=nn.Linear(5, 2)), torch.randn(5, 3)
+
+
 def one_neuron_wide():
     return nn.Sequential(nn.Linear(2, 1), nn.Sigmoid(), nn.Linear(1, 1)), torch.randn(5, 2)
 
@@ -92,7 +105,7 @@ def data_parallel():
 UNUSUAL = [
     encoder_decoder, attention_with_extra_biases, states_written_into_a_buffer, mixed_precision, u_net,
     squeeze_and_excite, vector_as_weight, stack_of_matrices, numbers_between_layers_that_are_not_real,
-    tied_autoencoder, one_neuron_wide, data_parallel,
+    tied_autoencoder, one_neuron_wide, data_parallel, written_by_hand,
 ]  # fmt: skip
 
 

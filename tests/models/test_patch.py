@@ -7,6 +7,8 @@ from torch import nn
 
 from mutiny.errors import BadInput
 from mutiny.models import ActivationEdit, ModelState, ModuleEdit, Patch, SignalEdit, WeightEdit
+from mutiny.models import patch as patch_module
+from mutiny.models.undo import Undo
 from mutiny.operators import ALL, LayerAddition, NeuronEffectBlock, WeightInhibitor
 from mutiny.testing.operators import check_operator
 from references.by_hand import agree, clean, mutated, patch_of, view_of
@@ -56,6 +58,57 @@ def test_undone_after_any_exception(error):
         with pytest.raises(error), patch.applied(model, failing) as forward:
             forward(inputs)
         assert before == ModelState.of(model)
+
+
+def interrupted(monkeypatch, where, name, at):
+    """Ctrl-C strikes in the middle of the call number ``at``, and again when that is repeated."""
+    write, calls = getattr(where, name), []
+
+    def struck(*args):
+        calls.append(args)
+        if len(calls) == at + 1:
+            write(*args)
+        if len(calls) in (at, at + 1):
+            raise KeyboardInterrupt
+        write(*args)
+
+    monkeypatch.setattr(where, name, struck)
+    return calls
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+@pytest.mark.parametrize(
+    ("name", "edits"),
+    [
+        ("_write", (zero("0.weight", 0, 1), zero("2.weight", 1, 2, value=5.0))),
+        ("_set_forward", (ModuleEdit("0", "remove"), ModuleEdit("2", "follow", "tanh"))),
+    ],
+)
+def test_an_interrupt_while_undoing_comes_after_all_is_undone(monkeypatch, name, edits, at):
+    model, _ = make("mlp")
+    model[2].forward = model[2].forward  # one that is in the way, as accelerate does
+    before = ModelState.of(model)
+    calls = interrupted(monkeypatch, patch_module, name, at)
+    with pytest.raises(KeyboardInterrupt), Patch(edits).applied(model):
+        pass
+    assert before == ModelState.of(model)
+    assert len(calls) >= at
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
+def test_an_error_while_undoing_does_not_keep_the_rest_from_being_undone():
+    done = []
+
+    def failing():
+        raise ValueError("mine")
+
+    undo = Undo()
+    undo.add(done.append, 1)
+    undo.add(failing)
+    undo.add(done.append, 2)
+    with pytest.raises(ValueError, match="mine"), undo:
+        pass
+    assert done == [2, 1]
 
 
 def test_undone_when_a_later_edit_does_not_fit():

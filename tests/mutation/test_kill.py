@@ -50,6 +50,26 @@ def test_a_better_mutant_is_never_killed_whatever_the_rule():
         assert not KillRule(test=test).resolve(5).judge(better, higher_is_better=True).killed, test
 
 
+def test_test_and_effect_must_agree_on_the_direction():
+    """More right answers but a larger loss, or better in most pairs but worse on average: significance is no kill."""
+    losses = Sample(
+        np.linspace(0.10, 0.12, 10),
+        np.linspace(0.20, 0.22, 10)[None],
+        np.full(10, 70),
+        np.full((1, 10), 80),
+        np.full(100, -1, np.int16),
+    )
+    assert KillRule(test="glm").resolve(10).judge(losses, higher_is_better=False).killed
+    found = KillRule(test="fisher").resolve(10).judge(losses, higher_is_better=False)
+    assert found.p_value < 1e-6
+    assert found.effect_size > 0.5
+    assert not found.killed
+    better = np.r_[np.linspace(0.001, 0.019, 19), -5.0, -5.0, -5.0]  # 19 of 22 mutants are a little better
+    pairs = sample(np.full(22, 0.9) + np.linspace(0, 1e-4, 22), (np.full(22, 0.9) + better)[None])
+    assert not KillRule(test="wilcoxon", beta=0.0).resolve(22).judge(pairs, higher_is_better=True).killed
+    assert not KillRule(test="mann-whitney", beta=0.0).resolve(22).judge(pairs, higher_is_better=True).killed
+
+
 def test_lower_is_better_turns_the_direction_round():
     losses = sample([0.1, 0.12, 0.11, 0.1, 0.13], [0.5, 0.52, 0.49, 0.5, 0.51])
     for effect in ("cohen-d", "a12"):
@@ -90,7 +110,8 @@ def test_paired_tests_compare_each_original_with_the_mean_of_its_own_mutants():
 
 def test_default_beta_is_a_medium_effect():
     for effect, beta in MEDIUM.items():
-        assert KillRule(effect=effect).resolve(10).beta == beta
+        test = "mcnemar" if effect == "cohen-g" else "glm"
+        assert KillRule(test, effect=effect).resolve(10).beta == beta
     assert KillRule(beta=0.2).resolve(10).beta == 0.2
 
 

@@ -15,7 +15,7 @@ def slow(counts, level=0.9):
     gone = []
     for easy, (easy_kills, easy_n) in counts.items():
         for hard, (hard_kills, hard_n) in counts.items():
-            if hard == easy or hard in gone:
+            if hard == easy:
                 continue
             below = telling = 0
             for a, b in zip(hard_kills, easy_kills, strict=True):

@@ -63,7 +63,7 @@ def slow(operators, rule, seed):
     return np.quantile(scores, [0.025, 0.975])
 
 
-@given(st.integers(0, 10**6), st.sampled_from([1, 4]), st.integers(1, 2))
+@given(st.integers(0, 10**6), st.sampled_from([1, 6]), st.integers(1, 2))
 @settings(max_examples=6, deadline=None)
 def test_against_a_bootstrap_spelled_out(seed, originals, count):
     operators = [made_up(seed + i, originals) for i in range(count)]
@@ -75,8 +75,8 @@ def test_against_a_bootstrap_spelled_out(seed, originals, count):
 
 
 def test_operators_without_a_strength_use_the_set_score():
-    mutants = {split: {None: judged[0.75]} for split, judged in made_up(3, 4).items()}
-    found = score_interval([(mutants, None)], KillRule().resolve(4), True, 0)
+    mutants = {split: {None: judged[0.75]} for split, judged in made_up(3, 6).items()}
+    found = score_interval([(mutants, None)], KillRule().resolve(6), True, 0)
     assert {found.low, found.high} <= {0.0, 1.0}
 
 
@@ -84,9 +84,10 @@ def test_nothing_to_resample_gives_no_interval():
     rule = KillRule(test="fisher").resolve(1)
     assert score_interval([], rule, True, 0) is None
     assert score_interval([(made_up(0, 1), 1.0)], rule, True, 0) is None
+    assert score_interval([(made_up(0, 4), 1.0)], KillRule().resolve(4), True, 0) is None  # too few originals
 
 
-@pytest.mark.parametrize("originals", [1, 4])
+@pytest.mark.parametrize("originals", [1, 6])
 @pytest.mark.parametrize("make", [blob_subject, line_subject])
 def test_the_interval_surrounds_the_score_and_repeats(originals, make):
     search = mutiny.Search(precision=0.1, rse=0.4)

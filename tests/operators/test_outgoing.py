@@ -1,5 +1,7 @@
 """NI, NEB and NAI outgoing: as if each outgoing weight had been scaled by hand in a copy of the network."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -120,19 +122,124 @@ def test_reused_layer_and_concatenation(operator, factor):
 
 @three
 def test_writing_into_a_view_scales_once(operator, factor):
-    def forward(m, x, scale=1):
-        hidden = F.relu(m.enter(x)) * scale
+    def forward(m, x):
+        hidden = m.enter(x)
         half = hidden[:, :3]
         half += 1
+        half *= torch.sigmoid(half)
+        half[:, 1] -= 0.5
         hidden[:, 5] = 0
         return m.leave(hidden)
 
     model, inputs = Lambda(forward, enter=nn.Linear(4, 6), leave=nn.Linear(6, 3)).eval(), torch.randn(5, 4)
-    scale = torch.ones(6)
-    scale[units_of(operator, model, inputs)["enter"]] = factor
-    with torch.inference_mode():
-        expected = model(inputs, scale)
+    units = units_of(operator, model, inputs)["enter"]
+    expected = clean(edited(model, lambda twin: scale_columns(twin.leave.weight, units, factor)), inputs)
     assert agree(mutated(operator, model, inputs), expected)
+
+
+def gelu_of_gpt2(h):
+    return 0.5 * h * (1.0 + torch.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * torch.pow(h, 3.0))))
+
+
+def added_in_place(m, x):
+    h = x @ m.w
+    view = h[:, :2]
+    h += m.b
+    view.neg_()
+    return h.exp_().sub_(1)
+
+
+def written_into_a_constant(m, x):
+    total = torch.zeros(len(x), 9)
+    part = total[:, :]
+    part += torch.relu(m.enter(x))  # a reader: what is in the memory of the constant is scaled
+    return total
+
+
+BY_HAND = {
+    "bias after": lambda m, x: torch.relu(x @ m.w + m.b),
+    "bias before": lambda m, x: torch.relu(m.b + torch.matmul(x, m.w)),
+    "bias in place": added_in_place,
+    "bias as a row": lambda m, x: torch.relu(x @ m.w + m.b.view(1, -1)),
+    "bias on another axis": lambda m, x: F.linear(x, m.w.T)[..., None].add(m.b[:, None]).sigmoid()[..., 0],
+    "bias by keyword": lambda m, x: torch.relu(torch.add(input=m.b, other=x @ m.w)),
+    "swish": lambda m, x: (lambda h: h * torch.sigmoid(h))(m.enter(x)),
+    "swish in place": lambda m, x: (lambda h: h.mul_(torch.sigmoid(h)))(m.enter(x)),
+    "learned swish": lambda m, x: (lambda h: h * torch.sigmoid(F.softplus(m.one) * h))(m.enter(x)),
+    "gpt2": lambda m, x: gelu_of_gpt2(m.enter(x)),
+    "gpt2 of a view": lambda m, x: gelu_of_gpt2(m.enter(x).view(1, len(x), 9))[0],
+    "erf": lambda m, x: (lambda h: h * 0.5 * (1.0 + torch.erf(h / 2**0.5)))(m.enter(x)),
+    "hard swish": lambda m, x: (lambda h: h * (h + 3).clamp(min=0, max=6) / 6)(m.enter(x)),
+    "relu squared": lambda m, x: m.enter(x).relu() ** 2,
+    "exponential": lambda m, x: -m.enter(x).exp(),
+    "softplus": lambda m, x: torch.log1p(torch.exp(m.enter(x))),
+    "reversed operators": lambda m, x: 1 - 2 / (1 + 2 ** m.enter(x)),
+    "affine": lambda m, x: torch.tanh(m.enter(x) * 0.5 + 0.25),
+    "learned affine": lambda m, x: torch.sigmoid(m.enter(x) * m.b + m.one),
+    "buffers": lambda m, x: torch.sigmoid((m.enter(x) - m.norm.running_mean) / torch.sqrt(m.norm.running_var + 1e-5)),
+    "single numbers": lambda m, x: torch.sigmoid(m.enter(x) * torch.tensor(2.0) + m.number),
+    "maximum": lambda m, x: (lambda h: torch.maximum(h, torch.zeros_like(h)) + 1)(m.enter(x)),
+    "after a call that copies nothing": lambda m, x: (
+        lambda h: (lambda gate: h.contiguous() * gate)(torch.sigmoid(h))
+    )(m.enter(x)),
+    "written into a constant": written_into_a_constant,
+}  # fmt: skip
+
+
+def hand_written(form):
+    parts = {"b": nn.Parameter(torch.randn(9)), "one": nn.Parameter(torch.randn(1)), "norm": lively(nn.BatchNorm1d(9))}
+    enter = {"w": nn.Parameter(torch.randn(5, 9))} if "bias" in form else {"enter": nn.Linear(5, 9)}
+    model = Lambda(lambda m, x: m.leave(BY_HAND[form](m, x)), **enter, **parts, leave=nn.Linear(9, 3)).eval()
+    model.number = torch.tensor(0.3)
+    return model, torch.randn(6, 5)
+
+
+@three
+@pytest.mark.parametrize("form", BY_HAND)
+def test_biases_and_activations_written_by_hand(operator, factor, form):
+    model, inputs = hand_written(form)
+    [units] = units_of(operator, model, inputs).values()
+    expected = clean(edited(model, lambda twin: scale_columns(twin.leave.weight, units, factor)), inputs)
+    assert agree(mutated(operator, model, inputs), expected)
+    assert not agree(clean(model, inputs), expected, 1e-3)
+
+
+READERS = {
+    "sum with the input": lambda m, x, h, s: s * h + x,
+    "sum with another layer": lambda m, x, h, s: s * h + m.other(x),
+    "sum with its own other half": lambda m, x, h, s: (lambda y: y[:, :4] + y[:, 4:])(s * h).repeat(1, 2),
+    "gate from another layer": lambda m, x, h, s: torch.sigmoid(m.other(x)) * (s * h),
+    "gate from the layer itself": lambda m, x, h, s: (lambda a, b: a * b)(*(s * h).chunk(2, 1)).repeat(1, 2),
+    "glu": lambda m, x, h, s: F.glu(s * h, 1).repeat(1, 2),
+    "number from the input": lambda m, x, h, s: s * h + x.mean(),
+    "input made in the forward pass": lambda m, x, h, s: s * h + torch.tensor(x.tolist()),
+    "layer of constants": lambda m, x, h, s: s * h + m.other(m.seed),
+    "input written into a constant": lambda m, x, h, s: (lambda z: s * h + z)(torch.zeros(6, 8).copy_(x)),
+}
+
+
+@three
+@pytest.mark.parametrize("form", READERS)
+def test_arithmetic_with_anything_else_reads_the_signal(operator, factor, form):
+    def forward(m, x, scale=None):
+        h = m.enter(x)
+        return m.leave(torch.sigmoid(READERS[form](m, x, h, _Nothing() if scale is None else scale)))
+
+    parts = {"enter": nn.Linear(8, 8), "other": nn.Linear(8, 8), "leave": nn.Linear(8, 3)}
+    model = Lambda(forward, **parts, seed=nn.Parameter(torch.randn(8))).eval()
+    inputs = torch.randn(6, 8)
+    only = type(operator)(**{**operator.parameters(), "layers": ("enter",)})
+    scale = torch.ones(8)
+    scale[units_of(only, model, inputs)["enter"]] = factor
+    with torch.inference_mode():
+        assert agree(mutated(only, model, inputs), model(inputs, scale))
+
+
+class _Nothing:
+    """What does not scale."""
+
+    def __mul__(self, tensor):
+        return tensor
 
 
 @three

@@ -13,7 +13,7 @@ from mutiny.operators import (
     WeightInhibitor,
 )  # fmt: skip
 from references.by_hand import agree, clean, edited, mutated, patch_of, view_of, weights_under
-from zoo import make
+from zoo import Lambda, make, weight
 
 
 def zero_first(model):
@@ -135,6 +135,54 @@ def test_incoming_multiplies_all_that_feeds_a_neuron(operator, factor, biases, n
     if name != "functional_layers":
         total = sum(layer.neurons for layer in view_of(model, inputs).layers)
         assert neurons == round(0.5 * total)
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda h, b: h + b, lambda h, b: b + h, lambda h, b: h.add_(b), torch.add,
+        lambda h, b: torch.add(b, other=h), lambda h, b: h.__iadd__(b),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("product", [lambda x, w: x @ w, torch.mm, lambda x, w: torch.nn.functional.linear(x, w.t())])
+@pytest.mark.parametrize(("kind", "factor"), [(NeuronEffectBlock, 0.0), (NeuronActivationInverse, -1.0)])
+def test_a_bias_that_is_added_by_hand_is_a_bias(kind, factor, product, add, biases):
+    model = Lambda(lambda m, x: m.leave(torch.relu(add(product(x, m.w), m.b))), w=weight(4, 6), b=weight(6))
+    model.leave = nn.Linear(6, 2)
+    model, inputs = model.eval(), torch.randn(5, 4)
+    assert [tensor.parameter for tensor in view_of(model, inputs).layer("w").biases] == ["b"]
+    after = weights_under(kind(direction="incoming", ratio=0.5, biases=biases, layers=("w",)), model, inputs)
+    hit = (after["w"] != model.w).any(dim=0)
+    assert int(hit.sum()) == 3
+    assert agree(after["w"], torch.where(hit, factor * model.w, model.w))
+    assert agree(after["b"], torch.where(hit & biases, factor * model.b, model.b))
+
+
+def test_what_is_added_later_or_elsewhere_is_no_bias():
+    parts = {"w": weight(4, 6), "b": weight(6), "c": weight(6), "p": weight(5, 6), "u": weight(6, 6), "v": weight(6, 6)}
+
+    def forward(m, x):
+        x = torch.relu_(x @ m.w) + m.b  # after the activation
+        x = torch.tanh(x @ m.u + m.p)  # one number per input and neuron
+        x = (x @ m.v + m.c) + m.b  # only the first
+        return m.leave(x) + m.end + m.leave.bias
+
+    model = Lambda(forward, **parts, leave=nn.Linear(6, 6), end=weight(6)).eval()
+    layers = view_of(model, torch.randn(5, 4)).layers
+    biases = {layer.name: [tensor.parameter for tensor in layer.biases] for layer in layers}
+    assert biases == {"w": [], "u": [], "v": ["c"], "leave": ["leave.bias"]}
+
+
+def test_a_shared_bias_and_that_of_channels_count_once():
+    def forward(m, x):
+        x = torch.relu(torch.nn.functional.conv1d(x, m.kernel) + m.shift).flatten(1)
+        return torch.relu(x @ m.w + m.b) @ m.u + m.b
+
+    parts = {"kernel": weight(3, 2, 1), "shift": nn.Parameter(torch.randn(3, 1)), "w": weight(12, 6), "u": weight(6, 6)}
+    model = Lambda(forward, **parts, b=weight(6)).eval()
+    layers = view_of(model, torch.randn(5, 2, 4)).layers
+    assert [[tensor.parameter for tensor in layer.biases] for layer in layers] == [["shift"], ["b"], []]
 
 
 def feeding(module, weight, unit):

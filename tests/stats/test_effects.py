@@ -63,8 +63,16 @@ def test_cohen_g_is_the_share_of_favourable_weight(differences):
     assert -0.5 <= g <= 0.5
 
 
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 30))))
+def test_cohen_g_of_a_histogram_is_that_of_its_expansion(histogram):
+    values, counts = np.array(histogram, dtype=np.int64).reshape(-1, 2).T
+    assert cohen_g(values, counts) == cohen_g(np.repeat(values, counts))
+
+
 def test_bad_samples_get_a_sentence():
     for call in (lambda: cohen_d([1.0], [2.0]), lambda: a12([], [1.0]), lambda: a12([math.nan], [1.0]),
-                 lambda: cohen_g([math.nan]), lambda: cohen_g([[1]])):  # fmt: skip
+                 lambda: cohen_g([math.nan]), lambda: cohen_g([[1]]), lambda: cohen_g([1], [1, 2]),
+                 lambda: cohen_g([1], [-1]), lambda: cohen_g([1], [math.nan]), lambda: cohen_g([1], 1)):  # fmt: skip
         with pytest.raises(BadInput):
             call()

@@ -12,7 +12,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from mutiny.errors import BadInput
 from mutiny.random import generator_for
-from mutiny.stats import Interval, bootstrap, intervals, percentile_interval, wilson
+from mutiny.stats import Interval, bootstrap, intervals, percentile_interval, wilson, wilson_bounds
 
 levels = st.floats(0.5, 0.999)
 counts = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -44,6 +44,28 @@ def test_wilson_at_the_ends():
     assert wilson(0, 0) == Interval(0.0, 1.0, 0.95, "wilson")
     assert wilson(0, 7).low == 0.0
     assert wilson(7, 7).high == 1.0
+
+
+@settings(deadline=None)
+@given(st.lists(counts, min_size=1, max_size=20), levels)
+def test_wilson_bounds_are_those_of_statsmodels_and_of_one_at_a_time(pairs, level):
+    k, n = np.array(pairs).T
+    low, high = wilson_bounds(k, n, level)
+    expected = proportion_confint(k, n, alpha=1 - level, method="wilson")
+    np.testing.assert_allclose((low, high), expected, rtol=0, atol=1e-9)
+    assert [(a, b) for a, b in zip(low, high, strict=True)] == [ends(wilson(int(i), int(j), level)) for i, j in pairs]
+
+
+def test_wilson_bounds_broadcast():
+    k = np.arange(6).reshape(2, 3)
+    low, high = wilson_bounds(k, 5)
+    assert low.shape == high.shape == (2, 3)
+    assert (low[0, 0], high[1, 2]) == (0.0, 1.0)
+    np.testing.assert_array_equal(wilson_bounds(k, np.full((2, 1), 5)), (low, high))
+    np.testing.assert_array_equal(wilson_bounds([0, 0], [0, 7])[1][:1], [1.0])
+    assert [end.size for end in wilson_bounds([], 5)] == [0, 0]
+    low, high = wilson_bounds(2, 5)
+    assert low.shape == high.shape == ()
 
 
 @settings(deadline=None)
@@ -117,7 +139,9 @@ def test_bad_input_gets_a_sentence():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for call in (
-            lambda: wilson(3, 2), lambda: wilson(-1, 2), lambda: wilson(1, 2, 1.0), lambda: percentile_interval([]),
+            lambda: wilson(3, 2), lambda: wilson(-1, 2), lambda: wilson(1, 2, 1.0),
+            lambda: wilson_bounds([1, 3], 2), lambda: wilson_bounds([1, 1], [2] * 3), lambda: wilson_bounds([1], 2, 0),
+            lambda: wilson_bounds([math.nan], 2), lambda: wilson_bounds([1], math.inf), lambda: percentile_interval([]),
             lambda: percentile_interval([math.nan]), lambda: percentile_interval(values, 0.0),
             lambda: bootstrap([], np.mean, 0), lambda: bootstrap(values, np.mean, 0, resamples=0),
             lambda: bootstrap(values, np.mean, 0, method="magic"), lambda: bootstrap(values, np.mean, 0, level=2),

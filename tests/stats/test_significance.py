@@ -1,6 +1,8 @@
 """p-values of samples: against statsmodels, scipy and full enumeration; laws; degenerate samples."""
 
-from itertools import product
+import math
+import time
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from mutiny.errors import BadInput
-from mutiny.stats import glm, mann_whitney, paired_t, true_level, welch, wilcoxon
+from mutiny.stats import glm, mann_whitney, paired_t, significance, welch, wilcoxon
 
 INDEPENDENT = [glm, welch, mann_whitney]
 PAIRED = [paired_t, wilcoxon]
@@ -46,11 +48,75 @@ def test_welch_is_scipys(a, b):
     assert welch(a, b) == pytest.approx(reference.ttest_ind(a, b, equal_var=False).pvalue, rel=1e-8)
 
 
-@settings(deadline=None)
-@given(metrics(1), metrics(1))
-def test_mann_whitney_is_scipys(a, b):
-    assume(np.ptp(np.concatenate([a, b])) > 0)
-    assert mann_whitney(a, b) == pytest.approx(reference.mannwhitneyu(a, b).pvalue, rel=1e-9)
+def rank_sums(a, b):
+    """Rank sum of ``a`` among both, and those of all choices of as many values."""
+    ranks = reference.rankdata(np.concatenate([a, b]))
+    return ranks[: len(a)].sum(), np.array([sum(choice) for choice in combinations(ranks, len(a))])
+
+
+@pytest.mark.parametrize("digits", [0, 1, 3])
+@settings(deadline=None, max_examples=60)
+@given(a=metrics(1, 6), b=metrics(1, 6))
+def test_mann_whitney_is_the_enumeration_of_all_choices_also_with_ties(digits, a, b):
+    a, b = np.round(a, digits), np.round(b, digits)
+    observed, sums = rank_sums(a, b)
+    expected = min(1, 2 * min((sums <= observed + 1e-9).mean(), (sums >= observed - 1e-9).mean()))
+    assert mann_whitney(a, b) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n1", "n2"), [(1, 1), (3, 3), (5, 20), (20, 20), (20, 100), (60, 60)])
+@pytest.mark.parametrize("shift", [0.0, 0.5, 5.0])
+def test_mann_whitney_without_ties_is_scipys_exact_test(n1, n2, shift):
+    rng = np.random.default_rng(n1 + n2)
+    a, b = rng.normal(shift, 1, n1), rng.normal(0, 1, n2)
+    expected = reference.mannwhitneyu(a, b, method="exact").pvalue
+    assert mann_whitney(a, b) == pytest.approx(expected, rel=1e-9)
+    assert mann_whitney(b, a) == pytest.approx(expected, rel=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(metrics(10, 30), metrics(10, 60), st.integers(1, 3))
+def test_mann_whitney_of_larger_samples_has_the_laws_of_ranks(a, b, digits):
+    a, b = np.round(a, digits), np.round(b, digits)
+    p = mann_whitney(a, b)
+    assert 0 < p <= 1
+    assert mann_whitney(b, a) == mann_whitney(-a, -b) == pytest.approx(p, rel=1e-9)
+    assert mann_whitney(a[::-1], b) == p
+    assert mann_whitney(np.exp(a), np.exp(b)) == pytest.approx(p, rel=1e-9)
+
+
+def test_mann_whitney_of_two_levels_is_twice_a_tail_of_fishers_table():
+    a, b = np.repeat([0.9, 0.8], [15, 5]), np.repeat([0.9, 0.8], [40, 60])
+    tail = reference.hypergeom(120, 55, 20).sf(14)
+    assert mann_whitney(a, b) == pytest.approx(2 * tail, rel=1e-10)
+
+
+@pytest.mark.parametrize("limit", ["MAX_RANK_WORK", "MAX_CHOICES"])
+def test_mann_whitney_beyond_a_limit_is_scipys_normal_one_and_close(monkeypatch, limit):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.2, 1, 60).round(1), rng.normal(0, 1, 80).round(1)
+    exact = mann_whitney(a, b)
+    monkeypatch.setattr(significance, limit, 10)
+    expected = reference.mannwhitneyu(a, b, method="asymptotic").pvalue
+    assert mann_whitney(a, b) == pytest.approx(expected, rel=1e-12)
+    assert exact == pytest.approx(expected, rel=0.05)
+    assert exact != expected
+
+
+def test_mann_whitney_of_very_many_values_is_finite():
+    a, b = np.repeat([0.0, 1.0], [300, 300]), np.repeat([0.0, 1.0], [300, 301])
+    assert 0.9 < mann_whitney(a, b) <= 1  # two levels are little work but too many choices to count
+
+
+def test_mann_whitney_of_20_and_100_is_fast():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=20).round(1), rng.normal(size=100).round(1)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        mann_whitney(a, b)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.05
 
 
 @settings(deadline=None)
@@ -139,7 +205,8 @@ def test_different_constants_are_certain(test):
 
 def test_rank_tests_of_different_constants_stay_exact():
     assert wilcoxon([0.7] * 4, [0.6] * 4) == pytest.approx(2 / 2**4)
-    assert mann_whitney([0.7] * 4, [0.6] * 4) == pytest.approx(reference.mannwhitneyu([1] * 4, [0] * 4).pvalue)
+    assert mann_whitney([0.7] * 3, [0.6] * 3) == pytest.approx(0.1)
+    assert mann_whitney([0.7] * 4, [0.6] * 4) == pytest.approx(2 / math.comb(8, 4))
 
 
 def test_a_constant_difference_is_certain_for_the_paired_t_test():
@@ -189,26 +256,13 @@ def test_the_effect_bar_of_one_half_binds_from_31_instances_only():
     assert glm(*with_effect(31, 31, 0.5)) < 0.05
 
 
-@pytest.mark.parametrize(("n1", "n2"), [(3, 3), (5, 20), (20, 20)])
-def test_true_level_is_what_a_simulation_sees(n1, n2):
+@pytest.mark.parametrize(("n1", "n2", "level"), [(3, 3, 0.1216), (5, 20, 0.0622), (20, 20, 0.0574)])
+def test_glm_rejects_equal_normal_samples_as_often_as_the_docstring_says(n1, n2, level):
     rng, runs = np.random.default_rng(0), 40_000
     a, b = rng.normal(size=(runs, n1)), rng.normal(size=(runs, n2))
     p = np.array([glm(a[i], b[i]) for i in range(2000)])
     s2 = (a.var(axis=1) * n1 + b.var(axis=1) * n2) / (n1 + n2 - 2)
     z = (a.mean(axis=1) - b.mean(axis=1)) / np.sqrt(s2 * (1 / n1 + 1 / n2))
     np.testing.assert_array_equal(p < 0.05, np.abs(z[:2000]) > reference.norm.isf(0.025))
-    level = true_level(n1, n2, 0.05)
+    assert 2 * reference.t.sf(reference.norm.isf(0.025), n1 + n2 - 2) == pytest.approx(level, abs=1e-4)
     assert (np.abs(z) > reference.norm.isf(0.025)).mean() == pytest.approx(level, abs=4 * np.sqrt(level / runs))
-
-
-@settings(deadline=None)
-@given(st.integers(1, 200), st.integers(2, 200), st.floats(1e-6, 0.5))
-def test_true_level_exceeds_the_nominal_one_and_shrinks_with_n(n1, n2, alpha):
-    assert true_level(n1, n2, alpha) > alpha * (1 - 1e-9)
-    assert true_level(n1 + 1, n2, alpha) < true_level(n1, n2, alpha) * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("arguments", [(0, 5, 0.05), (1, 1, 0.05), (5, 5, 0.0), (5, 5, 1.0)])
-def test_true_level_refuses(arguments):
-    with pytest.raises(BadInput):
-        true_level(*arguments)

@@ -32,6 +32,13 @@ def assess(
     k_max: Annotated[int, typer.Option(help="Most repetitions of a mutant per original.")] = 5,
     rse: Annotated[float, typer.Option(help="Largest relative standard error of a stable mutant.")] = 0.05,
     precision: Annotated[float, typer.Option(help="A search stops at this width.")] = 5e-4,
+    lower: Annotated[
+        float | None, typer.Option(help="Lower bound of the strengths; the operator's own if not given.")
+    ] = None,
+    upper: Annotated[
+        float | None, typer.Option(help="Upper bound of the strengths; the operator's own if not given.")
+    ] = None,
+    min_instances: Annotated[int, typer.Option(help="Fewest instances from which a standard error is believed.")] = 5,
     max_probes: Annotated[int | None, typer.Option(help="Most strengths tried per search.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Most seconds per search.")] = None,
     weak_share: Annotated[float, typer.Option(help="Share of the test inputs in the weak set.")] = 0.5,
@@ -58,7 +65,7 @@ def assess(
         originals=originals,
         seed=seed,
         rule=KillRule(test, alpha, effect, beta),
-        search=Search(k_max, rse, precision, max_probes=max_probes, max_seconds=max_seconds),
+        search=Search(k_max, rse, precision, lower, upper, max_probes, max_seconds, min_instances),
         weak=WeakSet(weak_share),
         device=device,
         batch_size=batch_size,

@@ -23,7 +23,7 @@ def operators(
     if code is not None:
         for one in as_operators(code):
             console.print(f"[bold]{one.code}[/]  {one.title}  [dim]({one.source})[/]\n", highlight=False)
-            console.print(f"{inspect.getdoc(type(one))}\n", markup=False, highlight=False)
+            console.print(f"{(inspect.getdoc(type(one)) or '').replace('``', '')}\n", markup=False, highlight=False)
         return
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     for title in ("code", "what it does", "strength", "defined in"):

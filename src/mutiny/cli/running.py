@@ -39,6 +39,8 @@ def run_assess(
     for option, path in (("--json", json), ("--kills", kills)):
         if path is not None:
             check_writable(path, option)
+    if json is not None and json == kills:
+        raise BadInput("--kills", kills, "another file than --json")
     if threads is not None and threads < 1:
         raise BadInput("--threads", threads, "a whole number of at least 1")
     if threads is not None:
@@ -51,11 +53,14 @@ def run_assess(
     else:
         with TerminalProgress(Console(stderr=True)) as progress:
             result = assess(subject, progress=progress, **settings)
-        console.print(assessment_text(result))
+        console.print(assessment_text(result, console.width))
     if json is not None:
         write_json(json, result.to_json())
     if kills is not None:
         write_kills(kills, result)
+    if fail_under is not None and 0 < result.score.operators < result.score.tried:
+        scored = f"{result.score.operators} of {result.score.tried} operators"
+        typer.echo(f"mutiny: the bar is held against {scored}; the others have no score", err=True)
     if fail_under is not None and (result.score.value is None or result.score.value < fail_under):
         got = "no score" if result.score.value is None else f"{result.score.value:.4f}"
         typer.echo(f"mutiny: the score is below the bar: {got} < {fail_under:g}", err=True)

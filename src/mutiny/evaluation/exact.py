@@ -95,17 +95,15 @@ def evaluate(
     call: Callable[[Any], Tensor], model: nn.Module, data: Data, targets: Tensor, task: Task, batch_size: int
 ) -> Outcome:
     """Runs ``call`` (a patched model's forward) over ``data``. ``targets`` are those of the task, on the device."""
-    correct = np.empty(len(data), bool)
-    total = 0.0
+    correct, shares = np.empty(len(data), bool), np.empty(len(data))
 
     def take(outputs: Tensor, start: int) -> None:
-        nonlocal total
-        right, shares = task.judge(outputs, targets[start : start + len(outputs)])
+        right, part = task.judge(outputs, targets[start : start + len(outputs)])
         correct[start : start + len(outputs)] = right.cpu().numpy()
-        total += float(shares.sum())
+        shares[start : start + len(outputs)] = part.cpu().numpy()
 
     _pass(call, model, data, batch_size, take)
-    return Outcome(np.packbits(correct), len(correct), total / len(correct))
+    return Outcome(np.packbits(correct), len(correct), float(shares.sum()) / len(correct))
 
 
 def clean_pass(

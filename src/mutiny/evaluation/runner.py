@@ -13,8 +13,10 @@ from mutiny.data import Data
 from mutiny.errors import BadInput
 from mutiny.evaluation.exact import CleanPass, Outcome, cast, clean_pass, evaluate, first_call, placement
 from mutiny.models import Forward, ModelView, Patch
+from mutiny.models.forward import steady
 from mutiny.operators import Operator
 from mutiny.random import generator_for
+from mutiny.records import Bits
 from mutiny.task import Classification, Task
 
 PROBE_INPUTS = 4
@@ -48,6 +50,7 @@ class Runner:
         self.task = self._settle(task)
         self._targets: dict[tuple[str, torch.device], Tensor] = {}
         self._clean: dict[tuple[int, str], CleanPass] = {}
+        self._bits: dict[str, Bits] = {}
 
     def _settle(self, task: Task) -> Task:
         """Looks at real outputs of every original, so that a contradiction shows before anything runs."""
@@ -56,9 +59,12 @@ class Runner:
         settled: list[Task] = []
         for index, model in enumerate(self.models):
             device, dtype = placement(model)
-            inputs = cast(next(iter(some.batches(len(some), device))), dtype)
-            with torch.inference_mode():
-                settled.append(task.resolve(first_call(self.forward, model, inputs, f"models[{index}]")))
+            with steady(), torch.inference_mode():
+                outputs = [
+                    first_call(self.forward, model, cast(inputs, dtype), f"models[{index}]")
+                    for inputs in some.batches(self.batch_size, device)
+                ]
+            settled.append(task.resolve(torch.cat(outputs) if outputs[0].ndim else outputs[0]))
             if settled[index] != settled[0]:
                 raise BadInput(
                     f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]",
@@ -97,6 +103,16 @@ class Runner:
             data = self.splits[split]
             self._clean[key] = clean_pass(model, data, targets, self.task, self.forward, self.batch_size, name)
         return self._clean[key]
+
+    def clean_outcomes(self, split: str) -> list[Outcome]:
+        """What all originals do on a split."""
+        return [self.clean(original, split).outcome for original in range(len(self.models))]
+
+    def clean_bits(self, split: str) -> Bits:
+        """Packed correctness of all originals, ``(originals, bytes)``: one array that all mutants share."""
+        if split not in self._bits:
+            self._bits[split] = np.array([outcome.bits for outcome in self.clean_outcomes(split)])
+        return self._bits[split]
 
     def patch(self, operator: Operator, original: int, repetition: int) -> Patch:
         """The patch of one instance. Its seed does not depend on the operator's strength."""

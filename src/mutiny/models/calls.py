@@ -30,6 +30,23 @@ MASKS = frozenset(
 OWN = ACTIVATIONS | NORMALISATIONS | POOLS | MASKS
 """What still belongs to a neuron: its signal is what comes after these."""
 
+POINTWISE = frozenset(
+    "neg negative positive abs absolute exp exp2 expm1 expit erf erfc log log1p log2 log10 logit sqrt rsqrt square pow "
+    "float_power sin cos tan sinh cosh asin acos atan asinh acosh atanh arctan sinc sign sgn clamp clip clamp_min "
+    "clamp_max reciprocal round floor ceil trunc fix frac nan_to_num deg2rad "
+    "add sub subtract rsub mul multiply div divide truediv true_divide floordiv floor_divide fmod remainder mod "
+    "maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 xlogy xlog1py".split()
+)
+"""Arithmetic of which activations are written by hand. It belongs to a neuron if nothing takes part but the signal of
+the neuron, numbers, parameters and buffers. `pointwise` knows its other spellings."""
+
+ADDITIONS = frozenset("add add_ __add__ __radd__ __iadd__".split())
+CREATING = frozenset(
+    "zeros ones full empty arange linspace eye zeros_like ones_like full_like empty_like new_zeros new_ones new_full "
+    "new_empty".split()
+)
+"""Functions whose results hold no data; of tensors they ask only the form."""
+
 REARRANGING = frozenset(
     "flatten view reshape transpose t permute squeeze unsqueeze __getitem__ select narrow chunk split unbind movedim "
     "swapaxes expand contiguous clone detach unflatten view_as reshape_as index_select __get__ roll flip "
@@ -98,12 +115,30 @@ INPLACE_OPERATORS = frozenset(
 )
 
 
+def pointwise(name: str) -> bool:
+    """Whether a function of that name is in `POINTWISE`, also in place, as an operator or from ``torch.special``.
+
+    >>> [pointwise(name) for name in ("add", "add_", "__radd__", "__ipow__", "special_erf", "sum", "__rmatmul__")]
+    [True, True, True, True, True, False, False]
+    """
+    base = name.strip("_").removeprefix("special_")
+    return base in POINTWISE or (name.startswith(("__r", "__i")) and base[1:] in POINTWISE)
+
+
+def memory(tensor: Tensor) -> int:
+    """What views share, so that writing into a part of a tensor is noticed by the whole."""
+    try:
+        return tensor.untyped_storage().data_ptr() or id(tensor)
+    except (NotImplementedError, RuntimeError):  # sparse tensors have no storage
+        return id(tensor)
+
+
 @dataclass(frozen=True)
 class Call:
     """A call of a torch function that multiplies by parameters.
 
     All products count as ``matmul``, whose neurons are columns; with a transposed parameter, ``x @ W.T``, a product is
-    a ``linear``, whose neurons are rows, and the reverse.
+    a ``linear``, whose neurons are rows, and the reverse. ``added`` is a parameter that was added to the bare result.
     """
 
     function: str
@@ -111,6 +146,7 @@ class Call:
     weights: tuple[nn.Parameter, ...]
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
+    added: nn.Parameter | None = None
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
         """An argument, however it was passed."""
@@ -118,10 +154,10 @@ class Call:
 
     @property
     def bias(self) -> Any:
-        """The bias of a linear, convolutional or bilinear call."""
+        """The bias that a linear, convolutional or bilinear call takes as an argument."""
         if self.function in PRODUCTS:
             return self.argument(0, "input") if self.function == "addmm" else None
-        return self.argument(3 if self.kind == "bilinear" else 2, "bias")
+        return self.argument(3 if self.function == "bilinear" else 2, "bias")
 
     @property
     def packed(self) -> bool:

@@ -27,7 +27,8 @@ def activations(
 
     Nothing is kept between batches, so memory is bounded by one batch. Where a neuron speaks more than once for an
     input (pixels of a channel, steps of a sequence, several calls) its value is the mean. An activation after a
-    rearrangement (``fc(x).transpose(1, 2).relu()``) is not followed.
+    rearrangement (``fc(x).transpose(1, 2).relu()``) or after arithmetic (``(x @ w + b).relu()``, ``h * sigmoid(h)``) is
+    not followed.
 
     Args:
         view: the probed model.

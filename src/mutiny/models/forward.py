@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.errors import BadInput
+from mutiny.models.undo import Undo
 
 Forward = Callable[[nn.Module, Any], Tensor]
 
@@ -72,13 +73,11 @@ def steady() -> Iterator[None]:
     Some patches watch the forward pass, which forces the ordinary path; the rounding of the others differs, and clean
     and mutated runs must take the same.
     """
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
+    with Undo() as undo:
+        undo.add(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)
         if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # else nothing is compiled
             with torch.compiler.set_stance("force_eager"):
                 yield
         else:
             yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)

@@ -35,6 +35,13 @@ def _bias(names: Mapping[int, str], bias: Any, units: int, offset: int = 0) -> t
     return (Weight(names[id(bias)], (units,), (0,), offset=offset),) if known else ()
 
 
+def _added(names: Mapping[int, str], bias: nn.Parameter | None, units: int, channel: int) -> tuple[Weight, ...]:
+    """A parameter of one number per neuron, in any form that meets the neurons when it is added: ``(units, 1, 1)``."""
+    if bias is None or id(bias) not in names or bias.numel() != units or bias.ndim < -channel:
+        return ()
+    return (Weight(names[id(bias)], (units,), (0,)),) if bias.shape[channel] == units else ()
+
+
 def _plain(names: Mapping[int, str], call: Call) -> Layer:
     kind, weight = call.kind, call.weights[0]
     parameter, shape = names[id(weight)], tuple(weight.shape)
@@ -53,7 +60,7 @@ def _plain(names: Mapping[int, str], call: Call) -> Layer:
         units, dims, axes = shape[1], shape, (1,)
     else:  # an embedding, or a stack of matrices
         return Layer(name, kind, 0, (Weight(parameter, shape, ()),), output=True)
-    bias = _bias(names, call.bias, units)
+    bias = _bias(names, call.bias, units) if call.bias is not None else _added(names, call.added, units, channel)
     return Layer(name, kind, 0, (Weight(parameter, dims, axes),), bias, units, output=True, channel=channel)
 
 

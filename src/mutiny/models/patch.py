@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Indices, Layer
 from mutiny.models.signals import Rewiring
 from mutiny.models.structure import Change, diverted
+from mutiny.models.undo import Undo
 from mutiny.models.view import parameter_names
 
 
@@ -111,9 +112,10 @@ class Patch:
     def applied(self, model: nn.Module, forward: Forward = default_forward) -> Iterator[Callable[[Any], Tensor]]:
         """Changes ``model`` in place and gives a function from inputs to the mutant's outputs.
 
-        On leaving, also by an exception or an interrupt, the model is bit for bit what it was.
+        On leaving, also by an exception or an interrupt, the model is bit for bit what it was. An interrupt that comes
+        while it is being restored is raised afterwards.
         """
-        with ExitStack() as undo:
+        with steady(), Undo() as undo:
             names = parameter_names(model) if self.edits else {}
             parameters = {names[id(parameter)]: parameter for parameter in model.parameters() if names}
             for edit in self.edits:
@@ -123,21 +125,20 @@ class Patch:
                     _divert(model, edit, undo)
             scaled = [(e.layer, e.units, e.factor) for e in self.edits if isinstance(e, SignalEdit)]
             silenced = [e.ordinal for e in self.edits if isinstance(e, ActivationEdit)]
-            undo.enter_context(steady())
             if scaled or silenced:
-                rewiring = Rewiring(names, scaled, silenced)
+                rewiring = Rewiring(names, scaled, silenced, [*model.parameters(), *model.buffers()])
                 yield lambda inputs: rewiring.run(lambda: forward(model, inputs))
             else:
                 yield lambda inputs: forward(model, inputs)
 
 
-def _put(parameters: dict[str, nn.Parameter], edit: WeightEdit, undo: ExitStack) -> None:
+def _put(parameters: dict[str, nn.Parameter], edit: WeightEdit, undo: Undo) -> None:
     if edit.parameter not in parameters:
         raise BadInput("patch", f"an edit of {edit.parameter}", "a patch that was made from this model")
     tensor = parameters[edit.parameter].data
     where = torch.from_numpy(edit.indices).to(tensor.device)
     before = tensor.take(where)
-    undo.callback(_write, tensor, where, before)  # registered first: an interrupt between the lines is undone as well
+    undo.add(_write, tensor, where, before)
     _write(tensor, where, edit.values.to(device=tensor.device, dtype=tensor.dtype))
 
 
@@ -146,12 +147,15 @@ def _write(tensor: Tensor, where: Tensor, values: Tensor) -> None:
     tensor.put_(where, values)
 
 
-def _divert(model: nn.Module, edit: ModuleEdit, undo: ExitStack) -> None:
+def _divert(model: nn.Module, edit: ModuleEdit, undo: Undo) -> None:
     """Changes what calling the module does; the module tree, its names and its hooks stay as they are."""
     module = model.get_submodule(edit.path)
-    own = module.__dict__.get("forward")
-    if own is None:
-        undo.callback(module.__dict__.pop, "forward", None)
+    undo.add(_set_forward, module, module.__dict__.get("forward"))
+    _set_forward(module, diverted(module, edit.change, edit.activation))
+
+
+def _set_forward(module: nn.Module, forward: Callable[..., Any] | None) -> None:
+    if forward is None:
+        module.__dict__.pop("forward", None)
     else:
-        undo.callback(module.__dict__.__setitem__, "forward", own)
-    module.__dict__["forward"] = diverted(module, edit.change, edit.activation)
+        module.__dict__["forward"] = forward

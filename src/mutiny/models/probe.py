@@ -10,9 +10,10 @@ from typing import Any
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from mutiny.models.calls import ACTIVATIONS, Call, in_place, tensors, weighted
+from mutiny.models.calls import ACTIVATIONS, ADDITIONS, Call, argument, in_place, memory, tensors, weighted
 from mutiny.models.geometry import layers_of_call
 from mutiny.models.layers import Activation, Layer, Site
+from mutiny.models.undo import Undo
 
 Steps = frozenset[int]
 
@@ -30,6 +31,7 @@ class Probe(TorchFunctionMode):
         self._moment = 0
         self._weighted: dict[int, Call] = {}
         self._activations: dict[int, tuple[str, str]] = {}
+        self._fresh: dict[int, tuple[Tensor, int]] = {}
         self._stems: dict[int, tuple[Tensor, Steps]] = {}
         self._read: set[int] = set()
         self._returned: Steps = frozenset()
@@ -57,33 +59,45 @@ class Probe(TorchFunctionMode):
         elif name in ACTIVATIONS:
             self._activations[self._moment] = (name.strip("_"), self._stack[-1] if self._stack else "")
             steps |= {self._moment}
+        elif name in ADDITIONS:
+            self._add_bias(args, kwargs)
         result = func(*args, **kwargs)
+        if in_place(name) and args:
+            self._fresh.pop(id(args[0]), None)
+        if self._moment in self._weighted and isinstance(result, Tensor):
+            self._fresh[id(result)] = (result, self._moment)
         if steps:
             for tensor in (*tensors(result), *(tensors(args[:1]) if in_place(name) else ())):
                 self._remember(tensor, steps)
         return result
 
+    def _add_bias(self, args: Any, kwargs: Any) -> None:
+        """A parameter that is added to the bare result of a weighted call is the bias that the call itself lacks."""
+        pair = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "other")
+        for value, bias in (pair, pair[::-1]):
+            step = self._fresh.get(id(value), (value, -1))[1]
+            if step >= 0 and isinstance(bias, nn.Parameter) and kwargs.get("alpha", 1) == 1:
+                taken = any(call.added is bias for call in self._weighted.values())
+                if self._weighted[step].added is None and not taken:
+                    self._weighted[step] = replace(self._weighted[step], added=bias)
+
     def _remember(self, tensor: Tensor, steps: Steps) -> None:
-        place = _memory(tensor)
+        place = memory(tensor)
         known = self._stems.get(place, (tensor, frozenset()))[1]
         self._stems[place] = (tensor, known | steps)  # the tensor is kept so that its memory is not reused
 
     def _steps_behind(self, value: Any) -> Steps:
-        found = [self._stems[place][1] for place in map(_memory, tensors(value)) if place in self._stems]
+        found = [self._stems[place][1] for place in map(memory, tensors(value)) if place in self._stems]
         return frozenset().union(*found)
 
     @contextmanager
     def _watching(self, model: nn.Module) -> Iterator[None]:
         """Notes which module runs, through hooks that are gone afterwards."""
-        handles = []
-        try:
+        with Undo() as undo:
             for path, module in model.named_modules():
-                handles.append(module.register_forward_pre_hook(self._enter(path), with_kwargs=True))
-                handles.append(module.register_forward_hook(self._leave(path), with_kwargs=True))
+                undo.add(module.register_forward_pre_hook(self._enter(path), with_kwargs=True).remove)
+                undo.add(module.register_forward_hook(self._leave(path), with_kwargs=True).remove)
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _enter(self, path: str) -> Any:
         def hook(_module: nn.Module, _args: Any, _kwargs: Any) -> None:
@@ -151,11 +165,3 @@ class Probe(TorchFunctionMode):
         """Whether some call reaches the caller unread; a call whose result is thrown away proves nothing by itself."""
         unread = [step for step in steps if step not in self._read]
         return bool(unread) and (len(unread) == len(steps) or any(step in self._returned for step in unread))
-
-
-def _memory(tensor: Tensor) -> int:
-    """Views share it, so that writing into a part of a tensor is noticed by the whole."""
-    try:
-        return tensor.untyped_storage().data_ptr() or id(tensor)
-    except (NotImplementedError, RuntimeError):  # sparse tensors have no storage
-        return id(tensor)

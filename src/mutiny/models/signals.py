@@ -1,14 +1,18 @@
 """Follows what a neuron tells the rest of the network, and changes it or writes it down.
 
-A neuron's signal begins at the call that multiplies by its weights, passes through what belongs to the neuron
-(normalisation, activation, pooling, dropout) and through mere rearrangement (flatten, indexing), and ends where
-something else reads it: another layer, an addition, a concatenation, the caller. Scaling the signal there is scaling
-every outgoing weight, in any architecture, and needs no knowledge of the graph.
+A neuron's signal begins at the call that multiplies by its weights, passes through what belongs to the neuron and
+through mere rearrangement (flatten, indexing), and ends where something else reads it: another layer, an addition, a
+concatenation, the caller. Scaling the signal there is scaling every outgoing weight, in any architecture, and needs no
+knowledge of the graph.
+
+To the neuron belong normalisation, activation, pooling, dropout, and arithmetic of the signal with itself, numbers,
+parameters and buffers: a bias that is added by hand, an activation that is written out, ``h * sigmoid(h)``. Arithmetic
+with what another layer or an input says reads the signal: skip connections and gates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +21,20 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mutiny.models.calls import ACTIVATIONS, ATTENTION, OWN, REARRANGING, Call, in_place, replace_tensors, tensors
+from mutiny.models.calls import (
+    ACTIVATIONS,
+    ATTENTION,
+    OWN,
+    REARRANGING,
+    Call,
+    in_place,
+    memory,
+    pointwise,
+    replace_tensors,
+    tensors,
+)
 from mutiny.models.calls import weighted as weighted_call
+from mutiny.models.constants import Constants
 from mutiny.models.layers import Indices, Layer
 
 Scaled = tuple[Layer, Indices, float]
@@ -40,9 +56,16 @@ class Rewiring(TorchFunctionMode):
         names: the parameters' names by identity.
         scaled: layers, the neurons in them and the factor for their signals.
         silenced: ordinals of activation calls that return their input.
+        constants: the model's parameters and buffers.
     """
 
-    def __init__(self, names: Mapping[int, str], scaled: Sequence[Scaled] = (), silenced: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        names: Mapping[int, str],
+        scaled: Sequence[Scaled] = (),
+        silenced: Sequence[int] = (),
+        constants: Iterable[Tensor] = (),
+    ) -> None:
         super().__init__()
         self._names = names
         self._scaled: dict[tuple[str, str], list[Scaled]] = {}
@@ -50,11 +73,14 @@ class Rewiring(TorchFunctionMode):
             self._scaled.setdefault((entry[0].kind, entry[0].weights[0].parameter), []).append(entry)
         self._silenced = frozenset(silenced)
         self._signals: dict[int, _Signal] = {}
+        self._given = tuple(constants)
+        self._constants = Constants(())
         self._activations = 0
 
     def run(self, forward: Callable[[], Any]) -> Any:
         """One forward pass; what the caller reads of a followed neuron is scaled too."""
         self._signals.clear()
+        self._constants = Constants(self._given)
         self._activations = 0
         try:
             with self:
@@ -62,6 +88,7 @@ class Rewiring(TorchFunctionMode):
             return replace_tensors(result, self._read) if self._signals else result
         finally:
             self._signals.clear()
+            self._constants = Constants(())
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -78,10 +105,11 @@ class Rewiring(TorchFunctionMode):
         followed = [t for t in tensors((args, kwargs)) if id(t) in self._signals] if self._signals else []
         if not followed:
             result = func(*args, **kwargs)
-        elif (name in OWN or name in REARRANGING) and len(followed) == 1 and args and args[0] is followed[0]:
-            return self._carry(name, func, args, kwargs)
+        elif self._own(name, args, kwargs, followed):
+            return self._carry(name, func, args, kwargs, followed[0])
         else:
             result = self._consume(name, func, args, kwargs, call)
+        self._constants.note(name, args, kwargs, result, data=bool(followed) or call is not None)
         if call is not None:
             self._begin(call, result)
         return result
@@ -105,19 +133,29 @@ class Rewiring(TorchFunctionMode):
                 (scale[leading] if leading >= 0 else scale).index_fill_(axis, index, factor)
                 self._signals[id(tensor)] = _Signal(tensor, scale, known[0])
 
-    def _carry(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
-        """The signal goes on, changed by what belongs to the neuron or moved elsewhere in memory."""
-        signal = self._signals[id(args[0])]
+    def _own(self, name: str, args: Any, kwargs: Any, followed: Sequence[Tensor]) -> bool:
+        """Whether a call moves the signal of neurons or is part of what they say, each by itself."""
+        if name in OWN or name in REARRANGING:
+            return len(followed) == 1 and bool(args) and args[0] is followed[0]
+        if not pointwise(name) or "out" in kwargs or (in_place(name) and id(args[0]) not in self._signals):
+            return False
+        scale = self._signals[id(followed[0])].scale
+        others = (tensor for tensor in tensors((args, kwargs)) if id(tensor) not in self._signals)
+        return all(self._signals[id(t)].scale is scale for t in followed) and all(map(self._constants.holds, others))
+
+    def _carry(self, name: str, func: Any, args: Any, kwargs: Any, tensor: Tensor) -> Any:
+        """The signal in ``tensor`` goes on, changed by what belongs to the neuron or moved elsewhere in memory."""
+        signal = self._signals[id(tensor)]
         if name in REARRANGING:
             result = func(*args, **kwargs)
-            moved = [*tensors(result)]
+            moved = [*tensors(result)] if result is not tensor else []
             if moved:
                 alike = torch.empty_like(signal.tensor).copy_(signal.scale)  # same strides, or view would refuse
                 scales = [*tensors(func(alike, *args[1:], **kwargs))]
                 for part, its in zip(moved, scales, strict=True):
                     self._signals[id(part)] = _Signal(part, its, signal.source)
             return result
-        before = tuple(args[0].shape)
+        before = tuple(tensor.shape)
         result = func(*args, **kwargs)
         first = next(tensors(result))
         axes = zip(signal.scale.shape[::-1], before[::-1], first.shape[::-1], strict=False)
@@ -139,8 +177,7 @@ class Rewiring(TorchFunctionMode):
 
     def _settle(self, tensor: Tensor) -> None:
         """Scales, once and for good, a tensor that is about to be changed in place, with all views of its memory."""
-        memory = tensor.untyped_storage().data_ptr()
-        shared = [s for s in self._signals.values() if s.tensor.untyped_storage().data_ptr() == memory]
+        shared = [s for s in self._signals.values() if memory(s.tensor) == memory(tensor)]
         whole = max(shared, key=lambda signal: signal.tensor.numel())
         whole.tensor.mul_(whole.scale)
         for signal in shared:

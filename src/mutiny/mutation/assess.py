@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from mutiny.errors import BadInput
 from mutiny.evaluation import Runner
+from mutiny.evaluation.exact import placement
 from mutiny.models import ModelState
 from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, versions
 from mutiny.mutation.kill import KillRule
@@ -92,7 +94,7 @@ def assess(
     scored = [(run, record) for run, record in zip(runs, records, strict=True) if record.status is Status.SCORED]
     values = [record.score for _, record in scored if record.score is not None]
     better = runner.task.higher_is_better
-    interval = score_interval([(run.judged(), _upper(record)) for run, record in scored], rule, better, seed)
+    interval = score_interval([(run.searched(), _upper(record)) for run, record in scored], rule, better, seed)
     return Assessment(
         subject=describe_subject(subject, runner),
         settings={
@@ -102,6 +104,8 @@ def assess(
             "search": to_plain(search),
             "weak": to_plain(weak) if subject.weak is None else "given",
             "batch_size": batch_size,
+            "device": str(placement(models[0])[0]),
+            "threads": torch.get_num_threads(),
         },
         versions=versions(),
         score=Score(float(np.mean(values)) if values else None, interval, len(values), len(records)),
@@ -178,7 +182,12 @@ def _adjusted(records: Sequence[OperatorRecord]) -> list[OperatorRecord]:
     """Adds Holm-adjusted p-values over all mutants of all operators judged on the same set."""
     adjusted: dict[int, float] = {}
     for split in {mutant.guiding_set for record in records for mutant in record.mutants}:
-        tested = [m for r in records for m in r.mutants if m.guiding_set == split and m.p_value is not None]
+        tested = [
+            m
+            for r in records
+            for m in r.mutants
+            if m.guiding_set == split and m.p_value is not None and m.same_as is None
+        ]
         values = holm([mutant.p_value for mutant in tested if mutant.p_value is not None])
         adjusted.update({id(mutant): float(value) for mutant, value in zip(tested, values, strict=True)})
 

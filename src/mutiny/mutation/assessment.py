@@ -12,8 +12,9 @@ import numpy as np
 
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
+from mutiny.mutation.uncertainty import FEWEST_ORIGINALS
 from mutiny.records import KillBits, OperatorRecord, to_plain
-from mutiny.stats import Interval, true_level
+from mutiny.stats import Interval
 from mutiny.subjects import Subject
 from mutiny.task import Classification
 
@@ -28,7 +29,7 @@ class Score:
     tried: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Assessment:
     """What `assess` found. `to_json` gives everything but ``kills``.
 
@@ -48,6 +49,13 @@ class Assessment:
     seconds: float
     created: str
     kills: Mapping[tuple[str, float | None, str], KillBits] = field(repr=False, default_factory=dict)
+
+    def __repr__(self) -> str:
+        value, interval = self.score.value, self.score.interval
+        score = "none" if value is None else f"{value:.3f}"
+        score += f" ({interval.low:.3f} to {interval.high:.3f})" if interval is not None else ""
+        scored = f"{self.score.operators} of {self.score.tried} operators scored"
+        return f"Assessment({self.subject['name']!r}, score {score}, {scored}, {len(self.notes)} notes)"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, versioned; time stamps are under ``timing`` and nowhere else."""
@@ -73,6 +81,7 @@ def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:
             "inputs": len(runner.splits[split]),
             "metric_mean": float(np.mean(metrics)),
             "metric_sd": float(np.std(metrics, ddof=1)) if len(metrics) > 1 else None,
+            "metrics": metrics,
         }
     task = runner.task
     return {
@@ -102,19 +111,15 @@ def notes(runner: Runner, rule: KillRule, records: Sequence[OperatorRecord]) -> 
             "speak of this network only. More originals, trained with other seeds, would tell faults from the luck of "
             "training."
         )
-    elif rule.test == "glm":
-        real = true_level(count, count, rule.alpha)
-        if real > 1.2 * rule.alpha:
-            yield (
-                f"With {count} originals the z-test of eq. 2 errs in {real:.0%} of cases instead of {rule.alpha:.0%}; "
-                "use more originals, or --test welch."
-            )
+    elif count < FEWEST_ORIGINALS and rule.test != "mcnemar":
+        yield f"No interval: {count} originals are too few to resample; {FEWEST_ORIGINALS} or more would give one."
     if isinstance(runner.task, Classification):
         for split in ("train", "test"):
             labels = runner.labels(split)
             missing = sorted(set(range(runner.task.classes)) - set(labels.tolist())) if labels is not None else []
             if missing:
-                yield f"The {split} set has no input of class {', '.join(map(str, missing))}."
+                more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+                yield f"The {split} set has no input of class {', '.join(map(str, missing[:5]))}{more}."
     for record in records:
         for note in record.notes:
             yield f"{record.label}: {note}."

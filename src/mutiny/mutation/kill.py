@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
 from mutiny.errors import BadInput
 from mutiny.records import Evidence
@@ -81,8 +82,8 @@ def _per_original(sample: Sample) -> npt.NDArray[np.float64]:
 
 
 def _fisher(sample: Sample) -> float:
-    right, wrong = int(sample.right.sum()), int(sample.mutants_right.sum())
-    return fisher(right, sample.right.size * sample.inputs, wrong, sample.mutants_right.size * sample.inputs)
+    right, mutants_right = int(sample.right.sum()), int(sample.mutants_right.sum())
+    return fisher(right, sample.right.size * sample.inputs, mutants_right, sample.mutants_right.size * sample.inputs)
 
 
 TESTS: dict[str, Callable[[Sample], float]] = {
@@ -94,6 +95,24 @@ TESTS: dict[str, Callable[[Sample], float]] = {
     "fisher": _fisher,
     "mcnemar": lambda s: sign_flip_counts(*s.histogram),
 }
+
+
+def _fall(sample: Sample, test: str, higher_is_better: bool) -> float:
+    """By how much the mutant is worse in the terms of the test; it must be positive to kill, its size means nothing."""
+    if test == "fisher":
+        return float(sample.right.mean() - sample.mutants_right.mean())
+    if test == "mcnemar":
+        values, counts = sample.histogram
+        return float((values * counts).sum())
+    sign = 1 if higher_is_better else -1
+    if test == "mann-whitney":
+        return sign * (a12(sample.originals, sample.mutants.ravel()) - 0.5)
+    if test == "wilcoxon":
+        falls = sample.originals - _per_original(sample)
+        return sign * float((np.sign(falls) * rankdata(np.abs(falls))).sum())
+    return sign * float(sample.originals.mean() - sample.mutants.mean())
+
+
 EFFECTS = ("cohen-d", "a12", "cohen-g")
 
 
@@ -105,8 +124,8 @@ class KillRule:
     inputs: McNemar's, pooled over repetitions by flipping the sign of each input's total (`stats.sign_flip`), because
     repetitions share their inputs and must not be counted as independent.
 
-    Both groups without spread: equal means are not killed (p = 1, effect 0); different means are, if the mutant is
-    worse (p = 0, infinite effect).
+    Test and effect must both say "worse". Both groups without spread: equal means are not killed (p = 1, effect 0); for
+    tests that compare means, a worse mean is (p = 0, infinite Cohen's d); rank tests and exact tests answer as always.
 
     Args:
         test: ``"glm"`` (MUFF and DeepCrime), ``"welch"``, ``"mann-whitney"``, ``"wilcoxon"`` and ``"paired-t"``
@@ -146,37 +165,27 @@ class KillRule:
                 "test", repr(test), "mcnemar or fisher with a single original",
                 f"{test} compares trainings; give at least two originals.",
             )  # fmt: skip
-        effect = self.effect if self.effect != "auto" else ("cohen-g" if test == "mcnemar" else "cohen-d")
-        if originals == 1 and effect != "cohen-g":
-            if self.effect != "auto":
-                raise BadInput(
-                    "effect", repr(effect), "cohen-g with a single original",
-                    f"{effect} compares trainings; give at least two originals.",
-                )  # fmt: skip
-            effect = "cohen-g"
+        over_inputs = test == "mcnemar" or originals == 1
+        effect = self.effect if self.effect != "auto" else ("cohen-g" if over_inputs else "cohen-d")
+        if (effect == "cohen-g") != over_inputs:
+            raise BadInput(
+                "effect", repr(effect), f"{'cohen-g' if over_inputs else 'cohen-d or a12'} with {test}",
+                "Cohen's g counts inputs, the others compare trainings.",
+            )  # fmt: skip
         return KillRule(test, self.alpha, effect, MEDIUM[effect] if self.beta is None else self.beta)
 
     def judge(self, sample: Sample, higher_is_better: bool) -> Evidence:
         """Applies the rule to a resolved sample."""
         p_value, effect = TESTS[self.test](sample), self._effect_size(sample, higher_is_better)
-        better = -_difference(sample, higher_is_better, by_input=self.effect == "cohen-g")
-        killed = p_value < self.alpha and effect >= (self.beta or 0.0) and better < 0
+        worse = _fall(sample, self.test, higher_is_better) > 0 and effect > (0.5 if self.effect == "a12" else 0.0)
+        killed = worse and p_value < self.alpha and effect >= (self.beta or 0.0)
         note = "no spread between instances: the answer is defined, not computed" if np.isinf(effect) else ""
         return Evidence(bool(killed), float(p_value), float(effect), note)
 
     def _effect_size(self, sample: Sample, higher_is_better: bool) -> float:
         if self.effect == "cohen-g":
-            return cohen_g(np.repeat(*sample.histogram))
+            return cohen_g(*sample.histogram)
         first, second = sample.originals, sample.mutants.ravel()
         if self.effect == "a12":
             return a12(first, second) if higher_is_better else a12(second, first)
         return cohen_d(first, second) * (1 if higher_is_better else -1)
-
-
-def _difference(sample: Sample, higher_is_better: bool, by_input: bool) -> float:
-    """How much worse the mutant is on average."""
-    if by_input:
-        values, counts = sample.histogram
-        return float((values * counts).sum())
-    gap = float(sample.originals.mean() - sample.mutants.mean())
-    return gap if higher_is_better else -gap

@@ -69,26 +69,34 @@ class OperatorRun:
             return verdict
 
         if self.operator.strength is None:
-            return Trace(((np.nan, probe(None)),), "one configuration")
+            return Trace(((None, probe(None)),), "one configuration")
         return binary_search(probe, self.search.bounds(self.operator.bounds), self.search)
 
     def _archive(self, split: str) -> tuple[float | None, ...]:
-        if self.operator.strength is None:
-            return (None,) if self.traces[split].archive else ()
         return self.traces[split].archive
 
     def _killed(self, split: str) -> set[float | None]:
+        """Killed mutants, the very same ones once."""
         seen = self.judge.seen(split)
-        return {strength for strength, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
+        return {self.judge.representative(s) for s, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
+
+    def _killable(self) -> list[float | None]:
+        """What train's search killed, from easy to hard, the very same mutants once."""
+        return list(dict.fromkeys(map(self.judge.representative, self._archive("train"))))
+
+    def _weakest(self, split: str) -> float | None:
+        """The smallest killed strength of the set's own search; if that lost its way, of all mutants judged on it."""
+        known = [s for s in self._archive(split) or self._killed(split) if s is not None]
+        return min(known, default=None)
 
     def _summarise(self) -> OperatorRecord:
         killed = {split: self._killed(split) for split in self.sets}
-        if not self._archive("train"):
-            return self._record(Status.NOT_KILLABLE, self._why_not_killable())
         sets = {split: self._set_summary(split, killed) for split in self.sets}
+        if not self._archive("train"):
+            return self._record(Status.NOT_KILLABLE, self._why_not_killable(), sets=sets)
         strong, weak = sets["test"], sets.get("weak")
         value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
-        on_test = [self.judge(strength, "test").record for strength in self._archive("train")]
+        on_test = [self.judge(strength, "test").record for strength in self._killable()]
         classes = [record.killed_classes for record in on_test if record.killed_classes is not None]
         superfluous = self._redundant()
         telling = {r.strength for r in on_test if (r.triviality or 0) < TRIVIAL} - set(superfluous)
@@ -107,14 +115,14 @@ class OperatorRun:
 
     def _set_summary(self, split: str, killed: dict[str, set[float | None]]) -> SetSummary:
         verdicts = [verdict for _, verdict in self.traces[split].probes]
-        instances = [self.judge(s if s == s else None, split).record.instances for s, _ in self.traces[split].probes]
-        own = {split: _weakest(self._archive(split)) for split in ("train", split)}
+        instances = [self.judge(s, split).record.instances for s, _ in self.traces[split].probes]
+        weakest = self._weakest(split)
         if self.operator.strength is None:
             score = set_score(killed[split], killed["train"])
         else:
-            score = interval_score(own[split], own["train"], self.search.bounds(self.operator.bounds)[1])
+            score = interval_score(weakest, self._weakest("train"), self.search.bounds(self.operator.bounds)[1])
         return SetSummary(
-            weakest_killed=own[split],
+            weakest_killed=weakest,
             archive=self._archive(split),
             killed=verdicts.count(Verdict.KILLED),
             survived=verdicts.count(Verdict.SURVIVED),
@@ -122,23 +130,24 @@ class OperatorRun:
             mean_instances=float(np.mean(instances)),
             stopped=self.traces[split].stopped,
             score=score,
-            set_score=set_score(killed[split], set(self._archive("train"))),
+            set_score=set_score(killed[split], self._killable()),
         )
 
     def _redundant(self) -> tuple[float | None, ...]:
         seen = self.judge.seen("test")
-        hard_first = sorted(self._archive("train"), key=lambda s: (s is not None, s))
-        counts = {s: (seen[s].bits.per_input(), seen[s].record.instances) for s in hard_first if s in seen}
+        hard_first = reversed(self._killable())
+        counts = {s: (seen[s].bits.per_input(), seen[s].record.instances) for s in hard_first}
         return redundant(counts)
 
     def _why_not_killable(self) -> str:
         verdicts = [verdict for _, verdict in self.traces["train"].probes]
         unstable = verdicts.count(Verdict.UNSTABLE)
+        within = " within the budget" if self.traces["train"].stopped in ("probes", "time") else ""
         if unstable == len(verdicts):
-            return "every mutant is unstable on the training set (a larger --rse or --k-max admits more)"
+            return f"every mutant is unstable on the training set{within} (a larger --rse admits more)"
         if not unstable:
-            return "the training set kills no mutant"
-        return f"no stable mutant is killed by the training set ({unstable} of {len(verdicts)} are unstable)"
+            return f"the training set kills no mutant{within}"
+        return f"no stable mutant is killed by the training set{within} ({unstable} of {len(verdicts)} are unstable)"
 
     def _notes(self) -> Iterable[str]:
         for split in self.sets:
@@ -174,18 +183,19 @@ class OperatorRun:
         )
 
     def _mutants(self) -> tuple[MutantRecord, ...]:
-        found = []
-        for split in self.sets:
-            probed = {s for s, _ in self.traces[split].probes} if split in self.traces else set()
-            for strength, judged in self.judge.seen(split).items():
-                searched = strength is None or strength in probed
-                found.append(replace(judged.record, searched=searched))
-        return tuple(found)
+        if self.reason_against is not None:
+            return (MutantRecord(self.label, None, "train", Verdict.INVALID, self.reason_against),)
+        return tuple(
+            replace(judged.record, searched=strength in {s for s, _ in self.traces[split].probes})
+            for split in self.sets
+            for strength, judged in self.judge.seen(split).items()
+        )
 
     def judged(self) -> dict[str, dict[float | None, Judged]]:
         """Every mutant by set and strength."""
         return {split: self.judge.seen(split) for split in self.sets}
 
-
-def _weakest(archive: tuple[float | None, ...]) -> float | None:
-    return min((strength for strength in archive if strength is not None), default=None)
+    def searched(self) -> dict[str, dict[float | None, Judged]]:
+        """The mutants that each set's own search probed, which decide the score."""
+        own = {split: {s: self.judge(s, split) for s, _ in self.traces[split].probes} for split in self.sets}
+        return {split: own[split] if self._archive(split) else self.judge.seen(split) for split in self.sets}

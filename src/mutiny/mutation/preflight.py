@@ -10,56 +10,74 @@ from mutiny.evaluation import Runner
 from mutiny.models import ModelView, Patch, WeightEdit
 from mutiny.mutation.judge import sample_of
 from mutiny.mutation.kill import KillRule
+from mutiny.random import generator_for
 
 EMPTY = Patch(())
+SPLITS = 10
+"""Ways to split the originals in two: one false alarm among them does not stop anybody."""
 
 
 def wrecked(view: ModelView) -> Patch:
     """A patch that sets every weight and bias of every layer to zero: a network that has forgotten everything."""
-    sizes = {t.parameter: t.size for layer in view.layers for t in (*layer.weights, *layer.biases)}
-    dtype = next(iter(view.parameters.values())).dtype
-    edits = (WeightEdit(name, np.arange(size), torch.zeros(size, dtype=dtype)) for name, size in sizes.items())
+    tensors = [tensor for layer in view.layers for tensor in (*layer.weights, *layer.biases)]
+    edits = [
+        WeightEdit(t.parameter, t.all, torch.zeros(t.size, dtype=view.parameters[t.parameter].dtype)) for t in tensors
+    ]
     return Patch(tuple(edits), view.layers[0].name)
 
 
 def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...]) -> None:
     """Raises `PreflightFailed`, with what to do, unless all three hold on every split.
 
-    A second clean run gives the same answers; the originals against themselves are not killed; a network with all
-    weights zero is killed.
+    The clean run reproduces each original's answers and metric; originals are not killed by originals; a network with
+    all weights zero is killed.
     """
-    better = runner.task.higher_is_better
-    count = len(runner.models)
     for split in splits:
-        again = [runner.run(EMPTY, original, split) for original in range(count)]
-        for original, outcome in enumerate(again):
-            before = runner.clean(original, split).outcome
-            changed = int((before.correct != outcome.correct).sum())
-            if changed or not np.isclose(before.metric, outcome.metric, rtol=1e-6, atol=1e-9):
-                raise PreflightFailed(
-                    f"models[{original}] on {split}",
-                    f"{runner.task.metric} {before.metric:.6g}, then {outcome.metric:.6g} ({changed} answers changed)",
-                    "the same answers from two clean runs",
-                    "The model is not deterministic: fix dropout, sampling or batch statistics at inference.",
-                )  # fmt: skip
-        if rule.judge(sample_of(runner, [again], split), better).killed:
+        _repeats(runner, split)
+        _silent(runner, rule, split)
+        _detects(runner, rule, split)
+
+
+def _repeats(runner: Runner, split: str) -> None:
+    for original, before in enumerate(runner.clean_outcomes(split)):
+        again = runner.run(EMPTY, original, split)
+        same = np.array_equal(before.bits, again.bits) and np.isclose(before.metric, again.metric, rtol=1e-6, atol=1e-9)
+        if not same:
+            changed = f"{before.metric:.6f}, then {again.metric:.6f}"
             raise PreflightFailed(
-                f"originals on {split}", "killed by their own copies", "a kill rule that tells them apart from nothing",
-                "Check alpha and beta.",
+                f"models[{original}] on {split}", changed if before.metric != again.metric else "answers changed",
+                "the same answers from two clean runs",
+                "The model is not deterministic: fix dropout, sampling or batch statistics at inference.",
             )  # fmt: skip
-        wreck = [runner.run(wrecked(runner.views[original]), original, split) for original in range(count)]
-        sample = sample_of(runner, [wreck], split)
-        if not np.isfinite(sample.mutants).all():
-            continue  # nothing is easier to notice than a loss that is no number
-        evidence = rule.judge(sample, better)
-        if not evidence.killed:
-            metric = runner.task.metric
-            clean = float(np.mean([runner.clean(o, split).outcome.metric for o in range(count)]))
-            dead = float(np.mean([outcome.metric for outcome in wreck]))
-            raise PreflightFailed(
-                f"wrecked model on {split}",
-                f"not noticed ({metric} {clean:.4g} before, {dead:.4g} with all weights zero; "
-                f"p {evidence.p_value:.3g}, effect {evidence.effect_size:.3g})",
-                f"the {split} set to tell a working network from one that forgot everything",
-                "Use a model that beats a constant answer, more inputs, or more originals.",
-            )  # fmt: skip
+
+
+def _silent(runner: Runner, rule: KillRule, split: str) -> None:
+    """Half of the originals against the other half, split in several ways; with fewer than four, against themselves."""
+    clean = runner.clean_outcomes(split)
+    half, rng = len(clean) // 2, generator_for(runner.seed, "pre-flight", split)
+    orders = [rng.permutation(len(clean)) for _ in range(SPLITS)] if half >= 2 else [np.tile(np.arange(len(clean)), 2)]
+    half = half if half >= 2 else len(clean)
+    pairs = [([clean[i] for i in order[:half]], [clean[i] for i in order[half : 2 * half]]) for order in orders]
+    killed = sum(rule.judge(sample_of(one, [two]), runner.task.higher_is_better).killed for one, two in pairs)
+    if killed > len(pairs) / 2:
+        raise PreflightFailed(
+            f"originals on {split}", f"killed by one another in {killed} of {len(pairs)} splits",
+            "a kill rule that keeps quiet where there is no fault", "Check --alpha and --beta.",
+        )  # fmt: skip
+
+
+def _detects(runner: Runner, rule: KillRule, split: str) -> None:
+    clean = runner.clean_outcomes(split)
+    wreck = [runner.run(wrecked(view), original, split) for original, view in enumerate(runner.views)]
+    if not all(np.isfinite(outcome.metric) for outcome in wreck):
+        return  # a network that gives no numbers is noticed by anybody
+    evidence = rule.judge(sample_of(clean, [wreck]), runner.task.higher_is_better)
+    if not evidence.killed:
+        before, after = (np.mean([outcome.metric for outcome in group]) for group in (clean, wreck))
+        raise PreflightFailed(
+            f"wrecked model on {split}",
+            f"not noticed ({runner.task.metric} {before:.4g} before, {after:.4g} with all weights zero; "
+            f"p {evidence.p_value:.3g}, effect {evidence.effect_size:.3g})",
+            f"the {split} set to tell a working network from one that forgot everything",
+            "Use a model that beats a constant answer, more inputs, or more originals.",
+        )  # fmt: skip

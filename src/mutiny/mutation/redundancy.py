@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+
+from mutiny.stats import wilson, wilson_bounds
 
 TRIVIAL = 0.9
 """From this share of (instance, input) pairs on, a mutant is trivial."""
@@ -20,7 +21,7 @@ def redundant(counts: Mapping[Key, tuple[npt.NDArray[np.int64], int]], level: fl
 
     For a pair, the inputs that tell are those whose Wilson intervals of the kill rate do not overlap. The harder mutant
     subsumes the easier one if its rate is not larger on every telling input, and there are enough of them: the Wilson
-    interval of that share has a half-width below 0.05. Of two that subsume each other, the first stays.
+    interval of that share has a half-width below 0.05.
 
     Args:
         counts: for each mutant, how many instances each input kills, ``(n,)``, and the number of instances.
@@ -30,12 +31,12 @@ def redundant(counts: Mapping[Key, tuple[npt.NDArray[np.int64], int]], level: fl
         The superfluous ones, in the order given.
     """
     keys = list(counts)
-    bounds = {key: _wilson(*counts[key], level) for key in keys}
+    bounds = {key: wilson_bounds(*counts[key], level) for key in keys}
     rates = {key: counts[key][0] / counts[key][1] for key in keys}
     gone: list[Key] = []
     for easy in keys:
         for hard in keys:
-            if hard is easy or hard in gone:
+            if hard is easy:
                 continue
             apart = (bounds[hard][1] < bounds[easy][0]) | (bounds[easy][1] < bounds[hard][0])
             telling = int(apart.sum())
@@ -45,16 +46,5 @@ def redundant(counts: Mapping[Key, tuple[npt.NDArray[np.int64], int]], level: fl
     return tuple(gone)
 
 
-def _wilson(
-    killed: npt.NDArray[np.int64], n: int, level: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    z = float(norm.isf((1 - level) / 2))
-    rate = killed / n
-    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return centre - half, centre + half
-
-
 def _enough(telling: int, level: float) -> bool:
-    low, high = _wilson(np.array([telling]), telling, level)
-    return float(high[0] - low[0]) / 2 < 0.05
+    return wilson(telling, telling, level).width / 2 < 0.05

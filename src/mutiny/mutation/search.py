@@ -69,11 +69,11 @@ class Search:
 class Trace:
     """The path of one search: every strength tried with its verdict, in order, and why it ended."""
 
-    probes: tuple[tuple[float, Verdict], ...]
+    probes: tuple[tuple[float | None, Verdict], ...]
     stopped: str
 
     @property
-    def archive(self) -> tuple[float, ...]:
+    def archive(self) -> tuple[float | None, ...]:
         """Killed strengths, from easy to hard to kill (line 16)."""
         return tuple(strength for strength, verdict in self.probes if verdict is Verdict.KILLED)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from mutiny.random import generator_for
 from mutiny.records import Verdict
 from mutiny.stats import Interval, percentile_interval
 
-RESAMPLES = 200
+RESAMPLES = 500
+FEWEST_ORIGINALS = 5
+"""With fewer, too many draws are all of one original, which has no spread and would be taken for certainty."""
 
 Draw = Callable[[Sample], Sample]
 Mutants = Mapping[str, Mapping[float | None, Judged]]
@@ -36,14 +39,14 @@ def score_interval(
         seed: of the campaign.
 
     Returns:
-        ``None`` if there is nothing to resample.
+        ``None`` if there is nothing to resample, or fewer than five originals.
     """
     if not operators:
         return None
     rng = generator_for(seed, "score interval")
     by_input = rule.test == "mcnemar"
     first = next(iter(operators[0][0]["test"].values())).sample
-    if not by_input and len(first.originals) == 1:
+    if not by_input and len(first.originals) < FEWEST_ORIGINALS:
         return None
     scores = []
     for _ in range(RESAMPLES):
@@ -66,26 +69,14 @@ def _draw_inputs(count: int, rng: np.random.Generator) -> Draw:
 
 def _score(mutants: Mutants, upper: float | None, rule: KillRule, higher_is_better: bool, draw: Draw) -> float:
     train = {strength for strength, judged in mutants["train"].items() if judged.record.verdict is Verdict.KILLED}
-    test = {
-        strength: rule.judge(draw(judged.sample), higher_is_better).killed
-        for strength, judged in mutants["test"].items()
-        if judged.record.verdict in (Verdict.KILLED, Verdict.SURVIVED)
-    }
+    stable = [s for s, judged in mutants["test"].items() if judged.record.verdict in (Verdict.KILLED, Verdict.SURVIVED)]
+
+    def killed(strength: float | None) -> bool:
+        return rule.judge(draw(mutants["test"][strength].sample), higher_is_better).killed
+
     if upper is None:
-        return set_score({strength for strength, dead in test.items() if dead}, train) or 0.0
+        return set_score({strength for strength in stable if killed(strength)}, train) or 0.0
+    downwards = sorted((strength for strength in stable if strength is not None), reverse=True)
+    weakest = [*takewhile(killed, downwards)][-1:]  # the search knows no kill below a survivor, nor does a resample
     established = min(strength for strength in train if strength is not None)
-    return interval_score(_weakest(test), established, upper) or 0.0
-
-
-def _weakest(killed: Mapping[float | None, bool]) -> float | None:
-    """The smallest strength from which on everything is killed: a lucky kill below a survivor does not count.
-
-    >>> _weakest({0.9: True, 0.5: True, 0.3: False, 0.1: True})
-    0.5
-    """
-    lowest = None
-    for strength in sorted((s for s in killed if s is not None), reverse=True):
-        if not killed[strength]:
-            break
-        lowest = strength
-    return lowest
+    return interval_score(weakest[0] if weakest else None, established, upper) or 0.0

@@ -57,14 +57,10 @@ class WeakSet:
                 return kept
             return np.sort(np.argsort(-mean, kind="stable")[:keep])
         losses = np.array([p.shares for p in passes])
-        rank = (
-            _ranks(losses.mean(axis=0))
-            if len(passes) == 1
-            else np.maximum(_ranks(losses.mean(axis=0)), _ranks(losses.std(axis=0)))
-        )
-        if self.regression == "low-loss":
-            rank = -(rank if len(passes) == 1 else np.minimum(_ranks(losses.mean(axis=0)), _ranks(losses.std(axis=0))))
-        return np.sort(np.argsort(rank, kind="stable")[:keep])
+        ranks = [_ranks(losses.mean(axis=0)), *([_ranks(losses.std(axis=0))] if len(passes) > 1 else [])]
+        if self.regression == "high-loss":
+            return np.sort(np.argsort(np.max(ranks, axis=0), kind="stable")[:keep])
+        return np.sort(np.argsort(-np.min(ranks, axis=0), kind="stable")[:keep])
 
 
 def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

@@ -64,6 +64,14 @@ class Operator(ABC):
         edits = tuple(self.edits(view, rng))
         return Patch(edits, _first_touched(view, edits))
 
+    def choices(self, view: ModelView) -> int | None:
+        """How many different patches the operator can make of this model; ``None``: too many to matter.
+
+        With one, repetitions are copies and are not made.
+        """
+        del view
+        return None
+
     @abstractmethod
     def edits(self, view: ModelView, rng: np.random.Generator) -> Edits:
         """What changes in the model, drawn from ``rng``."""

@@ -45,9 +45,9 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def assessment_text(result: Assessment) -> RenderableType:
-    """Everything that a terminal shows, in 80 columns."""
-    parts: list[RenderableType] = [_head(result), _table(result)]
+def assessment_text(result: Assessment, width: int = 80) -> RenderableType:
+    """Everything that a terminal shows; below 72 columns the counts of verdicts are left out."""
+    parts: list[RenderableType] = [_head(result), _table(result, width)]
     parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
     parts.append(Padding(_answer(result), (1, 1), expand=False))
     parts.extend(
@@ -71,41 +71,45 @@ def _head(result: Assessment) -> RenderableType:
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 
 
-def _table(result: Assessment) -> Table:
+FOUND = ("train\nfrom", "test\nfrom", "weak\nfrom")
+COUNTS = ("\nkilled", "\nalive", "\nunst.", "\ninst.")
+ANSWER = ("\nscore", "\nsens.")
+NARROW = 72
+
+
+def _table(result: Assessment, width: int) -> Table:
+    titles = (*FOUND, *(COUNTS if width >= NARROW else ()), *ANSWER)
+    widest = max(16, width - 7 * len(titles) - 1)
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=0)
-    table.add_column(" \n operator", no_wrap=True, min_width=9, max_width=16, overflow="ellipsis")
-    for title in (
-        "killed\ntrain",
-        "from\ntest",
-        "\nweak",
-        "\nkilled",
-        "\nalive",
-        "\nunst.",
-        "\ninst.",
-        "\nscore",
-        "\nsens.",
-    ):
+    table.add_column(" \n operator", no_wrap=True, min_width=9, max_width=widest, overflow="ellipsis")
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True, min_width=6)
     for record in result.operators:
-        table.add_row(*_row(record))
+        found, counts, answer = _found(record), _counts(record), _values(record)
+        table.add_row(Text(f" {record.label}"), *found, *(counts if width >= NARROW else ()), *answer)
     return table
 
 
-def _row(record: OperatorRecord) -> Iterator[RenderableType]:
-    yield Text(f" {record.label}")
+def _found(record: OperatorRecord) -> list[RenderableType]:
     if record.status is Status.INVALID:
-        yield from [Text("invalid", style="dim"), *[Text("")] * 8]
-        return
-    if record.status is Status.SCORED:
-        yield from (Text(_weakest(record, record.sets.get(split))) for split in ("train", "test", "weak"))
-    else:
-        yield from [Text("none", style="yellow"), Text("-"), Text("-")]
-    verdicts = [mutant.verdict for mutant in record.mutants if mutant.searched]
-    yield from (Text(str(verdicts.count(v))) for v in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE))
-    needed = [mutant.instances for mutant in record.mutants if mutant.searched]
-    yield Text(f"{sum(needed) / len(needed):.0f}")
-    yield Text(percent(record.score), style=_colour(record.score))
-    yield Text(percent(record.sensitivity))
+        return [Text("invalid", style="dim"), Text(""), Text("")]
+    shown = [Text(_weakest(record, record.sets.get(split))) for split in ("train", "test", "weak")]
+    return [Text("none", style="yellow"), *shown[1:]] if record.status is Status.NOT_KILLABLE else [*shown]
+
+
+def _counts(record: OperatorRecord) -> list[RenderableType]:
+    searched = [mutant for mutant in record.mutants if mutant.searched and mutant.verdict is not Verdict.INVALID]
+    if not searched:
+        return [Text("")] * len(COUNTS)
+    verdicts = [mutant.verdict for mutant in searched]
+    counts = [verdicts.count(verdict) for verdict in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)]
+    needed = sum(mutant.instances for mutant in searched) / len(searched)
+    return [*(Text(str(count)) for count in counts), Text(f"{needed:.0f}")]
+
+
+def _values(record: OperatorRecord) -> list[RenderableType]:
+    lost = "<0%" if (record.sensitivity or 0) < 0 else percent(record.sensitivity)
+    return [Text(percent(record.score), style=_colour(record.score)), Text(lost)]
 
 
 def _weakest(record: OperatorRecord, summary: SetSummary | None) -> str:
@@ -123,8 +127,8 @@ def _colour(score: float | None) -> str:
 
 
 def _legend(result: Assessment) -> Iterator[str]:
-    yield "killed from: the smallest strength that each set kills; smaller is sharper."
-    yield "killed, alive, unst(able): mutants probed; inst.: instances each needed."
+    yield "from: the smallest strength that each set kills; smaller is sharper."
+    yield "killed, alive, unst(able): probes on all sets; inst.: instances each needed."
     yield "score: share of the strengths killed by train that test kills as well."
     yield "sens(itivity): share of that score which the weak set, easy tests only, loses."
     for record in result.operators:

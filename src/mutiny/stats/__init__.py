@@ -7,9 +7,9 @@ divides by zero, the docstring says what is returned.
 from mutiny.stats.correction import holm
 from mutiny.stats.effects import a12, cohen_d, cohen_g
 from mutiny.stats.exact import fisher, sign_flip, sign_flip_counts
-from mutiny.stats.intervals import Interval, bootstrap, percentile_interval, wilson
+from mutiny.stats.intervals import Interval, bootstrap, percentile_interval, wilson, wilson_bounds
 from mutiny.stats.power import anova_power, instances_needed, power_two_sample
-from mutiny.stats.significance import glm, mann_whitney, paired_t, true_level, welch, wilcoxon
+from mutiny.stats.significance import glm, mann_whitney, paired_t, welch, wilcoxon
 from mutiny.stats.stability import disagreement_rate, relative_standard_error
 
 __all__ = [
@@ -31,8 +31,8 @@ __all__ = [
     "relative_standard_error",
     "sign_flip",
     "sign_flip_counts",
-    "true_level",
     "welch",
     "wilcoxon",
     "wilson",
+    "wilson_bounds",
 ]

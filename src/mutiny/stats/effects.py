@@ -53,11 +53,12 @@ def a12(originals: ArrayLike, mutants: ArrayLike) -> float:
     return float(wins / (first.size * second.size))
 
 
-def cohen_g(differences: ArrayLike) -> float:
+def cohen_g(differences: ArrayLike, counts: ArrayLike | None = None) -> float:
     """Cohen's g for :func:`sign_flip`: the share of the discordant weight that favours the original, minus one half.
 
     Args:
         differences: per input, how often the original was right minus how often the mutant was, ``(n,)``.
+        counts: how often each difference occurs, ``(n,)``, for a histogram; by default once.
 
     Returns:
         ``sum(max(d, 0)) / sum(|d|) - 0.5``, from -0.5 to 0.5; 0 where nothing differs. Cohen: 0.05 is small, 0.15
@@ -65,9 +66,14 @@ def cohen_g(differences: ArrayLike) -> float:
 
     >>> cohen_g([1, 1, 1, 0, -1])
     0.25
+    >>> cohen_g([1, 0, -1], [3, 1, 1])
+    0.25
     """
     array = np.asarray(differences, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise BadInput("differences", f"an array of shape {array.shape}", "finite numbers, shape (n,)")
-    weight = float(np.abs(array).sum())
-    return float(np.maximum(array, 0).sum()) / weight - 0.5 if weight > 0 else 0.0
+    number = np.ones_like(array) if counts is None else np.asarray(counts, dtype=np.float64)
+    if number.shape != array.shape or not (np.isfinite(number) & (number >= 0)).all():
+        raise BadInput("counts", f"an array of shape {number.shape}", f"one count >= 0 for each of {array.size} values")
+    weight = float(np.abs(array) @ number)
+    return float(np.maximum(array, 0) @ number) / weight - 0.5 if weight > 0 else 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -61,16 +60,40 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     >>> wilson(8, 10)
     Interval(low=0.490..., high=0.943..., level=0.95, method='wilson')
     """
+    low, high = wilson_bounds(successes, n, level)
+    return Interval(float(low), float(high), level, "wilson")
+
+
+def wilson_bounds(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Both ends of :func:`wilson` for many shares at once.
+
+    Args:
+        successes: how often each happened, any shape.
+        n: how often each could have, one number or a shape that fits; 0 gives the interval from 0 to 1.
+        level: confidence, in (0, 1).
+
+    Returns:
+        Lower and upper ends, arrays of the common shape inside [0, 1].
+
+    >>> low, high = wilson_bounds([0, 8, 10], 10)
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.49 , 0.722]), array([0.278, 0.943, 1.   ]))
+    """
     _check_level(level)
-    if not 0 <= successes <= n:
-        raise BadInput("successes, n", (successes, n), "counts with 0 <= successes <= n")
-    if n == 0:
-        return Interval(0.0, 1.0, level, "wilson")
-    z, p = float(stats.norm.isf((1 - level) / 2)), successes / n
-    centre, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low, high = ((centre + side * half) / (1 + z * z / n) for side in (-1, 1))
+    hits, tries = np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    try:
+        hits, tries = np.broadcast_arrays(hits, tries)
+    except ValueError:
+        raise BadInput("n", f"shape {tries.shape}", f"one number, or a shape that fits {hits.shape}") from None
+    bad = ~((hits >= 0) & (hits <= tries) & np.isfinite(tries))
+    if bad.any():
+        raise BadInput("successes, n", (hits[bad][0], tries[bad][0]), "counts with 0 <= successes <= n")
+    z, some = float(stats.norm.isf((1 - level) / 2)), np.maximum(tries, 1)
+    p = hits / some
+    centre, half = p + z * z / (2 * some), z * np.sqrt(p * (1 - p) / some + z * z / (4 * some * some))
+    low, high = ((centre + side * half) / (1 + z * z / some) for side in (-1, 1))
     # With nothing or everything seen, an end is exactly 0 or 1; rounding must not say otherwise.
-    return Interval(max(0.0, low) if successes else 0.0, min(1.0, high) if successes < n else 1.0, level, "wilson")
+    return np.where(hits > 0, np.maximum(low, 0), 0.0), np.where(hits < tries, np.minimum(high, 1), 1.0)
 
 
 def percentile_interval(samples: ArrayLike, level: float = 0.95) -> Interval:

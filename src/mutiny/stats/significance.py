@@ -2,7 +2,8 @@
 
 Tests that divide by a variance have no answer of their own where it is zero. Here it is always the limit: equal means
 give p = 1, different means give p = 0. Below 1e-12 of the largest absolute value, a spread counts as zero.
-Rank tests divide by nothing and keep their exact p-value, also for constant samples.
+Rank tests divide by nothing and are exact, also with ties and for constant samples, up to sizes that their docstrings
+name; beyond, their tail is normal.
 """
 
 from __future__ import annotations
@@ -11,18 +12,25 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special, stats
 
 from mutiny.errors import BadInput
-from mutiny.stats.exact import sign_flip
-from mutiny.stats.samples import DUST, levels, paired_samples, pooled_variance, two_samples
+from mutiny.stats.exact import Integers, sign_flip
+from mutiny.stats.samples import DUST, Floats, levels, paired_samples, pooled_variance, two_samples
+
+MAX_RANK_WORK = 2**28
+"""Additions up to which :func:`mann_whitney` is exact (some tenths of a second)."""
+
+MAX_CHOICES = 1e300
+"""Choices of one sample among all values up to which it is exact: they are counted in floating point."""
 
 
 def glm(originals: ArrayLike, mutants: ArrayLike) -> float:
     """The test of DeepCrime and MUFF: a Gaussian GLM ``metric ~ group``, whose coefficient gets a normal tail.
 
     ``z = (m1 - m2) / sqrt(s² (1/n1 + 1/n2))``, with the pooled s² of n1 + n2 - 2 degrees of freedom. The normal tail
-    makes it liberal in small samples: see :func:`true_level`.
+    makes it liberal in small samples: of independent normal samples of 3 and 3 it rejects 12 % at a level of 5 %, of
+    20 and 20 nearly 6 %.
 
     Args:
         originals: metric of each original, ``(n1,)``, n1 >= 1.
@@ -67,9 +75,12 @@ def welch(originals: ArrayLike, mutants: ArrayLike) -> float:
 
 
 def mann_whitney(originals: ArrayLike, mutants: ArrayLike) -> float:
-    """Mann-Whitney's U test: two independent samples, compared by rank.
+    """Mann-Whitney's U test: two independent samples, compared by rank; exact also with ties.
 
-    Exact without ties where one sample has at most 8 values; otherwise normal, corrected for ties and continuity.
+    The p-value is twice the smaller tail of the rank sum over all choices of n1 of the n1 + n2 values, ties sharing
+    their mean rank. Where that takes more than ``MAX_RANK_WORK`` additions, or there are more than ``MAX_CHOICES``, it
+    is normal, corrected for ties and continuity: without ties beyond some 115 against 115 or 20 against 800, with ties
+    beyond some 95 against 95 or 20 against 550.
 
     Args:
         originals: metric of each original, ``(n1,)``, n1 >= 1.
@@ -80,12 +91,23 @@ def mann_whitney(originals: ArrayLike, mutants: ArrayLike) -> float:
 
     >>> round(mann_whitney([0.97, 0.98, 0.99], [0.94, 0.95, 0.96]), 4)
     0.1
+    >>> round(mann_whitney([0.9, 0.9, 0.9], [0.8, 0.8, 0.8]), 4)
+    0.1
     """
-    first, second = two_samples(originals, mutants)
-    ranks = levels(np.concatenate([first, second]))
-    if ranks.max() == 0:
+    first, second = sorted(two_samples(originals, mutants), key=len)
+    order = levels(np.concatenate([first, second]))
+    if order.max() == 0:
         return 1.0
-    return float(stats.mannwhitneyu(ranks[: first.size], ranks[first.size :], alternative="two-sided").pvalue)
+    ranks = np.rint(2 * stats.rankdata(order)).astype(np.int64)
+    ranks -= ranks.min()
+    ranks //= np.gcd.reduce(ranks)
+    width = int(np.sort(ranks)[-first.size :].sum()) + 1
+    choices = float(special.comb(order.size, first.size))
+    if width * first.size * second.size > MAX_RANK_WORK or choices > MAX_CHOICES:
+        halves = order[: first.size], order[first.size :]
+        return float(stats.mannwhitneyu(*halves, alternative="two-sided", method="asymptotic").pvalue)
+    law, observed = _sum_law(ranks, first.size, width), int(ranks[: first.size].sum())
+    return min(1.0, 2 * float(min(law[: observed + 1].sum(), law[observed:].sum()) / choices))
 
 
 def paired_t(originals: ArrayLike, mutants: ArrayLike) -> float:
@@ -132,25 +154,15 @@ def wilcoxon(originals: ArrayLike, mutants: ArrayLike) -> float:
     return sign_flip((np.sign(differences) * twice_ranks).astype(np.int64))
 
 
-def true_level(n1: int, n2: int, alpha: float = 0.05) -> float:
-    """How often :func:`glm` finds a difference where there is none, for normal data: ``2 P(t > z)``.
-
-    Args:
-        n1: number of originals.
-        n2: number of mutant instances.
-        alpha: the nominal level, in (0, 1).
-
-    Returns:
-        The real error rate, above ``alpha`` because the tail should be that of t with n1 + n2 - 2 degrees of freedom.
-
-    >>> round(true_level(20, 20), 4), round(true_level(3, 3), 4)
-    (0.0574, 0.1216)
-    """
-    if not 0 < alpha < 1:
-        raise BadInput("alpha", alpha, "a probability between 0 and 1")
-    if n1 < 1 or n2 < 1 or n1 + n2 < 3:
-        raise BadInput("n1, n2", (n1, n2), "at least one instance each and three together")
-    return float(2 * stats.t.sf(stats.norm.isf(alpha / 2), n1 + n2 - 2))
+def _sum_law(values: Integers, chosen: int, width: int) -> Floats:
+    """In how many ways ``chosen`` of the ``values`` (>= 0) add up to 0, 1, ..., width - 1."""
+    ways: Floats = np.zeros((chosen + 1, width))  # ways[j, s]: j of the values so far add up to s
+    ways[0, 0] = 1
+    for place, value in enumerate(values.tolist()):
+        # Only numbers of choices that are possible so far and can still become ``chosen``.
+        low, high = max(1, chosen - (values.size - 1 - place)), min(place + 1, chosen)
+        ways[low : high + 1, value:] += ways[low - 1 : high, : width - value]
+    return np.asarray(ways[chosen])
 
 
 def _limit(difference: float) -> float:

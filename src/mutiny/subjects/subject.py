@@ -13,7 +13,8 @@ from torch import nn
 
 from mutiny.data import Data, as_data
 from mutiny.errors import BadInput
-from mutiny.models import Forward, ModelState, check_model, default_forward
+from mutiny.models import Forward, check_model, default_forward
+from mutiny.models.state import digest
 from mutiny.task import Classification, Task
 from mutiny.training import Recipe, train_originals
 
@@ -141,11 +142,17 @@ def _on(model: nn.Module, device: torch.device) -> nn.Module:
 
 
 def _check_distinct(models: Sequence[nn.Module]) -> None:
+    """Originals are trained instances of one program: the same parameters by name and shape, with other values."""
+    shapes = [{name: tuple(t.shape) for name, t in model.named_parameters()} for model in models]
+    for index, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise BadInput(
+                f"models[{index}]", "other parameters than models[0]", "instances of one architecture",
+                "Assess different architectures one by one.",
+            )  # fmt: skip
     seen: dict[tuple[str, ...], int] = {}
     for index, model in enumerate(models):
-        weights = tuple(
-            entry.split()[1] for name, entry in ModelState.of(model).entries if not name.startswith("module ")
-        )
+        weights = tuple(digest(tensor) for tensor in model.state_dict().values() if isinstance(tensor, torch.Tensor))
         if weights in seen:
             raise BadInput(
                 f"models[{index}]", f"the same weights as models[{seen[weights]}]", "independently trained originals",

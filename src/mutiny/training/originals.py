@@ -25,7 +25,7 @@ from mutiny.training.describe import describe, describe_network
 from mutiny.training.loop import Forward, built
 from mutiny.training.recipe import Recipe
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the meaning of stored files changes, so that older ones are trained again."""
 
 
@@ -104,7 +104,11 @@ def fingerprint(
     forward: Forward | None = None,
     device: torch.device | str = "cpu",
 ) -> str:
-    """SHA-256 of all that decides what a trained network is: recipe with sources, layers, data, task, seed, torch."""
+    """SHA-256 of all that decides what a trained network is: recipe, code, layers, data, task, seed, torch.
+
+    Code comes with the values and functions it uses, see :func:`mutiny.training.describe.describe`; layers come with
+    the weights that they have before training.
+    """
     return _hash(settings(recipe, data, task, seed, forward=forward, device=device))
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mutiny.errors import BadInput, NotApplicable
-from mutiny.models import ActivationEdit, ModelView
+from mutiny.models import Activation, ActivationEdit, ModelView
 from mutiny.operators.base import Edits, Operator
 
 
@@ -28,11 +28,13 @@ class ActivationRemoval(Operator):
     source: ClassVar[str] = "DeepMutation"
     activation: str | None = None
 
+    def choices(self, view: ModelView) -> int:
+        """One per activation call."""
+        return 1 if self.activation else len(_removable(view))
+
     def edits(self, view: ModelView, rng: np.random.Generator) -> Edits:
         """One activation call silenced."""
-        found = [call for call in view.activations if not call.output]
-        if not found:
-            raise NotApplicable("the forward pass calls no activation function before its output")
+        found = _removable(view)
         drawn = found[int(rng.integers(len(found)))]
         if self.activation is not None:
             named = [call for call in found if call.name == self.activation]
@@ -41,3 +43,10 @@ class ActivationRemoval(Operator):
                 raise BadInput("AFR activation", repr(self.activation), f"one of {names}")
             drawn = named[0]
         yield ActivationEdit(drawn.ordinal)
+
+
+def _removable(view: ModelView) -> list[Activation]:
+    found = [call for call in view.activations if not call.output]
+    if not found:
+        raise NotApplicable("the forward pass calls no activation function before its output")
+    return found

@@ -37,6 +37,10 @@ class LayerAddition(Operator):
         if self.activation is not None and self.activation not in ADDED:
             raise BadInput("LA activation", repr(self.activation), f"one of {', '.join(ADDED)}")
 
+    def choices(self, view: ModelView) -> int:
+        """One per place and activation."""
+        return (1 if self.layer else len(any_site(view))) * (1 if self.activation else len(ADDED) - 1)
+
     def edits(self, view: ModelView, rng: np.random.Generator) -> Edits:
         """One module followed by an activation."""
         site = pick(any_site(view), self.layer, rng)

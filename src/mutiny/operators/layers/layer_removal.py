@@ -30,6 +30,10 @@ class LayerRemoval(Operator):
     layer: str | None = None
     inactive: bool = False
 
+    def choices(self, view: ModelView) -> int:
+        """One per candidate."""
+        return 1 if self.layer else len(same_shape_sites(view, self.inactive))
+
     def edits(self, view: ModelView, rng: np.random.Generator) -> Edits:
         """One module skipped."""
         site = pick(same_shape_sites(view, self.inactive), self.layer, rng)

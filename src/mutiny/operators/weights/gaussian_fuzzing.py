@@ -18,8 +18,8 @@ from mutiny.operators.choosing import choose_weights, count_weights, eligible
 class GaussianFuzzing(Operator):
     """Multiplies a random share of the weights by ``1 + e`` with ``e ~ N(0, sd^2)``. DeepMutation++; MUFF, eq. 6.
 
-    The output layer takes part; normalisation layers are left alone. Which parameter MUFF searched is not stated; the
-    noise's standard deviation is the default here because it alone reaches down to no change at all.
+    The output layer takes part; normalisation layers are left alone. Which parameter MUFF searched is not stated; here
+    it is the noise's standard deviation, which grades the change of each weight.
 
     Args:
         ratio: share of the weights.
