@@ -74,6 +74,15 @@ def assess(
     >>> assess(subject, "WI(ratio=0.3)").operators[0].status
     <Status.SCORED: 'scored'>
     """
+    for name, value, kind in (
+        ("subject", subject, Subject),
+        ("rule", rule or KillRule(), KillRule),
+        ("search", search or Search(), Search),
+        ("weak", weak or WeakSet(), WeakSet),
+        ("batch_size", batch_size, int),
+    ):
+        if not isinstance(value, kind):
+            raise BadInput(name, repr(value)[:60], f"a {kind.__name__}")
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
     wanted = as_operators(operators)

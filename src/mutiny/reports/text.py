@@ -116,7 +116,7 @@ def _weakest(record: OperatorRecord, summary: SetSummary | None) -> str:
     if summary is None:
         return "-"
     if record.strength is None:
-        return "killed" if summary.killed else "alive"
+        return "killed" if summary.killed else "alive" if summary.survived else "unst."
     return number(summary.weakest_killed)
 
 

@@ -12,11 +12,13 @@ import torch
 from torch import nn
 
 from mutiny.data import Data, as_data
+from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput
 from mutiny.models import Forward, check_model, default_forward
-from mutiny.models.state import digest
+from mutiny.models.state import check_parameters, digest
 from mutiny.task import Classification, Task
 from mutiny.training import Recipe, train_originals
+from mutiny.training.loop import built
 
 DEFAULT_ORIGINALS = 10
 """Trained where a recipe is given and the user names no number; MUFF uses 20."""
@@ -107,6 +109,8 @@ class Subject:
             models = [check_model(m, f"models[{i}]") for i, m in enumerate(self.models[:number])]
             _check_distinct(models)
         elif self.recipe is not None:
+            with seeded(seed):
+                check_parameters(built(self.recipe), "the recipe's network")  # before hours of training, not after
             models = train_originals(
                 self.recipe, self.train, self.task, number, seed,
                 folder=folder, forward=self.forward, device=target or "cpu", progress=progress,
