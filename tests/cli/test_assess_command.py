@@ -228,3 +228,29 @@ def test_the_device_that_the_models_are_on_changes_nothing(run, write, tmp_path)
     for name, device in (("a", []), ("b", ["--device", "cpu"])):
         assert run("assess", write(ONE), *QUICK, "-q", "--json", tmp_path / name, *device).code == 0
     assert answers(tmp_path / "a") == answers(tmp_path / "b")
+
+
+def test_every_setting_reaches_the_assessment(run, write, tmp_path):
+    given = {
+        "rule": {"test": "welch", "alpha": 0.04, "effect": "a12", "beta": 0.6},
+        "search": {
+            "k_max": 4, "rse": 0.07, "precision": 0.2, "lower": 0.1, "upper": 0.9, "max_probes": 2, "max_seconds": 99.0,
+            "min_instances": 3,
+        },
+    }  # fmt: skip
+    options = [
+        part
+        for settings in given.values()
+        for name, value in settings.items()
+        for part in (f"--{name.replace('_', '-')}", value)
+    ]
+    more = ("--weak-share", 0.25, "--batch-size", 50, "--seed", 3, "--originals", 2, "--operators", "WI,GF")
+    assert run("assess", write(SEVERAL), *options, *more, "-q", "--json", tmp_path / "a").code == 0
+    found = strict(tmp_path / "a")
+    settings = found["settings"]
+    assert {name: settings[name] for name in given} == given
+    assert settings["weak"]["share"] == 0.25
+    assert [settings[name] for name in ("batch_size", "seed", "operators")] == [50, 3, ["WI", "GF"]]
+    assert found["subject"]["originals"] == 2
+    assert {o["label"]: o["bounds"] for o in found["operators"]}["WI"] == [0.1, 0.9]
+    assert found["subject"]["splits"]["weak"]["inputs"] == 30

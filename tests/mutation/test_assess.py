@@ -379,3 +379,38 @@ def test_targets_of_another_shape_mean_the_same():
     wide = mutiny.assess(line_subject(2), "WI", search=mutiny.Search(max_probes=1, k_max=3))
     flat = mutiny.assess(line_subject(2, train=(x, y[:, 0])), "WI", search=mutiny.Search(max_probes=1, k_max=3))
     assert wide.operators == flat.operators
+
+
+def test_what_the_originals_do_is_told_with_their_spread(several):
+    subject = blob_subject(3)
+    for split in ("train", "test"):
+        data = getattr(subject, split)
+        x, y = data.read(slice(None)), torch.as_tensor(data.targets)
+        metrics = [verdicts.accuracy(model, x, y)[0] for model in subject.models]
+        told = several.subject["splits"][split]
+        assert told["metrics"] == pytest.approx(metrics)
+        assert told["metric_mean"] == pytest.approx(np.mean(metrics))
+        assert told["metric_sd"] == pytest.approx(stats.tstd(metrics))
+        assert told["metric_sd"] > 0
+        assert told["inputs"] == len(y)
+    alone = mutiny.assess(blob_subject(1), "WI", search=mutiny.Search(max_probes=1)).subject["splits"]["test"]
+    assert alone["metric_sd"] is None
+
+
+@pytest.mark.parametrize("name", ["0.bias", "memory"])
+def test_a_model_that_something_changed_for_good_is_an_error_that_names_the_place(name):
+    net = classifier(1)
+    net.register_buffer("memory", torch.zeros(1))
+    net[0].register_forward_hook(lambda *_: None)
+    tensor = dict([*net.named_parameters(), *net.named_buffers()])[name]
+    calls = []
+
+    def forward(model, x):
+        calls.append(None)
+        if model is net and len(calls) == 20:
+            tensor.data[0] += 1e-6
+        return model(x)
+
+    with pytest.raises(RuntimeError, match=rf"^models\[1\] was changed at {name}; "):
+        mutiny.assess(blob_subject(models=[classifier(0), net], forward=forward), "WI(ratio=0.3)", search=QUICK)
+    assert len(calls) > 20

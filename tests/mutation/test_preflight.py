@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -8,6 +9,7 @@ from mutiny.evaluation import Runner
 from mutiny.models import ModelState, ModelView
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.preflight import preflight, wrecked
+from mutiny.random import generator_for
 from toys import blob_subject, blobs, classifier, line, line_subject
 
 
@@ -113,3 +115,40 @@ def test_every_split_is_looked_at():
     preflight(runner, KillRule().resolve(1), ("train",))
     with pytest.raises(BadInput, match="wrecked model on test"):
         preflight(runner, KillRule().resolve(1), ("train", "test"))
+
+
+def test_a_rule_that_kills_originals_fails_when_most_splits_say_so():
+    """Of two halves this rule kills whichever is worse, if it comes second: by chance in half of the splits."""
+    subject = blob_subject(models=blunted(6))
+    raised = 0
+    for seed in range(8):
+        runner = Runner(subject.models, subject.task, subject.splits(), subject.forward, seed=seed, batch_size=256)
+        metrics = np.array([outcome.metric for outcome in runner.clean_outcomes("test")])
+        assert len(set(metrics)) > 2
+        rng = generator_for(seed, "pre-flight", "test")
+        orders = [rng.permutation(6) for _ in range(10)]
+        killed = sum(metrics[order[:3]].mean() > metrics[order[3:]].mean() + 1e-9 for order in orders)
+        rule = KillRule(alpha=0.999999, beta=0).resolve(6)
+        if killed > 5:
+            raised += 1
+            with pytest.raises(PreflightFailed, match=f"killed by one another in {killed} of 10 splits"):
+                preflight(runner, rule, ("test",))
+        else:
+            preflight(runner, rule, ("test",))
+        preflight(runner, KillRule().resolve(6), ("test",))
+    assert 0 < raised < 8
+
+
+def blunted(count):
+    """Originals of different accuracy."""
+    nets = [classifier(seed) for seed in range(count)]
+    for seed, net in enumerate(nets):
+        net[2].bias.data[0] += 2 * seed
+    return nets
+
+
+@pytest.mark.parametrize("originals", [2, 3, 4, 6])
+def test_an_ordinary_rule_keeps_quiet_about_originals(originals):
+    check(blob_subject(models=blunted(originals)))
+    if originals < 4:  # too few to split: against themselves, where not even an absurd rule sees a fault
+        check(blob_subject(models=blunted(originals)), alpha=0.999999, beta=0.0)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
@@ -51,3 +52,12 @@ def test_the_easier_of_two_is_redundant_and_equals_keep_one():
 def test_few_telling_inputs_prove_nothing():
     hard, easy = np.array([0] * 20), np.array([20] * 20)
     assert redundant({"hard": (hard, 20), "easy": (easy, 20)}) == ()
+
+
+@pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
+def test_what_a_redundant_mutant_makes_redundant_stays_so(order):
+    """Here a subsumes b and b subsumes c, but a does not subsume c: 12 kills of 20 differ from 4, 9 from neither."""
+    counts = {name: np.repeat(kills, 50) for name, kills in {"a": [0, 12], "b": [10, 9], "c": [20, 4]}.items()}
+    pairs = {two: redundant({name: (counts[name], 20) for name in two}) for two in ("ab", "bc", "ac")}
+    assert pairs == {"ab": ("b",), "bc": ("c",), "ac": ()}
+    assert set(redundant({name: (counts[name], 20) for name in order})) == {"b", "c"}

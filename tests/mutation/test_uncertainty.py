@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import mutiny
 from mutiny.mutation.judge import Judged
@@ -96,3 +97,33 @@ def test_the_interval_surrounds_the_score_and_repeats(originals, make):
     score = results[0].score
     assert 0 <= score.interval.low <= score.value <= score.interval.high <= 1
     assert score.interval.method == ("bootstrap over inputs" if originals == 1 else "bootstrap over originals")
+
+
+def test_a_draw_of_originals_takes_their_mutants_along():
+    rng = np.random.default_rng(0)
+    sample = Sample(rng.random(4), rng.random((3, 4)), np.arange(4), np.arange(12).reshape(3, 4), np.zeros(9, np.int16))
+    drawn = sample.of_originals(np.array([2, 0, 2, 3]))
+    assert drawn.originals.tolist() == sample.originals[[2, 0, 2, 3]].tolist()
+    assert drawn.mutants.tolist() == sample.mutants[:, [2, 0, 2, 3]].tolist()
+    assert drawn.right.tolist() == [2, 0, 2, 3]
+    assert drawn.mutants_right.tolist() == [[2, 0, 2, 3], [6, 4, 6, 7], [10, 8, 10, 11]]
+
+
+def test_counts_are_resampled_for_a_test_on_counts():
+    """Two of the six originals carry all the damage, so that a draw with or without them decides."""
+    right = np.full(6, 90)
+    broken = Sample(
+        right / 100, np.array([[0.9] * 4 + [0.75] * 2]), right, np.array([[90] * 4 + [75] * 2]), DIFFERENCES
+    )
+    judged = Judged(MutantRecord("X", 0.5, "test", Verdict.KILLED), broken, KillBits(NONE, NONE, 100))
+    rule, rows = KillRule("fisher", beta=0.1).resolve(6), generator_for(0, "score interval")
+    found = score_interval([({"train": {0.5: judged}, "test": {0.5: judged}}, 1.0)], rule, True, 0)
+    scores = []
+    for _ in range(RESAMPLES):
+        damaged = int((rows.integers(6, size=6) >= 4).sum())
+        table = [[540, 60], [540 - 15 * damaged, 60 + 15 * damaged]]
+        scores.append(float(damaged > 0 and stats.fisher_exact(table).pvalue < 0.05))
+    assert (found.low, found.high) == tuple(np.quantile(scores, [0.025, 0.975])) == (0, 1)
+
+
+DIFFERENCES, NONE = np.zeros(100, np.int16), np.zeros((1, 13), np.uint8)
