@@ -28,14 +28,10 @@ def test_only_operators_with_a_choice_repeat_until_they_are_stable(choices):
     assert record.reason.startswith("every mutant is unstable on the training set")
 
 
-def test_mean_instances_are_those_of_the_sets_own_search():
-    result = mutiny.assess(blob_subject(3), "WI(ratio=0.3)", search=mutiny.Search(precision=0.1, rse=0.02))
+def test_mean_instances_follow_from_the_records():
+    result = mutiny.assess(blob_subject(3), "NI(ratio=0.5)", search=mutiny.Search(precision=0.1))
     (record,) = result.operators
-    differs = 0
     for split, summary in record.sets.items():
-        judged = [m for m in record.mutants if m.guiding_set == split]
-        searched = [m.instances for m in judged if m.searched]
+        searched = [m.instances for m in record.mutants if m.guiding_set == split and m.searched]
         assert len(set(searched)) > 1
         assert summary.mean_instances == pytest.approx(sum(searched) / len(searched))
-        differs += sum(m.instances for m in judged) / len(judged) != summary.mean_instances
-    assert differs  # what only train's search probed does not count

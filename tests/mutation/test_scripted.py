@@ -213,6 +213,8 @@ def test_a_search_that_lost_its_way_is_helped_by_what_train_killed():
     test = record.sets["test"]
     assert (test.killed, test.survived, test.archive) == (0, 0, ())
     assert test.unstable > 1
+    assert test.mean_instances == 5 * 6  # its own probes; those that only train's search chose needed one repetition
+    assert on(record, "test")[min(archive(record))].instances == 6
     assert min(archive(record)) > 0.6
     assert test.weakest_killed == min(archive(record))
     assert record.score == 1.0
