@@ -44,7 +44,7 @@ def assess(
     weak_share: Annotated[float, typer.Option(help="Share of the test inputs in the weak set.")] = 0.5,
     batch_size: Annotated[int, typer.Option(help="Inputs per forward pass.")] = 256,
     device: Device = None,
-    threads: Threads = None,
+    threads: Threads = 1,
     data: DataFolder = None,
 ) -> None:
     """Would the test set notice if the network went wrong? This is mutation testing."""

@@ -25,9 +25,7 @@ def demo(
         f" of them 449 test images notice. Takes about a minute.",
         highlight=False,
     )
-    run_assess(
-        "digits", None, console=console, operators="WI,NI,GF,NEB,NS,LR", originals=originals, seed=seed, threads=1
-    )
+    run_assess("digits", None, console=console, operators="WI,NI,GF,NEB,NS,LR", originals=originals, seed=seed)
     console.print(
         "\n Next: [bold]mutiny assess FILE.py:NAME[/] for a model of your own (README.md shows how),\n"
         "       [bold]mutiny operators[/] for all faults, [bold]mutiny assess --help[/] for the rest.\n",

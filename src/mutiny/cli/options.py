@@ -12,7 +12,9 @@ SubjectName = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="One seed, one answer.")]
 Device = Annotated[str | None, typer.Option(help="Where to evaluate, e.g. cuda; where the models are if not given.")]
-Threads = Annotated[int | None, typer.Option(help="CPU threads; torch's own choice if not given.")]
+Threads = Annotated[
+    int, typer.Option(help="CPU threads. More pay off for large networks only; answers may differ by rounding.")
+]
 Json = Annotated[Path | None, typer.Option("--json", help="Write the complete result to this file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No table, no progress; errors only.")]
 DataFolder = Annotated[

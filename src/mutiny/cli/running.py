@@ -29,7 +29,7 @@ def run_assess(
     kills: Path | None = None,
     quiet: bool = False,
     fail_under: float | None = None,
-    threads: int | None = None,
+    threads: int = 1,
     console: Console | None = None,
     **settings: Any,
 ) -> Assessment:
@@ -41,10 +41,9 @@ def run_assess(
             check_writable(path, option)
     if json is not None and json == kills:
         raise BadInput("--kills", kills, "another file than --json")
-    if threads is not None and threads < 1:
+    if threads < 1:
         raise BadInput("--threads", threads, "a whole number of at least 1")
-    if threads is not None:
-        torch.set_num_threads(threads)
+    torch.set_num_threads(threads)
     settings["operators"] = as_operators(settings.get("operators"))
     console = console or Console()
     subject = load_subject(name, data)
