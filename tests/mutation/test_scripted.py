@@ -161,8 +161,8 @@ def test_score_and_interval_end_at_the_upper_bound(upper):
 
 
 def uneven(split, position, original, strength):
-    """Originals of very different accuracy; mutants a little, clearly or much worse than their own."""
-    more = 0 if strength == 0 else 1 if strength < 0.6 else 3 if strength < 0.8 else 30
+    """Originals of very different accuracy; mutants a little, clearly or much (on test soon) worse than theirs."""
+    more = 0 if strength == 0 else 1 if strength < 0.6 else 3 if strength < 0.8 and split == "train" else 30
     return position >= INPUTS - 3 * original - more - original * (more > 1)
 
 
@@ -246,3 +246,14 @@ def few_neurons():
         net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 3))
         nets.append(trained(net, nn.functional.cross_entropy, *blobs()))
     return blob_subject(models=nets)
+
+
+def test_copies_of_one_mutant_do_not_lower_the_score_of_a_search_that_lost_its_way():
+    """Train's archive names one mutant by several strengths; the test set, judged on them, kills from the same one."""
+    result = turned(lost, originals=6, rse=0.05, steps=4)
+    (record,) = result.operators
+    assert len(archive(record)) > 1
+    assert len({on(record, "train")[strength].metrics for strength in archive(record)}) == 1
+    assert record.sets["test"].weakest_killed == record.sets["train"].weakest_killed
+    assert (record.score, record.set_score) == (1.0, 1.0)
+    assert result.score.interval.low <= record.score <= result.score.interval.high

@@ -110,18 +110,16 @@ def test_a_draw_of_originals_takes_their_mutants_along():
 
 
 def test_counts_are_resampled_for_a_test_on_counts():
-    """Two of the six originals carry all the damage, so that a draw with or without them decides."""
+    """Two of the six originals carry all the damage: not enough, unless a draw has them more often."""
     right = np.full(6, 90)
-    broken = Sample(
-        right / 100, np.array([[0.9] * 4 + [0.75] * 2]), right, np.array([[90] * 4 + [75] * 2]), DIFFERENCES
-    )
+    broken = Sample(right / 100, np.array([[0.9] * 4 + [0.8] * 2]), right, np.array([[90] * 4 + [80] * 2]), DIFFERENCES)
     judged = Judged(MutantRecord("X", 0.5, "test", Verdict.KILLED), broken, KillBits(NONE, NONE, 100))
     rule, rows = KillRule("fisher", beta=0.1).resolve(6), generator_for(0, "score interval")
     found = score_interval([({"train": {0.5: judged}, "test": {0.5: judged}}, 1.0)], rule, True, 0)
     scores = []
     for _ in range(RESAMPLES):
         damaged = int((rows.integers(6, size=6) >= 4).sum())
-        table = [[540, 60], [540 - 15 * damaged, 60 + 15 * damaged]]
+        table = [[540, 60], [540 - 10 * damaged, 60 + 10 * damaged]]
         scores.append(float(damaged > 0 and stats.fisher_exact(table).pvalue < 0.05))
     assert (found.low, found.high) == tuple(np.quantile(scores, [0.025, 0.975])) == (0, 1)
 

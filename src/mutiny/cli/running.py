@@ -39,7 +39,7 @@ def run_assess(
     for option, path in (("--json", json), ("--kills", kills)):
         if path is not None:
             check_writable(path, option)
-    if json is not None and json == kills:
+    if json is not None and kills is not None and json.resolve() == kills.resolve():
         raise BadInput("--kills", kills, "another file than --json")
     if threads < 1:
         raise BadInput("--threads", threads, "a whole number of at least 1")

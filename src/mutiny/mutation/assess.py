@@ -210,4 +210,7 @@ def _check_untouched(models: Sequence[Any], before: Sequence[ModelState]) -> Non
     for index, (model, state) in enumerate(zip(models, before, strict=True)):
         changed = state.difference(ModelState.of(model))
         if changed is not None:
-            raise RuntimeError(f"models[{index}] was changed at {changed}; this is a bug in mutiny, please report it")
+            raise RuntimeError(
+                f"models[{index}] was changed at {changed}; unless your forward writes to it, this is a bug in mutiny: "
+                "please report it"
+            )

@@ -86,8 +86,9 @@ class OperatorRun:
 
     def _weakest(self, split: str) -> float | None:
         """The smallest killed strength of the set's own search; if that lost its way, of all mutants judged on it."""
-        known = [s for s in self._archive(split) or self._killed(split) if s is not None]
-        return min(known, default=None)
+        seen = self.judge.seen(split)
+        killed = [strength for strength, judged in seen.items() if judged.record.verdict is Verdict.KILLED]
+        return min((s for s in self._archive(split) or killed if s is not None), default=None)
 
     def _summarise(self) -> OperatorRecord:
         killed = {split: self._killed(split) for split in self.sets}

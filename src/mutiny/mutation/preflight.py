@@ -58,7 +58,11 @@ def _silent(runner: Runner, rule: KillRule, split: str) -> None:
     orders = [rng.permutation(len(clean)) for _ in range(SPLITS)] if half >= 2 else [np.tile(np.arange(len(clean)), 2)]
     half = half if half >= 2 else len(clean)
     pairs = [([clean[i] for i in order[:half]], [clean[i] for i in order[half : 2 * half]]) for order in orders]
-    killed = sum(rule.judge(sample_of(one, [two]), runner.task.higher_is_better).killed for one, two in pairs)
+    better = runner.task.higher_is_better
+    killed = sum(
+        rule.judge(sample_of(one, [two]), better).killed or rule.judge(sample_of(two, [one]), better).killed
+        for one, two in pairs
+    )
     if killed > len(pairs) / 2:
         raise PreflightFailed(
             f"originals on {split}", f"killed by one another in {killed} of {len(pairs)} splits",

@@ -16,7 +16,7 @@ LONGEST_NAME = 240
 def check_writable(path: Path, option: str) -> None:
     """Raises `BadInput` now if ``path`` could not be written later."""
     folder = path.resolve().parent
-    too_long = len(os.fsencode(path.name)) > LONGEST_NAME
+    too_long = len(os.fsencode(path.resolve().name)) > LONGEST_NAME
     if too_long or path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise BadInput(option, path, "a file in an existing folder that can be written")
 
