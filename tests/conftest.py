@@ -1,11 +1,18 @@
 """Lets tests import the zoo and the references, whatever directory they lie in, and makes their numbers repeatable."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+settings.register_profile("ci", derandomize=True)  # a landing must not depend on luck; developers explore
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 def pytest_configure(config):

@@ -80,7 +80,8 @@ def test_mann_whitney_of_larger_samples_has_the_laws_of_ranks(a, b, digits):
     a, b = np.round(a, digits), np.round(b, digits)
     p = mann_whitney(a, b)
     assert 0 < p <= 1
-    assert mann_whitney(b, a) == mann_whitney(-a, -b) == pytest.approx(p, rel=1e-9)
+    assert mann_whitney(b, a) == pytest.approx(p, rel=1e-9)
+    assert mann_whitney(-a, -b) == pytest.approx(p, rel=1e-9)
     assert mann_whitney(a[::-1], b) == p
     assert mann_whitney(np.exp(a), np.exp(b)) == pytest.approx(p, rel=1e-9)
 
