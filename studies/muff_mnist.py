@@ -31,7 +31,7 @@ def assessment(subject: mutiny.Subject, originals: int, out: Path, quick: bool) 
     path = out / "muff-mnist.json"
     if not path.exists():
         search = mutiny.Search(precision=0.05) if quick else mutiny.Search()
-        write_json(path, mutiny.assess(subject, "WI,NI", originals=originals, search=search, batch_size=64).to_json())
+        write_json(path, mutiny.assess(subject, "WI,NI", originals=originals, search=search, ).to_json())
     return json.loads(path.read_text())
 
 

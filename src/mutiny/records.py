@@ -31,6 +31,17 @@ class Status(StrEnum):
     INVALID = "invalid"
 
 
+class Basis(StrEnum):
+    """What a verdict rests on."""
+
+    EXACT = "exact"
+    """Every input was evaluated, or nothing that was not can matter."""
+    SAMPLED = "sampled"
+    """Random samples of inputs, with bounds that hold whatever the rest does."""
+    EXTRAPOLATED = "extrapolated"
+    """The same, but inputs that are far from changing are bounded by how little those in the sample moved."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What a kill rule found: the numbers, and the conclusion from them.
@@ -69,6 +80,9 @@ class MutantRecord:
         searched: whether the search on this set probed it, or only another set's search did.
         same_as: the strength whose patches are the very same (a ratio that rounds to as many neurons), if there is one.
         metrics: metric of each instance, one row per repetition, one column per original.
+        basis: what the verdict rests on; unless it is exact, the numbers above are estimates.
+        evaluated: (instance, input) pairs that were evaluated, of ``instances`` times the inputs of the set.
+        metric_error: how far off the mean metric can be, at the stated confidence.
     """
 
     operator: str
@@ -87,6 +101,9 @@ class MutantRecord:
     searched: bool = True
     same_as: float | None = None
     metrics: tuple[tuple[float, ...], ...] = ()
+    basis: Basis = Basis.EXACT
+    evaluated: int = 0
+    metric_error: float = 0.0
 
 
 @dataclass(frozen=True)

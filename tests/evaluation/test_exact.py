@@ -8,7 +8,7 @@ from torch import nn
 from mutiny.data import as_data
 from mutiny.errors import BadInput
 from mutiny.evaluation import Runner
-from mutiny.evaluation.exact import clean_pass, evaluate, placement
+from mutiny.evaluation.exact import Pace, clean_pass, evaluate, placement
 from mutiny.models import Patch, WeightEdit, default_forward
 from mutiny.task import Classification, Regression
 from toys import blobs, classifier, line, regressor
@@ -16,12 +16,12 @@ from toys import blobs, classifier, line, regressor
 
 def outcome_of(model, x, y, task, batch_size=64, call=None):
     targets = torch.from_numpy(task.check_targets(np.asarray(y), "test"))
-    return evaluate(call or model, model, as_data((x, y), "test"), targets, task, batch_size)
+    return evaluate(call or model, model, as_data((x, y), "test"), targets, task, Pace(batch_size))
 
 
 def clean(model, x, y, task, batch_size=64):
     targets = torch.from_numpy(task.check_targets(np.asarray(y), "test"))
-    return clean_pass(model, as_data((x, y), "test"), targets, task, default_forward, batch_size, "models[0]")
+    return clean_pass(model, as_data((x, y), "test"), targets, task, default_forward, Pace(batch_size), "models[0]")
 
 
 @given(st.integers(1, 50), st.integers(1, 64))

@@ -14,7 +14,10 @@ def passes(confidences=None, losses=None):
     rows = confidences if losses is None else losses
     size = len(rows[0])
     outcome = Outcome(np.packbits(np.ones(size, bool)), size, 1.0)
-    return [CleanPass(outcome, np.asarray(row, float), None if losses is not None else np.asarray(row)) for row in rows]
+    return [
+        CleanPass(outcome, np.asarray(row, float), None if losses is not None else np.asarray(row), None)
+        for row in rows
+    ]
 
 
 @given(seeds, st.integers(1, 4), st.integers(2, 30), st.floats(0.05, 0.95))

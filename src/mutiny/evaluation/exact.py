@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,27 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
+from mutiny.data.nested import to_device
 from mutiny.errors import BadInput, MutinyError
+from mutiny.evaluation.readout import condense
 from mutiny.models import Forward
 from mutiny.models.calls import replace_tensors, tensors
 from mutiny.models.forward import steady
+from mutiny.models.layers import Indices
+from mutiny.models.layout import Layout, laid_out
 from mutiny.records import Bits
 from mutiny.task import Classification, Task
+
+CHUNK = 4096
+"""Outputs judged at once: at least so many, unless they are large."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Inputs per forward pass and the layout of convolution weights. They change rounding, and nothing else."""
+
+    batch_size: int = 256
+    layout: Layout = "default"
 
 
 @dataclass(frozen=True)
@@ -42,11 +57,13 @@ class CleanPass:
         outcome: correctness and metric.
         shares: each input's share of the metric (its loss, for regression), ``(n,)``.
         confidence: largest class probability, ``(n,)``; ``None`` for regression.
+        condensed: what is kept of the outputs, ``(n, q)``, see `mutiny.evaluation.readout`.
     """
 
     outcome: Outcome
     shares: npt.NDArray[np.float64]
     confidence: npt.NDArray[np.float64] | None
+    condensed: Tensor
 
 
 def placement(model: nn.Module) -> tuple[torch.device, torch.dtype | None]:
@@ -76,57 +93,63 @@ def first_call(forward: Forward, model: nn.Module, inputs: Any, name: str) -> Te
         ) from error  # fmt: skip
 
 
-def _pass(
-    call: Callable[[Any], Tensor], model: nn.Module, data: Data, batch_size: int, take: Callable[[Tensor, int], None]
-) -> None:
+def rows(
+    call: Callable[[Any], Tensor], model: nn.Module, data: Data, pace: Pace, indices: Indices | None = None
+) -> Iterator[Tensor]:
+    """Outputs in order, ``CHUNK`` inputs or more at a time, of all inputs or of those at ``indices``."""
     device, dtype = placement(model)
-    start = 0
-    with steady(), torch.inference_mode():
-        for inputs in data.batches(batch_size, device):
-            outputs = call(cast(inputs, dtype))
-            size = min(batch_size, len(data) - start)
-            if outputs.ndim == 0 or len(outputs) != size:
-                raise BadInput("model output", f"shape {tuple(outputs.shape)} for {size} inputs", "one row per input")
-            take(outputs, start)
-            start += size
+    count = len(data) if indices is None else len(indices)
+    held: list[Tensor] = []
+    with steady(), torch.inference_mode(), laid_out(model, pace.layout):
+        for at in range(0, count, pace.batch_size):
+            stop = min(at + pace.batch_size, count)
+            batch = data.read(slice(at, stop) if indices is None else indices[at:stop])
+            outputs = call(cast(to_device(batch, device), dtype))
+            if outputs.ndim == 0 or len(outputs) != stop - at:
+                raise BadInput(
+                    "model output", f"shape {tuple(outputs.shape)} for {stop - at} inputs", "one row per input"
+                )
+            held.append(outputs)
+            if stop == count or sum(map(len, held)) >= CHUNK or sum(part.numel() for part in held) >= CHUNK * CHUNK:
+                yield torch.cat(held)
+                held.clear()
 
 
 def evaluate(
-    call: Callable[[Any], Tensor], model: nn.Module, data: Data, targets: Tensor, task: Task, batch_size: int
+    call: Callable[[Any], Tensor], model: nn.Module, data: Data, targets: Tensor, task: Task, pace: Pace
 ) -> Outcome:
     """Runs ``call`` (a patched model's forward) over ``data``. ``targets`` are those of the task, on the device."""
-    correct, shares = np.empty(len(data), bool), np.empty(len(data))
-
-    def take(outputs: Tensor, start: int) -> None:
-        right, part = task.judge(outputs, targets[start : start + len(outputs)])
-        correct[start : start + len(outputs)] = right.cpu().numpy()
-        shares[start : start + len(outputs)] = part.cpu().numpy()
-
-    _pass(call, model, data, batch_size, take)
-    return Outcome(np.packbits(correct), len(correct), float(shares.sum()) / len(correct))
+    correct, shares, start = [], [], 0
+    for outputs in rows(call, model, data, pace):
+        right, share = task.judge(outputs, targets[start : start + len(outputs)])
+        correct.append(right)
+        shares.append(share)
+        start += len(outputs)
+    bits = np.packbits(torch.cat(correct).cpu().numpy())
+    return Outcome(bits, start, float(torch.cat(shares).sum()) / start)
 
 
 def clean_pass(
-    model: nn.Module, data: Data, targets: Tensor, task: Task, forward: Forward, batch_size: int, name: str
+    model: nn.Module, data: Data, targets: Tensor, task: Task, forward: Forward, pace: Pace, name: str
 ) -> CleanPass:
     """Runs an original over ``data``; outputs that are not finite are an error that names the original."""
-    correct, shares, confidence = [], [], []
-
-    def take(outputs: Tensor, start: int) -> None:
+    correct, shares, confidence, condensed, start = [], [], [], [], 0
+    for outputs in rows(lambda inputs: first_call(forward, model, inputs, name), model, data, pace):
         if not bool(torch.isfinite(outputs).all()):
             bad = start + int((~torch.isfinite(outputs.reshape(len(outputs), -1)).all(dim=1)).nonzero()[0])
             raise BadInput(
                 f"output of {name}", f"NaN or infinite for input {bad}", "finite numbers", "Retrain the model."
             )
-        right, part = task.judge(outputs, targets[start : start + len(outputs)])
+        truth = targets[start : start + len(outputs)]
+        right, part = task.judge(outputs, truth)
         correct.append(right.cpu().numpy())
         shares.append(part.cpu().numpy().astype(np.float64))
+        condensed.append(condense(task, outputs, truth).cpu())
         if isinstance(task, Classification):
             if task.outputs == "probabilities":  # a few rows of logits can look like probabilities, never the reverse
                 task.resolve(outputs)
             confidence.append(task.probabilities(outputs).amax(dim=1).double().cpu().numpy())
-
-    _pass(lambda inputs: first_call(forward, model, inputs, name), model, data, batch_size, take)
-    right, share = np.concatenate(correct), np.concatenate(shares)
-    outcome = Outcome(np.packbits(right), len(right), float(share.sum()) / len(right))
-    return CleanPass(outcome, share, np.concatenate(confidence) if confidence else None)
+        start += len(outputs)
+    share = np.concatenate(shares)
+    outcome = Outcome(np.packbits(np.concatenate(correct)), start, float(share.sum()) / start)
+    return CleanPass(outcome, share, np.concatenate(confidence) if confidence else None, torch.cat(condensed))

@@ -11,16 +11,22 @@ from torch import Tensor, nn
 
 from mutiny.data import Data
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import CleanPass, Outcome, cast, clean_pass, evaluate, first_call, placement
+from mutiny.evaluation.calibration import measured_pace
+from mutiny.evaluation.exact import CleanPass, Outcome, Pace, cast, clean_pass, evaluate, first_call, placement, rows
+from mutiny.evaluation.instance import Answered
+from mutiny.evaluation.prediction import Memory
+from mutiny.evaluation.readout import condense
+from mutiny.evaluation.screened import Screened, Screening
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.forward import steady
+from mutiny.models.layers import Indices
 from mutiny.operators import Operator
 from mutiny.random import generator_for
 from mutiny.records import Bits
 from mutiny.task import Classification, Task
 
 PROBE_INPUTS = 4
-DETECT_INPUTS = 512
+DETECT_INPUTS, DETECT_BATCH = 512, 256
 """Inputs, spread over the training set, whose outputs settle what the model returns."""
 
 
@@ -33,7 +39,7 @@ class Runner:
         splits: data by name; ``train`` must be there.
         forward: how a model is called.
         seed: of the campaign.
-        batch_size: inputs per forward pass.
+        batch_size: inputs per forward pass; ``None`` measures which one, and which memory layout, is fastest.
     """
 
     def __init__(
@@ -43,16 +49,17 @@ class Runner:
         splits: Mapping[str, Data],
         forward: Forward,
         seed: int,
-        batch_size: int,
+        batch_size: int | None = None,
     ) -> None:
-        self.models, self.forward, self.seed, self.batch_size = tuple(models), forward, seed, batch_size
+        self.models, self.forward, self.seed = tuple(models), forward, seed
         self.splits = dict(splits)
-        self.task = self._settle(task)
+        self.task = self._settle(task, batch_size or DETECT_BATCH)
+        self.pace = Pace(batch_size) if batch_size else measured_pace(self.models[0], self.splits["train"], forward)
         self._targets: dict[tuple[str, torch.device], Tensor] = {}
         self._clean: dict[tuple[int, str], CleanPass] = {}
         self._bits: dict[str, Bits] = {}
 
-    def _settle(self, task: Task) -> Task:
+    def _settle(self, task: Task, batch_size: int) -> Task:
         """Looks at real outputs of every original, so that a contradiction shows before anything runs."""
         train = self.splits["train"]
         some = train.subset(np.unique(np.linspace(0, len(train) - 1, DETECT_INPUTS).astype(np.int64)))
@@ -62,7 +69,7 @@ class Runner:
             with steady(), torch.inference_mode():
                 outputs = [
                     first_call(self.forward, model, cast(inputs, dtype), f"models[{index}]")
-                    for inputs in some.batches(self.batch_size, device)
+                    for inputs in some.batches(batch_size, device)
                 ]
             settled.append(task.resolve(torch.cat(outputs) if outputs[0].ndim else outputs[0]))
             if settled[index] != settled[0]:
@@ -101,7 +108,7 @@ class Runner:
             targets = self.targets(split, placement(model)[0])
             name = f"models[{original}]"
             data = self.splits[split]
-            self._clean[key] = clean_pass(model, data, targets, self.task, self.forward, self.batch_size, name)
+            self._clean[key] = clean_pass(model, data, targets, self.task, self.forward, self.pace, name)
         return self._clean[key]
 
     def clean_outcomes(self, split: str) -> list[Outcome]:
@@ -128,7 +135,33 @@ class Runner:
         model = self.models[original]
         targets = self.targets(split, placement(model)[0])
         with patch.applied(model, self.forward) as call:
-            return evaluate(call, model, self.splits[split], targets, self.task, self.batch_size)
+            return evaluate(call, model, self.splits[split], targets, self.task, self.pace)
+
+    def some(self, patch: Patch, original: int, split: str, indices: Indices) -> Tensor:
+        """Outputs of an original with a patch for the inputs at ``indices``, ``(k, ...)``."""
+        model = self.models[original]
+        with patch.applied(model, self.forward) as call:
+            return torch.cat([*rows(call, model, self.splits[split], self.pace, indices)])
+
+    def screened(self, operator: Operator, split: str, screening: Screening, memory: Memory) -> Screened:
+        """One mutant on a split, of which no input is evaluated yet."""
+        strength = None if operator.strength is None else float(getattr(operator, operator.strength))
+        patches: dict[tuple[int, int], Patch] = {}
+        targets = self.targets(split, torch.device("cpu"))
+
+        def answer(original: int, repetition: int, indices: Indices) -> Answered:
+            key = (original, repetition)
+            if key not in patches:
+                patches[key] = self.patch(operator, original, repetition)
+            outputs = self.some(patches[key], original, split, indices)
+            truth = targets[torch.from_numpy(indices)].to(outputs.device)
+            right, shares = self.task.judge(outputs, truth)
+            rows = condense(self.task, outputs, truth)
+            return right.cpu().numpy(), shares.double().cpu().numpy(), rows.cpu()
+
+        clean = [self.clean(original, split) for original in range(len(self.models))]
+        rng = generator_for(self.seed, "screening", operator.code, split, str(strength))
+        return Screened(self.task, clean, targets, answer, rng, screening, memory, strength)
 
     def labels(self, split: str) -> Tensor | None:
         """Class labels of a split; ``None`` for regression."""

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from mutiny.errors import BadInput
-from mutiny.evaluation import Runner
+from mutiny.evaluation import Runner, Screening
 from mutiny.evaluation.exact import placement
 from mutiny.models import ModelState
 from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, versions
@@ -41,7 +41,9 @@ def assess(
     search: Search | None = None,
     weak: WeakSet | None = None,
     device: str | None = None,
-    batch_size: int = 256,
+    exact: bool = False,
+    screening: Screening | None = None,
+    batch_size: int | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Assessment:
@@ -56,7 +58,9 @@ def assess(
         search: how mutants are searched.
         weak: how the weak test set is made, unless the subject has one.
         device: where to evaluate; where the models are if not given.
-        batch_size: inputs per forward pass.
+        exact: whether to evaluate every mutant on every input of a large set, not only on as many as its verdict needs.
+        screening: how sure a verdict must be before the remaining inputs are left out, unless ``exact``.
+        batch_size: inputs per forward pass; measured once per model and device if not given.
         folder: where trained originals are kept.
         progress: told what is being done.
 
@@ -79,7 +83,8 @@ def assess(
         ("rule", rule or KillRule(), KillRule),
         ("search", search or Search(), Search),
         ("weak", weak or WeakSet(), WeakSet),
-        ("batch_size", batch_size, int),
+        ("screening", screening or Screening(), Screening),
+        ("batch_size", 1 if batch_size is None else batch_size, int),
     ):
         if not isinstance(value, kind):
             raise BadInput(name, repr(value)[:60], f"a {kind.__name__}")
@@ -88,6 +93,7 @@ def assess(
     wanted = as_operators(operators)
     labels = _labels(wanted)
     search, weak = search or Search(), weak or WeakSet()
+    screening = None if exact else screening or Screening()
     count = subject.count(originals)
     rule = (rule or KillRule()).resolve(count)
     _check_settings(wanted, search, count, batch_size)
@@ -96,7 +102,7 @@ def assess(
     before = [ModelState.of(model) for model in models]
     runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size)
     _prepare(runner, subject, weak, rule, progress)
-    runs = [OperatorRun(runner, op, label, rule, search) for op, label in zip(wanted, labels, strict=True)]
+    runs = [OperatorRun(runner, op, label, rule, search, screening) for op, label in zip(wanted, labels, strict=True)]
     progress.stage("searching mutants", sum(run.steps for run in runs))
     records = _adjusted([run.run(progress) for run in runs])
     _check_untouched(models, before)
@@ -112,7 +118,9 @@ def assess(
             "rule": to_plain(rule),
             "search": to_plain(search),
             "weak": to_plain(weak) if subject.weak is None else "given",
-            "batch_size": batch_size,
+            "screening": to_plain(screening),
+            "batch_size": runner.pace.batch_size,
+            "layout": runner.pace.layout,
             "device": str(placement(models[0])[0]),
             "threads": torch.get_num_threads(),
         },
@@ -139,9 +147,9 @@ def _labels(operators: Sequence[Operator]) -> list[str]:
     return labels
 
 
-def _check_settings(operators: Sequence[Operator], search: Search, originals: int, batch_size: int) -> None:
+def _check_settings(operators: Sequence[Operator], search: Search, originals: int, batch_size: int | None) -> None:
     """Whatever can be refused before anything is trained or run."""
-    if batch_size < 1:
+    if batch_size is not None and batch_size < 1:
         raise BadInput("batch size", batch_size, "a whole number of at least 1")
     for operator in operators:
         if operator.strength is not None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.evaluation import Outcome, Runner
+from mutiny.evaluation import Estimate, Outcome, Runner, Screened, Screening
+from mutiny.evaluation.prediction import Memory
+from mutiny.mutation.decision import corners, room, screenable
 from mutiny.mutation.kill import KillRule, Sample
 from mutiny.mutation.score import killed_classes
 from mutiny.mutation.search import Search
 from mutiny.operators import Operator
-from mutiny.records import KillBits, MutantRecord, Verdict
+from mutiny.records import Basis, Bits, KillBits, MutantRecord, Verdict
 from mutiny.stats import relative_standard_error
 from mutiny.task import Classification
+
+UNSTABLE, KILLED, SURVIVED = "unstable", "killed", "survived"
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,18 @@ def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]])
     )
 
 
+@dataclass(frozen=True)
+class _Found:
+    """What the instances of a mutant do, and what follows."""
+
+    answer: str | None
+    sample: Sample
+    right: Bits
+    basis: Basis
+    evaluated: int
+    error: float
+
+
 class Judge:
     """Judges mutants of one operator, remembering what it has seen.
 
@@ -55,10 +71,21 @@ class Judge:
         label: the operator's name in records.
         rule: the resolved kill rule.
         search: `k_max`, the RSE threshold and the fewest instances.
+        screening: how sure a verdict must be; ``None`` evaluates every input.
     """
 
-    def __init__(self, runner: Runner, operator: Operator, label: str, rule: KillRule, search: Search) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        operator: Operator,
+        label: str,
+        rule: KillRule,
+        search: Search,
+        screening: Screening | None = None,
+    ) -> None:
         self.runner, self.operator, self.label, self.rule, self.search = runner, operator, label, rule, search
+        self.screening = screening
+        self._memories: dict[str, Memory] = {}
         self._known: dict[tuple[float | None, str], Judged] = {}
         self._first: dict[tuple[str, ...], float | None] = {}
         self._same: dict[float | None, float | None] = {}
@@ -89,33 +116,25 @@ class Judge:
 
     def _judge(self, strength: float | None, split: str) -> Judged:
         operator = self.operator.at(strength)
-        originals = range(len(self.runner.models))
         single = all(operator.choices(view) == 1 for view in self.runner.views)  # repetitions would be copies
-        most = 1 if single else self.search.k_max
-        rounds: list[list[Outcome]] = []
-        rse = float("inf")
-        stable = finite = False
-        while not stable and len(rounds) < most:
-            rounds.append([self.runner.outcome(operator, original, len(rounds), split) for original in originals])
-            metrics = np.array([outcome.metric for outcomes in rounds for outcome in outcomes])
-            finite = bool(np.isfinite(metrics).all())
-            if not finite:
-                break
-            rse = 0.0 if single and len(originals) == 1 else relative_standard_error(metrics)
-            stable = (single or len(metrics) >= self.search.min_instances) and rse <= self.search.rse
-        sample = sample_of(self.runner.clean_outcomes(split), rounds)
-        bits = self._bits(rounds, split)
+        screens = self.screening is not None and len(self.runner.splits[split]) >= self.screening.fewest
+        find = self._screened if screens and screenable(self.rule, self.runner.task) else self._exact
+        found = find(operator, split, single)
+        sample, metrics = found.sample, found.sample.mutants.ravel()
+        finite = bool(np.isfinite(metrics).all())
+        rse = self._rse(metrics, single) if finite else float("inf")
         evidence = self.rule.judge(sample, self.runner.task.higher_is_better) if finite else None
         if not finite:
             verdict = Verdict.UNSTABLE
             reason = f"the {self.runner.task.metric} of some instances is not a finite number"
-        elif not stable:
+        elif found.answer == UNSTABLE:
             verdict = Verdict.UNSTABLE
-            reason = f"RSE {rse:.3g} is above {self.search.rse:g} after {sample.mutants.size} instances"
+            reason = f"RSE {rse:.3g} is above {self.search.rse:g} after {metrics.size} instances"
             reason += ", and repetitions would be copies" if single else ""
         else:
-            verdict = Verdict.KILLED if evidence is not None and evidence.killed else Verdict.SURVIVED
+            verdict = Verdict.KILLED if found.answer == KILLED else Verdict.SURVIVED
             reason = evidence.note if evidence is not None else ""
+        bits = KillBits(self.runner.clean_bits(split), found.right, sample.inputs)
         record = MutantRecord(
             operator=self.label,
             strength=strength,
@@ -130,12 +149,70 @@ class Judge:
             killed_classes=self._killed_classes(bits, split),
             metrics=tuple(map(tuple, sample.mutants.tolist())),
             triviality=float(bits.per_input().sum() / sample.mutants.size / sample.inputs),
+            basis=found.basis,
+            evaluated=found.evaluated,
+            metric_error=found.error,
         )
         return Judged(record, sample, bits)
 
-    def _bits(self, rounds: Sequence[Sequence[Outcome]], split: str) -> KillBits:
-        mutants = np.array([[outcome.bits for outcome in outcomes] for outcomes in rounds])
-        return KillBits(self.runner.clean_bits(split), mutants, rounds[0][0].inputs)
+    def _rse(self, metrics: npt.NDArray[np.float64], single: bool) -> float:
+        alone = single and len(self.runner.models) == 1
+        return 0.0 if alone else relative_standard_error(metrics)
+
+    def _answer(self, sample: Sample, single: bool) -> str | None:
+        """What the metrics say; ``None`` if they are not numbers."""
+        metrics = sample.mutants.ravel()
+        if not np.isfinite(metrics).all():
+            return None
+        if not (single or metrics.size >= self.search.min_instances) or self._rse(metrics, single) > self.search.rse:
+            return UNSTABLE
+        return KILLED if self.rule.judge(sample, self.runner.task.higher_is_better).killed else SURVIVED
+
+    def _exact(self, operator: Operator, split: str, single: bool) -> _Found:
+        """Evaluates every input of one instance per original, and again until the mutant is stable."""
+        originals, clean = range(len(self.runner.models)), self.runner.clean_outcomes(split)
+        rounds: list[list[Outcome]] = []
+        answer: str | None = UNSTABLE
+        while answer == UNSTABLE and len(rounds) < (1 if single else self.search.k_max):
+            rounds.append([self.runner.outcome(operator, original, len(rounds), split) for original in originals])
+            sample = sample_of(clean, rounds)
+            answer = self._answer(sample, single)
+        right = np.array([[outcome.bits for outcome in outcomes] for outcomes in rounds])
+        return _Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
+
+    def _screened(self, operator: Operator, split: str, single: bool) -> _Found:
+        """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""
+        assert self.screening is not None
+        clean, task = self.runner.clean_outcomes(split), self.runner.task
+        screen = self.runner.screened(operator, split, self.screening, self._memories.setdefault(split, Memory()))
+
+        def decide(estimate: Estimate) -> str | None:
+            """The answer if it is the same at all corners."""
+            found: str | None = None
+            for sample in corners(estimate, clean, self.rule, task):
+                answer = self._answer(sample, single)
+                if answer is None or found not in (None, answer):
+                    return None
+                found = answer
+            return found
+
+        answer: str | None = UNSTABLE
+        while answer == UNSTABLE and screen.repetitions < (1 if single else self.search.k_max):
+            screen.add_repetition()
+            answer, estimate = self._until_clear(screen, decide)
+        screen.remember()
+        sample = next(corners(estimate, clean, self.rule, task))
+        return _Found(answer, sample, estimate.right, estimate.basis, estimate.evaluated, estimate.shift)
+
+    @staticmethod
+    def _until_clear(screen: Screened, decide: Callable[[Estimate], str | None]) -> tuple[str | None, Estimate]:
+        while True:
+            look = screen.look()
+            for estimate in look.estimates:
+                answer = decide(estimate)
+                if answer is not None or estimate.basis is Basis.EXACT:
+                    return answer, estimate
+            screen.refine(room(decide, look.hope))
 
     def _killed_classes(self, bits: KillBits, split: str) -> float | None:
         labels, task = self.runner.labels(split), self.runner.task

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mutiny.errors import NotApplicable
-from mutiny.evaluation import Runner
+from mutiny.evaluation import Runner, Screening
 from mutiny.mutation.judge import Judge, Judged
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.redundancy import TRIVIAL, redundant
@@ -27,9 +27,17 @@ class OperatorRun:
     After `run`, `judge` holds every mutant with its bits.
     """
 
-    def __init__(self, runner: Runner, operator: Operator, label: str, rule: KillRule, search: Search) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        operator: Operator,
+        label: str,
+        rule: KillRule,
+        search: Search,
+        screening: Screening | None = None,
+    ) -> None:
         self.runner, self.operator, self.search, self.label = runner, operator, search, label
-        self.judge = Judge(runner, operator, label, rule, search)
+        self.judge = Judge(runner, operator, label, rule, search, screening)
         self.sets = tuple(name for name in SETS if name in runner.splits)
         self.traces: dict[str, Trace] = {}
         self.reason_against = self._reason_against()

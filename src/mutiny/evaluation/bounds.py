@@ -1,0 +1,113 @@
+"""How far a stratified sample can be off: pure functions of what was drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from mutiny.stats.tails import rate_bound, tail_bound
+
+Floats = npt.NDArray[np.float64]
+BINS = 16
+SURPRISE = 1e-3
+"""A changed answer that extrapolation held to be less likely than this is a surprise."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Bounds that hold together, as sums over inputs.
+
+    Attributes:
+        mean: of the sum over all instances.
+        norm: of the Euclidean norm over instances.
+        each: of each instance, ``(instances,)``.
+    """
+
+    mean: float
+    norm: float
+    each: Floats
+
+    def plus(self, hidden: float) -> Errors:
+        """With so many further changes, which may all be in one instance."""
+        return Errors(self.mean + hidden, self.norm + hidden, self.each + hidden)
+
+
+def second_moments(counts: npt.NDArray[np.int64], changes: list[Floats], flips: bool, risk: float) -> Floats:
+    """Upper bounds of the mean squared change in each stratum, pooled over instances, ``(strata,)``.
+
+    Flips change a share by one, so theirs is a bound of a rate, which also holds where none was seen. For losses it is
+    the sample's own with room for its error.
+
+    Args:
+        counts: inputs drawn, ``(strata,)``.
+        changes: of the inputs drawn, for each stratum.
+        flips: whether changes are -1, 0 or 1.
+        risk: probability that any of them is too low.
+    """
+    if flips:
+        seen = np.array([np.count_nonzero(change) for change in changes])
+        return rate_bound(seen, counts, risk / len(counts))
+    squares = [float(np.mean(change**2)) if len(change) else 0.0 for change in changes]
+    room = stats.norm.isf(risk / len(counts)) * np.sqrt(2 / np.maximum(counts, 1))
+    moments: Floats = np.array(squares) * (1 + room)
+    return moments
+
+
+def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: Floats, risk: float) -> Errors:
+    """Errors of sums that were extended from samples, by Bernstein's inequality.
+
+    Args:
+        left: inputs not drawn, ``(instances, strata)``.
+        count: inputs drawn, ``(instances, strata)``.
+        moments: bounds of the mean squared change in each stratum, ``(strata,)``.
+        own: mean squared change of each instance's own sample, ``(instances, strata)``.
+        peaks: largest possible change in each stratum, ``(strata,)``.
+        risk: probability that any bound is exceeded.
+    """
+    weight = np.divide(left, count, out=np.zeros_like(left), where=count > 0)
+    variances = (left * weight * np.maximum(moments, own)).sum(axis=1)  # a loud instance is not hidden by the others
+    steps = (weight * peaks).max(axis=1, initial=0.0)
+    several = np.log(2 * 3 / risk)
+    single = np.log(2 * 3 * len(left) / risk)
+    return Errors(
+        mean=float(np.sqrt(2 * variances.sum() * several) + several / 3 * steps.max()),
+        norm=float(np.sqrt(variances.sum()) + np.sqrt(2 * variances.max() * several) + several / 3 * steps.max()),
+        each=np.sqrt(2 * variances * single) + single / 3 * steps,
+    )
+
+
+def extrapolated(moves: Floats, sureness: Floats, risk: float) -> float:
+    """Bounds how many answers of a stratum changed by how far those in its sample moved.
+
+    An answer changes no sooner than its margin moves by as much as its sureness.
+
+    Args:
+        moves: of the inputs drawn, ``(k,)``.
+        sureness: of the inputs not drawn, ``(n,)``.
+        risk: probability that the sample misleads.
+
+    Returns:
+        A bound of the expected number among the inputs not drawn.
+    """
+    if len(sureness) <= BINS:
+        return float(tail_bound(moves, sureness, risk).sum())
+    least = np.quantile(sureness, np.arange(BINS) / BINS)  # in each part all count like the least sure
+    return float(tail_bound(moves, least, risk).sum() * len(sureness) / BINS)
+
+
+def hidden(expected: float, risk: float) -> int:
+    """Most changed answers, at the stated risk, if that many are expected at most.
+
+    >>> hidden(1e-6, 1e-3), hidden(0.5, 1e-3)
+    (0, 4)
+    """
+    return 0 if expected <= risk else int(stats.poisson.isf(risk, expected))
+
+
+def surprising(moves: Floats, changed: npt.NDArray[np.bool_], sureness: float) -> bool:
+    """Whether answers changed that the other moves of the sample make all but impossible."""
+    calm = moves[~changed]
+    return bool(changed.any()) and float(tail_bound(calm, [sureness], SURPRISE)[0]) * len(moves) < SURPRISE

@@ -1,0 +1,109 @@
+"""Is a verdict clear already? The rule is asked at the corners of all that the metrics can still be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.evaluation import Estimate, Outcome
+from mutiny.mutation.kill import KillRule, Sample
+from mutiny.task import Classification, Task
+
+BY_MEANS = ("glm", "welch")
+"""Tests that see only mean and spread of the mutants' metrics."""
+BY_PAIRS = ("paired-t",)
+"""Tests that see only mean and spread of the differences between originals and their mutants."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def screenable(rule: KillRule, task: Task) -> bool:
+    """Whether a verdict can be reached before every input is evaluated.
+
+    Tests over answers need to know how many changed, which a regression's losses do not tell.
+    """
+    return isinstance(task, Classification) or rule.test not in ("fisher", "mcnemar")
+
+
+def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: Task) -> Iterator[Sample]:
+    """Samples between which the truth lies: the estimate itself first, then the extremes that the rule can tell apart.
+
+    Tests of means are monotone in mean and spread, so the four combinations of both extremes bound them; rank tests are
+    monotone in each metric; tests over inputs in the number of answers that changed for the worse and for the better.
+    """
+    originals = np.array([outcome.metric for outcome in clean])
+    metrics = [estimate.metrics]
+    if estimate.shift or estimate.spread:
+        if rule.test in BY_PAIRS:
+            metrics += [originals - d for d in _extremes(originals - estimate.metrics, estimate)]
+        else:
+            metrics += _extremes(estimate.metrics, estimate)
+        if rule.test not in (*BY_MEANS, *BY_PAIRS):
+            metrics += [estimate.metrics - estimate.each, estimate.metrics + estimate.each]
+    differences = _differences(estimate, clean)
+    right = np.array([outcome.correct.sum() for outcome in clean])
+    for each in metrics:
+        counts = np.rint(each * estimate.inputs) if isinstance(task, Classification) else _right(estimate)
+        yield Sample(originals, each, right, np.asarray(counts, np.int64), differences)
+    if rule.test == "mcnemar":
+        repetitions = len(estimate.metrics)
+        for (down, down_size), (up, up_size) in (
+            ((estimate.downs[0], repetitions), (estimate.ups[1], 1)),
+            ((estimate.downs[1], 1), (estimate.ups[0], repetitions)),
+        ):
+            changed = _with(_with(differences, down, down_size), up, -up_size)
+            yield Sample(originals, estimate.metrics, right, _right(estimate), changed)
+
+
+def _extremes(values: Floats, estimate: Estimate) -> list[Floats]:
+    """Values with the least and the largest mean, each with the least and the largest spread."""
+    mean = values.mean()
+    around = values - mean
+    spread = float(np.linalg.norm(around))
+    if not spread:
+        around = np.where(np.arange(values.size) % 2, 1.0, -1.0).reshape(values.shape)
+        around -= around.mean()
+        spread = float(np.linalg.norm(around)) or 1.0
+        sizes: tuple[float, ...] = (0.0, estimate.spread)
+    else:
+        sizes = (max(0.0, spread - estimate.spread), spread + estimate.spread)
+    return [mean + shift + around * (size / spread) for shift in (-estimate.shift, estimate.shift) for size in sizes]
+
+
+def _right(estimate: Estimate) -> npt.NDArray[np.int64]:
+    bits = np.unpackbits(estimate.right, axis=-1, count=estimate.inputs)
+    right: npt.NDArray[np.int64] = bits.sum(axis=-1, dtype=np.int64)
+    return right
+
+
+def _differences(estimate: Estimate, clean: Sequence[Outcome]) -> npt.NDArray[np.int16]:
+    """Per input, in how many instances right became wrong less in how many wrong became right, as far as predicted."""
+    differences = np.zeros(estimate.inputs, np.int16)
+    for repetition in estimate.right:
+        for outcome, bits in zip(clean, repetition, strict=True):
+            differences += outcome.correct.astype(np.int16) - np.unpackbits(bits, count=estimate.inputs)
+    return differences
+
+
+def _with(differences: npt.NDArray[np.int16], changes: float, size: int) -> npt.NDArray[np.int16]:
+    """With so many more changed answers, ``size`` of them on one input, on inputs that showed none."""
+    calm = np.flatnonzero(differences == 0)[: round(changes / abs(size))]
+    more = differences.copy()
+    more[calm] = size
+    return more
+
+
+def room(decide: Callable[[Estimate], object], estimate: Estimate) -> float:
+    """The largest share of the estimate's error at which ``decide`` would know, by bisection; 0 on the very edge."""
+    if decide(estimate) is not None:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(8):
+        middle = (low + high) / 2
+        if decide(estimate.times(middle)) is None:
+            high = middle
+        else:
+            low = middle
+    return low
