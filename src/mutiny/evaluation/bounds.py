@@ -79,6 +79,24 @@ def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: 
     )
 
 
+def unseen(left: Floats, count: Floats, risk: float) -> float:
+    """Most changed answers in strata in whose samples none was seen, whatever their rates are.
+
+    With rates ``p`` the samples show no change with a probability of at most ``exp(-sum(p * count))``, and the rest
+    holds ``sum(p * left)`` changes, which is at most the largest ``left / count`` times that sum.
+
+    Args:
+        left: inputs not drawn, of any shape.
+        count: inputs drawn, of the same shape; positive wherever some are left.
+        risk: probability that there are more.
+
+    >>> round(unseen(np.array([50_000.0]), np.array([10_000.0]), 0.001), 1)  # 5 * ln(1000)
+    34.5
+    """
+    weights = np.divide(left, count, out=np.zeros_like(left), where=count > 0)
+    return float(weights.max(initial=0.0) * np.log(1 / risk))
+
+
 def extrapolated(moves: Floats, sureness: Floats, risk: float) -> float:
     """Bounds how many answers of a stratum changed by how far those in its sample moved.
 

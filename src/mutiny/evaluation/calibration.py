@@ -21,9 +21,11 @@ from mutiny.models.calls import tensors
 from mutiny.models.forward import steady
 from mutiny.models.layout import laid_out, layouts
 
-BATCHES = (64, 128, 256, 512)
+SMALLEST, FIRST, LARGEST = 16, 128, 512
 INPUTS = 512
 """Inputs per measurement; with fewer in the data nothing is measured."""
+PASSES = 4
+"""Passes per measurement, of which the fastest counts: other work on the machine only slows down."""
 SECONDS = 2.0
 """After so long no further candidate is tried."""
 GAIN = 0.95
@@ -54,23 +56,25 @@ def cache_folder() -> Path:
 
 
 def _measure(model: nn.Module, data: Data, forward: Forward) -> Pace:
-    start, best, least = time.perf_counter(), Pace(128), float("inf")
-    candidates = [Pace(128, layout) for layout in layouts(model)]
-    for candidate in candidates:
-        took = _seconds(model, data, forward, candidate)
+    """First the layout, then smaller or larger batches as long as they gain: none is much larger than useful."""
+    start, best, least = time.perf_counter(), Pace(FIRST), float("inf")
+    for layout in layouts(model):
+        took = _seconds(model, data, forward, Pace(FIRST, layout))
         if took < GAIN * least:
-            best, least = candidate, took
-    for batch_size in BATCHES:
-        if batch_size != best.batch_size and time.perf_counter() - start < SECONDS:
-            candidate = Pace(batch_size, best.layout)
+            best, least = Pace(FIRST, layout), took
+    for factor in (0.5, 2):
+        gained = best.batch_size == FIRST
+        while gained and SMALLEST < best.batch_size < LARGEST and time.perf_counter() - start < SECONDS:
+            candidate = Pace(int(best.batch_size * factor), best.layout)
             took = _seconds(model, data, forward, candidate)
-            if took < GAIN * least:
+            gained = took < GAIN * least
+            if gained:
                 best, least = candidate, took
     return best
 
 
 def _seconds(model: nn.Module, data: Data, forward: Forward, candidate: Pace) -> float:
-    """The better of two passes over the same few inputs; the first also warms up. Infinite if memory runs out."""
+    """The fastest of a few passes over the same few inputs; infinite if memory runs out."""
     try:
         return _timed(model, data, forward, candidate)
     except torch.OutOfMemoryError:
@@ -81,7 +85,7 @@ def _timed(model: nn.Module, data: Data, forward: Forward, candidate: Pace) -> f
     device, dtype = placement(model)
     taken = []
     with steady(), torch.inference_mode(), laid_out(model, candidate.layout):
-        for _ in range(2):
+        for _ in range(PASSES):
             start = time.perf_counter()
             for batch in islice(data.batches(candidate.batch_size, device), -(-INPUTS // candidate.batch_size)):
                 last = forward(model, cast(batch, dtype))

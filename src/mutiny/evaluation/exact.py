@@ -24,7 +24,7 @@ from mutiny.records import Bits
 from mutiny.task import Classification, Task
 
 CHUNK = 4096
-"""Outputs judged at once: at least so many, unless they are large."""
+"""Outputs judged at once, unless they are large."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ def first_call(forward: Forward, model: nn.Module, inputs: Any, name: str) -> Te
 def rows(
     call: Callable[[Any], Tensor], model: nn.Module, data: Data, pace: Pace, indices: Indices | None = None
 ) -> Iterator[Tensor]:
-    """Outputs in order, ``CHUNK`` inputs or more at a time, of all inputs or of those at ``indices``."""
+    """Outputs in order, about ``CHUNK`` at a time, of all inputs or of those at ``indices``."""
     device, dtype = placement(model)
     count = len(data) if indices is None else len(indices)
-    held: list[Tensor] = []
+    held, filled = torch.empty(0), 0
     with steady(), torch.inference_mode(), laid_out(model, pace.layout):
         for at in range(0, count, pace.batch_size):
             stop = min(at + pace.batch_size, count)
@@ -109,10 +109,14 @@ def rows(
                 raise BadInput(
                     "model output", f"shape {tuple(outputs.shape)} for {stop - at} inputs", "one row per input"
                 )
-            held.append(outputs)
-            if stop == count or sum(map(len, held)) >= CHUNK or sum(part.numel() for part in held) >= CHUNK * CHUNK:
-                yield torch.cat(held)
-                held.clear()
+            if not filled:  # one block: many small ones that outlive their pass would tear the heap to pieces
+                room = max(pace.batch_size, min(CHUNK, CHUNK * CHUNK // max(1, outputs[0].numel())))
+                held = outputs.new_empty((min(room, count - at), *outputs.shape[1:]))
+            held[filled : filled + len(outputs)] = outputs
+            filled += len(outputs)
+            if stop == count or filled + pace.batch_size > len(held):
+                yield held[:filled]
+                filled = 0
 
 
 def evaluate(

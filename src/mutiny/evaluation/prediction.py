@@ -88,6 +88,7 @@ class Memory:
 
     trusted: bool = True
     looseness: float = 1.0
+    _checks: dict[float, int] = field(default_factory=dict)
     _seen: dict[tuple[int, int], list[tuple[float, Indices, Tensor]]] = field(default_factory=dict)
 
     def add(self, original: int, repetition: int, strength: float, seen: list[Seen]) -> None:
@@ -96,6 +97,15 @@ class Memory:
         self._seen.setdefault((original, repetition), []).append(
             (strength, indices, torch.cat([rows for _, rows in seen]))
         )
+
+    def check(self, strength: float | None, count: int) -> None:
+        """Notes that so many answers were checked at random, without a surprise, where others are extrapolated."""
+        if strength is not None:
+            self._checks[strength] = self._checks.get(strength, 0) + count
+
+    def checked(self, strength: float | None) -> int:
+        """How many were, at this strength or a larger one: a larger strength means a larger change."""
+        return 0 if strength is None else sum(count for at, count in self._checks.items() if at >= strength)
 
     def learn(self, moves: npt.NDArray[np.float64]) -> None:
         """Adapts `looseness` to how far interpolated margins were off."""

@@ -19,7 +19,7 @@ from scipy import stats
 from torch import Tensor
 
 from mutiny.errors import BadInput
-from mutiny.evaluation.bounds import Errors, bernstein, extrapolated, hidden, second_moments, surprising
+from mutiny.evaluation.bounds import Errors, bernstein, extrapolated, hidden, second_moments, surprising, unseen
 from mutiny.evaluation.estimate import Estimate
 from mutiny.evaluation.exact import CleanPass
 from mutiny.evaluation.instance import GROUPS, STRATA, SURENESS, Answer, Drawn, Instance
@@ -49,8 +49,8 @@ class Screening:
         fewest: sets with fewer inputs are always evaluated in full.
         first: inputs drawn from each stratum and instance at the first look.
         tail_checks: a verdict rests on extrapolation only after so many (instance, input) pairs, drawn at random from
-            what is extrapolated, held no surprise. A share of 0.07% of surprises shows itself in 10,000 with a
-            probability of 99.9%.
+            what is extrapolated at this or a larger strength, held no surprise. A share of 0.07% of surprises shows
+            itself in 10,000 with a probability of 99.9%.
     """
 
     confidence: float = 0.999
@@ -72,11 +72,13 @@ class Look:
 
     Attributes:
         estimates: those from which a verdict may be drawn, the one with the fewest assumptions first.
-        hope: the one with extrapolation, also if too few of its inputs were checked yet: what to work towards.
+        plain: the one that assumes nothing.
+        bold: the one with extrapolation, also if too few of its inputs were checked yet.
     """
 
     estimates: tuple[Estimate, ...]
-    hope: Estimate
+    plain: Estimate
+    bold: Estimate
 
 
 class Screened:
@@ -108,7 +110,7 @@ class Screened:
         self.rng, self.screening, self.memory, self.strength = rng, screening, memory, strength
         self.inputs = clean[0].outcome.inputs
         self.instances: list[Instance] = []
-        self.looks = self.checked = 0
+        self.looks, self.checked = 0, memory.checked(strength)
         self._error = 0.0
         self._wanted = np.full(GROUPS * STRATA, screening.first)
         self._drawn: list[Drawn] = []
@@ -143,16 +145,30 @@ class Screened:
         self.looks += 1
         if self.evaluated == len(self.instances) * self.inputs:
             exact = self._estimate(Errors(0.0, 0.0, np.zeros(len(self.instances))), Basis.EXACT)
-            return Look((exact,), exact)
+            return Look((exact,), exact, exact)
         risk = self._risk
-        plain = self._estimate(self._errors(np.zeros(len(LOW), bool), risk), Basis.SAMPLED)
+        plain = self._estimate(self._errors(self._calm, risk / 2).plus(self._unseen(risk / 2)), Basis.SAMPLED)
         self._extrapolate(risk / 8)
         if not self._far.any():
-            return Look((plain,), plain)
-        errors = self._errors(self._far, risk / 8 * 3).plus(self._hidden(risk / 2))
+            return Look((plain,), plain, plain)
+        calm = self._calm & ~self._far
+        errors = self._errors(self._calm | self._far, risk / 4).plus(self._unseen(risk / 8, calm))
+        errors = errors.plus(self._hidden(risk / 2))
         self._error = errors.mean
         bold = self._estimate(errors, Basis.EXTRAPOLATED)
-        return Look((plain, bold) if self.checked >= self.screening.tail_checks else (plain,), bold)
+        return Look((plain, bold) if self.checked >= self.screening.tail_checks else (plain,), plain, bold)
+
+    @property
+    def _calm(self) -> npt.NDArray[np.bool_]:
+        """Strata in whose samples no answer changed; losses always change."""
+        if not isinstance(self.task, Classification):
+            return np.zeros(len(LOW), bool)
+        return np.array([not self._in(stratum, "change").any() for stratum in range(len(LOW))])
+
+    def _unseen(self, risk: float, strata: npt.NDArray[np.bool_] | None = None) -> float:
+        strata = self._calm if strata is None else strata
+        size, count = self._table("size")[:, strata], self._table("count")[:, strata]
+        return unseen((size - count).astype(float), count.astype(float), risk)
 
     @property
     def _risk(self) -> float:
@@ -200,9 +216,13 @@ class Screened:
                 sureness = np.concatenate([i.sureness[i.stratum == stratum] for i in self.instances])
                 self._expected[stratum] = extrapolated(moves, sureness, risk / len(candidates))
                 self._far[stratum] = self._expected[stratum] <= len(sureness) / max(len(moves), 1)
-                self.checked += len(moves) if self._far[stratum] else 0
+                self._check(len(moves) if self._far[stratum] else 0)
         self._far &= self.memory.trusted
         self.memory.learn(np.concatenate([drawn.move[drawn.stratum >= STRATA] for drawn in self._drawn]))
+
+    def _check(self, count: int) -> None:
+        self.checked += count
+        self.memory.check(self.strength, count)
 
     def _estimate(self, errors: Errors, basis: Basis) -> Estimate:
         shape = (-1, len(self.clean))
@@ -230,11 +250,12 @@ class Screened:
 
     # What to do next
 
-    def refine(self, allowed: float) -> None:
+    def refine(self, plain: float, bold: float) -> None:
         """Plans the next look, and evaluates in full what is cheaper to know than to bound.
 
         Args:
-            allowed: the share of the error of the look's hope at which the verdict would be clear, from 0 to 1.
+            plain: the share of the error of the look's plain estimate at which the verdict would be clear, 0 to 1.
+            bold: the same for the bold estimate.
         """
         if self.looks >= LOOKS:
             self._finish()
@@ -242,7 +263,7 @@ class Screened:
         if self.looks == 1:  # the strata of the first look are not those of the others
             return
         size, count = self._table("size"), self._table("count")
-        growth = self._growth(size, count, max(allowed, 1e-3))
+        growth = self._growth((size - count).astype(float), count, max(plain, 1e-3), max(bold, 1e-3))
         for stratum in np.flatnonzero((size > count).any(axis=0) & (growth > 1)):
             wanted = int(np.ceil(max(count[:, stratum].max(), 1) * growth[stratum]))
             self._wanted[stratum] = wanted
@@ -252,31 +273,47 @@ class Screened:
         if 2 * self.evaluated > len(self.instances) * self.inputs:
             self._finish()
 
-    def _growth(self, size: Counts, count: Counts, allowed: float) -> Floats:
+    def _growth(self, left: Floats, count: Counts, plain: float, bold: float) -> Floats:
         """By how much the sample of each stratum should grow; at most 1 where it need not."""
-        left = (size - count).astype(float)
+        open_ = left.any(axis=0)
+        calm = self._calm & open_
+        counted = open_ & ~calm
         weight = left / np.maximum(count, 1)
-        moments = second_moments(
-            count.sum(axis=0), [self._in(s, "change") for s in range(len(LOW))],
-            isinstance(self.task, Classification), 0.01,
-        )  # fmt: skip
-        counted = ~self._far & left.any(axis=0)
-        variance = np.where(counted, (left * weight).sum(axis=0) * moments, 0.0)
         growth = np.ones(len(LOW))
+        allowed = bold if self._far.any() else plain
         if counted.any() and allowed < 1:
+            changes = [self._in(stratum, "change") for stratum in range(len(LOW))]
+            moments = second_moments(count.sum(axis=0), changes, isinstance(self.task, Classification), 0.01)
+            variance = np.where(counted, (left * weight).sum(axis=0) * moments, 0.0)
             fair = allowed**2 * variance.sum() / counted.sum()
             growth[counted] = np.clip(variance[counted] / max(fair, 1e-12), 1.0, MOST_MORE)
             steps = weight.max(axis=0)[counted]
             growth[counted] = np.maximum(growth[counted], np.clip(steps / (allowed * steps.max()), 1.0, MOST_MORE))
-        if self._far.any():
-            far = np.flatnonzero(self._far)
-            if allowed < 1:
-                bearable = int(allowed * self._error / (2 if counted.any() else 1))
-                enough = stats.gamma.ppf(self._risk / 2, bearable + 1) / len(far)
-                growth[far] = (self._expected[far] / enough) ** (5.0 / LOW[far])
-            short = max(0, self.screening.tail_checks - self.checked) * 1.1
-            checks = short * left[:, far].sum(axis=0) / max(left[:, far].sum(), 1) / len(self.instances)
-            growth[far] = np.maximum(growth[far], checks / np.maximum(count[:, far].max(axis=0), 1))
+        if calm.any():
+            sampling, guessing = self._by_sampling(weight, calm, plain), self._by_guessing(left, count, bold, counted)
+            cost = [np.minimum(np.maximum(g, 1) * count, left + count)[:, calm].sum() for g in (sampling, guessing)]
+            cheaper = sampling if cost[0] < cost[1] or not self._far.any() else guessing
+            growth[calm] = cheaper[calm]
+        return growth
+
+    def _by_sampling(self, weight: Floats, calm: npt.NDArray[np.bool_], plain: float) -> Floats:
+        """Growth at which the bound on strata without changes is small enough without any assumption."""
+        growth: Floats = weight.max(axis=0) / max(weight[:, calm].max() * plain * 0.9, 1e-12)
+        return growth
+
+    def _by_guessing(self, left: Floats, count: Counts, bold: float, counted: npt.NDArray[np.bool_]) -> Floats:
+        """Growth at which extrapolation is sharp enough, and enough of what it covers was checked."""
+        growth = np.where(counted | self._far, 1.0, MOST_MORE)  # calm, but not to be extrapolated: to be resolved
+        far = np.flatnonzero(self._far)
+        if bold < 1:
+            bearable = int(bold * self._error / (2 if counted.any() else 1))
+            enough = stats.gamma.ppf(self._risk / 2, bearable + 1) / max(len(far), 1)
+            growth[far] = (self._expected[far] / enough) ** (5.0 / LOW[far])
+        else:
+            growth[:] = 1.0
+        short = max(0, self.screening.tail_checks - self.checked) * 1.1
+        checks = short * left[:, far].sum(axis=0) / max(left[:, far].sum(), 1) / len(self.instances)
+        growth[far] = np.maximum(growth[far], checks / np.maximum(count[:, far].max(axis=0), 1))
         return growth
 
     def _finish(self) -> None:

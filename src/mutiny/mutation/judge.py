@@ -212,7 +212,7 @@ class Judge:
                 answer = decide(estimate)
                 if answer is not None or estimate.basis is Basis.EXACT:
                     return answer, estimate
-            screen.refine(room(decide, look.hope))
+            screen.refine(room(decide, look.plain), room(decide, look.bold))
 
     def _killed_classes(self, bits: KillBits, split: str) -> float | None:
         labels, task = self.runner.labels(split), self.runner.task
