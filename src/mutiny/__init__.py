@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mutiny.errors import BadInput, MutinyError, NotApplicable, PreflightFailed, UntrustedFile
+    from mutiny.evaluation import Screening
     from mutiny.mutation.assess import assess
     from mutiny.mutation.assessment import Assessment
     from mutiny.mutation.kill import KillRule
@@ -35,6 +36,7 @@ _WHERE = {
     "PreflightFailed": "mutiny.errors",
     "Recipe": "mutiny.training",
     "Regression": "mutiny.task",
+    "Screening": "mutiny.evaluation",
     "Search": "mutiny.mutation.search",
     "Subject": "mutiny.subjects",
     "UntrustedFile": "mutiny.errors",
@@ -58,6 +60,7 @@ __all__ = [
     "PreflightFailed",
     "Recipe",
     "Regression",
+    "Screening",
     "Search",
     "Subject",
     "UntrustedFile",

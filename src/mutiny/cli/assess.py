@@ -42,13 +42,18 @@ def assess(
     max_probes: Annotated[int | None, typer.Option(help="Most strengths tried per search.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Most seconds per search.")] = None,
     weak_share: Annotated[float, typer.Option(help="Share of the test inputs in the weak set.")] = 0.5,
-    batch_size: Annotated[int, typer.Option(help="Inputs per forward pass.")] = 256,
+    exact: Annotated[bool, typer.Option("--exact", help="Evaluate every mutant on every input.")] = False,
+    confidence: Annotated[
+        float, typer.Option(help="That a verdict is the one which all inputs would give, before the rest is left out.")
+    ] = 0.999,
+    batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
     device: Device = None,
     threads: Threads = 1,
     data: DataFolder = None,
 ) -> None:
     """Would the test set notice if the network went wrong? This is mutation testing."""
     from mutiny.cli.running import run_assess
+    from mutiny.evaluation import Screening
     from mutiny.mutation.kill import KillRule
     from mutiny.mutation.search import Search
     from mutiny.mutation.weak import WeakSet
@@ -68,5 +73,7 @@ def assess(
         search=Search(k_max, rse, precision, lower, upper, max_probes, max_seconds, min_instances),
         weak=WeakSet(weak_share),
         device=device,
+        exact=exact,
+        screening=Screening(confidence),
         batch_size=batch_size,
     )

@@ -137,11 +137,14 @@ class Runner:
         with patch.applied(model, self.forward) as call:
             return evaluate(call, model, self.splits[split], targets, self.task, self.pace)
 
-    def some(self, patch: Patch, original: int, split: str, indices: Indices) -> Tensor:
-        """Outputs of an original with a patch for the inputs at ``indices``, ``(k, ...)``."""
-        model = self.models[original]
+    def answers(self, patch: Patch, original: int, split: str, indices: Indices) -> Answered:
+        """What an original with a patch says to some inputs: correct, share of the metric, condensed outputs."""
+        model, truth = self.models[original], self.targets(split, torch.device("cpu"))[torch.from_numpy(indices)]
         with patch.applied(model, self.forward) as call:
-            return torch.cat([*rows(call, model, self.splits[split], self.pace, indices)])
+            outputs = torch.cat([*rows(call, model, self.splits[split], self.pace, indices)])
+        truth = truth.to(outputs.device)
+        right, shares = self.task.judge(outputs, truth)
+        return right.cpu().numpy(), shares.double().cpu().numpy(), condense(self.task, outputs, truth).cpu()
 
     def screened(self, operator: Operator, split: str, screening: Screening, memory: Memory) -> Screened:
         """One mutant on a split, of which no input is evaluated yet."""
@@ -153,11 +156,7 @@ class Runner:
             key = (original, repetition)
             if key not in patches:
                 patches[key] = self.patch(operator, original, repetition)
-            outputs = self.some(patches[key], original, split, indices)
-            truth = targets[torch.from_numpy(indices)].to(outputs.device)
-            right, shares = self.task.judge(outputs, truth)
-            rows = condense(self.task, outputs, truth)
-            return right.cpu().numpy(), shares.double().cpu().numpy(), rows.cpu()
+            return self.answers(patches[key], original, split, indices)
 
         clean = [self.clean(original, split) for original in range(len(self.models))]
         rng = generator_for(self.seed, "screening", operator.code, split, str(strength))

@@ -15,7 +15,7 @@ from mutiny.errors import BadInput
 from mutiny.evaluation import Runner, Screening
 from mutiny.evaluation.exact import placement
 from mutiny.models import ModelState
-from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, versions
+from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, spent, versions
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import OperatorRun
 from mutiny.mutation.preflight import preflight
@@ -101,7 +101,7 @@ def assess(
     models = _originals(subject, originals, seed, device, folder, progress)
     before = [ModelState.of(model) for model in models]
     runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size)
-    _prepare(runner, subject, weak, rule, progress)
+    _prepare(runner, subject, weak, rule, progress, screening)
     runs = [OperatorRun(runner, op, label, rule, search, screening) for op, label in zip(wanted, labels, strict=True)]
     progress.stage("searching mutants", sum(run.steps for run in runs))
     records = _adjusted([run.run(progress) for run in runs])
@@ -125,6 +125,7 @@ def assess(
             "threads": torch.get_num_threads(),
         },
         versions=versions(),
+        evaluation=spent(runner, records),
         score=Score(float(np.mean(values)) if values else None, interval, len(values), len(records)),
         operators=tuple(records),
         notes=tuple(notes(runner, rule, records)),
@@ -176,7 +177,9 @@ def _originals(
     return subject.originals(count, seed=seed, device=device, folder=folder, progress=trained)
 
 
-def _prepare(runner: Runner, subject: Subject, weak: WeakSet, rule: KillRule, progress: Progress) -> None:
+def _prepare(
+    runner: Runner, subject: Subject, weak: WeakSet, rule: KillRule, progress: Progress, screening: Screening | None
+) -> None:
     """Clean passes, the weak set, and the pre-flight."""
     count = len(runner.models)
     progress.stage("clean passes and pre-flight", count * len(runner.splits) + 1)
@@ -187,7 +190,7 @@ def _prepare(runner: Runner, subject: Subject, weak: WeakSet, rule: KillRule, pr
     if "weak" not in runner.splits and len(subject.test) >= 2:
         chosen = weak.choose([runner.clean(original, "test") for original in range(count)])
         runner.add_split("weak", subject.test.subset(chosen))
-    preflight(runner, rule, ("train", "test"))
+    preflight(runner, rule, ("train", "test"), screening.fewest if screening else None)
     progress.step("pre-flight")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.uncertainty import FEWEST_ORIGINALS
-from mutiny.records import KillBits, OperatorRecord, to_plain
+from mutiny.records import Basis, KillBits, OperatorRecord, to_plain
 from mutiny.stats import Interval
 from mutiny.subjects import Subject
 from mutiny.task import Classification
@@ -34,6 +34,8 @@ class Assessment:
     """What `assess` found. `to_json` gives everything but ``kills``.
 
     Attributes:
+        evaluation: (instance, input) pairs of all mutants: how many were evaluated, how many there are, and how many
+            verdicts rest on what.
         score: share of the killable faults that the test set notices, averaged over operators.
         operators: one record per operator.
         kills: which inputs kill which mutant instances, by (operator label, strength, set).
@@ -43,6 +45,7 @@ class Assessment:
     subject: Mapping[str, Any]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
+    evaluation: Mapping[str, Any]
     score: Score
     operators: tuple[OperatorRecord, ...]
     notes: tuple[str, ...]
@@ -65,6 +68,7 @@ class Assessment:
             "subject": to_plain(self.subject),
             "settings": to_plain(self.settings),
             "versions": dict(self.versions),
+            "evaluation": to_plain(self.evaluation),
             "score": to_plain(self.score),
             "operators": to_plain(self.operators),
             "notes": list(self.notes),
@@ -91,6 +95,16 @@ def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:
         "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
         "splits": means,
         "layers": [layer.name for layer in runner.views[0].layers],
+    }
+
+
+def spent(runner: Runner, records: Sequence[OperatorRecord]) -> dict[str, Any]:
+    """What evaluating the mutants took; mutants that are the very same count once."""
+    mutants = [m for record in records for m in record.mutants if m.same_as is None and m.instances]
+    return {
+        "evaluated": sum(m.evaluated for m in mutants),
+        "pairs": sum(m.instances * len(runner.splits[m.guiding_set]) for m in mutants),
+        "verdicts": {basis.value: sum(m.basis is basis for m in mutants) for basis in Basis},
     }
 
 

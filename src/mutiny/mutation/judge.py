@@ -86,6 +86,7 @@ class Judge:
         self.runner, self.operator, self.label, self.rule, self.search = runner, operator, label, rule, search
         self.screening = screening
         self._memories: dict[str, Memory] = {}
+        self._outcomes: dict[tuple[int, str, str], Outcome] = {}
         self._known: dict[tuple[float | None, str], Judged] = {}
         self._first: dict[tuple[str, ...], float | None] = {}
         self._same: dict[float | None, float | None] = {}
@@ -174,11 +175,19 @@ class Judge:
         rounds: list[list[Outcome]] = []
         answer: str | None = UNSTABLE
         while answer == UNSTABLE and len(rounds) < (1 if single else self.search.k_max):
-            rounds.append([self.runner.outcome(operator, original, len(rounds), split) for original in originals])
+            rounds.append([self._outcome(operator, original, len(rounds), split) for original in originals])
             sample = sample_of(clean, rounds)
             answer = self._answer(sample, single)
         right = np.array([[outcome.bits for outcome in outcomes] for outcomes in rounds])
         return _Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
+
+    def _outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
+        """Evaluates an instance, unless another repetition made the very same patch: some have few to choose from."""
+        patch = self.runner.patch(operator, original, repetition)
+        key = (original, patch.digest, split)
+        if key not in self._outcomes:
+            self._outcomes[key] = self.runner.run(patch, original, split)
+        return self._outcomes[key]
 
     def _screened(self, operator: Operator, split: str, single: bool) -> _Found:
         """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""

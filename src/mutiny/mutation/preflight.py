@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from mutiny.errors import PreflightFailed
-from mutiny.evaluation import Runner
+from mutiny.evaluation import Outcome, Runner
 from mutiny.models import ModelView, Patch, WeightEdit
+from mutiny.models.layers import Indices
 from mutiny.mutation.judge import sample_of
 from mutiny.mutation.kill import KillRule
 from mutiny.random import generator_for
@@ -26,23 +30,58 @@ def wrecked(view: ModelView) -> Patch:
     return Patch(tuple(edits), view.layers[0].name)
 
 
-def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...]) -> None:
+def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...], most: int | None = None) -> None:
     """Raises `PreflightFailed`, with what to do, unless all three hold on every split.
 
     The clean run reproduces each original's answers and metric; originals are not killed by originals; a network with
-    all weights zero is killed.
+    all weights zero is killed. With ``most`` the first and the last are asked of no more than so many inputs per split,
+    spread evenly.
     """
     for split in splits:
-        _repeats(runner, split)
+        part = Part.of(runner, split, most)
+        _repeats(part)
         _silent(runner, rule, split)
-        _detects(runner, rule, split)
+        _detects(part, rule)
 
 
-def _repeats(runner: Runner, split: str) -> None:
-    for original, before in enumerate(runner.clean_outcomes(split)):
-        again = runner.run(EMPTY, original, split)
-        same = np.array_equal(before.bits, again.bits) and np.isclose(before.metric, again.metric, rtol=1e-6, atol=1e-9)
-        if not same:
+@dataclass(frozen=True)
+class Part:
+    """Some inputs of a split, or all of them (``chosen`` is ``None``), with the originals' answers to them."""
+
+    runner: Runner
+    split: str
+    clean: list[Outcome]
+    chosen: Indices | None
+
+    @classmethod
+    def of(cls, runner: Runner, split: str, most: int | None) -> Part:
+        """Evenly spread inputs, as many as ``most`` at least if there are so many."""
+        size = len(runner.splits[split])
+        if most is None or size <= most:
+            return cls(runner, split, runner.clean_outcomes(split), None)
+        chosen = np.unique(np.linspace(0, size - 1, most).astype(np.int64))
+        passes = [runner.clean(original, split) for original in range(len(runner.models))]
+        clean = [_outcome(p.outcome.correct[chosen], p.shares[chosen]) for p in passes]
+        return cls(runner, split, clean, chosen)
+
+    def run(self, patch: Patch, original: int) -> Outcome:
+        """What an original with a patch says to these inputs."""
+        if self.chosen is None:
+            return self.runner.run(patch, original, self.split)
+        right, shares, _ = self.runner.answers(patch, original, self.split, self.chosen)
+        return _outcome(right, shares)
+
+
+def _outcome(right: npt.NDArray[np.bool_], shares: npt.NDArray[np.float64]) -> Outcome:
+    return Outcome(np.packbits(right), len(right), float(shares.sum()) / len(right))
+
+
+def _repeats(part: Part) -> None:
+    split, rounding = part.split, 1e-6 if part.chosen is None else 1e-4  # other batches round otherwise
+    for original, before in enumerate(part.clean):
+        again = part.run(EMPTY, original)
+        close = np.isclose(before.metric, again.metric, rtol=rounding, atol=1e-9)
+        if not (np.array_equal(before.bits, again.bits) and close):
             changed = f"{before.metric:.6f}, then {again.metric:.6f}"
             raise PreflightFailed(
                 f"models[{original}] on {split}", changed if before.metric != again.metric else "answers changed",
@@ -70,9 +109,9 @@ def _silent(runner: Runner, rule: KillRule, split: str) -> None:
         )  # fmt: skip
 
 
-def _detects(runner: Runner, rule: KillRule, split: str) -> None:
-    clean = runner.clean_outcomes(split)
-    wreck = [runner.run(wrecked(view), original, split) for original, view in enumerate(runner.views)]
+def _detects(part: Part, rule: KillRule) -> None:
+    runner, split, clean = part.runner, part.split, part.clean
+    wreck = [part.run(wrecked(view), original) for original, view in enumerate(runner.views)]
     if not all(np.isfinite(outcome.metric) for outcome in wreck):
         return  # a network that gives no numbers is noticed by anybody
     evidence = rule.judge(sample_of(clean, [wreck]), runner.task.higher_is_better)

@@ -131,6 +131,12 @@ def _legend(result: Assessment) -> Iterator[str]:
     yield "killed, alive, unst(able): probes on all sets; inst.: instances each needed."
     yield "score: share of the strengths killed by train that test kills as well."
     yield "sens(itivity): share of that score which the weak set, easy tests only, loses."
+    spent, screening = result.evaluation, result.settings["screening"]
+    if spent["evaluated"] < spent["pairs"]:
+        yield (
+            f"screened: {spent['evaluated'] / spent['pairs']:.1%} of all answers were evaluated; verdicts are those of "
+            f"all with {screening['confidence']:.1%} confidence (--exact evaluates all)."
+        )
     for record in result.operators:
         if record.status is not Status.SCORED:
             yield f"{record.label}: {record.reason}."
