@@ -35,25 +35,33 @@ class Errors:
         return Errors(self.mean + hidden, self.norm + hidden, self.each + hidden)
 
 
-def second_moments(counts: npt.NDArray[np.int64], changes: list[Floats], flips: bool, risk: float) -> Floats:
-    """Upper bounds of the mean squared change in each stratum, pooled over instances, ``(strata,)``.
+def flip_rates(counts: npt.NDArray[np.int64], changes: list[Floats], risk: float) -> Floats:
+    """Upper bounds of the rate of changed answers in each stratum, pooled over instances, ``(strata,)``.
 
-    Flips change a share by one, so theirs is a bound of a rate, which also holds where none was seen. For losses it is
-    the sample's own with room for its error.
+    It is also the mean squared change of a share that is 0 or 1, and holds where no change was seen.
 
     Args:
         counts: inputs drawn, ``(strata,)``.
         changes: of the inputs drawn, for each stratum.
-        flips: whether changes are -1, 0 or 1.
         risk: probability that any of them is too low.
     """
-    if flips:
-        seen = np.array([np.count_nonzero(change) for change in changes])
-        return rate_bound(seen, counts, risk / len(counts))
-    squares = [float(np.mean(change**2)) if len(change) else 0.0 for change in changes]
-    room = stats.norm.isf(risk / len(counts)) * np.sqrt(2 / np.maximum(counts, 1))
-    moments: Floats = np.array(squares) * (1 + room)
-    return moments
+    return rate_bound([np.count_nonzero(change) for change in changes], counts, risk / len(counts))
+
+
+def loss_moments(changes: list[Floats], peak: float, risk: float) -> Floats:
+    """Upper bounds of the mean squared change of a loss in each stratum, ``(strata,)``.
+
+    Empirical Bernstein bounds (Maurer and Pontil, 2009), given that no change is larger than ``peak``; where nothing
+    changed in the sample, something rare still may.
+    """
+    bounds = np.full(len(changes), peak**2)
+    log = np.log(2 * len(changes) / risk)
+    for stratum, change in enumerate(changes):
+        n, squares = len(change), change**2
+        if n > 1:
+            room = np.sqrt(2 * squares.var(ddof=1) * log / n) + 7 * peak**2 * log / (3 * (n - 1))
+            bounds[stratum] = min(squares.mean() + room, peak**2)
+    return bounds
 
 
 def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: Floats, risk: float) -> Errors:
@@ -82,19 +90,19 @@ def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: 
 def unseen(left: Floats, count: Floats, risk: float) -> float:
     """Most changed answers in strata in whose samples none was seen, whatever their rates are.
 
-    With rates ``p`` the samples show no change with a probability of at most ``exp(-sum(p * count))``, and the rest
-    holds ``sum(p * left)`` changes, which is at most the largest ``left / count`` times that sum.
+    If a stratum holds ``k`` changes, a sample of it misses all with a probability of at most
+    ``(left / (left + count))^k``; so the total of all ``k * ln(1 + count / left)`` is at most ``ln(1 / risk)``.
 
     Args:
         left: inputs not drawn, of any shape.
         count: inputs drawn, of the same shape; positive wherever some are left.
         risk: probability that there are more.
 
-    >>> round(unseen(np.array([50_000.0]), np.array([10_000.0]), 0.001), 1)  # 5 * ln(1000)
-    34.5
+    >>> round(unseen(np.array([50_000.0]), np.array([10_000.0]), 0.001), 1)  # ln(1000) / ln(1.2)
+    37.9
     """
-    weights = np.divide(left, count, out=np.zeros_like(left), where=count > 0)
-    return float(weights.max(initial=0.0) * np.log(1 / risk))
+    some = left > 0
+    return float((np.log(1 / risk) / np.log1p(count[some] / left[some])).max(initial=0.0))
 
 
 def extrapolated(moves: Floats, sureness: Floats, risk: float) -> float:

@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import nn
@@ -19,7 +19,7 @@ from mutiny.evaluation.exact import Pace, cast, placement
 from mutiny.models import Forward
 from mutiny.models.calls import tensors
 from mutiny.models.forward import steady
-from mutiny.models.layout import laid_out, layouts
+from mutiny.models.layout import Layout, laid_out, layouts
 
 SMALLEST, FIRST, LARGEST = 16, 128, 512
 INPUTS = 512
@@ -104,11 +104,20 @@ def _key(model: nn.Module, data: Data) -> str:
 
 
 def _read(file: Path) -> dict[str, dict[str, Any]]:
+    """What is remembered; entries that make no sense are measured anew."""
     try:
-        found = json.loads(file.read_text())
-        return {key: value for key, value in found.items() if set(value) == {"batch_size", "layout"}}
-    except (OSError, ValueError, AttributeError, TypeError):
+        found = json.loads(file.read_text()).items()
+    except (OSError, ValueError, AttributeError):
         return {}
+    return {key: value for key, value in found if _sensible(value)}
+
+
+def _sensible(value: Any) -> bool:
+    if not isinstance(value, dict) or set(value) != {"batch_size", "layout"}:
+        return False
+    size = value["batch_size"]
+    whole = isinstance(size, int) and not isinstance(size, bool)
+    return whole and SMALLEST <= size <= LARGEST and value["layout"] in get_args(Layout)
 
 
 def _write(file: Path, known: dict[str, dict[str, Any]]) -> None:

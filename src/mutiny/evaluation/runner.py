@@ -146,7 +146,7 @@ class Runner:
         right, shares = self.task.judge(outputs, truth)
         return right.cpu().numpy(), shares.double().cpu().numpy(), condense(self.task, outputs, truth).cpu()
 
-    def screened(self, operator: Operator, split: str, screening: Screening, memory: Memory) -> Screened:
+    def screened(self, operator: Operator, split: str, screening: Screening, checks: int, memory: Memory) -> Screened:
         """One mutant on a split, of which no input is evaluated yet."""
         strength = None if operator.strength is None else float(getattr(operator, operator.strength))
         patches: dict[tuple[int, int], Patch] = {}
@@ -160,7 +160,7 @@ class Runner:
 
         clean = [self.clean(original, split) for original in range(len(self.models))]
         rng = generator_for(self.seed, "screening", operator.code, split, str(strength))
-        return Screened(self.task, clean, targets, answer, rng, screening, memory, strength)
+        return Screened(self.task, clean, targets, answer, rng, screening, checks, memory, strength)
 
     def labels(self, split: str) -> Tensor | None:
         """Class labels of a split; ``None`` for regression."""

@@ -19,7 +19,16 @@ from scipy import stats
 from torch import Tensor
 
 from mutiny.errors import BadInput
-from mutiny.evaluation.bounds import Errors, bernstein, extrapolated, hidden, second_moments, surprising, unseen
+from mutiny.evaluation.bounds import (
+    Errors,
+    bernstein,
+    extrapolated,
+    flip_rates,
+    hidden,
+    loss_moments,
+    surprising,
+    unseen,
+)
 from mutiny.evaluation.estimate import Estimate
 from mutiny.evaluation.exact import CleanPass
 from mutiny.evaluation.instance import GROUPS, STRATA, SURENESS, Answer, Drawn, Instance
@@ -33,6 +42,7 @@ LOOKS = 8
 """After so many looks everything is evaluated."""
 MOST_MORE = 8.0
 """By how much a sample grows at most from look to look."""
+FEWEST_CHECKS, MOST_CHECKS = 1000, 50_000
 LOW = np.tile(np.concatenate([[0.0], SURENESS]), GROUPS)
 """Least sureness of each stratum."""
 
@@ -49,21 +59,32 @@ class Screening:
         fewest: sets with fewer inputs are always evaluated in full.
         first: inputs drawn from each stratum and instance at the first look.
         tail_checks: a verdict rests on extrapolation only after so many (instance, input) pairs, drawn at random from
-            what is extrapolated at this or a larger strength, held no surprise. A share of 0.07% of surprises shows
-            itself in 10,000 with a probability of 99.9%.
+            what is extrapolated at this or a larger strength, held no surprise; if not given, as many as would show, at
+            the stated confidence, any share of surprises that could kill by itself, but 1,000 to 50,000.
     """
 
     confidence: float = 0.999
     fewest: int = 2000
     first: int = 24
-    tail_checks: int = 10_000
+    tail_checks: int | None = None
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.confidence < 1:
             raise BadInput("confidence", self.confidence, "a probability from 0.5 to below 1", "Or evaluate exactly.")
         for name in ("fewest", "first", "tail_checks"):
-            if not (isinstance(getattr(self, name), int) and getattr(self, name) >= 1):
-                raise BadInput(name, getattr(self, name), "a whole number of at least 1")
+            value = getattr(self, name)
+            if not (isinstance(value, int) and value >= 1) and (name, value) != ("tail_checks", None):
+                raise BadInput(name, value, "a whole number of at least 1")
+
+    def checks(self, fall: float) -> int:
+        """Random checks of what is extrapolated, if a fall of the mean share of right answers by ``fall`` can kill.
+
+        >>> Screening().checks(fall=0.0007)
+        9869
+        """
+        if self.tail_checks is not None:
+            return self.tail_checks
+        return int(np.clip(np.ceil(np.log(1 / (1 - self.confidence)) / max(fall, 1e-9)), FEWEST_CHECKS, MOST_CHECKS))
 
 
 @dataclass(frozen=True)
@@ -91,6 +112,7 @@ class Screened:
         answer: evaluates an instance on some inputs.
         rng: draws the samples.
         screening: how sure to be.
+        checks: how many of the answers that are extrapolated must have been checked.
         memory: answers at other strengths.
         strength: of the mutant; ``None`` if it has none.
     """
@@ -103,11 +125,12 @@ class Screened:
         answer: Answer,
         rng: np.random.Generator,
         screening: Screening,
+        checks: int,
         memory: Memory,
         strength: float | None,
     ) -> None:
         self.task, self.clean, self.targets, self.answer = task, clean, targets, answer
-        self.rng, self.screening, self.memory, self.strength = rng, screening, memory, strength
+        self.rng, self.screening, self.checks, self.memory, self.strength = rng, screening, checks, memory, strength
         self.inputs = clean[0].outcome.inputs
         self.instances: list[Instance] = []
         self.looks, self.checked = 0, memory.checked(strength)
@@ -156,7 +179,7 @@ class Screened:
         errors = errors.plus(self._hidden(risk / 2))
         self._error = errors.mean
         bold = self._estimate(errors, Basis.EXTRAPOLATED)
-        return Look((plain, bold) if self.checked >= self.screening.tail_checks else (plain,), plain, bold)
+        return Look((plain, bold) if self.checked >= self.checks else (plain,), plain, bold)
 
     @property
     def _calm(self) -> npt.NDArray[np.bool_]:
@@ -189,10 +212,8 @@ class Screened:
     def _errors(self, left_out: npt.NDArray[np.bool_], risk: float) -> Errors:
         """Errors of all strata but those left out."""
         size, count = self._table("size"), self._table("count")
-        changes = [self._in(stratum, "change") for stratum in range(len(LOW))]
-        flips = isinstance(self.task, Classification)
-        moments = second_moments(count.sum(axis=0), changes, flips, risk / 2)
-        peaks = np.ones(len(LOW)) if flips else np.array([2 * np.abs(c).max(initial=0.0) for c in changes])
+        moments = self._moments(risk / 2)
+        peaks = np.full(len(LOW), self._peak)
         own = np.array(
             [
                 np.bincount(drawn.stratum, drawn.change**2, len(LOW)) / np.maximum(drawn.count, 1)
@@ -201,6 +222,21 @@ class Screened:
         )
         left = np.where(left_out, 0, size - count).astype(float)
         return bernstein(left, count.astype(float), moments, own, peaks, risk / 2)
+
+    @property
+    def _peak(self) -> float:
+        """The largest change of one share of the metric; of a loss, twice the largest seen, clean losses included."""
+        if isinstance(self.task, Classification):
+            return 1.0
+        seen = max(float(np.abs(drawn.change).max(initial=0.0)) for drawn in self._drawn)
+        return 2 * max(seen, *(float(clean.shares.max()) for clean in self.clean))
+
+    def _moments(self, risk: float) -> Floats:
+        """Bounds of the mean squared change in each stratum."""
+        changes = [self._in(stratum, "change") for stratum in range(len(LOW))]
+        if isinstance(self.task, Classification):
+            return flip_rates(self._table("count").sum(axis=0), changes, risk)
+        return loss_moments(changes, self._peak, risk)
 
     def _extrapolate(self, risk: float) -> None:
         """Which strata can be extrapolated, and how many changed answers each may hide."""
@@ -282,9 +318,7 @@ class Screened:
         growth = np.ones(len(LOW))
         allowed = bold if self._far.any() else plain
         if counted.any() and allowed < 1:
-            changes = [self._in(stratum, "change") for stratum in range(len(LOW))]
-            moments = second_moments(count.sum(axis=0), changes, isinstance(self.task, Classification), 0.01)
-            variance = np.where(counted, (left * weight).sum(axis=0) * moments, 0.0)
+            variance = np.where(counted, (left * weight).sum(axis=0) * self._moments(0.01), 0.0)
             fair = allowed**2 * variance.sum() / counted.sum()
             growth[counted] = np.clip(variance[counted] / max(fair, 1e-12), 1.0, MOST_MORE)
             steps = weight.max(axis=0)[counted]
@@ -311,7 +345,7 @@ class Screened:
             growth[far] = (self._expected[far] / enough) ** (5.0 / LOW[far])
         else:
             growth[:] = 1.0
-        short = max(0, self.screening.tail_checks - self.checked) * 1.1
+        short = max(0, self.checks - self.checked) * 1.1
         checks = short * left[:, far].sum(axis=0) / max(left[:, far].sum(), 1) / len(self.instances)
         growth[far] = np.maximum(growth[far], checks / np.maximum(count[:, far].max(axis=0), 1))
         return growth

@@ -16,6 +16,9 @@ BY_MEANS = ("glm", "welch")
 BY_PAIRS = ("paired-t",)
 """Tests that see only mean and spread of the differences between originals and their mutants."""
 
+SPREADS = 5
+"""Spreads tried between the least and the largest."""
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -30,17 +33,18 @@ def screenable(rule: KillRule, task: Task) -> bool:
 def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: Task) -> Iterator[Sample]:
     """Samples between which the truth lies: the estimate itself first, then the extremes that the rule can tell apart.
 
-    Tests of means are monotone in mean and spread, so the four combinations of both extremes bound them; rank tests are
-    monotone in each metric; tests over inputs in the number of answers that changed for the worse and for the better.
+    Tests of means and effects are monotone in mean and spread; rank tests are monotone in each metric; tests over
+    inputs in the number of answers that changed for the worse and for the better.
     """
     originals = np.array([outcome.metric for outcome in clean])
     metrics = [estimate.metrics]
     if estimate.shift or estimate.spread:
+        metrics += [*_extremes(estimate.metrics, estimate.shift, estimate.spread)]
         if rule.test in BY_PAIRS:
-            metrics += [originals - d for d in _extremes(originals - estimate.metrics, estimate)]
-        else:
-            metrics += _extremes(estimate.metrics, estimate)
-        if rule.test not in (*BY_MEANS, *BY_PAIRS):
+            falls = originals - estimate.metrics.mean(axis=0)
+            spread = estimate.spread / np.sqrt(len(estimate.metrics))  # of means over repetitions
+            metrics += [estimate.metrics + falls - each for each in _extremes(falls, estimate.shift, spread)]
+        elif rule.test not in BY_MEANS:
             metrics += [estimate.metrics - estimate.each, estimate.metrics + estimate.each]
     differences = _differences(estimate, clean)
     right = np.array([outcome.correct.sum() for outcome in clean])
@@ -57,19 +61,21 @@ def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: 
             yield Sample(originals, estimate.metrics, right, _right(estimate), changed)
 
 
-def _extremes(values: Floats, estimate: Estimate) -> list[Floats]:
-    """Values with the least and the largest mean, each with the least and the largest spread."""
+def _extremes(values: Floats, shift: float, spread: float) -> Iterator[Floats]:
+    """Values with the least and the largest mean, each with spreads from the least to the largest.
+
+    In between, too: with few originals Welch's degrees of freedom may change faster than the spread.
+    """
     mean = values.mean()
     around = values - mean
-    spread = float(np.linalg.norm(around))
-    if not spread:
+    size = float(np.linalg.norm(around))
+    if not size:
         around = np.where(np.arange(values.size) % 2, 1.0, -1.0).reshape(values.shape)
         around -= around.mean()
-        spread = float(np.linalg.norm(around)) or 1.0
-        sizes: tuple[float, ...] = (0.0, estimate.spread)
-    else:
-        sizes = (max(0.0, spread - estimate.spread), spread + estimate.spread)
-    return [mean + shift + around * (size / spread) for shift in (-estimate.shift, estimate.shift) for size in sizes]
+    unit = around / (float(np.linalg.norm(around)) or 1.0)
+    for wide in np.linspace(max(0.0, size - spread), size + spread, SPREADS):
+        for move in (-shift, shift):
+            yield mean + move + unit * wide
 
 
 def _right(estimate: Estimate) -> npt.NDArray[np.int64]:
@@ -107,3 +113,21 @@ def room(decide: Callable[[Estimate], object], estimate: Estimate) -> float:
         else:
             low = middle
     return low
+
+
+def smallest_fall(clean: Sequence[Outcome], rule: KillRule) -> float:
+    """By how much the accuracy of every instance must fall to be killed, if nothing else changes; at most 1."""
+    originals = np.array([outcome.metric for outcome in clean])
+    right, inputs = np.array([outcome.correct.sum() for outcome in clean]), clean[0].inputs
+
+    def killed(fall: float) -> bool:
+        wrong = round(fall * inputs)
+        differences = np.repeat([len(clean), 0], [wrong, inputs - wrong]).astype(np.int16)
+        mutants = np.asarray([right - wrong], np.int64)
+        return rule.judge(Sample(originals, originals[None] - fall, right, mutants, differences), True).killed
+
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if killed(middle) else (middle, high)
+    return high

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mutiny.evaluation import Estimate, Outcome, Runner, Screened, Screening
 from mutiny.evaluation.prediction import Memory
-from mutiny.mutation.decision import corners, room, screenable
+from mutiny.mutation.decision import corners, room, screenable, smallest_fall
 from mutiny.mutation.kill import KillRule, Sample
 from mutiny.mutation.score import killed_classes
 from mutiny.mutation.search import Search
@@ -85,7 +85,7 @@ class Judge:
     ) -> None:
         self.runner, self.operator, self.label, self.rule, self.search = runner, operator, label, rule, search
         self.screening = screening
-        self._memories: dict[str, Memory] = {}
+        self._memories: dict[str, tuple[int, Memory]] = {}
         self._outcomes: dict[tuple[int, str, str], Outcome] = {}
         self._known: dict[tuple[float | None, str], Judged] = {}
         self._first: dict[tuple[str, ...], float | None] = {}
@@ -193,7 +193,10 @@ class Judge:
         """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""
         assert self.screening is not None
         clean, task = self.runner.clean_outcomes(split), self.runner.task
-        screen = self.runner.screened(operator, split, self.screening, self._memories.setdefault(split, Memory()))
+        if split not in self._memories:
+            fall = smallest_fall(clean, self.rule) if isinstance(task, Classification) else 1.0
+            self._memories[split] = self.screening.checks(fall), Memory()
+        screen = self.runner.screened(operator, split, self.screening, *self._memories[split])
 
         def decide(estimate: Estimate) -> str | None:
             """The answer if it is the same at all corners."""
