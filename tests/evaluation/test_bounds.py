@@ -147,13 +147,13 @@ def test_moments_of_losses_hold_as_often_as_stated(name, count):
     truth = law.var() + law.mean() ** 2
     draws = law.rvs(size=(times, count), random_state=rng)
     peak = np.abs(law.rvs(size=20 * count, random_state=rng)).max()
-    low = sum(loss_moments([some, some[:1]], peak, 0.001)[0] < truth for some in draws)
+    low = sum(loss_moments([some, some[:1]], np.full(2, peak), 0.001)[0] < truth for some in draws)
     assert low <= 0.001 * times
 
 
 def test_moments_of_losses_without_enough_draws_are_those_of_the_largest_change():
-    assert loss_moments([np.zeros(0), np.ones(1)], 3.0, 0.01).tolist() == [9.0, 9.0]
-    assert 0 < loss_moments([np.zeros(10_000)], 3.0, 0.01)[0] < 0.1  # nothing seen, but something rare may be there
+    assert loss_moments([np.zeros(0), np.ones(1)], np.full(2, 3.0), 0.01).tolist() == [9.0, 9.0]
+    assert 0 < loss_moments([np.zeros(10_000)], np.full(1, 3.0), 0.01)[0] < 0.1  # something rare may be there
 
 
 # hidden

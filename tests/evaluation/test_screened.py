@@ -71,7 +71,7 @@ def test_most_inputs_are_left_out(mutants):
 
 
 def test_the_truth_lies_within_the_errors_whatever_a_mutant_does_to_sure_answers():
-    """One of 10,000 sure answers changes, nothing else; no verdict hangs on it, but the interval leaves it out."""
+    """One of 10,000 inputs gets another answer, of those about which the originals were sure; nothing else changes."""
     checked = []
     for seed in range(4):
         runner = SimulatedRunner(classifiers(seed, 10, 4000), LABELS["adversarial"][0], seed)
@@ -83,8 +83,8 @@ def test_the_truth_lies_within_the_errors_whatever_a_mutant_does_to_sure_answers
 @pytest.mark.parametrize("kind", ["gaussian", "laplace", "adversarial+", "cluster"])
 def test_verdicts_of_whole_searches_are_the_exact_ones(kind):
     """The probes of a bisection share a memory, so that the later ones are mostly interpolated."""
-    probes = 8 if "MUTINY_SIMULATIONS" in os.environ else 6
-    verdicts_hold([c for seed in (0, 1) for c in reference.searched(kind, seed, probes, sizes=SIZES)])
+    probes, seeds = (8, range(4)) if "MUTINY_SIMULATIONS" in os.environ else (6, [1])
+    verdicts_hold([c for seed in seeds for c in reference.searched(kind, seed, probes, sizes=SIZES)])
 
 
 @pytest.mark.parametrize("kind", ["noise", "lognormal", "offset", "same"])
@@ -192,7 +192,7 @@ def test_estimates_are_right_on_average(kind):
     size = {"gaussian": 2.0, "one class": 8.0, "adversarial": 0.05, "noise": 0.1}[kind]
     originals = classifiers(0, 2, 3000) if kind in LABELS else regressors(0, 2, 3000)
     found = {1: [], 2: []}
-    for seed in range(60):
+    for seed in range(40):
         script = Script(originals, {**LABELS, **NUMBERS}[kind][0], size=size)
         script.screen.rng = np.random.default_rng(seed)
         for look in found:

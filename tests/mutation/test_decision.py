@@ -176,8 +176,8 @@ def unlike(test, times, seed=0, **more):
 
 @pytest.mark.parametrize("test", ["glm", "welch", "mann-whitney", "wilcoxon", "fisher"])
 def test_a_verdict_on_which_all_corners_agree_holds_for_all_that_the_errors_allow(test):
-    wrong, clear = unlike(test, 60 if test == "fisher" else 300)
-    assert clear > 100
+    wrong, clear = unlike(test, 30 if test == "fisher" else 150)
+    assert clear > 50
     assert not wrong
 
 
@@ -409,7 +409,7 @@ def test_a_mutant_judged_alone_agrees_with_one_judged_in_a_search():
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("out of luck")])
 @pytest.mark.parametrize("operator", ["WI", "NI"])
-@pytest.mark.parametrize("calls", [0, 7, 40])
+@pytest.mark.parametrize("calls", [7, 40])
 def test_models_are_untouched_after_an_interrupt_in_the_middle(operator, error, calls):
     fuse = {"left": 10**9}
 

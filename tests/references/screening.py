@@ -261,6 +261,9 @@ class SimulatedRunner:
         right, shares = self.task.judge(rows, self.originals.targets)
         return Outcome(np.packbits(right.numpy()), len(right), float(shares.sum()) / len(right))
 
+    def clean(self, original, split):
+        return self.originals.clean[original]
+
     def clean_outcomes(self, split):
         return [clean.outcome for clean in self.originals.clean]
 

@@ -48,19 +48,19 @@ def flip_rates(counts: npt.NDArray[np.int64], changes: list[Floats], risk: float
     return rate_bound([np.count_nonzero(change) for change in changes], counts, risk / len(counts))
 
 
-def loss_moments(changes: list[Floats], peak: float, risk: float) -> Floats:
+def loss_moments(changes: list[Floats], peaks: Floats, risk: float) -> Floats:
     """Upper bounds of the mean squared change of a loss in each stratum, ``(strata,)``.
 
-    Empirical Bernstein bounds (Maurer and Pontil, 2009), given that no change is larger than ``peak``; where nothing
-    changed in the sample, something rare still may.
+    Empirical Bernstein bounds (Maurer and Pontil, 2009), given that no change is larger than the stratum's peak; where
+    nothing changed in the sample, something rare still may.
     """
-    bounds = np.full(len(changes), peak**2)
+    bounds = peaks**2
     log = np.log(2 * len(changes) / risk)
     for stratum, change in enumerate(changes):
-        n, squares = len(change), change**2
+        n, squares, most = len(change), change**2, bounds[stratum]
         if n > 1:
-            room = np.sqrt(2 * squares.var(ddof=1) * log / n) + 7 * peak**2 * log / (3 * (n - 1))
-            bounds[stratum] = min(squares.mean() + room, peak**2)
+            room = np.sqrt(2 * squares.var(ddof=1) * log / n) + 7 * most * log / (3 * (n - 1))
+            bounds[stratum] = min(squares.mean() + room, most)
     return bounds
 
 
@@ -120,7 +120,7 @@ def extrapolated(moves: Floats, sureness: Floats, risk: float) -> float:
     """
     if len(sureness) <= BINS:
         return float(tail_bound(moves, sureness, risk).sum())
-    least = np.quantile(sureness, np.arange(BINS) / BINS)  # in each part all count like the least sure
+    least = np.quantile(sureness, np.arange(BINS) / BINS, method="lower")  # in each part all count like the least sure
     return float(tail_bound(moves, least, risk).sum() * len(sureness) / BINS)
 
 

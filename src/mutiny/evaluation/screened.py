@@ -76,15 +76,15 @@ class Screening:
             if not (isinstance(value, int) and value >= 1) and (name, value) != ("tail_checks", None):
                 raise BadInput(name, value, "a whole number of at least 1")
 
-    def checks(self, fall: float) -> int:
-        """Random checks of what is extrapolated, if a fall of the mean share of right answers by ``fall`` can kill.
+    def checks(self, share: float) -> int:
+        """Random checks of what is extrapolated, if changes of that share of the inputs can kill by themselves.
 
-        >>> Screening().checks(fall=0.0007)
+        >>> Screening().checks(share=0.0007)
         9869
         """
         if self.tail_checks is not None:
             return self.tail_checks
-        return int(np.clip(np.ceil(np.log(1 / (1 - self.confidence)) / max(fall, 1e-9)), FEWEST_CHECKS, MOST_CHECKS))
+        return int(np.clip(np.ceil(np.log(1 / (1 - self.confidence)) / max(share, 1e-9)), FEWEST_CHECKS, MOST_CHECKS))
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,9 @@ class Screened:
         return int(sum(instance.known.sum() for instance in self.instances))
 
     def look(self) -> Look:
-        """Predicts, draws, and sees how far off that can be."""
+        """Predicts, draws, and sees how far off that can be; after too many looks, evaluates everything."""
+        if self.looks >= LOOKS:
+            self._finish()
         for instance in self.instances:
             if self.looks:
                 instance.predict(self.memory, self.strength)
@@ -171,6 +173,10 @@ class Screened:
             return Look((exact,), exact, exact)
         risk = self._risk
         plain = self._estimate(self._errors(self._calm, risk / 2).plus(self._unseen(risk / 2)), Basis.SAMPLED)
+        if not isinstance(self.task, Classification):
+            self._check(int(self._table("count").sum()))
+            bold = self._estimate(self._errors(self._calm, risk, bold=True), Basis.EXTRAPOLATED)
+            return Look((plain, bold) if self.checked >= self.checks else (plain,), plain, bold)
         self._extrapolate(risk / 8)
         if not self._far.any():
             return Look((plain,), plain, plain)
@@ -209,11 +215,10 @@ class Screened:
     def _in(self, stratum: int, attribute: str) -> Floats:
         return np.concatenate([getattr(drawn, attribute)[drawn.stratum == stratum] for drawn in self._drawn])
 
-    def _errors(self, left_out: npt.NDArray[np.bool_], risk: float) -> Errors:
+    def _errors(self, left_out: npt.NDArray[np.bool_], risk: float, bold: bool = False) -> Errors:
         """Errors of all strata but those left out."""
         size, count = self._table("size"), self._table("count")
-        moments = self._moments(risk / 2)
-        peaks = np.full(len(LOW), self._peak)
+        moments, peaks = self._moments(risk / 2, bold), self._peaks(bold)
         own = np.array(
             [
                 np.bincount(drawn.stratum, drawn.change**2, len(LOW)) / np.maximum(drawn.count, 1)
@@ -223,25 +228,28 @@ class Screened:
         left = np.where(left_out, 0, size - count).astype(float)
         return bernstein(left, count.astype(float), moments, own, peaks, risk / 2)
 
-    @property
-    def _peak(self) -> float:
-        """The largest change of one share of the metric; of a loss, twice the largest seen, clean losses included."""
-        if isinstance(self.task, Classification):
-            return 1.0
-        seen = max(float(np.abs(drawn.change).max(initial=0.0)) for drawn in self._drawn)
-        return 2 * max(seen, *(float(clean.shares.max()) for clean in self.clean))
+    def _peaks(self, bold: bool) -> Floats:
+        """The largest change of one share of the metric in each stratum.
 
-    def _moments(self, risk: float) -> Floats:
+        A loss may change by twice as much as was seen in any stratum, clean losses included; boldly, by twice as much
+        as in the stratum's own sample.
+        """
+        if isinstance(self.task, Classification):
+            return np.ones(len(LOW))
+        seen = np.array([np.abs(self._in(stratum, "change")).max(initial=0.0) for stratum in range(len(LOW))])
+        return 2 * (seen if bold else np.full(len(LOW), max(seen.max(), *(c.shares.max() for c in self.clean))))
+
+    def _moments(self, risk: float, bold: bool) -> Floats:
         """Bounds of the mean squared change in each stratum."""
         changes = [self._in(stratum, "change") for stratum in range(len(LOW))]
         if isinstance(self.task, Classification):
             return flip_rates(self._table("count").sum(axis=0), changes, risk)
-        return loss_moments(changes, self._peak, risk)
+        return loss_moments(changes, self._peaks(bold), risk)
 
     def _extrapolate(self, risk: float) -> None:
         """Which strata can be extrapolated, and how many changed answers each may hide."""
         self._far[:], self._expected[:] = False, 0.0
-        if self.looks == 1 or not isinstance(self.task, Classification):
+        if self.looks == 1:
             return
         candidates = [int(s) for s in np.flatnonzero(LOW >= FAR) if self._table("size")[:, s].any()]
         for stratum in candidates:
@@ -316,9 +324,12 @@ class Screened:
         counted = open_ & ~calm
         weight = left / np.maximum(count, 1)
         growth = np.ones(len(LOW))
-        allowed = bold if self._far.any() else plain
-        if counted.any() and allowed < 1:
-            variance = np.where(counted, (left * weight).sum(axis=0) * self._moments(0.01), 0.0)
+        losses = not isinstance(self.task, Classification)
+        allowed = bold if self._far.any() or losses else plain
+        if losses and bold == 1:
+            growth[counted] = np.clip(self.checks / max(count.sum(), 1), 1.0, MOST_MORE)
+        elif counted.any() and allowed < 1:
+            variance = np.where(counted, (left * weight).sum(axis=0) * self._moments(0.01, bold=True), 0.0)
             fair = allowed**2 * variance.sum() / counted.sum()
             growth[counted] = np.clip(variance[counted] / max(fair, 1e-12), 1.0, MOST_MORE)
             steps = weight.max(axis=0)[counted]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.evaluation import Estimate, Outcome
+from mutiny.evaluation import CleanPass, Estimate, Outcome
 from mutiny.mutation.kill import KillRule, Sample
 from mutiny.task import Classification, Task
 
@@ -115,16 +115,23 @@ def room(decide: Callable[[Estimate], object], estimate: Estimate) -> float:
     return low
 
 
-def smallest_fall(clean: Sequence[Outcome], rule: KillRule) -> float:
-    """By how much the accuracy of every instance must fall to be killed, if nothing else changes; at most 1."""
-    originals = np.array([outcome.metric for outcome in clean])
-    right, inputs = np.array([outcome.correct.sum() for outcome in clean]), clean[0].inputs
+def telling_share(clean: Sequence[CleanPass], rule: KillRule, task: Task) -> float:
+    """The smallest share of inputs that can kill a mutant by itself, if it changes as much as can be expected.
 
-    def killed(fall: float) -> bool:
-        wrong = round(fall * inputs)
+    For classification, the share of right answers that must become wrong; for regression, of inputs that must get twice
+    the largest clean loss. At most 1.
+    """
+    originals = np.array([each.outcome.metric for each in clean])
+    right, inputs = np.array([each.outcome.correct.sum() for each in clean]), clean[0].outcome.inputs
+    sign = -1.0 if task.higher_is_better else 1.0
+    worst = 1.0 if task.higher_is_better else 2 * float(max(each.shares.max() for each in clean))
+
+    def killed(share: float) -> bool:
+        wrong = round(share * inputs)
         differences = np.repeat([len(clean), 0], [wrong, inputs - wrong]).astype(np.int16)
         mutants = np.asarray([right - wrong], np.int64)
-        return rule.judge(Sample(originals, originals[None] - fall, right, mutants, differences), True).killed
+        sample = Sample(originals, originals[None] + sign * share * worst, right, mutants, differences)
+        return rule.judge(sample, task.higher_is_better).killed
 
     low, high = 0.0, 1.0
     for _ in range(20):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mutiny.evaluation import Estimate, Outcome, Runner, Screened, Screening
 from mutiny.evaluation.prediction import Memory
-from mutiny.mutation.decision import corners, room, screenable, smallest_fall
+from mutiny.mutation.decision import corners, room, screenable, telling_share
 from mutiny.mutation.kill import KillRule, Sample
 from mutiny.mutation.score import killed_classes
 from mutiny.mutation.search import Search
@@ -194,8 +194,8 @@ class Judge:
         assert self.screening is not None
         clean, task = self.runner.clean_outcomes(split), self.runner.task
         if split not in self._memories:
-            fall = smallest_fall(clean, self.rule) if isinstance(task, Classification) else 1.0
-            self._memories[split] = self.screening.checks(fall), Memory()
+            passes = [self.runner.clean(original, split) for original in range(len(self.runner.models))]
+            self._memories[split] = self.screening.checks(telling_share(passes, self.rule, task)), Memory()
         screen = self.runner.screened(operator, split, self.screening, *self._memories[split])
 
         def decide(estimate: Estimate) -> str | None:

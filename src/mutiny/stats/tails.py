@@ -35,8 +35,8 @@ def tail_bound(values: ArrayLike, limits: ArrayLike, risk: float) -> Floats:
     Assumes that from some threshold on the tail is exponential or lighter (an increasing average failure rate): then
     ``P(v >= t)^(1/t)`` falls with ``t``, and the height of the tail at a threshold t bounds it beyond:
     ``P(v >= limit) <= P(v >= t)^(limit / t)``. The height is itself bounded from the sample, see `rate_bound`. A
-    threshold whose extrapolation the sample contradicts at a later one is not used: a heavy tail gets a wide bound, or
-    none below 1.
+    threshold whose extrapolation the sample contradicts at a later one is not used. That catches a tail which is heavy
+    where the sample sees it, not one which becomes heavy beyond: whoever relies on the bound checks at random.
 
     Args:
         values: an independent sample of something that is not negative.

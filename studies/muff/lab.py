@@ -1,0 +1,220 @@
+"""One subject with its trained originals, clean passes and weak set; everything is made when first asked for."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import mutiny
+from mutiny.evaluation import Runner, Screening
+from mutiny.mutation.preflight import preflight
+from mutiny.random import generator_for
+from studies.muff.store import Rows
+
+SUBJECT_COLUMNS = (
+    "subject network weights layers task metric train test weak epochs batch_size originals seed train_metric train_sd "
+    "test_metric test_sd weak_metric train_right test_right training_seconds trained_epochs setup_seconds"
+).split()
+RUN_COLUMNS = "started arguments commit processor cores threads python torch numpy scipy mutiny".split()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides the numbers, apart from the subjects.
+
+    Attributes:
+        originals: trained networks per subject.
+        seed: of training and of all mutants.
+        quick: less data, fewer originals, a coarse search: to see whether everything runs.
+        sample: RQ1 looks at no more training inputs than this.
+    """
+
+    originals: int = 20
+    seed: int = 0
+    quick: bool = False
+    sample: int = 10_000
+
+    @property
+    def search(self) -> mutiny.Search:
+        """How strengths are searched: as in the paper, unless quick."""
+        return mutiny.Search(precision=0.25, k_max=2) if self.quick else mutiny.Search()
+
+    @property
+    def screening(self) -> Screening:
+        """When a verdict is sure enough to leave out the remaining inputs."""
+        return Screening()
+
+
+QUICK = Settings(originals=3, quick=True, sample=500)
+
+
+def smaller(subject: mutiny.Subject, train: int = 2500, test: int = 500) -> mutiny.Subject:
+    """The first inputs only."""
+    return mutiny.Subject(
+        task=subject.task,
+        train=subject.train.subset(np.arange(min(train, len(subject.train)))),
+        test=subject.test.subset(np.arange(min(test, len(subject.test)))),
+        recipe=None if subject.recipe is None else replace(subject.recipe, epochs=4),
+        forward=subject.forward,
+        name=subject.name,
+    )
+
+
+class Clock:
+    """Wall and processor seconds since the last lap."""
+
+    def __init__(self) -> None:
+        self.lap()
+
+    def lap(self) -> dict[str, float]:
+        """Seconds since the last lap, as columns."""
+        before = getattr(self, "now", (0.0, 0.0))
+        self.now = time.monotonic(), time.process_time()
+        return {"seconds": self.now[0] - before[0], "cpu_seconds": self.now[1] - before[1]}
+
+
+class Lab:
+    """What all parts share about one subject.
+
+    Args:
+        subject: what is tested.
+        settings: number of originals, seed, size of samples.
+    """
+
+    def __init__(self, subject: mutiny.Subject, settings: Settings) -> None:
+        self.subject, self.settings, self.name = subject, settings, subject.name
+        self.training_seconds = self.setup_seconds = 0.0
+        self.trained_epochs = 0
+
+    @cached_property
+    def models(self) -> list[nn.Module]:
+        """The originals, from the disk where they were trained before."""
+        start, last = time.monotonic(), 0
+
+        def trained(done: int, _total: int) -> None:
+            nonlocal last
+            self.trained_epochs += done - last == 1  # one from the disk counts all its epochs at once
+            last = done
+
+        models = self.subject.originals(self.settings.originals, seed=self.settings.seed, progress=trained)
+        self.training_seconds = time.monotonic() - start
+        return models
+
+    @cached_property
+    def rule(self) -> mutiny.KillRule:
+        """MUFF's eq. 2."""
+        return mutiny.KillRule().resolve(len(self.models))
+
+    @cached_property
+    def runner(self) -> Runner:
+        """Runs mutants; its split ``sample`` is what RQ1 looks at."""
+        subject, seed = self.subject, self.settings.seed
+        runner = Runner(self.models, subject.task, subject.splits(), subject.forward, seed)
+        chosen = np.arange(len(subject.train))
+        if len(chosen) > self.settings.sample:
+            drawn = generator_for(seed, "muff study", self.name).permutation(len(chosen))
+            chosen = np.sort(drawn[: self.settings.sample])
+        runner.add_split("sample", subject.train.subset(chosen))
+        return runner
+
+    @cached_property
+    def prepared(self) -> Runner:
+        """The runner with clean passes and weak set, after the pre-flight: what `mutiny.assess` does before a search.
+
+        Done once here and not once per operator, which on 60,000 inputs would take longer than the searches.
+        """
+        runner, start = self.runner, time.monotonic()
+        clean = [runner.clean(original, "test") for original in range(len(self.models))]
+        if "weak" not in runner.splits:
+            runner.add_split("weak", self.subject.test.subset(mutiny.WeakSet().choose(clean)))
+        preflight(runner, self.rule, ("train", "test"))
+        self.setup_seconds = time.monotonic() - start
+        return runner
+
+    def describe(self) -> dict[str, Any]:
+        """The subject's row."""
+        runner, recipe, task = self.prepared, self.subject.recipe, self.subject.task
+        found = {split: runner.clean_outcomes(split) for split in ("train", "test", "weak")}
+        metrics = {split: np.array([outcome.metric for outcome in outcomes]) for split, outcomes in found.items()}
+        return {
+            "subject": self.name,
+            "network": type(self.models[0]).__name__,
+            "weights": sum(parameter.numel() for parameter in self.models[0].parameters()),
+            "layers": len(runner.views[0].layers),
+            "task": type(task).__name__.lower(),
+            "metric": runner.task.metric,
+            **{split: len(runner.splits[split]) for split in found},
+            "epochs": recipe.epochs if recipe else None,
+            "batch_size": recipe.batch_size if recipe else None,
+            "originals": len(self.models),
+            "seed": self.settings.seed,
+            **{f"{split}_metric": float(values.mean()) for split, values in metrics.items()},
+            **{f"{split}_sd": float(metrics[split].std(ddof=1)) for split in ("train", "test")},
+            **{f"{s}_right": float(np.mean([o.correct.mean() for o in found[s]])) for s in ("train", "test")},
+            "training_seconds": self.training_seconds,
+            "trained_epochs": self.trained_epochs,
+            "setup_seconds": self.setup_seconds,
+        }
+
+
+def subject_rows(folder: Path) -> Rows:
+    return Rows(folder / "subjects.csv", SUBJECT_COLUMNS, 1)
+
+
+def run_rows(folder: Path) -> Rows:
+    return Rows(folder / "runs.csv", RUN_COLUMNS, 1)
+
+
+def surroundings(arguments: str) -> dict[str, Any]:
+    """When, with which code and on what machine."""
+    return {
+        "started": time.strftime("%Y-%m-%d %H:%M:%S"),
+        "arguments": arguments,
+        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain", "src") else ""),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("torch", "numpy", "scipy", "mutiny")},
+    }
+
+
+def _git(*arguments: str) -> str:
+    try:
+        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    names = [line for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
+    return names[0].partition(":")[2].strip() if names else platform.processor()
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Says what begins and how long it took."""
+    start = time.monotonic()
+    print(f"{time.strftime('%H:%M:%S')} {what} ...", end=" ", flush=True)
+    try:
+        yield
+        print(f"{time.monotonic() - start:.1f} s", flush=True)
+    except BaseException:
+        print("not done", flush=True)
+        sys.stdout.flush()
+        raise

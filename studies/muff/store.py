@@ -1,0 +1,68 @@
+"""Rows of numbers in a CSV file, written as soon as they are known and never computed twice."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mutiny.reports.files import replacing
+
+Row = Mapping[str, Any]
+
+
+class Rows:
+    """A CSV file whose rows are found by their first columns.
+
+    Args:
+        path: the file; it need not exist yet.
+        columns: all columns.
+        key: how many of them name a unit of work; a unit may have several rows.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str], key: int) -> None:
+        self.path, self.columns, self.key = path, tuple(columns), tuple(columns[:key])
+        self.rows: list[dict[str, str]] = []
+        if path.exists():
+            with path.open(newline="", encoding="utf-8") as file:
+                self.rows = list(csv.DictReader(file))
+
+    def __contains__(self, unit: tuple[str, ...]) -> bool:
+        return bool(self.of(*unit))
+
+    def of(self, *unit: str) -> list[dict[str, str]]:
+        """The rows whose first columns are these."""
+        names = self.key[: len(unit)]
+        return [row for row in self.rows if tuple(row[name] for name in names) == unit]
+
+    def get(self, *unit: str) -> dict[str, str] | None:
+        """The row of a unit, if it is there."""
+        return next(iter(self.of(*unit)), None)
+
+    def put(self, new: Iterable[Row]) -> None:
+        """Replaces the rows of these units and writes the file, whole or not at all."""
+        rows = [{name: as_text(row.get(name)) for name in self.columns} for row in new]
+        units = {tuple(row[name] for name in self.key) for row in rows}
+        self.rows = [row for row in self.rows if tuple(row[name] for name in self.key) not in units] + rows
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(self.path) as part, part.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, self.columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+
+def as_text(value: object) -> str:
+    """Six significant digits of a number, nothing for None.
+
+    >>> as_text(0.123456789), as_text(None), as_text(20), as_text("WI")
+    ('0.123457', '', '20', 'WI')
+    """
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def number(row: Mapping[str, str] | None, column: str) -> float | None:
+    """A number of a row, if there is one."""
+    return float(row[column]) if row is not None and row[column] else None
