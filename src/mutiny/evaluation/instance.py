@@ -157,3 +157,11 @@ class Instance:
         self.seen.append((indices, rows))
         self.stratum[indices] = -1
         return rows
+
+    def finish(self, answer: Answer) -> None:
+        """Makes every answer known; what only predictions need is let go."""
+        self.evaluate(np.flatnonzero(~self.known), answer)
+        self._lead = self._scale = np.zeros(0, np.float32)
+        self.sureness, self.drawn = np.zeros(len(self.clean), np.float32), []
+        if self.repetition:
+            self.seen = []

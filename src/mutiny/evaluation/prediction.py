@@ -12,6 +12,8 @@ from torch import Tensor
 from mutiny.models.layers import Indices
 
 RIDGE = 1e-4
+MOST_NUMBERS = 25_000_000
+"""Numbers that a memory keeps at most: 100 MB."""
 MIN_MOVES = 100
 """Moves from which a typical size is taken."""
 Seen = tuple[Indices, Tensor]
@@ -93,10 +95,23 @@ class Memory:
 
     def add(self, original: int, repetition: int, strength: float, seen: list[Seen]) -> None:
         """Keeps the answers of one instance."""
+        if not seen:
+            return
         indices = np.concatenate([part for part, _ in seen])
         self._seen.setdefault((original, repetition), []).append(
             (strength, indices, torch.cat([rows for _, rows in seen]))
         )
+
+    def trim(self, strength: float) -> None:
+        """Forgets what is farthest from ``strength``, and of that the later repetitions, beyond `MOST_NUMBERS`."""
+        entries = [(abs(at - strength), key[1], key, at) for key, seen in self._seen.items() for at, _, _ in seen]
+        sizes = {(key, at): rows.numel() for key, seen in self._seen.items() for at, _, rows in seen}
+        total = sum(sizes.values())
+        for _, _, key, at in sorted(entries, reverse=True):
+            if total <= MOST_NUMBERS:
+                break
+            self._seen[key] = [entry for entry in self._seen[key] if entry[0] != at]
+            total -= sizes[key, at]
 
     def check(self, strength: float | None, count: int) -> None:
         """Notes that so many answers were checked at random, without a surprise, where others are extrapolated."""

@@ -164,7 +164,7 @@ class Screened:
         if self.looks >= LOOKS:
             self._finish()
         for instance in self.instances:
-            if self.looks:
+            if self.looks and not instance.known.all():
                 instance.predict(self.memory, self.strength)
         self._drawn = [instance.draw(self._wanted, self.rng, self.answer) for instance in self.instances]
         self.looks += 1
@@ -363,10 +363,11 @@ class Screened:
 
     def _finish(self) -> None:
         for instance in self.instances:
-            instance.evaluate(np.flatnonzero(~instance.known), self.answer)
+            instance.finish(self.answer)
 
     def remember(self) -> None:
         """Keeps the answers for the other strengths of the operator."""
         if self.strength is not None:
             for instance in self.instances:
                 self.memory.add(instance.original, instance.repetition, self.strength, instance.seen)
+            self.memory.trim(self.strength)
