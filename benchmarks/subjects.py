@@ -43,15 +43,17 @@ def bench(network: str, originals: int, inputs: int, epochs: int | None, data: P
         train = drawn_digits(inputs)
         recipe = Recipe(NETWORKS[network], batch_size=128, learning_rate=4e-3, schedule="onecycle", epochs=epochs or 4)
         subject = Subject(task=Classification(10, "logits"), train=train, test=train, recipe=recipe, name=network)
+        loaded = inputs
     else:
         subject = mutiny.load_subject(f"mnist/{network}", data)
+        loaded = len(subject.train) + len(subject.test)
         if epochs is not None:
             some = subject.train.subset(generator_for(0, "benchmark").permutation(len(subject.train))[:inputs])
             recipe = replace(subject.recipe, epochs=epochs)
             subject = Subject(task=subject.task, train=some, test=some, recipe=recipe, name=network)
     models = subject.originals(originals, seed=0)
     train = subject.train if inputs >= len(subject.train) else subject.train.subset(np.arange(inputs))
-    return Bench(network, models, train, loaded=len(subject.train) + len(subject.test) * (data is not None))
+    return Bench(network, models, train, loaded)
 
 
 def drawn_digits(count: int) -> Data:
