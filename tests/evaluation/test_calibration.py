@@ -7,7 +7,7 @@ from torch import nn
 
 from mutiny.data import as_data
 from mutiny.evaluation import Runner, calibration
-from mutiny.evaluation.calibration import INPUTS, LARGEST, SMALLEST, cache_folder, measured_pace
+from mutiny.evaluation.calibration import INPUTS, LARGEST, SMALLEST, measured_pace
 from mutiny.evaluation.exact import Pace
 from mutiny.models import ModelState, default_forward
 from mutiny.task import Classification
@@ -221,11 +221,3 @@ def test_a_runner_measures_unless_told(folder, measured):
     assert len(measured) == 1
     other = Runner([classifier()], Classification(3), splits, default_forward, 0, 7)
     assert np.array_equal(other.clean(0, "train").outcome.bits, runner.clean(0, "train").outcome.bits)
-
-
-def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
-    monkeypatch.setenv("MUTINY_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path
-    monkeypatch.delenv("MUTINY_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert cache_folder() == tmp_path / "cache" / "mutiny"

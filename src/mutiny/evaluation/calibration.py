@@ -20,6 +20,7 @@ from mutiny.models import Forward
 from mutiny.models.calls import tensors
 from mutiny.models.forward import steady
 from mutiny.models.layout import Layout, laid_out, layouts
+from mutiny.training.originals import default_folder
 
 SMALLEST, FIRST, LARGEST = 16, 128, 512
 INPUTS = 512
@@ -40,19 +41,13 @@ def measured_pace(model: nn.Module, data: Data, forward: Forward) -> Pace:
     """
     if len(data) < INPUTS:
         return Pace()
-    file = cache_folder() / "calibration.json"
+    file = default_folder().with_name("calibration.json")  # beside the originals
     known = _read(file)
     key = _key(model, data)
     if key not in known:
         known = {**_read(file), key: asdict(_measure(model, data, forward))}
         _write(file, known)
     return Pace(**known[key])
-
-
-def cache_folder() -> Path:
-    """``$MUTINY_CACHE``, or ``mutiny`` under the user's cache folder."""
-    own = os.environ.get("MUTINY_CACHE")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mutiny"
 
 
 def _measure(model: nn.Module, data: Data, forward: Forward) -> Pace:
