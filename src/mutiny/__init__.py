@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mutiny.data import mutate
     from mutiny.errors import BadInput, MutinyError, NotApplicable, PreflightFailed, UntrustedFile
     from mutiny.evaluation import Screening
     from mutiny.mutation.assess import assess
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from mutiny.mutation.weak import WeakSet
     from mutiny.operators import OPERATORS, Operator
     from mutiny.records import Verdict
+    from mutiny.selection import METHODS, Selector
+    from mutiny.selection.select import select
+    from mutiny.selection.selection import Selection
     from mutiny.subjects import Subject, load_subject
     from mutiny.task import Classification, Regression
     from mutiny.training import Recipe, load_weights
@@ -29,6 +33,7 @@ _WHERE = {
     "BadInput": "mutiny.errors",
     "Classification": "mutiny.task",
     "KillRule": "mutiny.mutation.kill",
+    "METHODS": "mutiny.selection",
     "MutinyError": "mutiny.errors",
     "NotApplicable": "mutiny.errors",
     "OPERATORS": "mutiny.operators",
@@ -38,6 +43,8 @@ _WHERE = {
     "Regression": "mutiny.task",
     "Screening": "mutiny.evaluation",
     "Search": "mutiny.mutation.search",
+    "Selection": "mutiny.selection.selection",
+    "Selector": "mutiny.selection",
     "Subject": "mutiny.subjects",
     "UntrustedFile": "mutiny.errors",
     "Verdict": "mutiny.records",
@@ -45,10 +52,13 @@ _WHERE = {
     "assess": "mutiny.mutation.assess",
     "load_subject": "mutiny.subjects",
     "load_weights": "mutiny.training",
+    "mutate": "mutiny.data",
+    "select": "mutiny.selection.select",
 }
 
 __version__ = "0.1.0"
 __all__ = [
+    "METHODS",
     "OPERATORS",
     "Assessment",
     "BadInput",
@@ -62,6 +72,8 @@ __all__ = [
     "Regression",
     "Screening",
     "Search",
+    "Selection",
+    "Selector",
     "Subject",
     "UntrustedFile",
     "Verdict",
@@ -69,6 +81,8 @@ __all__ = [
     "assess",
     "load_subject",
     "load_weights",
+    "mutate",
+    "select",
 ]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -210,3 +212,11 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides the numbers."""
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("mutiny", "torch", "numpy", "scipy")},
+    }

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mutiny import __version__
-from mutiny.cli import assess, demo, operators
+from mutiny.cli import assess, demo, methods, operators, select
 
 app = typer.Typer(
     name="mutiny",
@@ -36,4 +36,6 @@ def _before_any_command(
 
 app.command(name="demo")(demo.demo)
 app.command(name="assess")(assess.assess)
+app.command(name="select")(select.select)
 app.command(name="operators")(operators.operators)
+app.command(name="methods")(methods.methods)

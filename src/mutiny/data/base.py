@@ -21,7 +21,7 @@ class Data(ABC):
     """Inputs and targets in a fixed order. A new kind of data writes two methods, :meth:`read` and :meth:`select`.
 
     Attributes:
-        targets: all targets, ``(n,)`` or ``(n, k)``.
+        targets: all targets, ``(n,)`` or ``(n, k)``; NaN where a pool has none.
     """
 
     targets: np.ndarray
@@ -38,6 +38,11 @@ class Data(ABC):
     @final
     def __len__(self) -> int:
         return len(self.targets)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether targets are known; where they are not, all are NaN."""
+        return not (self.targets.dtype.kind == "f" and bool(np.isnan(self.targets).all()))
 
     @final
     def batches(self, size: int, device: torch.device | str = "cpu") -> Iterator[Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch.utils.data import DataLoader, Dataset
+import numpy as np
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
-from mutiny.data.arrays import array_data
+from mutiny.data.arrays import ArrayData, array_data
 from mutiny.data.base import Data, check_counts
 from mutiny.data.datasets import dataset_data, loader_data
 from mutiny.data.folder import image_folder
@@ -44,6 +46,57 @@ def as_data(source: Any, name: str) -> Data:
         name, type(source).__name__, "a pair (x, y) of arrays, a torch Dataset or DataLoader, or a path",
         "Inputs and targets belong together: give (x, y).",
     )  # fmt: skip
+
+
+def as_pool(source: Any, name: str = "pool") -> Data:
+    """Inputs to choose from, whose targets may be unknown: all that `as_data` reads, and inputs alone.
+
+    Args:
+        source: as for `as_data`; or inputs without targets: an array, a dict of arrays, ``(inputs, None)``, or a
+            ``Dataset`` or ``DataLoader`` whose items are tensors or arrays.
+        name: error messages begin with it.
+
+    >>> as_pool(np.zeros((3, 2))).labelled, as_pool((np.zeros((3, 2)), [0, 1, 0])).labelled
+    (False, True)
+    """
+    if isinstance(source, (Tensor, np.ndarray, dict)):
+        return _unlabelled(source, name)
+    if isinstance(source, (tuple, list)) and len(source) == 2 and source[1] is None:
+        return _unlabelled(source[0], name)
+    dataset = source.dataset if isinstance(source, DataLoader) else source
+    if isinstance(dataset, Dataset) and not isinstance(dataset, IterableDataset) and _bare(dataset):
+        if isinstance(source, DataLoader) and source.collate_fn is not default_collate:
+            raise BadInput(
+                name, "a DataLoader with a collate_fn and items without targets", "its Dataset, or items with targets"
+            )
+        return dataset_data(_WithoutTargets(dataset), name)
+    return as_data(source, name)
+
+
+def _unlabelled(inputs: Any, name: str) -> ArrayData:
+    first = next(iter(inputs.values())) if isinstance(inputs, dict) and inputs else inputs
+    data = array_data(inputs, np.zeros(len(first)), name)
+    return ArrayData(data.inputs, np.full(len(data), np.nan))
+
+
+def _bare(dataset: Any) -> bool:
+    """Whether items are inputs alone."""
+    item = dataset[0] if len(dataset) else None
+    return isinstance(item, (Tensor, np.ndarray)) or (isinstance(item, (tuple, list)) and len(item) == 1)
+
+
+class _WithoutTargets(Dataset[Any]):
+    """Items with a target that says: unknown."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> tuple[Any, float]:
+        item = self.dataset[index]
+        return (item[0] if isinstance(item, (tuple, list)) else item), float("nan")
 
 
 def _from_path(path: Path, name: str) -> Data:

@@ -58,9 +58,18 @@ class Instance:
         clean: the original's own pass.
         task: what is correct.
         targets: as the task wants them, on the CPU.
+        start: the strata with which all instances of the original begin, if they are known.
     """
 
-    def __init__(self, original: int, repetition: int, clean: CleanPass, task: Task, targets: Tensor) -> None:
+    def __init__(
+        self,
+        original: int,
+        repetition: int,
+        clean: CleanPass,
+        task: Task,
+        targets: Tensor,
+        start: npt.NDArray[np.int8] | None = None,
+    ) -> None:
         self.original, self.repetition, self.task, self.targets = original, repetition, task, targets
         self.clean = clean.condensed
         self.known = np.zeros(len(self.clean), bool)
@@ -71,11 +80,15 @@ class Instance:
         self.stratum = np.full(len(self.clean), -1, np.int8)
         self.sureness = np.zeros(len(self.clean), np.float32)
         self._lead = self._scale = np.zeros(0, np.float32)
-        if isinstance(task, Classification):
-            unsure = margins(task, self.clean, targets).abs()
+        if start is None:
+            unsure = (
+                margins(task, self.clean, targets).abs()
+                if isinstance(task, Classification)
+                else -losses(task, self.clean, targets)
+            )
+            self._rank(unsure.numpy(), np.zeros(len(self.clean), bool))
         else:
-            unsure = -losses(task, self.clean, targets)
-        self._rank(unsure.numpy(), np.zeros(len(self.clean), bool))
+            self.stratum[:] = start
 
     @property
     def classifies(self) -> bool:

@@ -33,9 +33,10 @@ def linear_map(clean: Tensor, seen: list[Seen]) -> Tensor:
     known = _features(clean[indices]).double()
     square = known.T @ known
     square += RIDGE * square.diagonal().mean() * torch.eye(len(square), dtype=torch.float64)
-    weights = torch.linalg.solve(square, known.T @ answers)
-    predicted: Tensor = _features(clean) @ weights.float()
-    return predicted
+    plain, positive, constant = (
+        torch.linalg.solve(square, known.T @ answers).float().tensor_split((clean.shape[1], -1))
+    )  # applied one by one: the features of all inputs would have to be copied together
+    return torch.addmm(constant, clean, plain).addmm_(clean.clamp(min=0), positive)
 
 
 def finite_rows(seen: list[Seen]) -> tuple[Tensor, Tensor]:
@@ -86,10 +87,12 @@ class Memory:
     Attributes:
         trusted: whether no sample has yet contradicted the extrapolation of tails.
         looseness: how far interpolated margins were off so far, in units of what was expected.
+        start: the strata with which instances of each original begin.
     """
 
     trusted: bool = True
     looseness: float = 1.0
+    start: dict[int, npt.NDArray[np.int8]] = field(default_factory=dict)
     _checks: dict[float, int] = field(default_factory=dict)
     _seen: dict[tuple[int, int], list[tuple[float, Indices, Tensor]]] = field(default_factory=dict)
 

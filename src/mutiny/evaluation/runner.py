@@ -10,15 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
-from mutiny.errors import BadInput
 from mutiny.evaluation.calibration import measured_pace
-from mutiny.evaluation.exact import CleanPass, Outcome, Pace, cast, clean_pass, evaluate, first_call, placement, rows
+from mutiny.evaluation.exact import CleanPass, Outcome, Pace, cast, clean_pass, evaluate, placement, rows
 from mutiny.evaluation.instance import Answered
 from mutiny.evaluation.prediction import Memory
 from mutiny.evaluation.readout import condense
 from mutiny.evaluation.screened import Screened, Screening
+from mutiny.evaluation.settling import settle
 from mutiny.models import Forward, ModelView, Patch
-from mutiny.models.forward import steady
 from mutiny.models.layers import Indices
 from mutiny.operators import Operator
 from mutiny.random import generator_for
@@ -26,8 +25,6 @@ from mutiny.records import Bits
 from mutiny.task import Classification, Task
 
 PROBE_INPUTS = 4
-DETECT_INPUTS, DETECT_BATCH = 512, 256
-"""Inputs, spread over the training set, whose outputs settle what the model returns."""
 
 
 class Runner:
@@ -53,31 +50,11 @@ class Runner:
     ) -> None:
         self.models, self.forward, self.seed = tuple(models), forward, seed
         self.splits = dict(splits)
-        self.task = self._settle(task, batch_size or DETECT_BATCH)
+        self.task = settle(task, self.models, self.splits["train"], forward, batch_size)
         self.pace = Pace(batch_size) if batch_size else measured_pace(self.models[0], self.splits["train"], forward)
         self._targets: dict[tuple[str, torch.device], Tensor] = {}
         self._clean: dict[tuple[int, str], CleanPass] = {}
         self._bits: dict[str, Bits] = {}
-
-    def _settle(self, task: Task, batch_size: int) -> Task:
-        """Looks at real outputs of every original, so that a contradiction shows before anything runs."""
-        train = self.splits["train"]
-        some = train.subset(np.unique(np.linspace(0, len(train) - 1, DETECT_INPUTS).astype(np.int64)))
-        settled: list[Task] = []
-        for index, model in enumerate(self.models):
-            device, dtype = placement(model)
-            with steady(), torch.inference_mode():
-                outputs = [
-                    first_call(self.forward, model, cast(inputs, dtype), f"models[{index}]")
-                    for inputs in some.batches(batch_size, device)
-                ]
-            settled.append(task.resolve(torch.cat(outputs) if outputs[0].ndim else outputs[0]))
-            if settled[index] != settled[0]:
-                raise BadInput(
-                    f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]",
-                    "State outputs=... in the task if they return the same thing.",
-                )  # fmt: skip
-        return settled[0]
 
     @cached_property
     def views(self) -> tuple[ModelView, ...]:

@@ -144,7 +144,9 @@ class Screened:
         """One more instance of each original."""
         repetition = self.repetitions
         for original, clean in enumerate(self.clean):
-            instance = Instance(original, repetition, clean, self.task, self.targets)
+            start = self.memory.start.get(original)
+            instance = Instance(original, repetition, clean, self.task, self.targets, start)
+            self.memory.start[original] = instance.stratum.copy() if start is None else start
             self.instances.append(instance)
             if self.looks:  # the others have had their first sample
                 instance.draw(np.full_like(self._wanted, self.screening.first), self.rng, self.answer)

@@ -1,4 +1,4 @@
-"""Activations of chosen layers, batch by batch, reduced to one number per neuron as they stream."""
+"""Activations of chosen layers, batch by batch: one number per neuron, or all that a layer says."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from mutiny.errors import BadInput
-from mutiny.models.calls import ATTENTION, OWN, Call, in_place, tensors, weighted
+from mutiny.models.calls import ATTENTION, OWN, Call, in_place, memory, tensors, weighted
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Layer
 from mutiny.models.view import ModelView, parameter_names
+
+Said = Literal["signal", "output"]
 
 
 def activations(
@@ -21,7 +23,7 @@ def activations(
     batches: Iterable[Any],
     layers: Sequence[str] | None = None,
     forward: Forward = default_forward,
-    of: Literal["signal", "output"] = "signal",
+    of: Said = "signal",
 ) -> Iterator[dict[str, Tensor]]:
     """For each batch, what every neuron of the layers said: ``{layer: (n, neurons)}``.
 
@@ -45,24 +47,53 @@ def activations(
     >>> batch["0"].shape, bool((batch["0"] >= 0).all())
     (torch.Size([5, 3]), True)
     """
+    visible = visible_layers(view, layers)
+    names = parameter_names(view.model)
+    for batch in batches:
+        recorder = Recorder(names, visible, of)
+        with steady(), torch.inference_mode(), recorder:
+            forward(view.model, batch)
+        yield recorder.means(rows_of(batch))
+
+
+def visible_layers(view: ModelView, layers: Sequence[str] | None = None) -> list[Layer]:
+    """The layers of these names, or all layers whose neurons can be seen outside their module."""
     chosen = view.layers if layers is None else [view.layer(name) for name in layers]
     visible = [layer for layer in chosen if _shown(layer) is not None]
     if layers is not None and len(visible) < len(chosen):
         hidden = next(layer for layer in chosen if _shown(layer) is None)
         raise BadInput("layers", repr(hidden.name), "layers whose neurons can be seen outside their module")
-    names = parameter_names(view.model)
-    for batch in batches:
-        recorder = _Recorder(names, visible, rows=_rows(batch), through=of == "signal")
-        with steady(), torch.inference_mode(), recorder:
-            forward(view.model, batch)
-        yield recorder.means()
+    return visible
 
 
-def _rows(batch: Any) -> int:
+def rows_of(batch: Any) -> int:
+    """Number of inputs in a batch."""
     first = next(tensors(batch), None)
     if first is None or not first.ndim:
         raise BadInput("batch", type(batch).__name__, "tensors with one row per input")
     return len(first)
+
+
+def by_input(tensor: Tensor, rows: int, channel: int, name: str, batch_axis: int | None = None) -> Tensor:
+    """A tensor with inputs first and neurons last, ``(rows, ..., neurons)``.
+
+    Args:
+        tensor: what a layer or module said.
+        rows: number of inputs; where the first axis counts something else, the second does.
+        channel: axis that counts neurons, from the end.
+        name: of the layer, for the message.
+        batch_axis: axis that counts inputs once neurons are last, where it is known.
+    """
+    values = tensor.movedim(channel, -1)
+    if batch_axis is None:
+        batch_axis = 1 if values.ndim > 2 and len(values) != rows == values.shape[1] else 0
+    values = values.movedim(batch_axis, 0)
+    if values.ndim < 2 or len(values) % rows:
+        raise BadInput(
+            "layers", repr(name), "layers with one row per input",
+            f"Its output has the shape {tuple(tensor.shape)} for {rows} inputs; name other layers.",
+        )  # fmt: skip
+    return values.reshape(rows, -1, values.shape[-1]) if len(values) != rows else values
 
 
 def _shown(layer: Layer) -> tuple[int, int] | None:
@@ -74,32 +105,51 @@ def _shown(layer: Layer) -> tuple[int, int] | None:
     return next(((output, offset) for output, leading, offset in layer.slots if leading < 0), None)
 
 
-class _Recorder(TorchFunctionMode):
-    """Reduces on the spot: what follows may overwrite a tensor in place."""
+Spot = tuple[Layer, int, int | None, int]
+"""A layer, which of its calls, the axis that counts inputs, and where its neurons begin."""
 
-    def __init__(self, names: Mapping[int, str], layers: Sequence[Layer], rows: int, through: bool) -> None:
+
+class Recorder(TorchFunctionMode):
+    """Holds what each layer said last; a copy where something may overwrite it in place.
+
+    Args:
+        names: of the model's parameters, by identity.
+        layers: which to hold.
+        of: see `activations`.
+    """
+
+    def __init__(self, names: Mapping[int, str], layers: Sequence[Layer], of: Said = "signal") -> None:
         super().__init__()
-        self.names, self.rows, self.through = names, rows, through
+        self.names, self.through = names, of == "signal"
         self.layers: dict[tuple[str, str], list[Layer]] = {}
         for layer in layers:
             self.layers.setdefault((layer.kind, layer.weights[0].parameter), []).append(layer)
-        self.calls: dict[str, list[Tensor]] = {layer.name: [] for layer in layers}
-        self.live: dict[int, tuple[Tensor, list[tuple[Layer, int, int | None, int]]]] = {}
+        self.said: dict[str, list[tuple[Tensor, Spot]]] = {layer.name: [] for layer in layers}
+        self.live: dict[int, tuple[Tensor, list[Spot]]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         before = self.live.get(id(args[0])) if args else None
         shape = tuple(before[0].shape) if before is not None else ()
+        if in_place(name) and args and isinstance(args[0], Tensor) and not (name in OWN and before is not None):
+            self._save(args[0])
         result = func(*args, **kwargs)
         if before is not None and name in OWN:
             self._follow(shape, before[1], next(tensors(result)))
-        elif before is not None and in_place(name):  # an addition, say: no longer the neuron's own
-            del self.live[id(before[0])]
         call = weighted(name, args, kwargs)
         if call is not None:
             self._begin(call, result)
         return result
+
+    def _save(self, changing: Tensor) -> None:
+        """Copies what is held of a tensor that is no longer the neurons' own, such as one to which another is added."""
+        place = memory(changing)
+        for said in self.said.values():
+            for position, (held, where) in enumerate(said):
+                if memory(held) == place:
+                    said[position] = (held.clone(), where)
+        self.live = {key: entry for key, entry in self.live.items() if memory(entry[0]) != place}
 
     def _begin(self, call: Call, result: Any) -> None:
         kind = "attention_out" if call.kind == ATTENTION else call.kind
@@ -109,33 +159,36 @@ class _Recorder(TorchFunctionMode):
                 tensor = result if output < 0 else result[output]
                 if call.packed:
                     raise BadInput("layers", repr(layer.name), "layers with one row per input, not a packed sequence")
-                calls = self.calls[layer.name]
-                calls.append(self._mean(layer, tensor, call.batch_axis, offset))
+                place = (layer, len(self.said[layer.name]), call.batch_axis, offset)
+                self.said[layer.name].append((tensor if self.through else tensor.clone(), place))
                 if self.through:
-                    place = (layer, len(calls) - 1, call.batch_axis, offset)
                     self.live.setdefault(id(tensor), (tensor, []))[1].append(place)
 
-    def _follow(self, before: tuple[int, ...], places: list[Any], after: Tensor) -> None:
+    def _follow(self, before: tuple[int, ...], places: list[Spot], after: Tensor) -> None:
         axes = {place[0].channel for place in places}
-        if after.ndim == len(before) and all(after.shape[axis] == before[axis] for axis in axes):
+        if after.ndim == len(before) and all(axis is not None and after.shape[axis] == before[axis] for axis in axes):
             self.live[id(after)] = (after, places)
-            for layer, position, batch_axis, offset in places:
-                self.calls[layer.name][position] = self._mean(layer, after, batch_axis, offset)
+            for place in places:
+                self.said[place[0].name][place[1]] = (after, place)
 
-    def _mean(self, layer: Layer, tensor: Tensor, batch_axis: int | None, offset: int) -> Tensor:
-        """Mean over everything but input and neuron, ``(rows, neurons)``."""
-        axis = -1 if layer.channel is None else layer.channel
-        values = tensor.movedim(axis, -1)[..., offset : offset + layer.neurons]
-        if batch_axis is None:
-            batch_axis = 1 if values.ndim > 2 and len(values) != self.rows == values.shape[1] else 0
-        values = values.movedim(batch_axis, 0)
-        if values.ndim < 2 or len(values) % self.rows:
-            raise BadInput(
-                "layers", repr(layer.name), "layers with one row per input",
-                f"Its output has the shape {tuple(tensor.shape)} for {self.rows} inputs; name other layers.",
-            )  # fmt: skip
-        return values.reshape(self.rows, -1, layer.neurons).mean(dim=1)
+    def values(self, layer: str, rows: int) -> Tensor:
+        """All that a layer said, mean of its calls: ``(rows, ..., neurons)``."""
+        return _mean([self._read(*one, rows) for one in self.said[layer]])
 
-    def means(self) -> dict[str, Tensor]:
-        """Of each layer that ran, in the order asked for."""
-        return {name: torch.stack(calls).mean(dim=0) for name, calls in self.calls.items() if calls}
+    def means(self, rows: int) -> dict[str, Tensor]:
+        """One number per input and neuron: ``{layer: (rows, neurons)}``."""
+        found = {}
+        for name, said in self.said.items():
+            if said:
+                each = [self._read(*one, rows).reshape(rows, -1, one[1][0].neurons).mean(dim=1) for one in said]
+                found[name] = _mean(each)
+        return found
+
+    def _read(self, tensor: Tensor, place: Spot, rows: int) -> Tensor:
+        layer, _, batch_axis, offset = place
+        channel = -1 if layer.channel is None else layer.channel
+        return by_input(tensor, rows, channel, layer.name, batch_axis)[..., offset : offset + layer.neurons]
+
+
+def _mean(each: list[Tensor]) -> Tensor:
+    return each[0] if len(each) == 1 else torch.stack(each).mean(dim=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -122,3 +123,14 @@ def _computed(module: nn.Module) -> str | None:
         if isinstance(hook, SpectralNorm):
             return "torch.nn.utils.remove_spectral_norm(layer)"
     return None
+
+
+def check_untouched(models: Sequence[nn.Module], before: Sequence[ModelState]) -> None:
+    """Fails loudly if a model is not as it was."""
+    for index, (model, state) in enumerate(zip(models, before, strict=True)):
+        changed = state.difference(ModelState.of(model))
+        if changed is not None:
+            raise RuntimeError(
+                f"models[{index}] was changed at {changed}; unless your forward writes to it, this is a bug in mutiny: "
+                "please report it"
+            )

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +14,8 @@ from mutiny.errors import BadInput
 from mutiny.evaluation import Runner, Screening
 from mutiny.evaluation.exact import placement
 from mutiny.models import ModelState
-from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, spent, versions
+from mutiny.models.state import check_untouched
+from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, spent
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import OperatorRun
 from mutiny.mutation.preflight import preflight
@@ -26,7 +26,7 @@ from mutiny.operators import Operator
 from mutiny.operators.naming import describe
 from mutiny.operators.parsing import as_operators
 from mutiny.progress import Progress, Silent
-from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain
+from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain, versions
 from mutiny.stats import holm
 from mutiny.subjects import Subject
 
@@ -98,14 +98,14 @@ def assess(
     rule = (rule or KillRule()).resolve(count)
     _check_settings(wanted, search, count, batch_size)
     subject.check()
-    models = _originals(subject, originals, seed, device, folder, progress)
+    models = subject.ready(originals, seed=seed, device=device, folder=folder, progress=progress)
     before = [ModelState.of(model) for model in models]
     runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size)
     _prepare(runner, subject, weak, rule, progress, screening)
     runs = [OperatorRun(runner, op, label, rule, search, screening) for op, label in zip(wanted, labels, strict=True)]
     progress.stage("searching mutants", sum(run.steps for run in runs))
     records = _adjusted([run.run(progress) for run in runs])
-    _check_untouched(models, before)
+    check_untouched(models, before)
     scored = [(run, record) for run, record in zip(runs, records, strict=True) if record.status is Status.SCORED]
     values = [record.score for _, record in scored if record.score is not None]
     better = runner.task.higher_is_better
@@ -162,21 +162,6 @@ def _check_settings(operators: Sequence[Operator], search: Search, originals: in
         )  # fmt: skip
 
 
-def _originals(
-    subject: Subject, count: int | None, seed: int, device: str | None, folder: Path | None, progress: Progress
-) -> list[Any]:
-    told = 0
-
-    def trained(done: int, total: int) -> None:
-        nonlocal told
-        if not told:
-            progress.stage("training originals", total)
-        progress.step(done=done - told)
-        told = done
-
-    return subject.originals(count, seed=seed, device=device, folder=folder, progress=trained)
-
-
 def _prepare(
     runner: Runner, subject: Subject, weak: WeakSet, rule: KillRule, progress: Progress, screening: Screening | None
 ) -> None:
@@ -215,13 +200,3 @@ def _adjusted(records: Sequence[OperatorRecord]) -> list[OperatorRecord]:
         return replace(mutant, p_adjusted=adjusted.get(id(mutant)))
 
     return [replace(record, mutants=tuple(map(with_adjusted, record.mutants))) for record in records]
-
-
-def _check_untouched(models: Sequence[Any], before: Sequence[ModelState]) -> None:
-    for index, (model, state) in enumerate(zip(models, before, strict=True)):
-        changed = state.difference(ModelState.of(model))
-        if changed is not None:
-            raise RuntimeError(
-                f"models[{index}] was changed at {changed}; unless your forward writes to it, this is a bug in mutiny: "
-                "please report it"
-            )

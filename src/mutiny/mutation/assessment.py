@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -105,14 +103,6 @@ def spent(runner: Runner, records: Sequence[OperatorRecord]) -> dict[str, Any]:
         "evaluated": sum(m.evaluated for m in mutants),
         "pairs": sum(m.instances * len(runner.splits[m.guiding_set]) for m in mutants),
         "verdicts": {basis.value: sum(m.basis is basis for m in mutants) for basis in Basis},
-    }
-
-
-def versions() -> dict[str, str]:
-    """Versions of what decides the numbers."""
-    return {
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("mutiny", "torch", "numpy", "scipy")},
     }
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from mutiny.operators.base import Operator
+from mutiny.parsing import described
 
 
 def describe(operator: Operator) -> str:
@@ -14,9 +13,4 @@ def describe(operator: Operator) -> str:
     >>> describe(OPERATORS["NI"](direction="incoming", factor=0.3))
     'NI(direction=incoming)'
     """
-    shown = []
-    for field in fields(operator):
-        value = getattr(operator, field.name)
-        if value != field.default and field.name != operator.strength:
-            shown.append(f"{field.name}={'+'.join(value) if isinstance(value, tuple) else value}")
-    return operator.code + (f"({', '.join(shown)})" if shown else "")
+    return described(operator, operator.code, without=operator.strength)

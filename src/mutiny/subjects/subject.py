@@ -11,11 +11,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from mutiny.data import Data, as_data
+from mutiny.data import Data, as_data, as_pool
 from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput
 from mutiny.models import Forward, check_model, default_forward
 from mutiny.models.state import check_parameters, digest
+from mutiny.progress import Progress
 from mutiny.task import Classification, Task
 from mutiny.training import Recipe, train_originals
 from mutiny.training.loop import built
@@ -67,7 +68,7 @@ class Subject:
         self.forward: Forward = forward or default_forward
         self.train, self.test = as_data(train, "train"), as_data(test, "test")
         self.weak = None if weak is None else as_data(weak, "weak")
-        self.pool = None if pool is None else as_data(pool, "pool")
+        self.pool = None if pool is None else as_pool(pool)
 
     def __repr__(self) -> str:
         count = len(self.models)
@@ -116,6 +117,21 @@ class Subject:
                 folder=folder, forward=self.forward, device=target or "cpu", progress=progress,
             )  # fmt: skip
         return [model if target is None else _on(model, target) for model in models]
+
+    def ready(
+        self, count: int | None, *, seed: int, device: str | None, folder: Path | None, progress: Progress
+    ) -> list[nn.Module]:
+        """`originals`, with a stage of ``progress`` for training if there is any."""
+        told = 0
+
+        def trained(done: int, total: int) -> None:
+            nonlocal told
+            if not told:
+                progress.stage("training originals", total)
+            progress.step(done=done - told)
+            told = done
+
+        return self.originals(count, seed=seed, device=device, folder=folder, progress=trained)
 
     def count(self, wanted: int | None = None) -> int:
         """How many originals there are for a verb that wants so many; by default all, or the usual number to train."""

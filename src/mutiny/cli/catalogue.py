@@ -1,0 +1,43 @@
+"""Lists of what can be named on the command line, and explanations of each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+
+def explain(instances: Iterable[Any]) -> None:
+    """Title, source and the whole docstring of each."""
+    console = Console()
+    for one in instances:
+        console.print(f"[bold]{one.code}[/]  {one.title}  [dim]({one.source})[/]\n", highlight=False)
+        console.print(f"{_reflowed(inspect.getdoc(type(one)) or '')}\n", markup=False, highlight=False)
+
+
+def show(titles: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> None:
+    """A table of all, and how to go on."""
+    console = Console()
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, no_wrap=title == "code")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    console.print(f"\n{hint}")
+
+
+def summary(kind: type[Any]) -> str:
+    """The first statement of a docstring, for a table."""
+    first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
+    return " ".join(first.split()).split(". ")[0].split(": ")[0].replace("``", "")
+
+
+def _reflowed(text: str) -> str:
+    """A docstring for any width: paragraphs on one line each, lists as they are, no markup."""
+    parts = text.replace("``", "").split("\n\n")
+    return "\n\n".join(part if part.startswith("Args:") else " ".join(part.split()) for part in parts)

@@ -1,0 +1,69 @@
+"""``mutiny select``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
+
+
+def select(
+    subject: SubjectName,
+    method: Annotated[
+        str | None,
+        typer.Option(help='How to rank: "deepgini", "dsa(by=coverage)", "deepgini+dsa". `mutiny methods` lists all.'),
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option(help='Compare several: "nss,deepgini,dsa,random", or "all"; needs a labelled pool.')
+    ] = None,
+    budget: Annotated[str, typer.Option(help="How many inputs to label: 500, 0.05 or 5%.")] = "5%",
+    pool: Annotated[
+        str | None,
+        typer.Option(
+            help="A file or folder to choose from, test, or mutated (benign mutations of test). The subject's pool, or "
+            "else its test set, if not given."
+        ),
+    ] = None,
+    layers: Annotated[
+        str | None,
+        typer.Option(help='Where to read features: names or patterns joined by "+", or encoder, hidden, all.'),
+    ] = None,
+    diverse: Annotated[bool, typer.Option("--diverse", help="Avoid inputs that look alike to the model.")] = False,
+    repeats: Annotated[int, typer.Option(help="Repeat with other seeds, for intervals.")] = 1,
+    originals: Annotated[int | None, typer.Option(help="How many originals take part; the first is tested.")] = None,
+    indices: Annotated[Path | None, typer.Option(help="Write the indices to label, one per line.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw faults against labels: .png, .svg or .pdf.")] = None,
+    seed: Seed = 0,
+    json: Json = None,
+    quiet: Quiet = False,
+    batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
+    device: Device = None,
+    threads: Threads = 1,
+    data: DataFolder = None,
+) -> None:
+    """Which unlabelled inputs should be labelled first, because the network probably gets them wrong?"""
+    from mutiny.cli.selecting import run_select
+
+    run_select(
+        subject,
+        data,
+        method=method,
+        compare=compare,
+        pool=pool,
+        indices=indices,
+        plot=plot,
+        json=json,
+        quiet=quiet,
+        threads=threads,
+        budget=budget,
+        layers=layers.split("+") if layers else None,
+        diverse=diverse,
+        repeats=repeats,
+        originals=originals,
+        seed=seed,
+        batch_size=batch_size,
+        device=device,
+    )

@@ -1,0 +1,41 @@
+"""What models return, logits or probabilities, settled by looking at real outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from mutiny.data import Data
+from mutiny.errors import BadInput
+from mutiny.evaluation.exact import cast, first_call, placement
+from mutiny.models import Forward
+from mutiny.models.forward import steady
+from mutiny.task import Task
+
+INPUTS, BATCH = 512, 256
+"""Inputs, spread over the data, whose outputs settle it."""
+
+
+def settle(
+    task: Task, models: Sequence[nn.Module], data: Data, forward: Forward, batch_size: int | None = None
+) -> Task:
+    """The task with its outputs settled; looks at every model, so that a contradiction shows before anything runs."""
+    some = data.subset(np.unique(np.linspace(0, len(data) - 1, INPUTS).astype(np.int64)))
+    settled: list[Task] = []
+    for index, model in enumerate(models):
+        device, dtype = placement(model)
+        with steady(), torch.inference_mode():
+            outputs = [
+                first_call(forward, model, cast(inputs, dtype), f"models[{index}]")
+                for inputs in some.batches(batch_size or BATCH, device)
+            ]
+        settled.append(task.resolve(torch.cat(outputs) if outputs[0].ndim else outputs[0]))
+        if settled[index] != settled[0]:
+            raise BadInput(
+                f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]",
+                "State outputs=... in the task if they return the same thing.",
+            )  # fmt: skip
+    return settled[0]

@@ -1,0 +1,283 @@
+"""Dropout that acts in evaluation mode: repeated passes of an untouched model, with masks that belong to inputs.
+
+Only calls of dropout are changed while a pass runs: batch normalisation, modes, hooks and weights stay as they are.
+Reached are ``nn.Dropout`` and its relatives and the functions behind them, ``F.dropout(x, p, self.training)``, in place
+or not, with the rate of the call. Out of reach are dropout inside attention and recurrent layers, which torch computes
+in one piece, code that the model skips in evaluation mode (``if self.training:``), and masks that a model draws itself,
+such as stochastic depth.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from math import prod, sqrt
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from mutiny.models.calls import argument, in_place, replace_tensors, tensors
+from mutiny.models.capture import rows_of
+from mutiny.models.forward import Forward, default_forward, steady
+from mutiny.random import generator_for
+
+BY_UNIT = frozenset(["dropout", "alpha_dropout"])
+BY_CHANNEL = frozenset("dropout1d dropout2d dropout3d feature_dropout feature_alpha_dropout".split())
+BATCHED = {"dropout1d": 3, "dropout3d": 5}
+"""Dimensions from which these functions see inputs in the first one; with fewer they see channels there."""
+ALPHA = 1.0507009873554805 * 1.6732632423543772
+"""Alpha dropout puts a unit at minus this: the least value of SELU (Klambauer et al., 2017)."""
+LEVELS = 2**16
+"""Rates are rounded to one part in so many: 16 random bits per unit are several times cheaper than a number."""
+
+
+class DropoutPasses:
+    """Passes of a model in which dropout acts; everything before the first dropout is computed once per batch.
+
+    What a mask drops depends on the seed, the sample, the dropout call and the number of the input, not on its batch.
+
+    Args:
+        model: in evaluation mode; never changed.
+        inputs: a few, to look at the model with.
+        forward: how the model is called.
+        seed: of the masks.
+
+    Attributes:
+        calls: dropout calls with a rate above 0 in one pass; with none, all passes are alike.
+        unreached: modules with dropout that stays off, see above.
+        replays: whether later passes skip what comes before the first dropout. They run in full where the model changes
+            these earlier values later on, or makes them by means that torch does not show.
+
+    >>> model = nn.Sequential(nn.Linear(2, 64), nn.Dropout(0.5), nn.Linear(64, 1)).eval()
+    >>> passes = DropoutPasses(model, torch.ones(3, 2))
+    >>> first, second = passes.outputs(torch.ones(3, 2), start=0, samples=2)
+    >>> passes.calls, first.shape, bool((first == second).any())
+    (1, torch.Size([3, 1]), False)
+    """
+
+    def __init__(self, model: nn.Module, inputs: Any, forward: Forward = default_forward, seed: int = 0) -> None:
+        self.model, self.forward = model, forward
+        self._masks = _Masks(seed)
+        self._axes = self._batch_axes(inputs)
+        self.calls = len(self._axes)
+        self.unreached = tuple(path or "model" for path, module in model.named_modules() if _fused(module))
+        self.replays = self.calls > 0 and self._replayed_alike(inputs)
+
+    def outputs(self, inputs: Any, start: int, samples: int) -> Iterator[Tensor]:
+        """What the model says to a batch with one set of masks after another.
+
+        Args:
+            inputs: a batch.
+            start: number of its first input; the others follow.
+            samples: number of passes.
+        """
+        prefix = _Prefix(inputs) if self.replays else None
+        for sample in range(samples):
+            try:
+                result = self._run(self._acting(inputs, start, sample, prefix), inputs)
+            except (Exception, _Diverged):
+                if prefix is None:
+                    raise
+                prefix, self.replays = None, False
+                result = self._run(self._acting(inputs, start, sample), inputs)  # fails again if the model is at fault
+            if prefix is not None and not prefix.restore():
+                prefix, self.replays = None, False
+            yield result
+
+    def _acting(self, inputs: Any, start: int, sample: int, prefix: _Prefix | None = None) -> _Acting:
+        return _Acting(self._masks, self._axes, rows_of(inputs), start, sample, prefix)
+
+    def _run(self, acting: _Acting, inputs: Any) -> Tensor:
+        own = replace_tensors(inputs, Tensor.clone) if acting.prefix is None else acting.prefix.inputs
+        with steady(), torch.no_grad(), acting:
+            return self.forward(self.model, own)
+
+    def _batch_axes(self, inputs: Any) -> list[int | None]:
+        """For each dropout call, the axis that counts inputs: the one that shrinks when an input is left out."""
+        n = rows_of(inputs)
+        seen = []
+        for rows in (n, n - 1) if n > 1 else (n,):
+            acting = _Acting(self._masks, [], rows, 0, 0)
+            self._run(acting, replace_tensors(inputs, itemgetter(slice(rows))))
+            seen.append(acting.shapes)
+        if len(seen) < 2 or len(seen[0]) != len(seen[1]):
+            return [0] * len(seen[0])
+        return [_shrunk(more, fewer) for more, fewer in zip(*seen, strict=True)]
+
+    def _replayed_alike(self, inputs: Any) -> bool:
+        """Whether a replayed pass gives bit for bit what a full one gives."""
+        self.replays = True
+        _, replayed = self.outputs(inputs, 0, 2)
+        full = self._run(self._acting(inputs, 0, 1), inputs)
+        return self.replays and torch.equal(replayed, full)
+
+
+class _Masks:
+    """Random bits by sample, call and input, from generators that remember where they are."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._streams: dict[tuple[int, int], tuple[Any, int]] = {}
+
+    def keep(self, sample: int, call: int, start: int, items: int, size: int, rate: float) -> npt.NDArray[np.bool_]:
+        """Which units of each input stay, ``(items, size)``."""
+        if (sample, call) not in self._streams:
+            self._streams[sample, call] = (generator_for(self.seed, "dropout", sample, call).bit_generator, 0)
+        stream, at = self._streams[sample, call]
+        words = -(-size // 4)  # four units from each word, each input from a word of its own
+        if at != start * words:
+            stream.advance((start * words - at) % 2**128)
+        drawn = stream.random_raw(items * words).astype("<u8", copy=False).view("<u2")
+        self._streams[sample, call] = (stream, (start + items) * words)
+        kept: npt.NDArray[np.bool_] = drawn.reshape(items, -1)[:, :size] >= round(rate * LEVELS)
+        return kept
+
+
+class _Acting(TorchFunctionMode):
+    """One pass in which dropout acts.
+
+    Args:
+        masks: where masks come from.
+        axes: of each dropout call, the axis that counts inputs; ``None``: one mask for all of them.
+        rows: inputs in the batch.
+        start: number of the first.
+        sample: number of the pass.
+        prefix: what comes before the first dropout, to be noted or to be used.
+    """
+
+    def __init__(
+        self,
+        masks: _Masks,
+        axes: list[int | None],
+        rows: int,
+        start: int,
+        sample: int,
+        prefix: _Prefix | None = None,
+    ) -> None:
+        super().__init__()
+        self.masks, self.axes, self.rows, self.start, self.sample = masks, axes, rows, start, sample
+        self.prefix = prefix
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        kind = name.removesuffix("_")
+        if kind in BY_UNIT or kind in BY_CHANNEL:
+            rate = float(argument(args, kwargs, 1, "p", 0.5))
+            if rate > 0:
+                inside = in_place(name) or bool(argument(args, kwargs, 3, "inplace", False))
+                return self._drop(kind, argument(args, kwargs, 0, "input"), rate, inside)
+        if self.prefix is not None and not self.shapes:
+            return self.prefix.step(func, args, kwargs)
+        return func(*args, **kwargs)
+
+    def _drop(self, kind: str, units: Tensor, rate: float, inside: bool) -> Tensor:
+        first = not self.shapes
+        self.shapes.append(tuple(units.shape))
+        mask = torch.from_numpy(self._keep(kind, self.shapes[-1], rate).view(np.uint8)).to(units.device).to(units.dtype)
+        dropped = _alpha_dropped(units, mask, rate) if "alpha" in kind else units * mask.mul_(1 / (1 - rate or 1))
+        if first and self.prefix is not None:
+            self.prefix.end(units if inside else None)
+        if inside:
+            dropped = units.copy_(dropped)
+        if first and self.prefix is not None:
+            self.prefix.watch()
+        return dropped
+
+    def _keep(self, kind: str, shape: tuple[int, ...], rate: float) -> npt.NDArray[np.bool_]:
+        """Which units stay, with axes of length 1 where all share one fate."""
+        call = len(self.shapes) - 1
+        if kind in BY_CHANNEL:
+            own = 1 if len(shape) < BATCHED.get(kind, 2) else 2
+            shape = shape[:own] + (1,) * (len(shape) - own)
+        axis = self.axes[call] if call < len(self.axes) else 0
+        if axis is None or axis >= len(shape) or shape[axis] % self.rows:
+            return self.masks.keep(self.sample, call, 0, 1, prod(shape), rate).reshape(shape)
+        kept = self.masks.keep(self.sample, call, self.start, self.rows, prod(shape) // self.rows, rate)
+        return np.moveaxis(kept.reshape(shape[axis], *shape[:axis], *shape[axis + 1 :]), 0, axis)
+
+
+class _Diverged(BaseException):
+    """A pass took another way than the one before it. Not an `Exception`, so that no model catches it by accident."""
+
+
+class _Prefix:
+    """What a pass computed before its first dropout, call by call, for later passes over the same inputs.
+
+    Only what something still holds when the first dropout comes can be read after it; the rest is forgotten.
+    """
+
+    def __init__(self, inputs: Any) -> None:
+        self.inputs = replace_tensors(inputs, Tensor.clone)
+        self.known = False
+        self._said: list[tuple[Any, Any]] = []
+        self._at = 0
+        self._spoilt: tuple[Tensor, Tensor] | None = None
+        self._versions: list[tuple[Tensor, int]] = []
+
+    def step(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The result of the next call: computed in the first pass, remembered in all others."""
+        if not self.known:
+            result = func(*args, **kwargs)
+            self._said.append((func, weakref.ref(result) if isinstance(result, Tensor) else result))
+            return result
+        if self._at == len(self._said) or self._said[self._at][0] != func:
+            raise _Diverged
+        self._at += 1
+        return self._said[self._at - 1][1]
+
+    def end(self, spoilt: Tensor | None) -> None:
+        """The first dropout comes; it is about to change ``spoilt`` in place."""
+        if self.known and self._at != len(self._said):
+            raise _Diverged
+        self._spoilt = None if spoilt is None else (spoilt, spoilt.clone())
+        if not self.known:
+            self._said = [(func, _alive(held)) for func, held in self._said]
+
+    def watch(self) -> None:
+        """Notes how often everything that is remembered was changed in place so far."""
+        kept = tensors([self.inputs, *(held for _, held in self._said)])
+        self._versions = [(tensor, tensor._version) for tensor in kept if not tensor.is_inference()]
+
+    def restore(self) -> bool:
+        """Prepares the next pass; false if the last one has changed what is remembered."""
+        intact = all(tensor._version == version for tensor, version in self._versions)
+        if self._spoilt is not None:
+            self._spoilt[0].copy_(self._spoilt[1])
+        self.known, self._at = True, 0
+        return intact
+
+
+def _alive(held: Any) -> Any:
+    """What a weak reference refers to; an empty tensor if nobody can read it any more."""
+    if not isinstance(held, weakref.ref):
+        return held
+    found: Tensor | None = held()
+    return torch.empty(0) if found is None else found
+
+
+def _alpha_dropped(units: Tensor, mask: Tensor, rate: float) -> Tensor:
+    """Dropped units at ``-ALPHA``, then all scaled and shifted so that mean 0 and variance 1 are kept."""
+    if rate == 1:
+        return units * 0
+    scale = 1 / sqrt((ALPHA**2 * rate + 1) * (1 - rate))
+    return units * mask * scale + (mask - 1 + rate) * (ALPHA * scale)
+
+
+def _shrunk(more: tuple[int, ...], fewer: tuple[int, ...]) -> int | None:
+    """The only axis that differs, if there is one."""
+    axes = [axis for axis, (a, b) in enumerate(zip(more, fewer, strict=False)) if a != b]
+    return axes[0] if len(axes) == 1 and len(more) == len(fewer) else None
+
+
+def _fused(module: nn.Module) -> bool:
+    """Whether a module has dropout that torch computes inside a larger function."""
+    if isinstance(module, nn.RNNBase):
+        return module.dropout > 0 and module.num_layers > 1
+    return isinstance(module, nn.MultiheadAttention) and module.dropout > 0

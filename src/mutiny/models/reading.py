@@ -1,0 +1,139 @@
+"""Reads features at chosen places, batch by batch, and stops the forward pass as soon as they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from mutiny.models.calls import tensors
+from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
+from mutiny.models.forward import Forward, default_forward, steady
+from mutiny.models.places import Place, Units
+from mutiny.models.undo import Undo
+from mutiny.models.view import ModelView, parameter_names
+
+
+class Reading(NamedTuple):
+    """What a batch gave: features ``(n, d)``, places one after another, and outputs if they were asked for."""
+
+    features: Tensor
+    outputs: Tensor | None
+
+
+class _Enough(BaseException):
+    """Everything that was asked for is known. Not an `Exception`, so that no model catches it by accident."""
+
+
+@contextmanager
+def reading(
+    view: ModelView,
+    places: Sequence[Place],
+    units: Units = "unit",
+    forward: Forward = default_forward,
+    outputs: bool = False,
+) -> Iterator[Callable[[Any], Reading]]:
+    """A function from a batch to its features, while the context is open; the model is untouched afterwards.
+
+    Args:
+        view: the probed model.
+        places: where to read.
+        units: ``"unit"`` for every number of a place, ``"neuron"`` for one per neuron (the mean over pixels or steps).
+        forward: how the model is called.
+        outputs: whether the model's outputs are wanted too; if not, the forward pass ends after the last place.
+
+    >>> from torch import nn
+    >>> from mutiny.models.places import Places
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
+    >>> x = torch.ones(5, 2)
+    >>> view = ModelView.of(model, x)
+    >>> with reading(view, Places(view, x).choose("hidden")) as read:
+    ...     read(x).features.shape
+    torch.Size([5, 3])
+    """
+    watch = _Watch(places, units, stop=not outputs)
+    names = parameter_names(view.model)
+    layers = visible_layers(view, [place.name for place in places if place.kind == "signal"])
+
+    def read(batch: Any) -> Reading:
+        watch.begin(rows_of(batch))
+        recorder = Recorder(names, layers)
+        result = None
+        with ExitStack() as stack:
+            stack.enter_context(steady())
+            stack.enter_context(torch.inference_mode())
+            if layers:
+                stack.enter_context(recorder)
+            try:
+                result = forward(view.model, batch)
+            except _Enough:
+                result = None
+        return Reading(watch.gathered({y.name: recorder.values(y.name, watch.rows) for y in layers}), result)
+
+    with Undo() as undo:
+        for place in places:
+            if place.kind == "output":
+                undo.add(view.model.get_submodule(place.path).register_forward_hook(watch.after(place)).remove)
+            elif place.kind == "input":
+                hook = view.model.get_submodule(place.path).register_forward_pre_hook(
+                    watch.ahead(place), with_kwargs=True
+                )
+                undo.add(hook.remove)
+        yield read
+
+
+class _Watch:
+    """What the watched modules said in the present batch."""
+
+    def __init__(self, places: Sequence[Place], units: Units, stop: bool) -> None:
+        self.places, self.units, self.rows = places, units, 0
+        self._stop = stop and all(place.kind != "signal" for place in places)
+        self._missing = 0
+        self._said: dict[str, list[Tensor]] = {}
+
+    def begin(self, rows: int) -> None:
+        """A new batch."""
+        self.rows, self._said = rows, {place.name: [] for place in self.places}
+        self._missing = sum(place.calls for place in self.places)
+
+    def after(self, place: Place) -> Any:
+        """A hook that notes a module's output."""
+
+        def hook(_module: Any, _args: Any, output: Any) -> None:
+            self._note(place, output)
+
+        return hook
+
+    def ahead(self, place: Place) -> Any:
+        """A hook that notes what a module reads."""
+
+        def hook(_module: Any, args: Any, kwargs: Any) -> None:
+            self._note(place, (args, kwargs))
+
+        return hook
+
+    def _note(self, place: Place, value: Any) -> None:
+        self._missing -= 1
+        last = self._stop and not self._missing
+        values = self._reduced(place, by_input(next(tensors(value)), self.rows, place.channel, place.name))
+        self._said[place.name].append(values if last or self.units == "neuron" else values.clone())
+        if last:
+            raise _Enough
+
+    def _reduced(self, place: Place, values: Tensor) -> Tensor:
+        """``(rows, d)`` from ``(rows, ..., neurons)``."""
+        if self.units == "neuron":
+            return values if values.ndim == 2 else values.flatten(1, -2).mean(dim=1)
+        return values.movedim(-1, place.channel).flatten(1)
+
+    def gathered(self, said: dict[str, Tensor]) -> Tensor:
+        """Features of all places, ``(rows, d)``, in single precision at least."""
+        found = []
+        for place in self.places:
+            each = [self._reduced(place, said[place.name])] if place.kind == "signal" else self._said[place.name]
+            found.append(each[0] if len(each) == 1 else torch.stack(each).mean(dim=0))
+        features = found[0] if len(found) == 1 else torch.cat(found, dim=1)
+        return features.float() if features.element_size() < 4 else features

@@ -1,0 +1,125 @@
+"""A selection for a terminal: what was ranked, what to label, and how good the methods are if labels are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from mutiny.selection.selection import Ranking, Selection
+
+WIDE = 100
+SHOWN = 12
+"""Indices that are printed."""
+
+
+def selection_text(result: Selection, width: int = 80) -> RenderableType:
+    """Everything that a terminal shows."""
+    parts: list[RenderableType] = [_head(result)]
+    graded = any(ranking.quality is not None for ranking in result.rankings)
+    if graded:
+        parts.append(_table(result, width))
+        parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
+    parts.append(Padding(_answer(result, graded), (1, 1, 0, 1), expand=False))
+    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in _notes(result)]
+    parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
+    return Group(*parts, Text(""))
+
+
+def _head(result: Selection) -> RenderableType:
+    subject, pool = result.subject, result.subject["pool"]
+    lines = [
+        f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}",
+        f"pool: {pool['inputs']:,} inputs; budget: {result.budget:,} ({result.budget / pool['inputs']:.3g} of them)",
+    ]
+    if pool["wrong"] is not None:
+        share = pool["wrong"] / pool["inputs"]
+        lines[1] += f"; the network gets {pool['wrong']:,} wrong ({share:.1%})"
+    return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
+
+
+def _table(result: Selection, width: int) -> Table:
+    repeated = any(ranking.repeated for ranking in result.rankings)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table.add_column(" method", no_wrap=True, min_width=14, overflow="ellipsis")
+    for title in ("FDR", *(("+-",) if repeated else ()), "APFD", "RAUC", "sec."):
+        table.add_column(title, justify="right", no_wrap=True)
+    bar = max(8, min(40, width - 56 - 6 * repeated))
+    table.add_column("faults found, of those possible", no_wrap=True)
+    best = result.references["ideal"]["fdr"] or 1.0
+    for ranking in sorted(result.rankings, key=lambda ranking: -_fdr(ranking)):
+        table.add_row(*_row(ranking, best, bar, repeated))
+    for name, values in result.references.items():
+        shown = [_percent(values["fdr"]), *([""] if repeated else []), _percent(values["apfd"])]
+        filled = _bar((values["fdr"] or 0) / best, bar)
+        table.add_row(f" ({name})", *shown, _percent(values["rauc"]), "", filled, style="dim")
+    return table
+
+
+def _row(ranking: Ranking, best: float, bar: int, repeated: bool) -> list[RenderableType]:
+    quality, fdr = ranking.quality, _fdr(ranking)
+    cells = [f" {ranking.method}", _percent(fdr)]
+    if repeated:
+        interval = ranking.repeated["fdr"].interval
+        cells.append("" if interval is None else f"{(interval.high - interval.low) / 2:.1%}")
+    area = quality.rauc.value if quality is not None and quality.rauc is not None else None
+    cells += [_percent(quality.apfd if quality else None), _percent(area), f"{ranking.seconds:.1f}"]
+    return [*(Text(cell) for cell in cells), Text(_bar(fdr / best, bar), style=_colour(fdr / best))]
+
+
+def _fdr(ranking: Ranking) -> float:
+    if ranking.repeated:
+        return ranking.repeated["fdr"].mean
+    return ranking.quality.fdr if ranking.quality is not None else 0.0
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _bar(share: float, width: int) -> str:
+    """A bar of eighths.
+
+    >>> _bar(0.5, 4)
+    '██'
+    """
+    eighths = round(8 * width * min(max(share, 0.0), 1.0))
+    return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
+
+
+def _colour(share: float) -> str:
+    return "green" if share >= 0.6 else "yellow" if share >= 0.3 else "red"
+
+
+def _legend(result: Selection) -> Iterator[str]:
+    yield f"FDR: share of the first {result.budget:,} inputs that the network gets wrong."
+    if any(ranking.repeated for ranking in result.rankings):
+        yield f"+-: half of its 95% interval over {result.settings['repeats']} repeats with other seeds."
+    yield "APFD: how early all faults come, each wrong input one; 50% is random."
+    rauc = next((r.quality.rauc for r in result.rankings if r.quality is not None and r.quality.rauc), None)
+    if rauc is not None:
+        yield f"RAUC: area under the fault types found up to 20% of the pool, of {rauc.total} possible."
+    yield "sec.: seconds; what methods share counts for the first that needed it."
+    for name, reason in result.skipped.items():
+        yield f"{name} is left out: {reason}."
+
+
+def _answer(result: Selection, graded: bool) -> Text:
+    shown = ", ".join(map(str, result.chosen[:SHOWN].tolist()))
+    more = f" and {result.budget - SHOWN:,} more" if result.budget > SHOWN else ""
+    first = result.rankings[0]
+    text = f"[bold]Label first[/] (by {escape(first.method)}): {shown}{more}"
+    if not graded:
+        text += ".\n--indices FILE writes them all, --json FILE everything."
+    return Text.from_markup(text)
+
+
+def _notes(result: Selection) -> Iterator[str]:
+    yield from result.notes
+    if len(result.rankings) == 1:
+        yield from result.rankings[0].notes

@@ -1,0 +1,1 @@
+"""Methods that prefer inputs which bring neurons into states not seen yet."""

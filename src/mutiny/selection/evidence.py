@@ -1,0 +1,245 @@
+"""What a selection method may know: the model, the unlabelled pool, and what the model was trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from mutiny.data import Data
+from mutiny.data.benign import OPERATIONS, Benign
+from mutiny.data.mutated import MutatedData, Mutation, named
+from mutiny.data.nested import to_device
+from mutiny.data.noise import Noise
+from mutiny.errors import BadInput, NotApplicable
+from mutiny.evaluation.calibration import measured_pace
+from mutiny.evaluation.exact import Pace, cast, first_call, placement, rows
+from mutiny.models import Forward, ModelView, default_forward
+from mutiny.models.layout import laid_out
+from mutiny.models.places import Place, Places, Units
+from mutiny.models.reading import Reading, reading
+from mutiny.random import generator_for
+from mutiny.selection.traces import Traces
+from mutiny.task import Classification, Task
+
+Split = Literal["pool", "train"]
+Change = Callable[[Any, npt.NDArray[np.int64]], Any]
+"""Changes a batch of inputs, given their positions in the split."""
+PROBE_INPUTS = 4
+
+
+class Evidence:
+    """Everything that methods read; what is expensive is computed when first asked for, and once.
+
+    Args:
+        models: originals; the first is the one under test, some methods ask the others too.
+        task: what is correct, with ``outputs`` settled.
+        pool: the inputs to choose from. Its targets are never read here.
+        train: what the model was trained on; its targets are read only where a method's definition says so.
+        forward: how a model is called.
+        seed: of everything random.
+        layers: where to read features, in place of each method's own choice.
+        mutate: benign changes of inputs; by default those of NSS for images, and noise for other inputs.
+        batch_size: inputs per forward pass; measured if not given.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        task: Task,
+        pool: Data,
+        train: Data | None = None,
+        *,
+        forward: Forward = default_forward,
+        seed: int = 0,
+        layers: str | Sequence[str] | None = None,
+        mutate: Mutation | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        self.models, self.task, self.pool, self._train = tuple(models), task, pool, train
+        self.forward, self.seed, self.layers, self._mutate = forward, seed, layers, mutate
+        self.size = len(pool)
+        self.pace = Pace(batch_size) if batch_size else measured_pace(self.model, pool, forward)
+        self.notes: list[str] = []
+        self._outputs: dict[tuple[Split, int], Tensor] = {}
+        self._traces: dict[tuple[Split, tuple[str, ...], Units], Traces] = {}
+
+    @property
+    def model(self) -> nn.Module:
+        """The model under test."""
+        return self.models[0]
+
+    @property
+    def train(self) -> Data:
+        """The training data, or the reason why a method that needs it does not apply."""
+        if self._train is None:
+            raise NotApplicable("it compares with the training data: give train=...")
+        return self._train
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        if not isinstance(self.task, Classification):
+            raise NotApplicable("it needs classes")
+        return self.task.classes
+
+    @property
+    def originals(self) -> Data:
+        """The clean inputs that the pool was made from, if it was made by mutation."""
+        if not isinstance(self.pool, MutatedData):
+            raise NotApplicable("it compares with the clean originals of the pool, which only a pool of mutants has")
+        return self.pool.clean
+
+    def data(self, split: Split) -> Data:
+        """The pool or the training data."""
+        return self.pool if split == "pool" else self.train
+
+    def mutation(self, operations: Sequence[str] = OPERATIONS) -> Mutation:
+        """How inputs are changed in a benign way: as the user said, images by ``operations``, the rest by noise."""
+        if self._mutate is not None:
+            return self._mutate.fitted(self.pool)
+        leaves = [leaf for leaf in named(self.pool.first(1)).values() if leaf.is_floating_point()]
+        if not leaves:
+            raise NotApplicable("it changes inputs a little, and these are whole numbers: give mutate=... that can")
+        if not any(leaf.ndim == 4 for leaf in leaves):
+            self.note("the inputs are no images: they are mutated by noise of a tenth of each feature's spread")
+            return Noise().fitted(self.pool)
+        return Benign(tuple(operations), value_range=self._value_range)
+
+    @cached_property
+    def _value_range(self) -> Any:
+        data = self.pool.clean if isinstance(self.pool, MutatedData) else self.pool
+        return Benign().fitted(data).value_range
+
+    def rng(self, *keys: str | int) -> np.random.Generator:
+        """A generator for one purpose."""
+        return generator_for(self.seed, "select", *keys)
+
+    def reseeded(self, seed: int) -> Evidence:
+        """The same evidence under another seed, without notes; whatever was computed is shared."""
+        twin = copy(self)
+        twin.seed, twin.notes = seed, []
+        return twin
+
+    def note(self, text: str) -> None:
+        """Something that the user should know; said once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def outputs(self, split: Split = "pool", original: int = 0) -> Tensor:
+        """What an original says to every input of a split, ``(n, ...)``, on the CPU; not finite is an error."""
+        key = (split, original)
+        if key not in self._outputs:
+            name, model = f"models[{original}]", self.models[original]
+            said = rows(lambda x: first_call(self.forward, model, x, name), model, self.data(split), self.pace)
+            self._outputs[key] = self._checked(torch.cat([one.cpu() for one in said]), split)
+        return self._outputs[key]
+
+    def probabilities(self, split: Split = "pool", original: int = 0) -> Tensor:
+        """Class probabilities ``(n, classes)``, on the CPU."""
+        if not isinstance(self.task, Classification):
+            raise NotApplicable("it needs class probabilities")
+        return self.task.probabilities(self.outputs(split, original))
+
+    def predicted(self, split: Split = "pool", original: int = 0) -> npt.NDArray[np.int64]:
+        """The predicted class of every input, ``(n,)``."""
+        return self.probabilities(split, original).argmax(dim=1).numpy()
+
+    def labels(self) -> npt.NDArray[np.int64]:
+        """Class labels of the training data, ``(n,)``."""
+        return self.task.check_targets(self.train.targets, "train")
+
+    @cached_property
+    def view(self) -> ModelView:
+        """The model under test, probed."""
+        return ModelView.of(self.model, self._probe_inputs, self.forward)
+
+    @cached_property
+    def all_places(self) -> Places:
+        """Where features can be read."""
+        return Places(self.view, self._probe_inputs, self.forward)
+
+    @cached_property
+    def _probe_inputs(self) -> Any:
+        device, dtype = placement(self.model)
+        return cast(next(iter(self.pool.batches(PROBE_INPUTS, device))), dtype)
+
+    def places(self, method: str, default: str, units: Units, own: Sequence[str] | None = None) -> tuple[Place, ...]:
+        """Where a method reads features; the choice is noted.
+
+        Args:
+            method: the method's code, for the note.
+            default: ``encoder``, ``hidden`` or ``all``, used if the user names nothing.
+            units: what counts as one feature.
+            own: the method's own ``layers``, which come before those of the evidence.
+        """
+        chosen = self.all_places.choose(own or self.layers or default)
+        if len(chosen) > 3:
+            total = sum(place.count(units) for place in chosen)
+            self.note(f"{method} reads {len(chosen)} layers with {total} {units}s together")
+        else:
+            self.note(f"{method} reads " + "; ".join(place.describe(units) for place in chosen))
+        return chosen
+
+    def read(
+        self,
+        split: Split,
+        places: Sequence[Place],
+        units: Units,
+        *,
+        outputs: bool = False,
+        change: Change | None = None,
+        indices: npt.NDArray[np.int64] | None = None,
+    ) -> Iterator[Reading]:
+        """Features batch by batch, of all inputs or of those at ``indices``; nothing is kept.
+
+        Args:
+            split: which inputs.
+            places: where to read.
+            units: what counts as one feature.
+            outputs: whether the model's outputs are wanted too; without them the pass ends after the last place.
+            change: applied to each batch on the model's device before the model sees it.
+            indices: which inputs, in which order.
+        """
+        data, (device, dtype) = self.data(split), placement(self.model)
+        every = np.arange(len(data)) if indices is None else indices
+        with (
+            reading(self.view, places, units, self.forward, outputs) as read,
+            laid_out(self.model, self.pace.layout),
+        ):
+            for at in range(0, len(every), self.pace.batch_size):
+                these = every[at : at + self.pace.batch_size]
+                batch = data.read(slice(at, at + len(these)) if indices is None else these)
+                batch = cast(to_device(batch, device), dtype)
+                yield read(batch if change is None else change(batch, these))
+
+    def traces(self, split: Split, places: Sequence[Place], units: Units) -> Traces:
+        """Features of every input of a split, ``(n, d)``; one pass also gives the outputs."""
+        key = (split, tuple(place.name for place in places), units)
+        if key not in self._traces:
+            data = self.data(split)
+            traces = Traces(len(data), sum(place.count(units) for place in places))
+            said = []
+            for one in self.read(split, places, units, outputs=(split, 0) not in self._outputs):
+                traces.add(one.features)
+                if one.outputs is not None:
+                    said.append(one.outputs.cpu())
+            if said:
+                self._outputs[split, 0] = self._checked(torch.cat(said), split)
+            self._traces[key] = traces
+        return self._traces[key]
+
+    def _checked(self, outputs: Tensor, split: str) -> Tensor:
+        bad = ~torch.isfinite(outputs.reshape(len(outputs), -1)).all(dim=1)
+        if bool(bad.any()):
+            raise BadInput(
+                f"output for {split}", f"NaN or infinite for input {int(bad.nonzero()[0])}", "finite numbers",
+                "Check this input and the model's weights.",
+            )  # fmt: skip
+        return outputs.float() if outputs.element_size() < 4 else outputs

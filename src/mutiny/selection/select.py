@@ -1,0 +1,321 @@
+"""`select`: which inputs of an unlabelled pool should be labelled first?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from mutiny.data import Data, MutatedData, Mutation, as_data, as_pool
+from mutiny.errors import BadInput, NotApplicable
+from mutiny.evaluation.exact import placement
+from mutiny.evaluation.settling import settle
+from mutiny.models import Forward, ModelState, check_model, default_forward
+from mutiny.models.state import check_untouched
+from mutiny.progress import Progress, Silent
+from mutiny.random import seed_for
+from mutiny.records import versions
+from mutiny.selection import metrics
+from mutiny.selection.base import Selector
+from mutiny.selection.budget import as_count
+from mutiny.selection.diverse import diversified
+from mutiny.selection.evidence import Evidence
+from mutiny.selection.parsing import as_methods, describe
+from mutiny.selection.quality import Quality, Truth, quality
+from mutiny.selection.selection import Ranking, Selection
+from mutiny.subjects import Subject
+from mutiny.task import Classification, Regression, Task
+
+
+def select(
+    subject: Subject | nn.Module,
+    method: str | Selector | Iterable[str | Selector] | None = None,
+    budget: str | float = 0.05,
+    *,
+    pool: Any = None,
+    train: Any = None,
+    task: Task | None = None,
+    forward: Forward | None = None,
+    layers: str | Sequence[str] | None = None,
+    diverse: bool = False,
+    mutate: Mutation | None = None,
+    originals: int | None = None,
+    repeats: int = 1,
+    seed: int = 0,
+    device: str | None = None,
+    batch_size: int | None = None,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> Selection:
+    """Ranks a pool of unlabelled inputs by how likely the model is to get them wrong.
+
+    Args:
+        subject: what is tested; or simply a model in evaluation mode, with ``pool`` and what the method needs.
+        method: a name such as ``"deepgini"``, with parameters if you like: ``"dsa(by=coverage)"``; several joined by
+            ``+`` are combined by rank; several in a list or separated by commas are compared, and ``"all"`` compares
+            all. By default ``deepgini``; for regression ``disagreement`` if there are several originals, else
+            ``kill-rate``.
+        budget: how many inputs to label: ``500``, ``0.05`` or ``"5%"``.
+        pool: the inputs to choose from, with or without targets; the subject's pool, or else its test set, if not
+            given.
+        train: what the model was trained on, if ``subject`` is a model; some methods compare with it.
+        task: if ``subject`` is a model; by default classification by the largest output.
+        forward: how the model is called, if ``subject`` is a model.
+        layers: where to read features, by name, pattern, ``encoder``, ``hidden`` or ``all``; each method's own choice
+            if not given.
+        diverse: whether the budget avoids inputs that look alike to the model.
+        mutate: how inputs are changed where a method changes them.
+        originals: how many of the subject's originals take part. The first is the model under test; only methods that
+            ask for disagreement need more. One is trained if there is a recipe and no number.
+        repeats: the whole is repeated with other seeds, for intervals of the quality.
+        seed: one seed, one answer.
+        device: where to run; where the models are if not given.
+        batch_size: inputs per forward pass; measured if not given.
+        folder: where trained originals are kept.
+        progress: told what is being done.
+
+    Returns:
+        A `Selection`; ``chosen`` are the indices to label. Targets of the pool, if there are any, only serve to say
+        how good the choice is.
+
+    >>> x = torch.linspace(-2, 2, 41)[:, None]
+    >>> net = nn.Linear(1, 2).eval()
+    >>> with torch.no_grad():
+    ...     _ = net.weight.copy_(torch.tensor([[-1.0], [1.0]])), net.bias.zero_()
+    >>> select(net, "deepgini", budget=1, pool=x).chosen  # the input on the border between the classes
+    array([20])
+    """
+    start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    progress = progress or Silent()
+    _check_settings(repeats, batch_size)
+    given = _given(subject, pool, train, task, forward)
+    count = as_count(budget, len(given.pool))
+    wanted = given.methods(method)
+    models = given.originals(originals, seed, device, folder, progress)
+    states = [ModelState.of(model) for model in models]
+    task = settle(given.task, models, given.pool, given.forward, batch_size)
+    evidence = Evidence(
+        models, task, given.pool, given.train,
+        forward=given.forward, seed=seed, layers=layers, mutate=mutate, batch_size=batch_size,
+    )  # fmt: skip
+    truth = _truth(evidence) if given.pool.labelled else None
+    progress.stage("ranking the pool", len(wanted) * repeats)
+    rankings, skipped = [], {}
+    for one in wanted:
+        name = describe(one)
+        try:
+            rankings.append(_ranking(one, evidence, count, truth, diverse, repeats, progress))
+        except NotApplicable as reason:
+            if len(wanted) == 1:
+                raise BadInput("method", name, "a method that applies here", f"{_sentence(str(reason))}") from None
+            skipped[name] = str(reason)
+            progress.step(name, repeats)
+    if not rankings:
+        raise BadInput("method", ", ".join(skipped), "at least one that applies here", _reasons(skipped))
+    check_untouched(models, states)
+    return Selection(
+        subject={
+            "name": given.name,
+            "model": type(evidence.model).__name__,
+            "originals": len(models),
+            "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+            "pool": {
+                "inputs": len(given.pool),
+                "from": given.source,
+                "labelled": given.pool.labelled,
+                "wrong": None if truth is None else int(truth.wrong.sum()),
+            },
+        },
+        settings={
+            "seed": seed,
+            "methods": [describe(one) for one in wanted],
+            "budget": str(budget),
+            "layers": layers if layers is None or isinstance(layers, str) else list(layers),
+            "diverse": diverse,
+            "repeats": repeats,
+            "batch_size": evidence.pace.batch_size,
+            "layout": evidence.pace.layout,
+            "device": str(placement(evidence.model)[0]),
+            "threads": torch.get_num_threads(),
+        },
+        versions=versions(),
+        budget=count,
+        rankings=tuple(rankings),
+        skipped=skipped,
+        references=_references(truth, count),
+        notes=tuple(_notes(given, truth, evidence)),
+        seconds=time.monotonic() - start,
+        created=created,
+    )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What the user handed over, in one form."""
+
+    name: str
+    pool: Data
+    source: str
+    train: Data | None
+    task: Task
+    forward: Forward
+    subject: Subject | None
+    model: nn.Module | None
+
+    def methods(self, wanted: Any) -> tuple[Selector, ...]:
+        if wanted is not None:
+            return as_methods(wanted)
+        if isinstance(self.task, Classification):
+            return as_methods("deepgini")
+        several = self.subject is not None and len(self.subject.models) > 1
+        return as_methods("disagreement" if several else "kill-rate")
+
+    def originals(
+        self, count: int | None, seed: int, device: str | None, folder: Path | None, progress: Progress
+    ) -> list[nn.Module]:
+        if self.subject is None:
+            return [check_model(self.model, "model")]
+        if count is None:
+            count = len(self.subject.models) or 1
+        return self.subject.ready(count, seed=seed, device=device, folder=folder, progress=progress)
+
+
+def _given(subject: Any, pool: Any, train: Any, task: Task | None, forward: Forward | None) -> _Given:
+    if isinstance(subject, Subject):
+        for name, value in (("train", train), ("task", task), ("forward", forward)):
+            if value is not None:
+                raise BadInput(name, "given beside a Subject", "a Subject that holds it", f"Leave out {name}=.")
+        found, source = (as_pool(pool), "given") if pool is not None else (subject.pool, "the subject's pool")
+        if found is None:
+            found, source = subject.test, "the test set, for the subject has no pool"
+        return _Given(
+            subject.name, found, source, subject.train, subject.task, subject.forward, subject, None
+        )  # fmt: skip
+    if not isinstance(subject, nn.Module):
+        raise BadInput("subject", type(subject).__name__, "a mutiny.Subject, or a model with pool=...")
+    if pool is None:
+        raise BadInput("pool", None, "the inputs to choose from", "Give pool=inputs.")
+    inputs, call = as_pool(pool), forward or default_forward
+    model = check_model(subject, "model")
+    known = None if train is None else as_data(train, "train")
+    return _Given(
+        type(model).__name__, inputs, "given", known, task or _guessed(model, inputs, call), call, None, model
+    )
+
+
+def _guessed(model: nn.Module, pool: Data, forward: Forward) -> Task:
+    """Classification with as many classes as the model has outputs."""
+    from mutiny.evaluation.exact import cast, first_call
+
+    device, dtype = placement(model)
+    with torch.inference_mode():
+        said = first_call(forward, model, cast(next(iter(pool.batches(2, device))), dtype), "model")
+    if said.ndim != 2 or said.shape[1] < 2:
+        raise BadInput(
+            "task", None, f"what an output of shape {tuple(said.shape)} means",
+            "Give task=mutiny.Classification(2) or task=mutiny.Regression(tolerance=...).",
+        )  # fmt: skip
+    return Classification(said.shape[1])
+
+
+def _check_settings(repeats: int, batch_size: int | None) -> None:
+    for name, value in (("repeats", repeats), ("batch_size", 1 if batch_size is None else batch_size)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BadInput(name, repr(value), "a whole number of at least 1")
+
+
+def _ranking(
+    method: Selector,
+    evidence: Evidence,
+    budget: int,
+    truth: Truth | None,
+    diverse: bool,
+    repeats: int,
+    progress: Progress,
+) -> Ranking:
+    """One method; the order is that of the given seed, the repeats only say how much it depends on it."""
+    found: list[Ranking] = []
+    for repeat in range(repeats):
+        one = evidence.reseeded(evidence.seed if not repeat else seed_for(evidence.seed, "repeat", repeat))
+        started = time.monotonic()
+        order, scores = method.rank(one)
+        if diverse:
+            order = diversified(order, budget, one)
+        seconds = time.monotonic() - started
+        graded = quality(order, truth, budget) if truth is not None else None
+        found.append(
+            Ranking(describe(method), method.title, order, scores, seconds, tuple(one.notes), graded)
+        )  # fmt: skip
+        progress.step(describe(method))
+    first = found[0]
+    if repeats == 1 or first.quality is None:
+        return first
+    each = [ranking.quality for ranking in found if ranking.quality is not None]
+    return replace(first, repeated=_repeated(each))
+
+
+def _repeated(each: Sequence[Quality]) -> dict[str, metrics.Repeated]:
+    values: dict[str, list[float | None]] = {
+        "fdr": [one.fdr for one in each],
+        **{f"fdr {share}": [one.fdr_at[share] for one in each] for share in each[0].fdr_at},
+        "apfd": [one.apfd for one in each],
+        "apfd_types": [one.apfd_types for one in each],
+        "rauc": [one.rauc.value if one.rauc else None for one in each],
+    }
+    known = {name: [one for one in some if one is not None] for name, some in values.items()}
+    return {name: metrics.over_repeats(some) for name, some in known.items() if len(some) == len(each)}
+
+
+def _truth(evidence: Evidence) -> Truth:
+    """Which answers are wrong; this is the only place where targets of the pool are read."""
+    task, outputs = evidence.task, evidence.outputs()
+    targets = task.check_targets(evidence.pool.targets, "pool")
+    wrong = ~task.judge(outputs, torch.from_numpy(targets))[0].numpy()
+    if isinstance(task, Regression):
+        return Truth(wrong)
+    return Truth(wrong, metrics.fault_types(targets, evidence.predicted()), task.classes)
+
+
+def _references(truth: Truth | None, budget: int) -> dict[str, dict[str, float | None]]:
+    if truth is None:
+        return {}
+    ideal = quality(metrics.ideal_order(truth.wrong), truth, budget)
+    random = {"fdr": metrics.expected_fdr(truth.wrong), "apfd": metrics.expected_apfd(truth.wrong), "rauc": None}
+    best = None
+    if truth.types is not None and ideal.rauc is not None:
+        area = metrics.expected_rauc(truth.types, classes=truth.classes)
+        random["rauc"] = None if area is None else area.value
+        best = quality(metrics.ideal_type_order(truth.types), truth, budget).rauc
+    return {
+        "ideal": {"fdr": ideal.fdr, "apfd": ideal.apfd, "rauc": best.value if best else None},
+        "random": random,
+    }
+
+
+def _notes(given: _Given, truth: Truth | None, evidence: Evidence) -> Iterable[str]:
+    if given.source.startswith("the test set"):
+        yield f"The pool is {given.source}."
+    if isinstance(given.pool, MutatedData):
+        yield "The pool is made of benign mutations; their clean originals are known."
+    if truth is None:
+        return
+    if not truth.wrong.any():
+        yield "The model gets every input of the pool right, so no order can find a fault."
+    elif truth.wrong.all():
+        yield "The model gets every input of the pool wrong, so every order is as good."
+    if truth.types is not None and len(np.unique(evidence.pool.targets)) == 1:
+        yield f"All inputs of the pool have the label {evidence.pool.targets.flat[0]}."
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _reasons(skipped: dict[str, str]) -> str:
+    return " ".join(f"{name}: {_sentence(reason)}" for name, reason in skipped.items())

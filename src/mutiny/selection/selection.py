@@ -1,0 +1,125 @@
+"""What `select` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mutiny.records import to_plain
+from mutiny.selection.base import Order, Scores
+from mutiny.selection.metrics import Repeated
+from mutiny.selection.quality import Quality
+
+
+@dataclass(frozen=True, repr=False)
+class Ranking:
+    """What one method says about a pool.
+
+    Attributes:
+        method: as a user would write it.
+        title: in words.
+        order: indices of the pool, best first, ``(n,)``.
+        scores: of each input, in the pool's order, ``(n,)``; higher means: label first.
+        seconds: that the method took, without what another method had already computed.
+        notes: where it read features, and what else a careful reader should know.
+        quality: if the pool's labels are known.
+        repeated: of the quality, over repeats with other seeds: mean and interval of ``fdr``, ``apfd``, ``rauc``.
+    """
+
+    method: str
+    title: str
+    order: Order
+    scores: Scores
+    seconds: float
+    notes: tuple[str, ...] = ()
+    quality: Quality | None = None
+    repeated: Mapping[str, Repeated] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Ranking({self.method!r}, {len(self.order)} inputs, first {self.order[:3].tolist()})"
+
+
+@dataclass(frozen=True, repr=False)
+class Selection:
+    """What `select` found. `chosen` are the inputs to label.
+
+    Attributes:
+        budget: how many inputs to label.
+        rankings: one per method, in the order asked for.
+        skipped: methods that do not apply here, and why.
+        references: what no method can beat and what all should: quality of the ideal order, and of a random one on
+            average; only if the pool's labels are known.
+        notes: what a careful reader should know.
+    """
+
+    subject: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    budget: int
+    rankings: tuple[Ranking, ...]
+    skipped: Mapping[str, str]
+    references: Mapping[str, Mapping[str, float | None]]
+    notes: tuple[str, ...]
+    seconds: float
+    created: str
+
+    @property
+    def order(self) -> Order:
+        """All indices of the pool, best first, by the first method."""
+        return self.rankings[0].order
+
+    @property
+    def scores(self) -> Scores:
+        """The first method's score of each input, in the pool's order."""
+        return self.rankings[0].scores
+
+    @property
+    def chosen(self) -> Order:
+        """Indices of the inputs to label, best first, by the first method."""
+        return self.order[: self.budget]
+
+    def __repr__(self) -> str:
+        first, more = self.rankings[0], len(self.rankings) - 1
+        found = "" if first.quality is None else f", {first.quality.fdr:.1%} of them wrong"
+        others = f", compared with {more} other{'s' * (more != 1)}" if more else ""
+        return f"Selection({first.method!r}, {self.budget} of {len(self.order)} inputs{found}{others})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+        first = self.rankings[0]
+        return {
+            "schema": 1,
+            "verb": "select",
+            "subject": to_plain(self.subject),
+            "settings": to_plain(self.settings),
+            "versions": dict(self.versions),
+            "method": first.method,
+            "budget": self.budget,
+            "order": first.order.tolist(),
+            "scores": to_plain(first.scores),
+            "metrics": None if first.quality is None else _metrics(first),
+            "references": to_plain(self.references),
+            "methods": [_method(ranking) for ranking in self.rankings],
+            "skipped": dict(self.skipped),
+            "notes": list(self.notes),
+            "timing": {
+                "created": self.created,
+                "seconds": round(self.seconds, 3),
+                "methods": {ranking.method: round(ranking.seconds, 3) for ranking in self.rankings},
+            },
+        }
+
+
+def _method(ranking: Ranking) -> dict[str, Any]:
+    return {
+        "method": ranking.method,
+        "title": ranking.title,
+        "order": ranking.order.tolist(),
+        "notes": list(ranking.notes),
+        "metrics": None if ranking.quality is None else _metrics(ranking),
+    }
+
+
+def _metrics(ranking: Ranking) -> dict[str, Any]:
+    return {**to_plain(ranking.quality), "repeated": to_plain(ranking.repeated)}

@@ -1,0 +1,1 @@
+"""Methods that ask how unsure the model is of its answer."""
