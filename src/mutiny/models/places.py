@@ -174,6 +174,11 @@ class Places:
                 return _because(self.modules[name], why)
         place = self._where(self._trail.before(read), why)
         earlier = [one for one in self.signals if self.view.layer(one).order < layer.order] or [*self.signals]
+        if place is None and not earlier:
+            raise BadInput(
+                "model", type(self.view.model).__name__, "layers whose outputs have one row per input",
+                "Let inputs come first: batch_first=True.",
+            )  # fmt: skip
         return place or _because(self.signals[earlier[-1]], f"the last layer before {layer.name}")
 
     def _where(self, tensor: Tensor, why: str) -> Place | None:

@@ -33,9 +33,10 @@ class Ats(Selector):
     Inputs are added greedily, the largest gain first. Those that add next to nothing come after all chosen ones, by
     the length that they cover alone; last come those of which the model is all but sure, in random order.
 
-    Where the authors' code slips, this is what they describe. An input whose probability is exactly the threshold is
-    lost there; here it is one that adds nothing. There, some inputs that add nothing are lost or ordered by the lengths
-    of others. Their edges run from q to p, which changes no length, and are rounded to five digits; here to nine.
+    Where the authors' code slips, this does what they describe. There, an input whose probability is exactly the
+    threshold is lost (here it is one that adds nothing), and those that add nothing are ordered by lengths of others.
+    There, one coordinate of the triangle is written into another's place, so that edges run from q to p; that changes
+    no length. They round to five digits, here it is nine.
 
     Args:
         threshold: probability of the predicted class above which the model is all but sure.

@@ -67,8 +67,11 @@ class Selector(ABC):
 
     def _within(self, name: str, low: float, high: float) -> None:
         value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-            raise BadInput(f"{self.code} {name}", repr(value), f"a number between {low:g} and {high:g}")
+        whole = any(field.name == name and str(field.type).startswith("int") for field in fields(self))
+        number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+        if not number or not low <= value <= high:
+            kind = "a whole number" if whole else "a number"
+            raise BadInput(f"{self.code} {name}", repr(value), f"{kind} between {low:g} and {high:g}")
 
 
 BOTH = (Classification, Regression)

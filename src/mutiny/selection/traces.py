@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import IO
 
@@ -30,7 +31,10 @@ class Traces:
         self.shape = (n, d)
         self._written = 0
         self._held = torch.empty((n, d)) if 4 * n * d <= in_memory else None
-        self._file: IO[bytes] | None = None if self._held is not None else tempfile.TemporaryFile()  # noqa: SIM115
+        self._file: IO[bytes] | None = None
+        if self._held is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the traces
+            weakref.finalize(self, self._file.close)
 
     def __len__(self) -> int:
         return self.shape[0]
