@@ -72,9 +72,8 @@ def test_what_a_selection_holds(subject):
     assert plain["verb"] == "select"
     assert plain["order"] == result.order.tolist()
     assert plain["metrics"] is None
-    assert mutiny.select(subject, "deepgini,random", "10%").to_json() | {"timing": 0} == result.to_json() | {
-        "timing": 0
-    }
+    again = mutiny.select(subject, "deepgini,random", "10%").to_json()
+    assert again | {"timing": 0} == plain | {"timing": 0}
 
 
 def test_the_test_set_is_the_pool_if_there_is_none(net):
@@ -162,7 +161,7 @@ def test_a_model_alone_needs_a_pool_and_some_methods_more(net):
         mutiny.select(nn.Linear(4, 2), pool=X)
     with pytest.raises(BadInput, match="what an output of shape"):
         mutiny.select(nn.Linear(4, 1).eval(), pool=X)
-    with pytest.raises(BadInput, match="a mutiny.Subject, or a model"):
+    with pytest.raises(BadInput, match="or a model with pool"):
         mutiny.select("deepgini", pool=X)
 
 
