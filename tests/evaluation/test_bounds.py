@@ -43,6 +43,8 @@ CASES = {
         np.r_[[[0.4, 0.1, 0.02]], np.full((9, 3), [0.01, 0.001, 0.0])],
     ),
     "drawn in full": (np.full((5, 3), 60), np.full((5, 3), 60), np.array([0.3, 0.1, 0.0])),
+    "nearly drawn in full": (np.full((8, 3), 100), np.full((8, 3), 90), np.array([0.3, 0.1, 0.02])),
+    "most of a few": (np.full((10, 3), 30), np.full((10, 3), 24), np.array([0.5, 0.1, 0.0])),
     "one instance": (np.array([[4000, 9000]]), np.array([[100, 200]]), np.array([0.05, 0.001])),
 }
 

@@ -3,10 +3,11 @@ import pytest
 import torch
 from torch import nn
 
+import mutiny
 from mutiny.data import as_data
 from mutiny.errors import BadInput, PreflightFailed
 from mutiny.evaluation import Runner
-from mutiny.models import ModelState, ModelView
+from mutiny.models import ModelState, ModelView, default_forward
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.preflight import preflight, wrecked
 from mutiny.random import generator_for
@@ -145,3 +146,21 @@ def test_an_ordinary_rule_keeps_quiet_about_originals(originals):
     check(blob_subject(models=blunted(originals)))
     if originals < 4:  # too few to split: against themselves, where not even an absurd rule sees a fault
         check(blob_subject(models=blunted(originals)), alpha=0.999999, beta=0.0)
+
+
+def test_a_rare_class_is_looked_for_among_all_inputs_before_anything_is_refused():
+    """Twelve of 6,000 inputs are of the rare class, four of the 2,000 that are asked first: too few for a test."""
+    x = torch.full((6000, 1), -1.0)
+    x[250::500] = 1.0
+    y = (x[:, 0] > 0).long()
+    net = nn.Linear(1, 2).eval()
+    with torch.no_grad():
+        net.weight.copy_(torch.tensor([[-1.0], [1.0]]))
+        net.bias.zero_()
+    data = as_data((x, y), "train")
+    runner = Runner([net], mutiny.Classification(2, "logits"), {"train": data, "test": data}, default_forward, seed=0)
+    rule = KillRule().resolve(1)
+    preflight(runner, rule, ("train", "test"), most=2000)
+    few = Runner([net], runner.task, {"train": data.subset(np.arange(1500))}, default_forward, seed=0)
+    with pytest.raises(PreflightFailed, match="not noticed"):
+        preflight(few, rule, ("train",), most=1000)

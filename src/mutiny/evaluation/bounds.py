@@ -67,6 +67,10 @@ def loss_moments(changes: list[Floats], peaks: Floats, risk: float) -> Floats:
 def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: Floats, risk: float) -> Errors:
     """Errors of sums that were extended from samples, by Bernstein's inequality.
 
+    A sum over a stratum of ``N`` inputs, of which ``n`` were drawn, is off by ``N`` times what their mean is off: what
+    was not drawn differs from the sample, too. Drawing without replacement errs no more than with (Hoeffding,
+    1963), so each input drawn counts ``N / n`` times.
+
     Args:
         left: inputs not drawn, ``(instances, strata)``.
         count: inputs drawn, ``(instances, strata)``.
@@ -75,8 +79,9 @@ def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: 
         peaks: largest possible change in each stratum, ``(strata,)``.
         risk: probability that any bound is exceeded.
     """
-    weight = np.divide(left, count, out=np.zeros_like(left), where=count > 0)
-    variances = (left * weight * np.maximum(moments, own)).sum(axis=1)  # a loud instance is not hidden by the others
+    weight = np.divide(left + count, count, out=np.zeros_like(left), where=(count > 0) & (left > 0))
+    moments = np.maximum(moments, own)  # a loud instance is not hidden by the others
+    variances = ((left + count) * weight * moments).sum(axis=1)
     steps = (weight * peaks).max(axis=1, initial=0.0)
     several = np.log(2 * 3 / risk)
     single = np.log(2 * 3 * len(left) / risk)
@@ -91,7 +96,8 @@ def unseen(left: Floats, count: Floats, risk: float) -> float:
     """Most changed answers in strata in whose samples none was seen, whatever their rates are.
 
     If a stratum holds ``k`` changes, a sample of it misses all with a probability of at most
-    ``(left / (left + count))^k``; so the total of all ``k * ln(1 + count / left)`` is at most ``ln(1 / risk)``.
+    ``(left / (left + count))^k``; so the total of all ``k * ln(1 + count / left)`` is at most ``ln(1 / risk)``. That is
+    for strata named beforehand: whoever names those that showed nothing divides the risk by the number of choices.
 
     Args:
         left: inputs not drawn, of any shape.

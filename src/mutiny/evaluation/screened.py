@@ -198,8 +198,10 @@ class Screened:
 
     def _unseen(self, risk: float, strata: npt.NDArray[np.bool_] | None = None) -> float:
         strata = self._calm if strata is None else strata
-        size, count = self._table("size")[:, strata], self._table("count")[:, strata]
-        return unseen((size - count).astype(float), count.astype(float), risk)
+        size, count = self._table("size"), self._table("count")
+        choices = 2.0 ** (size > count).any(axis=0).sum()  # which of the open strata are calm is known only now
+        left, drawn = (size - count)[:, strata].astype(float), count[:, strata].astype(float)
+        return unseen(left, drawn, risk / choices)
 
     @property
     def _risk(self) -> float:

@@ -94,6 +94,10 @@ class Places:
         self.encoder, self.hidden = self._automatic()
         del self._recorder, self._trail  # they hold tensors
 
+    def automatic(self, name: str) -> tuple[Place, ...]:
+        """What ``encoder``, ``hidden`` or ``all`` stands for, whatever the model's own layers are called."""
+        return {ENCODER: (self.encoder,), HIDDEN: (self.hidden,), ALL: (*self.signals.values(),)}[name]
+
     def choose(self, wanted: str | Sequence[str]) -> tuple[Place, ...]:
         """Places by name or pattern; ``encoder``, ``hidden`` and ``all`` (every layer) are found automatically.
 
@@ -111,10 +115,8 @@ class Places:
         known = {**self.modules, **self.signals}
         if name in known:
             return [known[name]]
-        if name == ALL:
-            return [*self.signals.values()]
-        if name in (ENCODER, HIDDEN):
-            return [self.encoder if name == ENCODER else self.hidden]
+        if name in (ENCODER, HIDDEN, ALL):
+            return [*self.automatic(name)]
         matching = [place for key, place in known.items() if fnmatchcase(key, name) and place.kind != "input"]
         ordered = [place for place in matching if place.kind == "signal"] or matching
         if not ordered:

@@ -30,6 +30,9 @@ from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain, versi
 from mutiny.stats import holm
 from mutiny.subjects import Subject
 
+PREFLIGHT = 2000
+"""Inputs per split that the pre-flight asks first, unless everything is exact."""
+
 
 def assess(
     subject: Subject,
@@ -175,7 +178,7 @@ def _prepare(
     if "weak" not in runner.splits and len(subject.test) >= 2:
         chosen = weak.choose([runner.clean(original, "test") for original in range(count)])
         runner.add_split("weak", subject.test.subset(chosen))
-    preflight(runner, rule, ("train", "test"), screening.fewest if screening else None)
+    preflight(runner, rule, ("train", "test"), PREFLIGHT if screening else None)
     progress.step("pre-flight")
 
 

@@ -46,19 +46,38 @@ def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: 
             metrics += [estimate.metrics + falls - each for each in _extremes(falls, estimate.shift, spread)]
         elif rule.test not in BY_MEANS:
             metrics += [estimate.metrics - estimate.each, estimate.metrics + estimate.each]
-    differences = _differences(estimate, clean)
+        if rule.effect == "a12" and rule.test in BY_MEANS + BY_PAIRS:  # mean and spread do not fix an effect of ranks
+            for moved in (estimate.metrics - estimate.each, estimate.metrics + estimate.each):
+                metrics += [*_extremes(moved, 0.0, estimate.spread)]
     right = np.array([outcome.correct.sum() for outcome in clean])
-    for each in metrics:
-        counts = np.rint(each * estimate.inputs) if isinstance(task, Classification) else _right(estimate)
-        yield Sample(originals, each, right, np.asarray(counts, np.int64), differences)
-    if rule.test == "mcnemar":
-        repetitions = len(estimate.metrics)
-        for (down, down_size), (up, up_size) in (
-            ((estimate.downs[0], repetitions), (estimate.ups[1], 1)),
-            ((estimate.downs[1], 1), (estimate.ups[0], repetitions)),
-        ):
-            changed = _with(_with(differences, down, down_size), up, -up_size)
-            yield Sample(originals, estimate.metrics, right, _right(estimate), changed)
+    changes = (
+        [*_changes(estimate, clean)]
+        if rule.test == "mcnemar" or rule.effect == "cohen-g"
+        else [_differences(estimate, clean)]
+    )
+    for place, each in enumerate(metrics):
+        counts = np.clip(np.rint(each * estimate.inputs), 0, estimate.inputs)
+        counts = counts if isinstance(task, Classification) else _right(estimate)
+        alone = place and rule.test == "mcnemar"  # metrics tell it whether a mutant is stable, and nothing else
+        for differences in changes[:1] if alone else changes:
+            yield Sample(originals, each, right, np.asarray(counts, np.int64), differences)
+
+
+def _changes(estimate: Estimate, clean: Sequence[Outcome]) -> Iterator[npt.NDArray[np.int16]]:
+    """Which inputs' answers changed: as predicted first, then with the most and the least that can be hidden.
+
+    A hidden change for the worse is one more on an input that showed none, or takes back a predicted change for the
+    better; and the reverse. Many on one input tell a test less than the same number on many.
+    """
+    differences, instances = _differences(estimate, clean), estimate.metrics.size
+    yield differences
+    for (down, down_size), (up, up_size) in (
+        ((estimate.downs[0], instances), (estimate.ups[1], 1)),
+        ((estimate.downs[1], 1), (estimate.ups[0], instances)),
+    ):
+        if down or up:
+            yield _with(_with(differences, down, down_size), up, -up_size)
+            yield _without(_without(differences, up, 1), down, -1)
 
 
 def _extremes(values: Floats, shift: float, spread: float) -> Iterator[Floats]:
@@ -99,6 +118,19 @@ def _with(differences: npt.NDArray[np.int16], changes: float, size: int) -> npt.
     more = differences.copy()
     more[calm] = size
     return more
+
+
+def _without(differences: npt.NDArray[np.int16], changes: float, sign: int) -> npt.NDArray[np.int16]:
+    """With so many changes of the sign ``sign`` taken back; where there are no more, with so many of the other sign."""
+    less = differences.copy()
+    left = round(changes)
+    while left > 0:
+        some = np.flatnonzero(less * sign > 0)[:left]
+        if not len(some):
+            return _with(less, left, -sign)
+        less[some] -= np.int16(sign)
+        left -= len(some)
+    return less
 
 
 def room(decide: Callable[[Estimate], object], estimate: Estimate) -> float:

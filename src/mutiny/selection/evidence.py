@@ -179,7 +179,10 @@ class Evidence:
             units: what counts as one feature.
             own: the method's own ``layers``, which come before those of the evidence.
         """
-        chosen = self.all_places.choose(own or self.layers or default)
+        named = own or self.layers
+        chosen = self.all_places.choose(named) if named else self.all_places.automatic(default)
+        if not chosen:
+            raise NotApplicable("no layer of the model has one row per input")
         if len(chosen) > 3:
             total = sum(place.count(units) for place in chosen)
             self.note(f"{method} reads {len(chosen)} layers with {total} {units}s together")
@@ -225,13 +228,16 @@ class Evidence:
         if key not in self._traces:
             data = self.data(split)
             traces = Traces(len(data), sum(place.count(units) for place in places))
-            said = []
+            said, filled = torch.empty(0), 0
             for one in self.read(split, places, units, outputs=(split, 0) not in self._outputs):
                 traces.add(one.features)
                 if one.outputs is not None:
-                    said.append(one.outputs.cpu())
-            if said:
-                self._outputs[split, 0] = self._checked(torch.cat(said), split)
+                    if not filled:  # one block: many small ones that stay would tear the heap to pieces
+                        said = one.outputs.new_empty((len(data), *one.outputs.shape[1:]), device="cpu")
+                    said[filled : filled + len(one.outputs)] = one.outputs
+                    filled += len(one.outputs)
+            if filled:
+                self._outputs[split, 0] = self._checked(said, split)
             self._traces[key] = traces
         return self._traces[key]
 

@@ -11,16 +11,21 @@ import torch
 from torch import Tensor
 
 from mutiny.data.benign import OPERATIONS
-from mutiny.data.nested import concatenate, to_device
+from mutiny.data.mutated import named
+from mutiny.data.nested import take, to_device
 from mutiny.evaluation.exact import cast, placement
 from mutiny.models.layers import Indices
+from mutiny.models.layout import laid_out
 from mutiny.models.places import Place, Units
+from mutiny.models.reading import reading
 from mutiny.selection.base import BOTH, Scores, Selector
 from mutiny.selection.evidence import Change, Evidence
 from mutiny.selection.traces import Traces
 
 SAMPLE = 0.1
 """Share of the pool on which sensitive neurons are identified (Algorithm 1, line 3)."""
+AT_ONCE, AT_ONCE_BYTES = 512, 16 * 2**20
+"""Inputs that are mutated at once, fewer where they are large."""
 
 
 @dataclass(frozen=True)
@@ -107,17 +112,39 @@ class Nss(Selector):
         self, evidence: Evidence, places: Sequence[Place], partner: Change, indices: Indices | None = None
     ) -> Iterator[Tensor]:
         """How far each unit moves between inputs and their partners, batch by batch, ``(n, units)``."""
-        paired = evidence.read(
-            "pool", places, self.units, change=lambda x, at: concatenate([x, partner(x, at)]), indices=indices
-        )  # both halves in one forward pass
-        for one in paired:
-            here, there = one.features.chunk(2)
+        for here, there in paired(evidence, places, self.units, partner, indices):
             clean = there if self.reference == "clean" else here
             moved = (here - there).abs() if self.distance == "l1" else (here - there).square()
             if self.normalise != "none":
                 size = clean.abs().sum(dim=1) if self.normalise == "l1" else clean.amax(dim=1)
                 moved = moved / size.clamp_min(torch.finfo(moved.dtype).tiny)[:, None]
             yield moved
+
+
+def paired(
+    evidence: Evidence, places: Sequence[Place], units: Units, partner: Change, indices: Indices | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Features of inputs and of their partners, batch by batch, ``(n, units)`` each.
+
+    Partners are made for more inputs at once than the model reads, as much of what that costs does not depend on how
+    many they are; small batches and two passes are what the model is fastest with.
+    """
+    every = np.arange(evidence.size) if indices is None else indices
+    (device, dtype), size = placement(evidence.model), evidence.pace.batch_size
+    needed = sum(leaf.nbytes for leaf in named(evidence.pool.first(1)).values())
+    step = size * max(1, min(AT_ONCE, AT_ONCE_BYTES // max(1, needed)) // size)
+    with (
+        reading(evidence.view, places, units, evidence.forward) as read,
+        laid_out(evidence.model, evidence.pace.layout),
+    ):
+        for start in range(0, len(every), step):
+            these = every[start : start + step]
+            inputs = evidence.pool.read(slice(start, start + len(these)) if indices is None else these)
+            inputs = cast(to_device(inputs, device), dtype)
+            partners = partner(inputs, these)
+            for at in range(0, len(these), size):
+                here, there = (take(one, slice(at, at + size)) for one in (inputs, partners))
+                yield read(here).features, read(there).features
 
 
 def sum_of(batches: Iterable[Tensor]) -> Tensor:

@@ -57,7 +57,7 @@ class Traces:
     def take(self, indices: npt.NDArray[np.int64]) -> Tensor:
         """The rows at ``indices``, in that order."""
         if self._held is not None:
-            return self._held[torch.from_numpy(indices)]
+            return self._held.index_select(0, torch.from_numpy(indices))
         found = torch.empty((len(indices), self.shape[1]))
         order = np.argsort(indices, kind="stable")
         for at in range(0, len(self), self.step):

@@ -129,11 +129,9 @@ def test_blocks_do_not_matter(monkeypatch, step):
 
 
 @pytest.mark.parametrize("in_memory", [0, 10**6])
-def test_rows_of_traces_are_those_asked_for(in_memory, request):
+def test_rows_of_traces_are_those_asked_for(in_memory):
     matrix = torch.arange(60.0).reshape(12, 5)
     traces = Traces(12, 5, in_memory)
-    if traces._file is not None:
-        request.addfinalizer(traces._file.close)
     traces.add(matrix[:7])
     traces.add(matrix[7:])
     rows = Rows(traces, np.array([9, 2, 4, 11]), np.array([1, 3]))

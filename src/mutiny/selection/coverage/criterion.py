@@ -92,11 +92,6 @@ class Criterion(Selector):
             filled += len(batch)
         return profile
 
-    def _whole(self, name: str, low: int, high: int) -> None:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise BadInput(f"{self.code} {name}", repr(value), f"a whole number between {low} and {high}")
-
     def _additional_only(self, reason: str) -> None:
         if self.order == "total":
             raise BadInput(f"{self.code} order", "'total'", "additional", reason)

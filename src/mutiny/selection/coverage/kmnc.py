@@ -40,7 +40,7 @@ class Kmnc(Criterion):
     def __post_init__(self) -> None:
         """Checks the parameters."""
         super().__post_init__()
-        self._whole("k", 1, 1_000_000)
+        self._within("k", 1, 1_000_000)
         self._one_of("variant", ("deepgauge", "deepgini", "dnn-tip"))
         self._additional_only("Any input within the training ranges covers one section of every neuron.")
 

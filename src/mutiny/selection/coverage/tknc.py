@@ -33,7 +33,7 @@ class Tknc(Criterion):
     def __post_init__(self) -> None:
         """Checks the parameters."""
         super().__post_init__()
-        self._whole("k", 1, 1_000_000)
+        self._within("k", 1, 1_000_000)
         self._additional_only("Every input covers k neurons of each layer, so that all totals are equal.")
 
     @property

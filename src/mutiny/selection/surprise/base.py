@@ -9,7 +9,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from mutiny.errors import BadInput, NotApplicable
+from mutiny.errors import NotApplicable
 from mutiny.models.places import HIDDEN, Place, Units
 from mutiny.selection.base import Scores, Selector, as_scores
 from mutiny.selection.evidence import Evidence, Split
@@ -70,7 +70,7 @@ class Surprise(Selector):
         self._one_of("units", ("neuron", "unit"))
         self._one_of("by", ("score", "coverage"))
         self._one_of("rest", ("random", "score"))
-        self._whole("buckets", 1, 10**6)
+        self._within("buckets", 1, 10**6)
         if self.upper is not None:
             self._within("upper", -1e100, 1e100)
 
@@ -135,11 +135,6 @@ class Surprise(Selector):
     @property
     def _why_not(self) -> str:
         return "which has too few or only equal inputs there"
-
-    def _whole(self, name: str, low: int, high: int) -> None:
-        if not isinstance(getattr(self, name), int):
-            raise BadInput(f"{self.code} {name}", repr(getattr(self, name)), "a whole number")
-        self._within(name, low, high)
 
 
 def by_group(train: Grouped, pool: Grouped, judge: Callable[[int, Rows, Rows], Scores | None]) -> Scores:

@@ -30,7 +30,7 @@ class Dsa(Surprise):
 
     code: ClassVar[str] = "dsa"
     title: ClassVar[str] = "distance-based surprise"
-    source: ClassVar[str] = "Kim, Feldt, Yoo, Surprise Adequacy, ICSE 2019, eq. 4 to 6"
+    source: ClassVar[str] = "Kim, Feldt, Yoo, Surprise Adequacy, ICSE 2019"
 
     upper: float | None = 2.0
     variant: Literal["from-train", "from-input"] = "from-train"

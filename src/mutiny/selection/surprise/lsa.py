@@ -33,7 +33,7 @@ class Lsa(Surprise):
 
     code: ClassVar[str] = "lsa"
     title: ClassVar[str] = "likelihood-based surprise"
-    source: ClassVar[str] = "Kim, Feldt, Yoo, Surprise Adequacy, ICSE 2019, eq. 3"
+    source: ClassVar[str] = "Kim, Feldt, Yoo, Surprise Adequacy, ICSE 2019"
     tasks: ClassVar[tuple[type, ...]] = BOTH
 
     upper: float | None = 2000.0
@@ -46,7 +46,7 @@ class Lsa(Surprise):
         self._within("variance", 0, 1e100)
         self._within("shrink", 0, 1)
         if self.max_features is not None:
-            self._whole("max_features", 1, 10**9)
+            self._within("max_features", 1, 10**9)
 
     def surprise(self, train: Grouped, pool: Grouped, evidence: Evidence) -> Scores:
         """``-log density`` of each input in its class."""

@@ -44,8 +44,8 @@ class Mlsa(Surprise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._whole("components", 1, 1000)
-        self._whole("max_features", 1, 10**9)
+        self._within("components", 1, 1000)
+        self._within("max_features", 1, 10**9)
 
     def surprise(self, train: Grouped, pool: Grouped, evidence: Evidence) -> Scores:
         """``-log likelihood`` of each input."""

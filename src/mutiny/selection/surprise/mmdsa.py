@@ -43,7 +43,7 @@ class Mmdsa(Surprise):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._whole("clusters", 2, 1000)
+        self._within("clusters", 2, 1000)
         self._within("sample", 1e-9, 1)
         self._within("shrink", 0, 1)
 

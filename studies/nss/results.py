@@ -1,0 +1,96 @@
+"""All numbers of the study as its page reads them: from the CSV files and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutiny.selection.metrics import Repeated, over_repeats
+from studies.muff.lab import run_rows
+from studies.muff.store import number
+from studies.nss import ablation, detection, partitions, retraining
+from studies.nss.lab import subject_rows
+
+NOT_RUN, NOT_APPLICABLE = "not run", "N/A"
+CsvRow = dict[str, str]
+Cell = Repeated | str | None
+"""Mean and interval over repeats, "N/A", or ``None`` if not run."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of every file."""
+
+    settings: Mapping[str, object]
+    subjects: list[CsvRow]
+    runs: list[CsvRow]
+    detection: list[CsvRow]
+    partitions: list[CsvRow]
+    ablation: list[CsvRow]
+    retraining: list[CsvRow]
+
+    @classmethod
+    def read(cls, folder: Path) -> Results:
+        path = folder / "settings.json"
+        return cls(
+            json.loads(path.read_text(encoding="utf-8")) if path.exists() else {},
+            subject_rows(folder).rows,
+            run_rows(folder).rows,
+            *(part.rows(folder).rows for part in (detection, partitions, ablation, retraining)),
+        )
+
+    def found(self, subject: str, method: str, column: str) -> Cell:
+        """A column of `detection` over repeats."""
+        return over(self.detection, column, subject=subject, method=method)
+
+    def mean(self, subject: str, method: str, column: str) -> float | None:
+        """Its mean, if there is one."""
+        return mean_of(self.found(subject, method, column))
+
+    def fault_rate(self, subject: str) -> float | None:
+        """Share of faults in the pools: what a random choice finds on average."""
+        rows = {row["repeat"]: row for row in self.detection if row["subject"] == subject}
+        shares = [float(row["faults"]) / float(row["inputs"]) for row in rows.values()]
+        return sum(shares) / len(shares) if shares else None
+
+    def seconds(self, subject: str, method: str) -> float | None:
+        """Of the repeat in which nothing was computed before."""
+        return mean_of(over(self.detection, "seconds", subject=subject, method=method, cold="1"))
+
+    def correlation(self, subject: str, method: str, column: str) -> Cell:
+        """A column of `partitions` over repeats."""
+        return over(self.partitions, column, subject=subject, method=method)
+
+    def varied(self, subject: str, table: str, setting: str, variant: str, column: str = "fdr_20") -> Cell:
+        """A column of `ablation` over repeats."""
+        return over(self.ablation, column, subject=subject, table=table, setting=setting, variant=variant)
+
+    def gain(self, subject: str, protocol: str, method: str, budget: str, kind: str) -> Cell:
+        """What retraining adds to the accuracy on ``clean`` or ``mutated`` inputs, over repeats."""
+        wanted = {"subject": subject, "protocol": protocol, "method": method, "budget": budget}
+        rows = matching(self.retraining, wanted)
+        if rows and all(row["status"] != "done" for row in rows):
+            return NOT_APPLICABLE
+        gains = [float(row[f"{kind}_after"]) - float(row[f"{kind}_before"]) for row in rows if row["status"] == "done"]
+        return over_repeats(gains) if gains else None
+
+
+def matching(rows: list[CsvRow], wanted: Mapping[str, str]) -> list[CsvRow]:
+    """Rows with these values."""
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def over(rows: list[CsvRow], column: str, **wanted: str) -> Cell:
+    """A column over repeats; "N/A" where a method does not apply."""
+    chosen = matching(rows, wanted)
+    values = [value for row in chosen if (value := number(row, column)) is not None]
+    if chosen and all(row.get("status") == "not applicable" for row in chosen):
+        return NOT_APPLICABLE
+    return over_repeats(values) if values else None
+
+
+def mean_of(cell: Cell) -> float | None:
+    """The mean, if there is one."""
+    return cell.mean if isinstance(cell, Repeated) else None

@@ -1,0 +1,132 @@
+"""Table 10: how much does a network gain from the inputs that a method selects?"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from mutiny.data import Data
+from mutiny.data.nested import concatenate, take
+from mutiny.errors import NotApplicable
+from mutiny.random import generator_for, seed_for
+from mutiny.selection.parsing import as_methods
+from mutiny.training import Recipe
+from studies.muff.lab import Clock
+from studies.muff.store import Rows
+from studies.nss.lab import Lab, Settings, Trial, accuracy
+from studies.nss.methods import AUTHORS, GINI, NSS, RANDOM
+
+NAME = "retraining"
+NONE = "none"
+"""Trained on as before, without any new input: what is left to gain in a network that was stopped early."""
+METHODS = (NSS, AUTHORS, GINI, "dsa", RANDOM)
+LEAKY, SPLIT = "paper", "split"
+BUDGETS = ("5", "20")
+COLUMNS = (
+    "subject protocol method budget repeat status candidates selected faults train epochs clean_before clean_after "
+    "mutated_before mutated_after seconds cpu_seconds"
+).split()
+
+
+class Joined(Data):
+    """The items of one split, then those of another.
+
+    >>> from mutiny.data import as_data
+    >>> both = Joined(as_data(([[1.0], [2.0]], [0, 1]), "a"), as_data(([[3.0]], [1]), "b"))
+    >>> both.read(np.array([2, 0])).tolist(), both.targets.tolist()
+    ([[3.0], [1.0]], [0, 1, 1])
+    """
+
+    def __init__(self, first: Data, second: Data, order: np.ndarray | None = None) -> None:
+        self.parts = first, second
+        self.order = np.arange(len(first) + len(second)) if order is None else order
+        self.targets = np.concatenate([first.targets, second.targets])[self.order]
+
+    def read(self, indices: slice | np.ndarray) -> Any:
+        """Items of both, in the order asked for."""
+        (first, second), wanted = self.parts, self.order[indices]
+        here = wanted < len(first)
+        both = concatenate([first.read(wanted[here]), second.read(wanted[~here] - len(first))])
+        return take(both, np.argsort(np.argsort(~here, kind="stable"), kind="stable"))
+
+    def select(self, indices: np.ndarray) -> Joined:
+        """The same items at other positions."""
+        return Joined(*self.parts, self.order[indices])
+
+
+def rows(folder: Path) -> Rows:
+    return Rows(folder / "retraining.csv", COLUMNS, 5)
+
+
+def units(_subject: str, settings: Settings) -> list[tuple[str, ...]]:
+    """(protocol, method, budget, repeat)."""
+    found = [
+        (protocol, method, budget)
+        for protocol in (SPLIT, LEAKY)
+        for method, budget in [(NONE, "0"), *((m, b) for b in BUDGETS for m in METHODS)]
+    ]
+    return [(*unit, str(repeat)) for repeat in range(min(settings.repeats, settings.retrain_repeats)) for unit in found]
+
+
+def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
+    """Writes the unit's row."""
+    protocol, method, budget, repeat = unit
+    trial, clock = lab.trial(int(repeat)), Clock()
+    candidates, judged = halves(trial) if protocol == SPLIT else (np.arange(len(trial.pool)),) * 2
+    pool, clean, mutated = (data.subset(at) for data, at in (
+        (trial.pool, candidates), (lab.subject.test, judged), (trial.pool, judged)
+    ))  # fmt: skip
+    row: dict[str, Any] = dict(zip(COLUMNS, (lab.name, *unit), strict=False)) | {"candidates": len(pool)}
+    data, faults, count = again(lab, trial), 0, 0
+    row |= {"train": len(data), "epochs": lab.settings.retrain_epochs}
+    if method != NONE:
+        evidence = trial.shared if protocol == LEAKY else trial.evidence(pool)
+        try:
+            order, _ = as_methods(method)[0].rank(evidence)
+        except NotApplicable:
+            rows(folder).put([row | {"status": "not applicable"}])
+            return True
+        count = max(1, round(int(budget) * len(pool) / 100))
+        faults = int(trial.wrong[candidates][order[:count]].sum())
+        data = Joined(data, pool.subset(order[:count]))
+    model = trial.models[0]
+    after = retrained(lab, model, data, trial.number)
+    row |= {"status": "done", "selected": count, "faults": faults}
+    row |= {"clean_before": accuracy(model, clean), "clean_after": accuracy(after, clean)}
+    row |= {"mutated_before": accuracy(model, mutated), "mutated_after": accuracy(after, mutated)}
+    rows(folder).put([row | clock.lap()])
+    return True
+
+
+def halves(trial: Trial) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of candidates and of the inputs that judge, at random; no input is in both."""
+    order = generator_for(trial.number, "nss study", "halves").permutation(len(trial.pool))
+    return np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
+
+
+def again(lab: Lab, trial: Trial) -> Data:
+    """The training inputs that are used again, the same for every method."""
+    count, train = lab.settings.retrain_train, lab.subject.train
+    if len(train) <= count:
+        return train
+    drawn = generator_for(trial.number, "nss study", "train").permutation(len(train))
+    return train.subset(np.sort(drawn[:count]))
+
+
+def retrained(lab: Lab, model: nn.Module, data: Data, number: int) -> nn.Module:
+    """A copy of the model, trained further: the paper's optimiser and learning rate, but fewer epochs."""
+
+    def start() -> nn.Module:
+        return copy.deepcopy(model)
+
+    recipe = Recipe(
+        start, epochs=lab.settings.retrain_epochs, batch_size=128, learning_rate=1e-3, optimizer="sgd",
+        optimizer_settings={"momentum": 0.99, "nesterov": True}, schedule="cosine",
+    )  # fmt: skip
+    with torch.enable_grad():
+        return recipe.train(data, lab.subject.task, seed_for(number, "nss study", "retraining"))
