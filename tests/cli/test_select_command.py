@@ -1,0 +1,80 @@
+"""``mutiny select`` and ``mutiny methods`` as a user sees them."""
+
+import json
+
+import numpy as np
+import pytest
+
+SUBJECT = "subject = blob_subject(1)"
+
+
+def test_a_ranking(run, write, tmp_path):
+    path, out = tmp_path / "label.txt", tmp_path / "all.json"
+    ran = run("select", write(SUBJECT), "--budget", 7, "--indices", path, "--json", out, "--pool", "test")
+    assert ran.code == 0, ran.err
+    assert "Label first" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+    indices = [int(line) for line in path.read_text().split()]
+    told = json.loads(out.read_text())
+    assert len(indices) == 7
+    assert told["order"][:7] == indices
+    assert told["method"] == "deepgini"
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_comparison_with_a_picture(run, write, tmp_path, suffix):
+    picture = tmp_path / f"curves.{suffix}"
+    methods = "deepgini,mdsa,random,mc-dropout"
+    ran = run("select", write(SUBJECT), "--compare", methods, "--budget", "10%", "--plot", picture, "--repeats", 2)
+    assert ran.code == 0, ran.err
+    assert "mc-dropout is left out" in " ".join(ran.out.split())
+    assert "(ideal)" in ran.out
+    assert picture.stat().st_size > 1000
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_quiet_and_diverse(run, write):
+    ran = run("select", write(SUBJECT), "--budget", "3", "--diverse", "-q")
+    assert (ran.code, ran.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--budget", "200%"], "at most 100%"),
+        (["--budget", "lots"], "a percentage"),
+        (["--method", "deepginny"], "Did you mean deepgini"),
+        (["--method", "mc-dropout"], "no dropout"),
+        (["--method", "nss", "--layers", "3x"], "a layer or module"),
+        (["--method", "nss", "--compare", "all"], "either --method or --compare"),
+        (["--plot", "curves.gif"], ".png, .svg, .pdf"),
+        (["--pool", "nowhere.npz"], "an existing file"),
+        (["--threads", "0"], "--threads"),
+        (["--repeats", "0"], "repeats"),
+    ],
+)
+def test_mistakes(run, write, arguments, message):
+    ran = run("select", write(SUBJECT), *arguments)
+    assert ran.code == 2, ran.out
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_pool_from_a_file_without_faults_or_with_nan(run, write, tmp_path):
+    good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
+    np.savez(good, x=np.zeros((5, 2), np.float32), y=np.zeros(5, int))
+    np.savez(bad, x=np.full((5, 2), np.nan, np.float32), y=np.zeros(5, int))
+    assert run("select", write(SUBJECT), "--pool", good, "--budget", 2).code == 0
+    ran = run("select", write(SUBJECT), "--pool", bad)
+    assert ran.code == 2
+    assert "NaN" in ran.err
+
+
+def test_methods_are_listed_and_explained(run):
+    ran = run("methods")
+    assert ran.code == 0
+    assert "deepgini" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+    told = run("methods", "nss(share=0.2)")
+    assert "authors-code" in told.out
+    assert run("methods", "nsss").code == 2
