@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import evaluation
+from benchmarks import evaluation, selection
 from benchmarks.command import options, show
 
-ALL = {"evaluation": evaluation.measure}
+ALL = {"evaluation": evaluation.measure, "selection": selection.measure}
 
 given = options()
 everything: dict[str, object] = {}

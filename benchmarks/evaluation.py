@@ -202,7 +202,7 @@ def _marked(exact: Verdict | None, screened: Verdict | None) -> str:
 
 def memory(network: str, sizes: Sizes, data: Path | None) -> dict[str, dict[str, object]]:
     """(e) the largest resident memory of a process that only evaluates mutants, with originals that are trained."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool:
         peak, allowed = pool.submit(peak_memory, network, sizes, data).result()
     return {f"{network}: (e) peak memory": entry(peak / MEGABYTE, round(allowed / MEGABYTE + 500), "lower", " MB")}
 

@@ -57,16 +57,15 @@ class Sizes:
 
 
 FULL = Sizes(6_000, 2_000, 4_000, {"lenet5": 20_000, "cnn": 4_000}, 64, 60_000, 10_000, 5)
-QUICK = Sizes(3_000, 500, 2_000, {"lenet5": 4_000, "cnn": 500}, 16, 6_000, 2_000, 3)
+QUICK = Sizes(6_000, 1_000, 2_000, {"lenet5": 4_000, "cnn": 800}, 16, 6_000, 2_000, 3)
 
 
 def measure(quick: bool, data: Path | None) -> Results:
     torch.set_num_threads(1)
     sizes = QUICK if quick else FULL
-    subject = bench("lenet5", 1, FULL.train + FULL.covered, 2, data)
-    train, rest = (subject.train.subset(np.arange(FULL.train)), np.arange(FULL.train, len(subject.train)))
-    pools = [subject.train.subset(rest[:count]) for count in (sizes.pool, sizes.covered)]
-    train = train.subset(np.arange(sizes.train))
+    subject = bench("lenet5", 1, sizes.train + sizes.covered, 2, data)
+    train = subject.train.subset(np.arange(sizes.train))
+    pools = [subject.train.subset(sizes.train + np.arange(count)) for count in (sizes.pool, sizes.covered)]
     surprised, covered = (Evidence(subject.models, TASK, pool, train) for pool in pools)
     results = compare(surprised, covered, sizes.rounds)
     for network, inputs in sizes.moved.items():

@@ -25,8 +25,11 @@ Floats = npt.NDArray[np.float64]
 def screenable(rule: KillRule, task: Task) -> bool:
     """Whether a verdict can be reached before every input is evaluated.
 
-    Tests over answers need to know how many changed, which a regression's losses do not tell.
+    Tests over answers need to know how many changed, which a regression's losses do not tell. Fisher's test with an
+    effect over inputs would need all combinations of two kinds of corners.
     """
+    if rule.test == "fisher" and rule.effect == "cohen-g":
+        return False
     return isinstance(task, Classification) or rule.test not in ("fisher", "mcnemar")
 
 
@@ -50,27 +53,23 @@ def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: 
             for moved in (estimate.metrics - estimate.each, estimate.metrics + estimate.each):
                 metrics += [*_extremes(moved, 0.0, estimate.spread)]
     right = np.array([outcome.correct.sum() for outcome in clean])
-    changes = (
-        [*_changes(estimate, clean)]
-        if rule.test == "mcnemar" or rule.effect == "cohen-g"
-        else [_differences(estimate, clean)]
-    )
-    for place, each in enumerate(metrics):
+    as_predicted = _differences(estimate, clean)
+    for each in metrics:
         counts = np.clip(np.rint(each * estimate.inputs), 0, estimate.inputs)
         counts = counts if isinstance(task, Classification) else _right(estimate)
-        alone = place and rule.test == "mcnemar"  # metrics tell it whether a mutant is stable, and nothing else
-        for differences in changes[:1] if alone else changes:
-            yield Sample(originals, each, right, np.asarray(counts, np.int64), differences)
+        yield Sample(originals, each, right, np.asarray(counts, np.int64), as_predicted)
+    if rule.test == "mcnemar":  # metrics tell it whether a mutant is stable, and nothing else
+        for differences in _changes(as_predicted, estimate):
+            yield Sample(originals, estimate.metrics, right, _right(estimate), differences)
 
 
-def _changes(estimate: Estimate, clean: Sequence[Outcome]) -> Iterator[npt.NDArray[np.int16]]:
-    """Which inputs' answers changed: as predicted first, then with the most and the least that can be hidden.
+def _changes(differences: npt.NDArray[np.int16], estimate: Estimate) -> Iterator[npt.NDArray[np.int16]]:
+    """Predicted changes of answers with the most and with the least that can be hidden.
 
     A hidden change for the worse is one more on an input that showed none, or takes back a predicted change for the
     better; and the reverse. Many on one input tell a test less than the same number on many.
     """
-    differences, instances = _differences(estimate, clean), estimate.metrics.size
-    yield differences
+    instances = estimate.metrics.size
     for (down, down_size), (up, up_size) in (
         ((estimate.downs[0], instances), (estimate.ups[1], 1)),
         ((estimate.downs[1], 1), (estimate.ups[0], instances)),
