@@ -13,7 +13,6 @@ from rich.text import Text
 
 from mutiny.selection.selection import Ranking, Selection
 
-WIDE = 100
 SHOWN = 12
 """Indices that are printed."""
 
@@ -35,7 +34,7 @@ def _head(result: Selection) -> RenderableType:
     subject, pool = result.subject, result.subject["pool"]
     lines = [
         f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}",
-        f"pool: {pool['inputs']:,} inputs; budget: {result.budget:,} ({result.budget / pool['inputs']:.3g} of them)",
+        f"pool: {pool['inputs']:,} inputs; budget: {result.budget:,} ({100 * result.budget / pool['inputs']:.3g}%)",
     ]
     if pool["wrong"] is not None:
         share = pool["wrong"] / pool["inputs"]
@@ -50,7 +49,7 @@ def _table(result: Selection, width: int) -> Table:
     for title in ("FDR", *(("+-",) if repeated else ()), "APFD", "RAUC", "sec."):
         table.add_column(title, justify="right", no_wrap=True)
     bar = max(8, min(40, width - 56 - 6 * repeated))
-    table.add_column("faults found, of those possible", no_wrap=True)
+    table.add_column("faults found", no_wrap=True)
     best = result.references["ideal"]["fdr"] or 1.0
     for ranking in sorted(result.rankings, key=lambda ranking: -_fdr(ranking)):
         table.add_row(*_row(ranking, best, bar, repeated))
