@@ -34,7 +34,8 @@ def show(titles: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> Non
 def summary(kind: type[Any]) -> str:
     """The first statement of a docstring, for a table."""
     first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
-    return " ".join(first.split()).split(". ")[0].split(": ")[0].replace("``", "")
+    sentence = " ".join(first.split()).split(". ")[0].split(": ")[0].split("; ")[0]
+    return sentence.replace("``", "").rstrip(".")
 
 
 def _reflowed(text: str) -> str:
