@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mutiny.selection import metrics
+from mutiny.selection import partitions as equal_parts
 from mutiny.selection.parsing import as_methods
 from studies.muff.lab import Clock
 from studies.muff.store import Rows
@@ -36,11 +36,11 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     trial, clock = lab.trial(int(unit[1])), Clock()
     _, scores = as_methods(unit[0])[0].rank(trial.shared)
     correct = ~trial.wrong
-    found = metrics.partition_correlation(scores, correct, PARTS)
+    found = equal_parts.partition_correlation(scores, correct, PARTS)
     row: dict[str, Any] = {"subject": lab.name, "method": unit[0], "repeat": unit[1], "inputs": len(correct)}
     row |= {"pearson": found.pearson, "spearman": found.spearman}
-    row["pearson_rank"] = metrics.partition_correlation(scores, correct, PARTS, of="rank").pearson
-    shares = metrics.partition_accuracy(scores, correct, PARTS)
+    row["pearson_rank"] = equal_parts.partition_correlation(scores, correct, PARTS, of="rank").pearson
+    shares = equal_parts.partition_accuracy(scores, correct, PARTS)
     row |= {f"accuracy_{number}": float(share) for number, share in enumerate(shares, start=1)}
     rows(folder).put([row | clock.lap()])
     return True

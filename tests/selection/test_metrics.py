@@ -27,11 +27,10 @@ from mutiny.selection.metrics import (
     ideal_type_order,
     max_apfd,
     over_repeats,
-    partition_accuracy,
-    partition_correlation,
     rauc,
     type_curve,
 )
+from mutiny.selection.partitions import partition_accuracy, partition_correlation
 
 flags = st.lists(st.booleans(), min_size=1, max_size=30)
 kinds = st.lists(st.integers(-1, 5), min_size=1, max_size=30)

@@ -52,14 +52,6 @@ class Repeated:
     interval: Interval | None
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """Pearson's and Spearman's coefficients; ``None`` where one side does not vary."""
-
-    pearson: float | None
-    spearman: float | None
-
-
 # Faults
 
 
@@ -69,7 +61,7 @@ def fdr(order: ArrayLike, wrong: ArrayLike, budget: int) -> float:
     >>> fdr([2, 0, 1], [False, False, True], budget=2)
     0.5
     """
-    fails = _flags(wrong, "wrong")
+    fails = flags(wrong, "wrong")
     if budget < 1 or budget != int(budget):
         raise BadInput("budget", budget, "a whole number of inputs", f"A tenth of this pool is {len(fails) // 10}.")
     return float(fails[_order(order, len(fails), least=budget)[: int(budget)]].mean())
@@ -227,7 +219,7 @@ def ideal_order(wrong: ArrayLike) -> Integers:
     >>> ideal_order([False, True, False, True])
     array([1, 3, 0, 2])
     """
-    return np.argsort(~_flags(wrong, "wrong"), kind="stable").astype(np.int64)
+    return np.argsort(~flags(wrong, "wrong"), kind="stable").astype(np.int64)
 
 
 def ideal_type_order(types: ArrayLike) -> Integers:
@@ -248,7 +240,7 @@ def expected_fdr(wrong: ArrayLike) -> float:
     >>> expected_fdr([True, False, False, False])
     0.25
     """
-    return float(_flags(wrong, "wrong").mean())
+    return float(flags(wrong, "wrong").mean())
 
 
 def expected_apfd(faults: ArrayLike, per: Per = "input") -> float | None:
@@ -311,73 +303,6 @@ def over_repeats(values: ArrayLike, level: float = 0.95) -> Repeated:
     return Repeated(mean, n, Interval(mean - half, mean + half, level, "student"))
 
 
-# Do the scores say where the model fails?
-
-
-def partition_accuracy(scores: ArrayLike, correct: ArrayLike, parts: int = 10) -> Floats:
-    """Accuracy in equal parts of the pool, lowest scores first. NSS, Fig. 4.
-
-    Inputs with equal scores share their accuracy, so the order of the pool does not matter.
-
-    Args:
-        scores: one number per input, ``(n,)``.
-        correct: whether the model is right, ``(n,)``.
-        parts: number of parts; their sizes differ by one at most, larger ones first.
-
-    Returns:
-        Accuracies, ``(parts,)``.
-
-    >>> partition_accuracy([0.1, 0.9, 0.2, 0.8], [True, False, True, True], parts=2)
-    array([1. , 0.5])
-    """
-    values, right = sample(scores, "scores"), _flags(correct, "correct")
-    if values.shape != right.shape:
-        raise BadInput("scores", f"{values.size} values", f"one for each of {right.size} inputs")
-    if not 1 <= parts <= values.size:
-        raise BadInput("parts", parts, f"from 1 to {values.size}, the inputs of the pool")
-    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    shares = np.bincount(group, weights=right) / sizes
-    return np.array([part.mean() for part in np.array_split(shares[np.sort(group)], parts)])
-
-
-def partition_correlation(
-    scores: ArrayLike, correct: ArrayLike, parts: int = 10, of: Literal["mean", "rank"] = "mean"
-) -> Correlation:
-    """Correlation of score and accuracy over equal parts of the pool. NSS, Table 6.
-
-    Args:
-        scores: one number per input, ``(n,)``.
-        correct: whether the model is right, ``(n,)``.
-        parts: number of parts, at least 2.
-        of: a part's mean score, or its number. The paper leaves that open, but speaks of "the TNSScore and model
-            accuracy", hence the default. The number does not depend on the scale of the scores or on a single huge one.
-
-    Returns:
-        Both coefficients; negative if the model errs where scores are high.
-
-    >>> partition_correlation([1, 2, 3, 6], [True, True, True, False], parts=4)
-    Correlation(pearson=-0.9258..., spearman=-0.7745...)
-    """
-    if of not in ("mean", "rank"):
-        raise BadInput("of", repr(of), '"mean" or "rank"')
-    if parts < 2:
-        raise BadInput("parts", parts, "at least 2")
-    accuracy = partition_accuracy(scores, correct, parts).round(12)  # equal shares must not differ by rounding
-    values = np.sort(sample(scores, "scores"))
-    pieces = np.array_split(values / (np.abs(values).max() or 1.0), parts)
-    # Taken from a part's first score, the mean of equal scores is exact.
-    place = np.array([piece[0] + (piece - piece[0]).mean() for piece in pieces]) if of == "mean" else np.arange(parts)
-    return Correlation(_pearson(place, accuracy), _pearson(stats.rankdata(place), stats.rankdata(accuracy)))
-
-
-def _pearson(first: NDArray[np.number], second: Floats) -> float | None:
-    sides = [side - side.mean() for side in (first, second) if np.ptp(side) > 0]
-    if len(sides) < 2:
-        return None
-    x, y = (side / np.abs(side).max() for side in sides)  # squares of tiny numbers would vanish
-    return float(np.clip(x @ y / math.sqrt((x @ x) * (y @ y)), -1, 1))
-
-
 def _ratio(
     curve: NDArray[np.number], types: Integers, counts: Integers, normalise: Normalise, classes: int | None
 ) -> Rauc | None:
@@ -417,11 +342,12 @@ def _faults(faults: ArrayLike, per: Per) -> Integers:
         raise BadInput("per", repr(per), '"input" or "type"')
     if per == "type":
         return _types(faults)
-    wrong = _flags(faults, "faults")
+    wrong = flags(faults, "faults")
     return np.where(wrong, np.arange(wrong.size), -1)
 
 
-def _flags(values: ArrayLike, name: str) -> Bools:
+def flags(values: ArrayLike, name: str) -> Bools:
+    """One truth value per input of the pool, checked, ``(n,)``."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype != bool or not array.size:
         raise BadInput(name, f"{array.dtype} of shape {array.shape}", "one True or False per input of the pool, (n,)")
