@@ -123,7 +123,7 @@ def peers(model: nn.Module, images: torch.Tensor, operator: Operator, runner: Ru
 
 
 def searches(subject: Bench, runner: Runner, sizes: Sizes, full: bool) -> dict[str, dict[str, object]]:
-    """(d) the whole search of each operator, exact and screened."""
+    """(d) the whole search of each operator, exact and screened; in seconds of the processor, one thread."""
     results: dict[str, dict[str, object]] = {}
     runner.clean_outcomes("train")
     for operator in as_operators(sizes.operators) if sizes.operators else []:
@@ -133,11 +133,11 @@ def searches(subject: Bench, runner: Runner, sizes: Sizes, full: bool) -> dict[s
         }
         traces, seconds = {}, {}
         for way, judge in judges.items():
-            start = time.perf_counter()
+            start = time.process_time()
             traces[way] = binary_search(
                 lambda strength, judge=judge: judge(strength, "train").record.verdict, operator.bounds, sizes.search
             )
-            seconds[way] = time.perf_counter() - start
+            seconds[way] = time.process_time() - start
         verdicts = compare(judges, traces)
         spent = {way: sum(j.record.evaluated for j in judge.seen("train").values()) for way, judge in judges.items()}
         show(subject.name, operator.code, judges, traces, seconds)
