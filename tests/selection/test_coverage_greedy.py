@@ -30,12 +30,14 @@ def slow_additional(codes):
     return order, order + sorted(rest, key=lambda i: (-len(sets[i]), i))
 
 
-@given(pools)
-@settings(max_examples=200, deadline=None)
-def test_the_order_is_that_of_a_greedy_search_over_sets(codes):
+@given(pools, st.sampled_from([1, 2, SECTIONS]))
+@settings(max_examples=300, deadline=None)
+def test_the_order_is_that_of_a_greedy_search_over_sets(codes, sections):
+    codes = np.minimum(codes, sections - 1)
     chosen, order = slow_additional(codes)
-    assert gainful(codes, SECTIONS).tolist() == chosen
-    assert additional(codes, SECTIONS).tolist() == order
+    assert gainful(codes, sections).tolist() == chosen
+    assert additional(codes, sections).tolist() == order
+    assert additional(held(codes, sections, in_memory=0), sections).tolist() == order
 
 
 @given(pools)

@@ -14,6 +14,8 @@ Codes = CodeArray | Profile
 """One whole number per input and neuron, ``(n, neurons)``: the section that the input covers, or -1 for none."""
 AT_ONCE = 2**18
 """Codes that are read at once, or entries of an index, of which one element may have more."""
+SCANNED = 2
+"""With more sections than this, or codes in a file, an index is faster than looking through codes again and again."""
 COLUMN_BYTES = 64 * 2**20
 """Columns of codes that are held at once, at least one."""
 
@@ -61,20 +63,21 @@ def completed(chosen: Order, counts: npt.NDArray[np.int64]) -> Order:
 def gainful(codes: Codes, sections: int) -> Order:
     """Inputs in greedy order, each the one that covers most elements which no earlier one covers.
 
-    It ends when no input adds anything. An index knows who covers an element; when the element is covered for the first
-    time, they all have one less to offer. That happens once for each element, so that the work grows with the number
-    of codes and not with the square of the inputs.
+    It ends when no input adds anything. When an element is covered for the first time, all inputs that cover it have
+    one less to offer. That happens once for each element, so that the work grows with the number of codes and not with
+    the square of the inputs: where a neuron has many sections an index knows who covers which, otherwise the codes of
+    the neuron are looked through.
 
     >>> gainful(np.array([[0, -1], [1, 0], [1, 0], [-1, -1], [1, -1]]), sections=2).tolist()
     [1, 0]
     """
     chosen: list[int] = []
     if all(codes.shape):
-        left, index = total(codes), _Index(codes, sections)
+        scan = sections <= SCANNED and not (isinstance(codes, Profile) and codes.in_file)
+        left, cover = total(codes), _Scan(codes) if scan else _Index(codes, sections)
         while left[best := int(left.argmax())]:
             chosen.append(best)
-            for inputs in index.removed(codes[best]):
-                np.subtract.at(left, inputs, 1)
+            cover.remove(codes[best], left)
     return np.array(chosen, dtype=np.int64)
 
 
@@ -95,6 +98,21 @@ def _columns(codes: Codes) -> Iterator[CodeArray]:
         for some in _slices(codes):
             held[:these, some] = codes[some][:, at : at + these].T
         yield from held[:these]
+
+
+class _Scan:
+    """Finds who covers an element in the neuron's codes, which have at most a few sections."""
+
+    def __init__(self, codes: Codes) -> None:
+        self.codes = codes
+        self.covered = np.zeros((codes.shape[1], SCANNED), dtype=bool)
+
+    def remove(self, row: CodeArray, left: npt.NDArray[np.int64]) -> None:
+        """Takes the elements of one input, ``(neurons,)``, from what all have to offer, unless they are taken."""
+        new = np.flatnonzero((row >= 0) & ~self.covered[np.arange(len(row)), row])
+        self.covered[new, row[new]] = True
+        for some in _slices(self.codes):
+            left[some] -= np.count_nonzero(self.codes[some][:, new] == row[new], axis=1)
 
 
 class _Index:
@@ -119,8 +137,8 @@ class _Index:
         self.starts = self.lengths.cumsum()
         self.starts -= self.lengths
 
-    def removed(self, row: CodeArray) -> Iterator[npt.NDArray[np.intp]]:
-        """Who covers the elements of one input, ``(neurons,)``; each element is forgotten after it was asked for."""
+    def remove(self, row: CodeArray, left: npt.NDArray[np.int64]) -> None:
+        """As that of `_Scan`."""
         slots = self.firsts + row
         lengths = self.lengths[slots]
         full = lengths.nonzero()[0]
@@ -130,4 +148,5 @@ class _Index:
         pieces = [self.inputs[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
         cuts = (np.flatnonzero(np.diff(lengths.cumsum() // AT_ONCE)) + 1).tolist()
         for start, stop in zip([0, *cuts], [*cuts, len(pieces)], strict=True):
-            yield np.concatenate(pieces[start:stop], dtype=np.intp)  # this type keeps np.subtract.at fast
+            inputs = np.concatenate(pieces[start:stop], dtype=np.intp)  # this type keeps np.subtract.at fast
+            np.subtract.at(left, inputs, 1)

@@ -41,6 +41,11 @@ class Profile:
         if self._file is not None:
             weakref.finalize(self, self._file.close)
 
+    @property
+    def in_file(self) -> bool:
+        """Whether reading rows costs more than a look at memory."""
+        return self._file is not None
+
     def put(self, rows: npt.NDArray[np.int64], codes: CodeArray) -> None:
         """Writes ``codes`` of shape ``(len(rows), neurons)`` into these rows."""
         if self._held is not None:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from mutiny.errors import NotApplicable
 from mutiny.models.places import HIDDEN, Place, Units
@@ -39,8 +42,8 @@ class Grouped:
 
     def sizes(self, least: int = 1) -> dict[int, int]:
         """Groups of at least so many members, and how many they have."""
-        known, counts = np.unique(self.groups[self.groups >= 0], return_counts=True)
-        return {int(one): int(count) for one, count in zip(known, counts, strict=True) if count >= least}
+        counts = np.bincount(self.groups[self.groups >= 0])
+        return {group: count for group, count in enumerate(counts.tolist()) if count >= max(1, least)}
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Surprise(Selector):
     def _grouped(self, evidence: Evidence, split: Split, places: tuple[Place, ...]) -> Grouped:
         traces = evidence.traces(split, places, self.units)
         groups = evidence.predicted(split).copy() if self._apart(evidence) else np.zeros(len(traces), dtype=np.int64)
-        finite = np.concatenate([chunk.isfinite().all(dim=1).numpy() for chunk in traces.chunks()])
+        finite = np.concatenate([finite_rows(chunk) for chunk in traces.chunks()])
         groups[~finite] = -1
         if not finite.all():
             what = "are scored highest" if split == "pool" else "are left out"
@@ -135,6 +138,13 @@ class Surprise(Selector):
     @property
     def _why_not(self) -> str:
         return "which has too few or only equal inputs there"
+
+
+def finite_rows(chunk: Tensor) -> npt.NDArray[np.bool_]:
+    """Which rows ``(n, d)`` hold finite numbers only; where all do, that is seen from the smallest and the largest."""
+    if torch.stack(chunk.aminmax()).isfinite().all():
+        return np.ones(len(chunk), dtype=bool)
+    return chunk.isfinite().all(dim=1).numpy()
 
 
 def by_group(train: Grouped, pool: Grouped, judge: Callable[[int, Rows, Rows], Scores | None]) -> Scores:

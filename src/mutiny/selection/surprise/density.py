@@ -12,6 +12,8 @@ from mutiny.selection.surprise.whitening import Whitening, whitening
 HELD_NUMBERS = 2**25
 """Whitened training points that are kept between blocks of new points; if there are more, they are made again."""
 NEW_ROWS = 2048
+TILE_NUMBERS = 2**16
+"""Pairs of points at once: half a megabyte, which a processor's cache holds."""
 
 
 def log_density(train: Rows, points: Rows, white: Whitening | None = None) -> Floats:
@@ -39,12 +41,16 @@ def log_density(train: Rows, points: Rows, white: Whitening | None = None) -> Fl
         new = white(block) / width
         top, total = np.full(len(new), -np.inf), np.zeros(len(new))
         for part in held if held is not None else (white(one) / width for one in train):
-            logs = new @ part.T
-            logs -= np.einsum("ij,ij->i", part, part) / 2
-            higher = np.maximum(top, logs.max(axis=1))
-            logs -= higher[:, None]
-            total = total * np.exp(top - higher) + np.exp(logs, out=logs).sum(axis=1)
-            top = higher
+            half = np.einsum("ij,ij->i", part, part) / 2
+            rows = max(1, TILE_NUMBERS // len(part))
+            for at in range(0, len(new), rows):
+                tile = slice(at, at + rows)
+                logs = new[tile] @ part.T
+                logs -= half
+                higher = np.maximum(top[tile], logs.max(axis=1))
+                logs -= higher[:, None]
+                total[tile] = total[tile] * np.exp(top[tile] - higher) + np.exp(logs, out=logs).sum(axis=1)
+                top[tile] = higher
         found.append(np.log(total) + top - np.einsum("ij,ij->i", new, new) / 2)
     constant = log(n) + r * log(width) + r / 2 * log(2 * pi) + white.log_volume
     return np.concatenate(found) - constant if found else np.empty(0)

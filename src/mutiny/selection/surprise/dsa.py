@@ -12,7 +12,7 @@ from mutiny.selection.base import Scores
 from mutiny.selection.evidence import Evidence
 from mutiny.selection.surprise.base import Grouped, Surprise
 from mutiny.selection.surprise.nearest import nearest
-from mutiny.selection.surprise.rows import Floats, Rows
+from mutiny.selection.surprise.rows import Floats, Ints, Rows
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,19 @@ class Dsa(Surprise):
         known = train.sizes()
         if len(known) < 2:
             raise NotApplicable("it compares classes, and the training data is predicted to be of one class only")
+        judged = np.flatnonzero(np.isin(pool.groups, [*known]))
+        near, hits = np.empty(len(pool.groups)), np.zeros(len(pool.groups), dtype=np.int64)
+        for group in known.keys() & pool.sizes().keys():
+            members = pool.members(group)
+            near[members], place = nearest(pool.rows(group), train.rows(group))
+            hits[members] = train.members(group)[place]
+        if self.variant == "from-input":
+            other = to_other_groups(pool, judged, train)
+        else:  # it depends on the training input only, so each that is nearest to any is asked once
+            asked, which = np.unique(hits[judged], return_inverse=True)
+            other = to_other_groups(train, asked, train)[which]
         scores = np.full(len(pool.groups), np.nan)
-        for group in pool.sizes():
-            if group not in known:
-                continue
-            own, new = train.rows(group), pool.rows(group)
-            others = Rows(train.traces, np.flatnonzero((train.groups >= 0) & (train.groups != group)))
-            a, place = nearest(new, own)
-            if self.variant == "from-input":
-                b, _ = nearest(new, others)
-            else:  # it depends on the training input only, so each that is nearest to any is asked once
-                hits, which = np.unique(place, return_inverse=True)
-                b = nearest(own.take(hits), others)[0][which]
-            scores[pool.groups == group] = ratio(a, b)
+        scores[judged] = ratio(near[judged], other)
         return scores
 
     @property
@@ -74,6 +74,16 @@ class Dsa(Surprise):
         groups = np.full(size, -1)
         groups[kept] = train.groups[kept]
         return Grouped(train.traces, groups)
+
+
+def to_other_groups(points: Grouped, which: Ints, train: Grouped) -> Floats:
+    """Distance from some points to the nearest training input of another group, ``(len(which),)``."""
+    groups, best = points.groups[which], np.full(len(which), np.inf)
+    for group in train.sizes():
+        others = np.flatnonzero(groups != group)
+        if len(others):
+            best[others], _ = nearest(Rows(points.traces, which[others]), train.rows(group), within=best[others])
+    return best
 
 
 def ratio(a: Floats, b: Floats) -> Floats:

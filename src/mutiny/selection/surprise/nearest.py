@@ -17,21 +17,30 @@ TILE_ROWS = 512
 PAIR_NUMBERS = 2**20
 
 
-def nearest(queries: Rows, references: Rows) -> tuple[Floats, Ints]:
+def nearest(queries: Rows, references: Rows, within: Floats | None = None) -> tuple[Floats, Ints]:
     """Distance to the nearest reference and its place among them, for each query: two arrays ``(m,)``.
 
     ``|q - r|^2 = |q|^2 - 2 q.r + |r|^2`` in single precision costs one product of matrices, but cancels where points
     are close. So it only rules out: whatever the bound on its error leaves possible is compared by differences in
     double precision. The result is exact; of references at the same distance the first is named.
 
+    Args:
+        queries: ``(m, d)``.
+        references: ``(n, d)``.
+        within: how far away a reference may be, ``(m,)``: what is not nearer has this distance, and place 0. That many
+            references need not be looked at closely is what makes it faster.
+
     >>> distances, places = nearest(Rows(np.array([[0.0, 0.0], [5.0, 5.0]])), Rows(np.array([[3.0, 4.0], [5.0, 5.0]])))
     >>> distances.tolist(), places.tolist()
     ([5.0, 0.0], [0, 1])
     """
-    found, places = [], []
+    found, places, done = [], [], 0
     centre = next(iter(references)).mean(axis=0)
     for block in queries.blocks(QUERY_ROWS, QUERY_NUMBERS):
         best, place = np.full(len(block), np.inf), np.zeros(len(block), dtype=np.int64)
+        if within is not None:
+            best = within[done : done + len(block)] ** 2
+            done += len(block)
         approximate, start = _Product(block, centre), 0
         for candidates in references:
             approximate.improve(candidates, start, best, place)
