@@ -5,30 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from scipy import stats
-
 from studies.muff import paper, ratio, rq1
 from studies.muff.paper import DEEPMUTATION, MUFF, NAMES, OPERATORS, Cell
 from studies.muff.results import SUBJECTS, Results, instances_of, mean, of_paper, rate_of, sensitivity_of
-from studies.muff.store import number
-
-
-def percent(value: float, digits: int = 1) -> str:
-    return f"{100 * value:.{digits}f}%"
-
-
-def rank_correlation(ours: Sequence[Cell | None], theirs: Sequence[Cell | None]) -> tuple[float, int] | None:
-    """Spearman's correlation over the places where both have a number, and how many those are; at least four.
-
-    >>> rank_correlation([0.1, 0.2, 0.3, 0.5, "N/A"], [0.2, 0.3, 0.4, 0.9, 0.1])
-    (1.0, 4)
-    """
-    both = [
-        (a, b) for a, b in zip(ours, theirs, strict=True) if isinstance(a, float | int) and isinstance(b, float | int)
-    ]
-    if len(both) < 4 or any(len({pair[side] for pair in both}) == 1 for side in (0, 1)):
-        return None
-    return round(float(stats.spearmanr(*zip(*both, strict=True)).statistic), 3), len(both)
+from studies.store import number
+from studies.writing import percent, rank_correlation
 
 
 def _order(ours: Sequence[Cell | None], theirs: Sequence[Cell | None], what: str) -> str:

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 import mutiny
 from mutiny.evaluation import Runner, Screening
 from mutiny.mutation.preflight import preflight
 from mutiny.random import generator_for
-from studies.muff.store import Rows
+from studies.store import Rows
 
 SUBJECT_COLUMNS = (
     "subject network weights layers task metric train test weak epochs batch_size originals seed train_metric train_sd "
     "test_metric test_sd weak_metric train_right test_right training_seconds trained_epochs setup_seconds"
 ).split()
-RUN_COLUMNS = "started arguments commit processor cores threads python torch numpy scipy mutiny".split()
 
 
 @dataclass(frozen=True)
@@ -72,19 +63,6 @@ def smaller(subject: mutiny.Subject, train: int = 2500, test: int = 500) -> muti
         forward=subject.forward,
         name=subject.name,
     )
-
-
-class Clock:
-    """Wall and processor seconds since the last lap."""
-
-    def __init__(self) -> None:
-        self.lap()
-
-    def lap(self) -> dict[str, float]:
-        """Seconds since the last lap, as columns."""
-        before = getattr(self, "now", (0.0, 0.0))
-        self.now = time.monotonic(), time.process_time()
-        return {"seconds": self.now[0] - before[0], "cpu_seconds": self.now[1] - before[1]}
 
 
 class Lab:
@@ -173,48 +151,3 @@ class Lab:
 
 def subject_rows(folder: Path) -> Rows:
     return Rows(folder / "subjects.csv", SUBJECT_COLUMNS, 1)
-
-
-def run_rows(folder: Path) -> Rows:
-    return Rows(folder / "runs.csv", RUN_COLUMNS, 1)
-
-
-def surroundings(arguments: str) -> dict[str, Any]:
-    """When, with which code and on what machine."""
-    return {
-        "started": time.strftime("%Y-%m-%d %H:%M:%S"),
-        "arguments": arguments,
-        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain", "src") else ""),
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("torch", "numpy", "scipy", "mutiny")},
-    }
-
-
-def _git(*arguments: str) -> str:
-    try:
-        return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    names = [line for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
-    return names[0].partition(":")[2].strip() if names else platform.processor()
-
-
-@contextmanager
-def told(what: str) -> Iterator[None]:
-    """Says what begins and how long it took."""
-    start = time.monotonic()
-    print(f"{time.strftime('%H:%M:%S')} {what} ...", end=" ", flush=True)
-    try:
-        yield
-        print(f"{time.monotonic() - start:.1f} s", flush=True)
-    except BaseException:
-        print("not done", flush=True)
-        sys.stdout.flush()
-        raise

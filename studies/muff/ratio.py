@@ -6,7 +6,7 @@ from pathlib import Path
 
 from studies.muff import rq3
 from studies.muff.lab import Lab
-from studies.muff.store import Rows
+from studies.store import Rows
 
 NAME = "ratio"
 DEFAULT = "0.05"

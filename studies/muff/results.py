@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from studies.muff import ratio, rq1, rq2, rq3
-from studies.muff.lab import run_rows, subject_rows
+from studies.muff.lab import subject_rows
 from studies.muff.paper import NAMES, NOT_APPLICABLE, NOT_KILLABLE, Cell
-from studies.muff.store import number
+from studies.store import number
+from studies.surroundings import read_settings, run_rows
 
 SUBJECTS = ("mnist", "speakers", "eyes", "roads", "fashion-mnist")
 """As the page shows them: the paper's order, then the one without counterpart."""
 SYNTHETIC = ("speakers", "eyes", "roads")
-NOT_RUN = "not run"
 CsvRow = dict[str, str]
 
 
@@ -36,9 +35,8 @@ class Results:
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        path = folder / "settings.json"
         return cls(
-            json.loads(path.read_text(encoding="utf-8")) if path.exists() else {},
+            read_settings(folder),
             subject_rows(folder).rows,
             run_rows(folder).rows,
             *(part.rows(folder).rows for part in (rq1, rq2, rq3, ratio)),

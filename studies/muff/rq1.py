@@ -13,10 +13,11 @@ from mutiny.evaluation import Outcome
 from mutiny.operators import Operator
 from mutiny.operators.parsing import as_operators
 from mutiny.stats import wilson
+from studies.clock import Clock
 from studies.muff import rq3
-from studies.muff.lab import Clock, Lab
+from studies.muff.lab import Lab
 from studies.muff.paper import DEEPMUTATION, MUFF
-from studies.muff.store import Rows, number
+from studies.store import Rows, number
 
 NAME, ONE, EACH = "rq1", "one", "each"
 ORIGINALS, WEAKEST = "none", "weakest killed"

@@ -9,9 +9,10 @@ from mutiny.errors import NotApplicable
 from mutiny.mutation.judge import Judge
 from mutiny.operators import OPERATORS
 from mutiny.records import Verdict
-from studies.muff.lab import Clock, Lab
+from studies.clock import Clock
+from studies.muff.lab import Lab
 from studies.muff.paper import OF_LAYERS, WITH_RATIO
-from studies.muff.store import Rows
+from studies.store import Rows
 
 NAME = "rq2"
 RATIOS = ("0.01", "0.2", "0.6", "1.0")

@@ -14,9 +14,10 @@ from mutiny.mutation.uncertainty import score_interval
 from mutiny.operators.naming import describe
 from mutiny.operators.parsing import as_operators
 from mutiny.records import MutantRecord, Status, Verdict
-from studies.muff.lab import Clock, Lab
+from studies.clock import Clock
+from studies.muff.lab import Lab
 from studies.muff.paper import OPERATORS
-from studies.muff.store import Rows
+from studies.store import Rows
 
 NAME = "rq3"
 COLUMNS = (

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from studies.muff import paper, ratio, rq1, rq2
-from studies.muff.findings import percent
 from studies.muff.paper import DEEPMUTATION, MUFF, NAMES, OF_LAYERS, OPERATORS, WITH_RATIO, Cell
 from studies.muff.results import (
-    NOT_RUN,
     SUBJECTS,
     SYNTHETIC,
     CsvRow,
@@ -19,19 +17,8 @@ from studies.muff.results import (
     rate_of,
     sensitivity_of,
 )
-from studies.muff.store import number
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table.
-
-    >>> print(markdown(["a", "b"], [["1", "2"]]))
-    | a | b |
-    |---|---|
-    | 1 | 2 |
-    """
-    lines = ["| " + " | ".join(cells) + " |" for cells in (head, *rows)]
-    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
+from studies.store import number
+from studies.writing import NOT_RUN, markdown, percent
 
 
 def cell(value: Cell | None, digits: int = 2) -> str:

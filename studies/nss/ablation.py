@@ -7,12 +7,12 @@ from typing import Any
 
 import mutiny
 from mutiny.selection.nss import Nss
-from studies.muff.lab import Clock
-from studies.muff.store import Rows
+from studies.clock import Clock
 from studies.nss import paper
 from studies.nss.detection import fdr_columns
 from studies.nss.lab import Held, Lab, Settings, classes_of
 from studies.nss.subjects import CIFAR, UNDER
+from studies.store import Rows
 
 NAME = "ablation"
 SHARES, LAYERS = ("0.01", "0.05", "0.1", "0.2", "1.0"), ("first", "second", "-2", "-1", "output")

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from mutiny.errors import NotApplicable
 from mutiny.selection import metrics
 from mutiny.selection.parsing import as_methods
-from studies.muff.lab import Clock
-from studies.muff.store import Rows
+from studies.clock import Clock
 from studies.nss.lab import Lab, Settings, classes
 from studies.nss.methods import FIRST, LAST, MUTANTS
 from studies.nss.subjects import LENETS
+from studies.store import Rows
 
 NAME = "detection"
 PERCENT = (5, 10, 15, 20)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from studies.muff.findings import percent, rank_correlation
 from studies.nss import ablation, paper, retraining
 from studies.nss.methods import ALL, AUTHORS, CLEAN, FORMULA, GINI, INTERNAL, NEEDS_CLEAN, NSS, RANDOM
 from studies.nss.results import Results, mean_of
 from studies.nss.subjects import LENETS, ORDER
+from studies.writing import percent, rank_correlation
 
 
 def internal_findings(results: Results) -> Iterator[str]:

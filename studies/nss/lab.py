@@ -19,8 +19,8 @@ from mutiny.data.nested import concatenate, take
 from mutiny.evaluation.settling import settle
 from mutiny.selection import metrics
 from mutiny.selection.evidence import Evidence
-from studies.muff.store import Rows
 from studies.nss.subjects import UNDER
+from studies.store import Rows
 
 BATCH = 256
 SUBJECT_COLUMNS = (

@@ -7,10 +7,10 @@ from typing import Any
 
 from mutiny.selection import partitions as equal_parts
 from mutiny.selection.parsing import as_methods
-from studies.muff.lab import Clock
-from studies.muff.store import Rows
+from studies.clock import Clock
 from studies.nss.lab import Lab, Settings
 from studies.nss.methods import AUTHORS, GINI, NSS
+from studies.store import Rows
 
 NAME = "partitions"
 PARTS = 10

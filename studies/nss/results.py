@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.selection.metrics import Repeated, over_repeats
-from studies.muff.lab import run_rows
-from studies.muff.store import number
 from studies.nss import ablation, detection, partitions, retraining
 from studies.nss.lab import subject_rows
+from studies.store import number
+from studies.surroundings import read_settings, run_rows
 
-NOT_RUN, NOT_APPLICABLE = "not run", "N/A"
+NOT_APPLICABLE = "N/A"
 CsvRow = dict[str, str]
 Cell = Repeated | str | None
 """Mean and interval over repeats, "N/A", or ``None`` if not run."""
@@ -33,9 +32,8 @@ class Results:
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        path = folder / "settings.json"
         return cls(
-            json.loads(path.read_text(encoding="utf-8")) if path.exists() else {},
+            read_settings(folder),
             subject_rows(folder).rows,
             run_rows(folder).rows,
             *(part.rows(folder).rows for part in (detection, partitions, ablation, retraining)),

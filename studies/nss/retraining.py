@@ -16,10 +16,10 @@ from mutiny.errors import NotApplicable
 from mutiny.random import generator_for, seed_for
 from mutiny.selection.parsing import as_methods
 from mutiny.training import Recipe
-from studies.muff.lab import Clock
-from studies.muff.store import Rows
+from studies.clock import Clock
 from studies.nss.lab import Lab, Settings, Trial, accuracy
 from studies.nss.methods import AUTHORS, GINI, NSS, RANDOM
+from studies.store import Rows
 
 NAME = "retraining"
 NONE = "none"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mutiny.selection.metrics import Repeated
-from studies.muff.store import number
-from studies.muff.tables import markdown
 from studies.nss import ablation, paper, retraining
 from studies.nss.detection import PERCENT
 from studies.nss.methods import ALL, FOUR, GINI, INTERNAL, RANDOM, THEIRS
 from studies.nss.partitions import METHODS as SCORED
-from studies.nss.results import NOT_APPLICABLE, NOT_RUN, Cell, Results
+from studies.nss.results import NOT_APPLICABLE, Cell, Results
 from studies.nss.subjects import LENETS, ORDER
+from studies.store import number
+from studies.writing import NOT_RUN, markdown
 
 SHOWN = (*FOUR, *THEIRS[1:], *(name for name in ALL if name not in (*THEIRS, *FOUR)))
 """Rows of the large tables: NSS four times, the paper's other methods, the rest."""

@@ -13,12 +13,14 @@ from mutiny.records import MutantRecord, Verdict
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from studies.muff import __main__ as command
 from studies.muff import figures, page, paper, rq1, rq2, rq3, tables
-from studies.muff.findings import FINDINGS, rank_correlation
+from studies.muff.__main__ import ORDER, STUDY
+from studies.muff.findings import FINDINGS
 from studies.muff.lab import Lab, Settings, subject_rows
 from studies.muff.results import SUBJECTS, Results, sensitivity_of
-from studies.muff.store import Rows, as_text
+from studies.store import Rows, as_text
+from studies.surroundings import same_settings
+from studies.writing import rank_correlation
 
 
 class Coarse(Settings):
@@ -47,9 +49,9 @@ def lab():
 def done(tmp_path_factory):
     """A folder with a few units of each part, and these units."""
     folder = tmp_path_factory.mktemp("study") / "muff"
-    command.same_settings(folder, SETTINGS)
-    units = [unit for unit in command.plan(list(command.PARTS), ["eyes"]) if few(unit)]
-    assert command.work(units, {"eyes": toy}, SETTINGS, folder, None) == 0
+    same_settings(folder, SETTINGS)
+    units = [unit for unit in STUDY.plan(list(STUDY.parts), ["eyes"], SETTINGS) if few(unit)]
+    assert STUDY.work(units, {"eyes": toy}, SETTINGS, folder, None) == 0
     return folder, units
 
 
@@ -80,9 +82,9 @@ def test_rows_are_found_replaced_and_kept(tmp_path):
 def test_a_resumed_study_does_nothing_twice(done, monkeypatch):
     folder, units = done
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for part in command.PARTS.values():
+    for part in STUDY.parts.values():
         monkeypatch.setattr(part, "run", lambda *_: pytest.fail("ran again"))
-    assert command.work(units, {"eyes": lambda _: pytest.fail("loaded again")}, SETTINGS, folder, None) == 0
+    assert STUDY.work(units, {"eyes": lambda _: pytest.fail("loaded again")}, SETTINGS, folder, None) == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -97,10 +99,10 @@ def test_a_unit_that_is_stopped_leaves_no_row_and_is_done_next_time(tmp_path, la
 
 
 def test_other_settings_are_refused_in_the_same_folder(tmp_path):
-    command.same_settings(tmp_path, SETTINGS)
-    command.same_settings(tmp_path, SETTINGS)
+    same_settings(tmp_path, SETTINGS)
+    same_settings(tmp_path, SETTINGS)
     with pytest.raises(mutiny.BadInput, match="another --out"):
-        command.same_settings(tmp_path, replace(SETTINGS, originals=7))
+        same_settings(tmp_path, replace(SETTINGS, originals=7))
 
 
 def test_a_search_is_that_of_assess(lab):
@@ -150,7 +152,7 @@ def test_stability_counts_instances(done):
 
 
 def test_the_default_ratio_is_the_row_of_rq3(done):
-    (default, widest), search = command.PARTS["ratio"].rows(done[0]).rows, rq3.rows(done[0]).get("eyes", "WI")
+    (default, widest), search = STUDY.parts["ratio"].rows(done[0]).rows, rq3.rows(done[0]).get("eyes", "WI")
     assert {name: default[name] for name in search} == search
     assert widest["operator"] == "WI(ratio=1.0)"
 
@@ -204,11 +206,11 @@ def test_the_papers_tables_have_its_averages():
 
 
 def test_order_of_units_cheap_and_telling_first():
-    units = list(command.plan(list(command.PARTS), command.ORDER))
+    units = list(STUDY.plan(list(STUDY.parts), ORDER, SETTINGS))
     assert [(part.NAME, *unit) for part, _, unit in units[:3]] == [("rq3", "WI"), ("rq3", "NI"), ("rq3", "GF")]
-    assert [subject for _, subject, _ in units[:15:3]] == list(command.ORDER)
+    assert [subject for _, subject, _ in units[:15:3]] == list(ORDER)
     assert len({(part.NAME, subject, unit) for part, subject, unit in units}) == len(units)
-    assert set(command.ORDER) == set(SUBJECTS)
+    assert set(ORDER) == set(SUBJECTS)
 
 
 def test_too_few_or_equal_numbers_have_no_rank_correlation():
@@ -232,11 +234,11 @@ def test_a_subject_that_cannot_be_loaded_fails_once(tmp_path, capsys):
         raise mutiny.BadInput("data", None, "a folder")
 
     units = [(rq3, "mnist", ("WI",)), (rq3, "mnist", ("NI",))]
-    assert command.work(units, {"mnist": missing}, SETTINGS, tmp_path, None) == 1
+    assert STUDY.work(units, {"mnist": missing}, SETTINGS, tmp_path, None) == 1
     assert capsys.readouterr().err.count("data=None") == 1
     assert not subject_rows(tmp_path).rows
 
 
 def test_wrong_names_are_refused_before_anything_runs(tmp_path, capsys):
-    assert command.main(["--out", str(tmp_path), "--subjects", "mnits"]) == 2
+    assert STUDY.main(["--out", str(tmp_path), "--subjects", "mnits"]) == 2
     assert "mnits" in capsys.readouterr().err

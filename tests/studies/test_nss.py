@@ -17,13 +17,14 @@ from mutiny.selection.parsing import as_methods, describe
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from studies.nss import __main__ as command
 from studies.nss import ablation, detection, figures, page, paper, partitions, retraining, tables
+from studies.nss.__main__ import STUDY
 from studies.nss.findings import FINDINGS
 from studies.nss.lab import Lab, Settings, smaller, subject_rows
 from studies.nss.methods import ALL, AUTHORS, FIRST, GINI, LAST, NSS
 from studies.nss.results import NOT_APPLICABLE, Results, over
 from studies.nss.subjects import LENETS, ORDER, SUBJECTS, UNDER
+from studies.surroundings import same_settings
 
 SETTINGS = Settings(repeats=2, retrain_repeats=1, retrain_epochs=1, retrain_train=100)
 NAME = "mnist-lenet5"
@@ -56,9 +57,9 @@ def lab(subject):
 def done(subject, tmp_path_factory):
     """A folder with a few units of each part, and these units."""
     folder = tmp_path_factory.mktemp("study") / "nss"
-    command.same_settings(folder, SETTINGS)
-    units = [unit for unit in command.plan(list(command.PARTS), [NAME], SETTINGS) if few(unit)]
-    assert command.perform(units, {NAME: lambda _: subject}, SETTINGS, folder, None) == 0
+    same_settings(folder, SETTINGS)
+    units = [unit for unit in STUDY.plan(list(STUDY.parts), [NAME], SETTINGS) if few(unit)]
+    assert STUDY.work(units, {NAME: lambda _: subject}, SETTINGS, folder, None) == 0
     return folder, units
 
 
@@ -116,9 +117,9 @@ def test_a_row_is_what_select_says(done, subject, method):
 def test_a_resumed_study_does_nothing_twice(done, monkeypatch):
     folder, units = done
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for part in command.PARTS.values():
+    for part in STUDY.parts.values():
         monkeypatch.setattr(part, "run", lambda *_: pytest.fail("ran again"))
-    assert command.perform(units, {NAME: lambda _: pytest.fail("loaded again")}, SETTINGS, folder, None) == 0
+    assert STUDY.work(units, {NAME: lambda _: pytest.fail("loaded again")}, SETTINGS, folder, None) == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -133,9 +134,9 @@ def test_a_unit_that_is_stopped_leaves_no_row_and_is_done_next_time(tmp_path, la
 
 
 def test_other_settings_are_refused_in_the_same_folder(tmp_path):
-    command.same_settings(tmp_path, SETTINGS)
+    same_settings(tmp_path, SETTINGS)
     with pytest.raises(mutiny.BadInput, match="another --out"):
-        command.same_settings(tmp_path, replace(SETTINGS, repeats=7))
+        same_settings(tmp_path, replace(SETTINGS, repeats=7))
 
 
 def test_what_does_not_apply_is_a_result(done):
@@ -270,7 +271,7 @@ def test_all_methods_are_compared_once_each():
 
 
 def test_order_of_units_table_7_on_small_networks_first():
-    units = list(command.plan(list(command.PARTS), ORDER, Settings()))
+    units = list(STUDY.plan(list(STUDY.parts), ORDER, Settings()))
     assert [(part.NAME, *unit) for part, _, unit in units[:2]] == [("detection", NSS, "0"), ("detection", AUTHORS, "0")]
     assert {subject for part, subject, _ in units[: 5 * len(FIRST) * len(LENETS)]} == set(LENETS)
     assert len({(part.NAME, subject, unit) for part, subject, unit in units}) == len(units)
@@ -296,11 +297,11 @@ def test_a_subject_that_cannot_be_loaded_fails_once(tmp_path, capsys):
         raise mutiny.BadInput("data", None, "a folder")
 
     units = [(detection, "mnist-lenet1", (GINI, "0")), (detection, "mnist-lenet1", (NSS, "0"))]
-    assert command.perform(units, {"mnist-lenet1": missing}, SETTINGS, tmp_path, None) == 1
+    assert STUDY.work(units, {"mnist-lenet1": missing}, SETTINGS, tmp_path, None) == 1
     assert capsys.readouterr().err.count("data=None") == 1
     assert not subject_rows(tmp_path).rows
 
 
 def test_wrong_names_are_refused_before_anything_runs(tmp_path, capsys):
-    assert command.main(["--out", str(tmp_path), "--subjects", "mnits"]) == 2
+    assert STUDY.main(["--out", str(tmp_path), "--subjects", "mnits"]) == 2
     assert "mnits" in capsys.readouterr().err
