@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 SUBJECT = "subject = blob_subject(1)"
 
@@ -19,6 +20,27 @@ def test_a_ranking(run, write, tmp_path):
     assert len(indices) == 7
     assert told["order"][:7] == indices
     assert told["method"] == "deepgini"
+
+
+def test_a_folder_of_images_is_a_pool_whose_files_are_named(run, write, tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "pool").mkdir()
+    for number in range(9):
+        Image.fromarray(rng.integers(0, 255, (8, 8), dtype=np.uint8)).save(tmp_path / "pool" / f"img_{number}.png")
+    subject = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+x, y = torch.rand(20, 1, 8, 8), torch.arange(20) % 3
+net = nn.Sequential(nn.Flatten(), nn.Linear(64, 3)).eval()
+subject = mutiny.Subject([net], task=mutiny.Classification(3), train=(x, y), test=(x, y))
+"""
+    path = tmp_path / "label.txt"
+    ran = run("select", write(subject), "--pool", tmp_path / "pool", "--budget", 4, "--indices", path)
+    assert ran.code == 0, ran.err
+    lines = [line.split("\t") for line in path.read_text().splitlines()]
+    assert [name for _, name in lines] == [f"img_{index}.png" for index, _ in lines]
+    assert lines[0][1] in ran.out
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from mutiny.data import as_data, image_folder
+from mutiny.data import as_data, as_pool, image_folder
 from mutiny.data.idx import read_idx
 from mutiny.errors import BadInput, UntrustedFile
 
@@ -206,7 +206,7 @@ def test_bad_zip_files(tmp_path):
     archive = zipped(tmp_path / "images", tmp_path / "b.zip")
     with pytest.raises(BadInput, match="top/train"):
         as_data(archive / "top", "train")
-    with pytest.raises(BadInput, match="class folders in the zip"):
+    with pytest.raises(BadInput, match="a folder in the zip"):
         as_data(archive / "other", "train")
 
 
@@ -218,3 +218,39 @@ def test_a_zip_folder_survives_pickling(tmp_path):
     copy = pickle.loads(pickle.dumps(tree))
     assert copy.folders() == ["ant", "zebra"]
     assert copy.read("ant/0.png") == tree.read("ant/0.png")
+
+
+def test_a_pool_of_images_in_one_folder(tmp_path):
+    for number in range(3):
+        Image.new("L", (4, 5), 51 * number).save(tmp_path / f"img_{number}.png")
+    (tmp_path / "notes.txt").write_text("not an image")
+    pool = as_pool(tmp_path)
+    assert (len(pool), pool.labelled, pool.names) == (3, False, ("img_0.png", "img_1.png", "img_2.png"))
+    assert pool.read(slice(0, 3))[:, 0, 0, 0].tolist() == pytest.approx([0, 0.2, 0.4])
+    assert pool.subset(np.array([2, 0])).names == ("img_2.png", "img_0.png")
+    with zipfile.ZipFile(tmp_path / "flat.zip", "w") as file:
+        for number in range(3):
+            file.write(tmp_path / f"img_{number}.png", f"img_{number}.png")
+    assert as_pool(tmp_path / "flat.zip").names == pool.names
+    with pytest.raises(BadInput, match="DIR/CLASS"):
+        as_data(tmp_path, "train")
+
+
+def test_a_folder_with_images_and_class_folders_is_no_pool(tmp_path):
+    fill(tmp_path)
+    assert as_pool(tmp_path).names == ("ant/0.png", "ant/1.png", "zebra/0.png", "zebra/1.png")
+    Image.new("RGB", (3, 2)).save(tmp_path / "loose.png")
+    with pytest.raises(BadInput, match="class folders only"):
+        as_pool(tmp_path)
+
+
+def test_pools_of_arrays_without_targets(tmp_path):
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "x.npz", x=x)
+    np.savez(tmp_path / "xy.npz", x=x, y=[0, 1, 0])
+    for name, labelled in (("x.npy", False), ("x.npz", False), ("xy.npz", True)):
+        pool = as_pool(tmp_path / name)
+        assert (pool.labelled, pool.read(slice(0, 3)).tolist()) == (labelled, x.tolist())
+    with pytest.raises(BadInput, match="arrays x and y"):
+        as_data(tmp_path / "x.npz", "train")

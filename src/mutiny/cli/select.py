@@ -34,7 +34,9 @@ def select(
     diverse: Annotated[bool, typer.Option("--diverse", help="Avoid inputs that look alike to the model.")] = False,
     repeats: Annotated[int, typer.Option(help="Repeat with other seeds, for intervals.")] = 1,
     originals: Annotated[int | None, typer.Option(help="How many originals take part; the first is tested.")] = None,
-    indices: Annotated[Path | None, typer.Option(help="Write the indices to label, one per line.")] = None,
+    indices: Annotated[
+        Path | None, typer.Option(help="Write the indices to label, one per line, with file names if there are any.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw faults against labels: .png, .svg or .pdf.")] = None,
     seed: Seed = 0,
     json: Json = None,

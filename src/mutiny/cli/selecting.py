@@ -62,8 +62,10 @@ def run_select(
     if json is not None:
         write_json(json, result.to_json())
     if indices is not None:
+        names = result.names
+        lines = [str(index) if names is None else f"{index}\t{names[index]}" for index in result.chosen.tolist()]
         with replacing(indices) as part:
-            part.write_text("".join(f"{index}\n" for index in result.chosen.tolist()), encoding="utf-8")
+            part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     if plot is not None:
         draw_curves(result, plot)
     return result

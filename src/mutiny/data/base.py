@@ -22,9 +22,11 @@ class Data(ABC):
 
     Attributes:
         targets: all targets, ``(n,)`` or ``(n, k)``; NaN where a pool has none.
+        names: what the items are called, such as the files of a folder; ``None`` if they only have numbers.
     """
 
     targets: np.ndarray
+    names: tuple[str, ...] | None = None
     _fingerprint: str | None = None
 
     @abstractmethod
@@ -63,7 +65,10 @@ class Data(ABC):
         outside = (indices < 0) | (indices >= len(self))
         if outside.any():
             raise BadInput("indices", int(indices[outside][0]), f"numbers between 0 and {len(self) - 1}")
-        return self.select(indices)
+        found = self.select(indices)
+        if self.names is not None:
+            found.names = tuple(self.names[index] for index in indices.tolist())
+        return found
 
     @final
     def first(self, n: int) -> Any:

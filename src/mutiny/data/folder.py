@@ -1,8 +1,9 @@
-"""Data from folders of images, ``DIR/CLASS/*.png``, on disk or inside a ``.zip`` file."""
+"""Data from folders of images, ``DIR/CLASS/*.png`` or ``DIR/*.png``, on disk or inside a ``.zip`` file."""
 
 from __future__ import annotations
 
 import io
+import math
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -24,14 +25,15 @@ _UNREADABLE = (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.D
                Image.DecompressionBombWarning, zipfile.BadZipFile)  # fmt: skip
 
 
-class ImageFolder(Dataset[tuple[Tensor, int]]):
+class ImageFolder(Dataset[tuple[Tensor, float]]):
     """Images of a folder as float32 in [0, 1], ``(channels, height, width)``, with the number of their class.
 
     Args:
         tree: the folder.
         size: (height, width) to which every image is resized; by default all must have the same size already.
         grey: one channel instead of three; by default if every image is grey.
-        classes: class folders in the order of their numbers; by default all, sorted by name.
+        classes: class folders in the order of their numbers; by default all, sorted by name. An empty list stands for
+            the images directly in the folder, whose classes nobody knows.
         name: the split's name in error messages.
     """
 
@@ -40,9 +42,11 @@ class ImageFolder(Dataset[tuple[Tensor, int]]):
     ) -> None:
         self.tree, self.size = tree, size
         self.classes = list(classes) if classes is not None else tree.folders()
-        self.files: list[tuple[str, int]] = []
+        self.files: list[tuple[str, float]] = []
         for number, label in enumerate(self.classes):
             self.files += [(file, number) for file in _images(tree, label, name)]
+        if classes is not None and not self.classes:
+            self.files = [(file, math.nan) for file in loose_images(tree)]
         if not self.files:
             raise BadInput(name, tree, "class folders with images in them", _hint(tree))
         modes = self._scan(name)
@@ -66,7 +70,7 @@ class ImageFolder(Dataset[tuple[Tensor, int]]):
     def __len__(self) -> int:
         return len(self.files)
 
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+    def __getitem__(self, index: int) -> tuple[Tensor, float]:
         file, label = self.files[index]
         with _opened(self.tree, file) as image:
             try:
@@ -86,20 +90,30 @@ def image_folder(
     classes: Sequence[str] | None = None,
     name: str = "data",
 ) -> Data:
-    """Images of ``path/CLASS/``, labelled by class folder; see :class:`ImageFolder` for the arguments.
+    """Images of ``path/CLASS/``, labelled by class folder, with file names; see :class:`ImageFolder` for the arguments.
+
+    With ``classes=[]`` they are the images directly in ``path``, without labels: a pool.
 
     ``path`` may lead into a zip file: ``images.zip/cifar10/train``. Nothing is extracted.
     """
     shape = (size, size) if isinstance(size, int) else size
     if shape is not None and (len(shape) != 2 or min(shape) < 1):
         raise BadInput("size", size, "(height, width) in pixels, or one number for both")
-    return dataset_data(ImageFolder(open_tree(Path(path), name), shape, grey, classes, name), name)
+    images = ImageFolder(open_tree(Path(path), name), shape, grey, classes, name)
+    data = dataset_data(images, name)
+    data.names = tuple(file for file, _ in images.files)
+    return data
+
+
+def loose_images(tree: Tree, inside: str = "") -> list[str]:
+    """Images directly in the folder, not in folders of it."""
+    return [file for file in tree.files(inside) if file.lower().endswith(SUFFIXES)]
 
 
 def _images(tree: Tree, label: str, name: str) -> list[str]:
     if label not in tree.folders():
         raise BadInput(f"{name} classes", label, f"a folder in {tree}", f"There are: {', '.join(tree.folders()[:20])}.")
-    files = [file for file in tree.files(label) if file.lower().endswith(SUFFIXES)]
+    files = loose_images(tree, label)
     if not files:
         raise BadInput(name, f"{tree}/{label}", "images in every class folder", _hint(tree))
     return files

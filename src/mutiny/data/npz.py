@@ -1,4 +1,4 @@
-"""Data from a numpy ``.npz`` file, without unpickling anything."""
+"""Data from numpy's ``.npz`` and ``.npy`` files, without unpickling anything."""
 
 from __future__ import annotations
 
@@ -16,28 +16,44 @@ TARGET_KEYS = ("y", "targets", "labels")
 
 
 def npz_data(path: Path, name: str) -> ArrayData:
-    """Arrays ``x`` (or ``inputs``) and ``y`` (or ``targets``, ``labels``) of a file.
+    """Inputs and targets of a file, see `npz_arrays`."""
+    inputs, targets = npz_arrays(path, name)
+    if targets is None:
+        raise _unsuitable(name, f"{path} without targets")
+    return array_data(inputs, targets, name)
 
-    For models with several inputs, keys ``x_NAME`` give a dict of inputs with the names after ``x_``.
-    Arrays of objects would need pickle, which can run code: they are refused unread.
+
+def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
+    """Arrays ``x`` (or ``inputs``) and, if it is there, ``y`` (or ``targets``, ``labels``) of a file.
+
+    For models with several inputs, keys ``x_NAME`` give a dict of inputs with the names after ``x_``. A ``.npy`` file
+    holds inputs only. Arrays of objects would need pickle, which can run code: they are refused unread.
     """
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {key: _array(file, key, path) for key in file.files}
+        with path.open("rb") as raw:
+            found = np.load(raw, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return found, None
+            with found as file:
+                arrays = {key: _array(file, key, path) for key in file.files}
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, AttributeError, TypeError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(name, path, "an .npz file made by numpy.savez", f"It cannot be read: {error}.") from error
+        made = "an .npz file made by numpy.savez, or an .npy file of numbers"
+        raise BadInput(name, path, made, f"It cannot be read: {error}.") from error
     target = next((key for key in TARGET_KEYS if key in arrays), None)
     inputs: Any = next((arrays[key] for key in INPUT_KEYS if key in arrays), None)
     if inputs is None:
         inputs = {key[2:]: array for key, array in arrays.items() if key.startswith("x_")} or None
-    if target is None or inputs is None:
-        raise BadInput(
-            name, f"{path} with arrays {sorted(arrays)}", "arrays x and y (or inputs and targets or labels)",
-            "Save it with numpy.savez(path, x=x, y=y).",
-        )  # fmt: skip
-    return array_data(inputs, arrays[target], name)
+    if inputs is None:
+        raise _unsuitable(name, f"{path} with arrays {sorted(arrays)}")
+    return inputs, None if target is None else arrays[target]
+
+
+def _unsuitable(name: str, found: str) -> BadInput:
+    return BadInput(
+        name, found, "arrays x and y (or inputs and targets or labels)", "Save it with numpy.savez(path, x=x, y=y)."
+    )
 
 
 def _array(file: Any, key: str, path: Path) -> np.ndarray:

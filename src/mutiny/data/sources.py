@@ -12,10 +12,10 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, default_colla
 from mutiny.data.arrays import ArrayData, array_data
 from mutiny.data.base import Data, check_counts
 from mutiny.data.datasets import dataset_data, loader_data
-from mutiny.data.folder import image_folder
+from mutiny.data.folder import image_folder, loose_images
 from mutiny.data.idx import holds_idx, idx_data
-from mutiny.data.npz import npz_data
-from mutiny.data.tree import archive_in
+from mutiny.data.npz import npz_arrays, npz_data
+from mutiny.data.tree import archive_in, open_tree
 from mutiny.errors import BadInput
 
 
@@ -52,13 +52,16 @@ def as_pool(source: Any, name: str = "pool") -> Data:
     """Inputs to choose from, whose targets may be unknown: all that `as_data` reads, and inputs alone.
 
     Args:
-        source: as for `as_data`; or inputs without targets: an array, a dict of arrays, ``(inputs, None)``, or a
-            ``Dataset`` or ``DataLoader`` whose items are tensors or arrays.
+        source: as for `as_data`; or inputs without targets: an array, a dict of arrays, ``(inputs, None)``, a
+            ``Dataset`` or ``DataLoader`` whose items are tensors or arrays, a file of arrays (``.npy``, or ``.npz``
+            without targets), or a folder with images directly in it.
         name: error messages begin with it.
 
     >>> as_pool(np.zeros((3, 2))).labelled, as_pool((np.zeros((3, 2)), [0, 1, 0])).labelled
     (False, True)
     """
+    if isinstance(source, (str, Path)):
+        return _pool_from_path(Path(source).expanduser(), name)
     if isinstance(source, (Tensor, np.ndarray, dict)):
         return _unlabelled(source, name)
     if isinstance(source, (tuple, list)) and len(source) == 2 and source[1] is None:
@@ -71,6 +74,23 @@ def as_pool(source: Any, name: str = "pool") -> Data:
             )
         return dataset_data(_WithoutTargets(dataset), name)
     return as_data(source, name)
+
+
+def _pool_from_path(path: Path, name: str) -> Data:
+    if path.is_file() and path.suffix in (".npy", ".npz"):
+        inputs, targets = npz_arrays(path, name)
+        return _unlabelled(inputs, name) if targets is None else array_data(inputs, targets, name)
+    folder = archive_in(path) is not None or (path.is_dir() and not holds_idx(path))
+    tree = open_tree(path, name) if folder else None
+    if tree is None or not loose_images(tree):
+        return _from_path(path, name)
+    both = next((inner for inner in tree.folders() if loose_images(tree, inner)), None)
+    if both is not None:
+        raise BadInput(
+            name, f"{tree} with images in it and in {both}", "images in one folder, or in class folders only",
+            "Move one kind elsewhere: images without a class cannot be told from those with one.",
+        )  # fmt: skip
+    return image_folder(path, classes=[], name=name)
 
 
 def _unlabelled(inputs: Any, name: str) -> ArrayData:

@@ -18,7 +18,7 @@ class Tree(ABC):
         """Names of the folders directly in ``inside``."""
 
     @abstractmethod
-    def files(self, inside: str) -> list[str]:
+    def files(self, inside: str = "") -> list[str]:
         """Paths of the files directly in ``inside``."""
 
     @abstractmethod
@@ -39,10 +39,10 @@ class DiskTree(Tree):
         """Names of the folders directly in ``inside``."""
         return sorted(entry.name for entry in (self.root / inside).iterdir() if entry.is_dir() and _shown(entry.name))
 
-    def files(self, inside: str) -> list[str]:
+    def files(self, inside: str = "") -> list[str]:
         """Paths of the files directly in ``inside``."""
-        entries = (self.root / inside).iterdir()
-        return sorted(f"{inside}/{entry.name}" for entry in entries if entry.is_file() and _shown(entry.name))
+        entries, start = (self.root / inside).iterdir(), f"{inside}/" if inside else ""
+        return sorted(f"{start}{entry.name}" for entry in entries if entry.is_file() and _shown(entry.name))
 
     def read(self, file: str) -> bytes:
         """The content of a file."""
@@ -84,7 +84,7 @@ class ZipTree(Tree):
         """Names of the folders directly in ``inside``."""
         return sorted(self._folders.get(inside, ()))
 
-    def files(self, inside: str) -> list[str]:
+    def files(self, inside: str = "") -> list[str]:
         """Paths of the files directly in ``inside``."""
         return self._files.get(inside, [])
 
@@ -104,8 +104,8 @@ def open_tree(path: Path, name: str) -> Tree:
         tree = ZipTree(archive, path.relative_to(archive).as_posix().removeprefix("."))
     except zipfile.BadZipFile as error:
         raise BadInput(name, archive, "an intact zip file", f"It cannot be read: {error}.") from error
-    if not tree.folders():
-        raise BadInput(name, path, "a folder of class folders in the zip file", f"Look inside with unzip -l {archive}.")
+    if not tree.folders() and not tree.files():
+        raise BadInput(name, path, "a folder in the zip file", f"Look inside with unzip -l {archive}.")
     return tree
 
 

@@ -15,6 +15,8 @@ from mutiny.selection.selection import Ranking, Selection
 
 SHOWN = 12
 """Indices that are printed."""
+SHOWN_NAMES = 5
+"""Names of files that are printed."""
 
 
 def selection_text(result: Selection, width: int = 80) -> RenderableType:
@@ -109,8 +111,10 @@ def _legend(result: Selection) -> Iterator[str]:
 
 
 def _answer(result: Selection, graded: bool) -> Text:
-    shown = ", ".join(map(str, result.chosen[:SHOWN].tolist()))
-    more = f" and {result.budget - SHOWN:,} more" if result.budget > SHOWN else ""
+    most, names = SHOWN if result.names is None else SHOWN_NAMES, result.names
+    first_ones = result.chosen[:most].tolist()
+    shown = ", ".join(str(index) if names is None else escape(names[index]) for index in first_ones)
+    more = f" and {result.budget - most:,} more" if result.budget > most else ""
     first = result.rankings[0]
     text = f"[bold]Label first[/] (by {escape(first.method)}): {shown}{more}"
     if not graded:

@@ -152,6 +152,7 @@ def select(
         notes=tuple(_notes(given, truth, evidence)),
         seconds=time.monotonic() - start,
         created=created,
+        names=given.pool.names,
     )
 
 

@@ -51,6 +51,7 @@ class Selection:
         references: what no method can beat and what all should: quality of the ideal order, and of a random one on
             average; only if the pool's labels are known.
         notes: what a careful reader should know.
+        names: what the inputs of the pool are called, such as the files of a folder; ``None`` if nothing.
     """
 
     subject: Mapping[str, Any]
@@ -63,6 +64,7 @@ class Selection:
     notes: tuple[str, ...]
     seconds: float
     created: str
+    names: tuple[str, ...] | None = None
 
     @property
     def order(self) -> Order:
@@ -98,6 +100,7 @@ class Selection:
             "budget": self.budget,
             "order": first.order.tolist(),
             "scores": to_plain(first.scores),
+            "names": None if self.names is None else list(self.names),
             "metrics": None if first.quality is None else _metrics(first),
             "references": to_plain(self.references),
             "methods": [_method(ranking) for ranking in self.rankings],
