@@ -83,6 +83,7 @@ def test_blocks_do_not_matter(monkeypatch, rows, held):
     monkeypatch.setattr(rows_module, "BLOCK_ROWS", rows)
     monkeypatch.setattr(density_module, "NEW_ROWS", rows)
     monkeypatch.setattr(density_module, "HELD_NUMBERS", held)
+    monkeypatch.setattr(density_module, "TILE_NUMBERS", 3 * rows)
     assert density(train, points) == pytest.approx(whole, rel=1e-10)
 
 

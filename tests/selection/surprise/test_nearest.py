@@ -71,6 +71,19 @@ def test_blocks_do_not_matter(monkeypatch, step):
     assert np.array_equal(whole[1], again[1])
 
 
+@given(whole, whole, whole, st.integers(1, 20))
+@settings(max_examples=60, deadline=None)
+def test_the_nearest_within_a_distance_is_the_nearer_of_two(queries, references, others, block):
+    """Two sets of references, one after the other, against both at once."""
+    queries, references, others = (points.astype(float) for points in (queries, references, others))
+    first, _ = nearest(Rows(queries), Rows(references))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_module, "QUERY_ROWS", block)
+        found, _ = nearest(Rows(queries), Rows(others), within=first)
+    both, _ = nearest(Rows(queries), Rows(np.concatenate([references, others])))
+    assert found == pytest.approx(both, rel=1e-15)
+
+
 def test_no_queries_have_no_neighbours():
     distances, places = nearest(Rows(np.empty((0, 2))), Rows(np.ones((3, 2))))
     assert distances.shape == places.shape == (0,)
