@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mutiny.operators import OPERATORS, Operator
     from mutiny.records import Verdict
     from mutiny.selection import METHODS, Selector
+    from mutiny.selection.retraining import accuracy_after_retraining
     from mutiny.selection.select import select
     from mutiny.selection.selection import Selection
     from mutiny.subjects import Subject, load_subject
@@ -49,6 +50,7 @@ _WHERE = {
     "UntrustedFile": "mutiny.errors",
     "Verdict": "mutiny.records",
     "WeakSet": "mutiny.mutation.weak",
+    "accuracy_after_retraining": "mutiny.selection.retraining",
     "assess": "mutiny.mutation.assess",
     "load_subject": "mutiny.subjects",
     "load_weights": "mutiny.training",
@@ -78,6 +80,7 @@ __all__ = [
     "UntrustedFile",
     "Verdict",
     "WeakSet",
+    "accuracy_after_retraining",
     "assess",
     "load_subject",
     "load_weights",

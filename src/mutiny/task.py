@@ -13,6 +13,8 @@ from mutiny.errors import BadInput
 if TYPE_CHECKING:
     from torch import Tensor
 
+TELLING = 32
+"""So many logits that all lie between 0 and 1 would be a model that always gives the same answer."""
 Outputs = Literal["auto", "logits", "probabilities"]
 
 
@@ -22,9 +24,10 @@ class Classification:
 
     Args:
         classes: number of classes.
-        outputs: what the model returns. ``"auto"`` looks at the outputs; a wrong statement is an error.
-            Log-probabilities count as logits. A two-class model may return one column: a logit, or the probability of
-            class 1.
+        outputs: what the model returns. ``"auto"`` looks at the outputs: numbers between 0 and 1, in rows that sum to
+            1, count as probabilities, all else as logits; log-probabilities count as logits. A wrong statement is an
+            error. A two-class model may return one column: a logit, or the probability of class 1. Where a few logits
+            happen to lie between 0 and 1, they must be stated.
 
     >>> Classification(10).metric, Classification(10).higher_is_better
     ('accuracy', True)
@@ -89,10 +92,10 @@ class Classification:
         seen: Outputs = "probabilities" if looks else "logits"
         if self.outputs == "auto":
             return Classification(self.classes, seen)
-        if self.outputs != seen:
+        if self.outputs != seen and not (self.outputs == "logits" and single and len(outputs) < TELLING):
             raise BadInput(
                 "outputs", repr(self.outputs), f"{seen!r}, for that is what the model returns",
-                'Leave outputs="auto" or state what the model really returns.',
+                f'State outputs="{seen}" in the task.',
             )  # fmt: skip
         return self
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from mutiny.data import Data
-from mutiny.data.nested import concatenate, take
+from mutiny.data.joined import Joined
 from mutiny.errors import NotApplicable
 from mutiny.random import generator_for, seed_for
+from mutiny.selection import retraining, roles
 from mutiny.selection.parsing import as_methods
-from mutiny.training import Recipe
 from studies.clock import Clock
 from studies.nss.lab import Lab, Settings, Trial, accuracy
 from studies.nss.methods import AUTHORS, GINI, NSS, RANDOM
 from studies.store import Rows
 
 NAME = "retraining"
-NONE = "none"
+NONE = retraining.CONTROL
 """Trained on as before, without any new input: what is left to gain in a network that was stopped early."""
 METHODS = (NSS, AUTHORS, GINI, "dsa", RANDOM)
 LEAKY, SPLIT = "paper", "split"
@@ -31,32 +29,6 @@ COLUMNS = (
     "subject protocol method budget repeat status candidates selected faults train epochs clean_before clean_after "
     "mutated_before mutated_after seconds cpu_seconds"
 ).split()
-
-
-class Joined(Data):
-    """The items of one split, then those of another.
-
-    >>> from mutiny.data import as_data
-    >>> both = Joined(as_data(([[1.0], [2.0]], [0, 1]), "a"), as_data(([[3.0]], [1]), "b"))
-    >>> both.read(np.array([2, 0])).tolist(), both.targets.tolist()
-    ([[3.0], [1.0]], [0, 1, 1])
-    """
-
-    def __init__(self, first: Data, second: Data, order: np.ndarray | None = None) -> None:
-        self.parts = first, second
-        self.order = np.arange(len(first) + len(second)) if order is None else order
-        self.targets = np.concatenate([first.targets, second.targets])[self.order]
-
-    def read(self, indices: slice | np.ndarray) -> Any:
-        """Items of both, in the order asked for."""
-        (first, second), wanted = self.parts, self.order[indices]
-        here = wanted < len(first)
-        both = concatenate([first.read(wanted[here]), second.read(wanted[~here] - len(first))])
-        return take(both, np.argsort(np.argsort(~here, kind="stable"), kind="stable"))
-
-    def select(self, indices: np.ndarray) -> Joined:
-        """The same items at other positions."""
-        return Joined(*self.parts, self.order[indices])
 
 
 def rows(folder: Path) -> Rows:
@@ -105,28 +77,16 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
 
 def halves(trial: Trial) -> tuple[np.ndarray, np.ndarray]:
     """Positions of candidates and of the inputs that judge, at random; no input is in both."""
-    order = generator_for(trial.number, "nss study", "halves").permutation(len(trial.pool))
-    return np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
+    return roles.halves(len(trial.pool), generator_for(trial.number, "nss study", "halves"))
 
 
 def again(lab: Lab, trial: Trial) -> Data:
     """The training inputs that are used again, the same for every method."""
-    count, train = lab.settings.retrain_train, lab.subject.train
-    if len(train) <= count:
-        return train
-    drawn = generator_for(trial.number, "nss study", "train").permutation(len(train))
-    return train.subset(np.sort(drawn[:count]))
+    drawn = generator_for(trial.number, "nss study", "train")
+    return roles.some_of(lab.subject.train, lab.settings.retrain_train, drawn)
 
 
 def retrained(lab: Lab, model: nn.Module, data: Data, number: int) -> nn.Module:
     """A copy of the model, trained further: the paper's optimiser and learning rate, but fewer epochs."""
-
-    def start() -> nn.Module:
-        return copy.deepcopy(model)
-
-    recipe = Recipe(
-        start, epochs=lab.settings.retrain_epochs, batch_size=128, learning_rate=1e-3, optimizer="sgd",
-        optimizer_settings={"momentum": 0.99, "nesterov": True}, schedule="cosine",
-    )  # fmt: skip
-    with torch.enable_grad():
-        return recipe.train(data, lab.subject.task, seed_for(number, "nss study", "retraining"))
+    recipe = retraining.further(model, epochs=lab.settings.retrain_epochs)
+    return retraining.retrained(model, recipe, data, lab.subject.task, seed_for(number, "nss study", "retraining"))

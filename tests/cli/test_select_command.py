@@ -43,6 +43,39 @@ subject = mutiny.Subject([net], task=mutiny.Classification(3), train=(x, y), tes
     assert lines[0][1] in ran.out
 
 
+def test_a_picture_of_a_pool_from_a_file(run, write, tmp_path):
+    pool, picture = tmp_path / "pool.npz", tmp_path / "curves.png"
+    rng = np.random.default_rng(0)
+    np.savez(pool, x=rng.normal(size=(40, 2)).astype(np.float32), y=np.arange(40) % 3)
+    ran = run("select", write(SUBJECT), "--pool", pool, "--plot", picture)
+    assert ran.code == 0, ran.err
+    assert picture.stat().st_size > 1000
+    np.savez(pool, x=rng.normal(size=(40, 2)).astype(np.float32))
+    ran = run("select", write(SUBJECT), "--pool", pool, "--plot", picture)
+    assert ran.code == 2
+    assert "labels are known" in ran.err
+
+
+def test_a_comparison_without_labels(run, write, tmp_path):
+    pool = tmp_path / "pool.npy"
+    np.save(pool, np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32))
+    ran = run("select", write(SUBJECT), "--pool", pool, "--compare", "deepgini,margin,mdsa,mc-dropout")
+    assert ran.code == 0, ran.err
+    assert "in common" in ran.out
+    assert "mc-dropout is left out" in ran.out
+    assert "mdsa reads" in ran.out
+
+
+def test_numbers_are_never_cut_at_80_columns(run, write):
+    methods = "nss(identify=blur+shift+rotation),deepgini,dsa(by=coverage)"
+    ran = run("select", write(SUBJECT), "--compare", methods, "--repeats", 3)
+    assert ran.code == 0, ran.err
+    rows = [line for line in ran.out.splitlines() if "%" in line and "█" in line]
+    assert len(rows) >= 3
+    assert all("…" not in row[row.index("%") :] for row in rows)
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_a_comparison_with_a_picture(run, write, tmp_path, suffix):
     picture = tmp_path / f"curves.{suffix}"

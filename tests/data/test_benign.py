@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage, stats
 
-from mutiny.data import as_data
-from mutiny.data.benign import LIMITS, OPERATIONS, Benign, image_in
+from mutiny.data import MutatedData, Noise, as_data, as_pool
+from mutiny.data.benign import LIMITS, OPERATIONS, Benign, image_in, mutate
 from mutiny.data.pixels import affine_matrices, black_and_white, blurred, mean_grey, warped
 from mutiny.errors import BadInput
 
@@ -304,14 +304,46 @@ def test_only_the_image_among_several_inputs_is_mutated():
     ("inputs", "part", "message"),
     [
         (torch.zeros(2, 5), None, r"float32 \(2, 5\).*mutate=Noise\(\)"),
-        (torch.zeros(2, 1, 4, 4, dtype=torch.uint8), None, r"uint8.*images.float\(\) / 255"),
+        (torch.zeros(2, 1, 4, 4, dtype=torch.uint8), None, r"uint8.*: x.float\(\) / 255"),
         ((torch.zeros(2, 1, 4, 4), torch.zeros(2, 1, 4, 4)), None, r'mutate=Benign\(part="0"\)'),
         ({"a": torch.zeros(2, 1, 4, 4)}, "b", r"a: float32 .* named b. Leave part out, or"),
+        (torch.zeros(2, 8, 9, 3, dtype=torch.uint8), None, r": x.permute\(0, 3, 1, 2\).float\(\) / 255"),
+        (torch.zeros(2, 28, 28), None, r": x\[:, None\]\. .*mutate=Noise\(\)"),
     ],
 )
 def test_inputs_that_are_not_one_image(inputs, part, message):
     with pytest.raises(BadInput, match=message):
         image_in(inputs, part)
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 3), (28, 28, 1), (8, 8, 1), (6, 9, 4), (5, 8, 3), (224, 200, 3)])
+def test_channels_last_is_refused_before_any_work(shape):
+    x = torch.rand(4, *shape)
+    data = as_data((x, np.arange(4)), "test")
+    for work in (
+        lambda: mutate((x, np.arange(4)), operations="rotation"),
+        lambda: Benign().fitted(data),
+        lambda: UNIT.fitted(data),
+        lambda: UNIT.apply(x, np.arange(4), 0, "pool"),
+        lambda: mutate(({"picture": x, "age": torch.rand(4)}, None)),
+    ):
+        with pytest.raises(BadInput, match=r"\(n, channels, height, width\).*x\.permute\(0, 3, 1, 2\)\."):
+            work()
+    assert UNIT.apply(x.permute(0, 3, 1, 2), np.arange(4), 0, "pool").shape[1] == shape[2]
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 8, 3), (1, 4, 4), (3, 4, 4), (4, 4, 4), (1, 8, 1), (3, 1, 1), (2, 3, 3), (16, 4, 4), (64, 1, 1)]
+)
+def test_channels_first_is_not_mistaken(shape):
+    assert mutate(torch.rand(4, *shape)).first(4).shape == (4, *shape)
+
+
+def test_a_noisy_pool_can_be_made_as_the_advice_says():
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(BadInput, match=r"MutatedData\(as_pool\(data\), Noise\(\)\) for a pool"):
+        mutate(x)
+    assert not torch.equal(MutatedData(as_pool(x), Noise()).first(20), as_pool(x).first(20))
 
 
 @pytest.mark.parametrize(

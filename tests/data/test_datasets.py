@@ -147,6 +147,30 @@ def test_above_the_memory_limit_items_are_streamed_with_the_same_result(monkeypa
     torch.testing.assert_close(streamed.subset(order).first(2), held.subset(order).first(2), rtol=0, atol=0)
 
 
+def test_types_widen_from_chunk_to_chunk():
+    whole = [({"a": torch.tensor([i])}, i) for i in range(300)]
+    halves = [({"a": torch.tensor([i + 0.5])}, i + 0.5) for i in range(300)]
+    data = as_data(Listed(whole + halves), "train")
+    assert isinstance(data, ArrayData)
+    expected = [*range(300), *(i + 0.5 for i in range(300))]
+    assert data.first(600)["a"][:, 0].tolist() == data.targets.tolist() == expected
+
+
+def test_a_dataset_without_length():
+    class Reads(Dataset):
+        def __getitem__(self, index):
+            return PAIRS[index]
+
+    class Endless(Dataset):
+        def __getitem__(self, index):
+            return torch.zeros(2), 0
+
+    for source in (Reads(), DataLoader(Reads(), 8)):
+        assert as_data(source, "train").fingerprint() == as_data(Listed(PAIRS), "train").fingerprint()
+    with pytest.raises(BadInput, match=r"train=Endless without __len__.*Add def __len__"):
+        as_data(Endless(), "train")
+
+
 def test_random_transforms_are_frozen_repeatable_and_leave_generators_alone():
     before = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
     data = as_data(Noisy([0] * 20), "train")
@@ -164,6 +188,8 @@ def test_random_transforms_are_frozen_repeatable_and_leave_generators_alone():
         ([], "train=an empty split"),
         ([torch.zeros(2)] * 2, "train item=Tensor: expected a pair"),
         ([{"image": 1, "kind": 2}], "a key among"),
+        ([{"label": 1}], "inputs and a key among"),
+        ([(torch.zeros(2), None)] * 2, "train targets="),
         ([(torch.tensor([float("nan")]), 0), (torch.tensor([1.0]), 1)], "1 of 2 items, first at index 0"),
         ([("text", 1)], "values of type <U4"),
     ],
@@ -178,3 +204,8 @@ def test_a_collate_that_loses_items_is_an_error():
     loader = DataLoader(Listed(PAIRS[:4]), collate_fn=lambda items: padded(items[1:]))
     with pytest.raises(BadInput, match="3 of 4 items"):
         as_data(loader, "train")
+
+
+def test_a_sampler_of_nothing_is_an_empty_split():
+    with pytest.raises(BadInput, match="an empty split"):
+        as_data(DataLoader(Listed(PAIRS), sampler=SubsetRandomSampler([])), "train")

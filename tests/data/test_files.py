@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from mutiny.data import as_data, as_pool, image_folder
+from mutiny.data import as_data, as_pool, image_folder, mutate
 from mutiny.data.idx import read_idx
 from mutiny.errors import BadInput, UntrustedFile
 
@@ -158,6 +158,19 @@ def test_image_folder(tmp_path, packed):
     assert image_folder(path, classes=["zebra"]).targets.tolist() == [0, 0]
     assert image_folder(path, grey=True, size=(5, 7)).first(1).shape == (1, 1, 5, 7)
     assert sorted(child.name for child in tmp_path.iterdir()) == ["a.zip", "images"][1 - packed :]
+
+
+def test_classes_are_named_by_their_folders(tmp_path):
+    fill(tmp_path)
+    data = as_data(tmp_path, "train")
+    assert data.classes == ("ant", "zebra")
+    assert (
+        data.subset(np.array([3])).classes == data.subset(np.array([1])).subset(np.array([0])).classes == data.classes
+    )
+    assert as_pool(tmp_path).classes == mutate(tmp_path).subset(np.array([2])).classes == data.classes
+    assert image_folder(tmp_path, classes=["zebra", "ant"]).classes == ("zebra", "ant")
+    assert as_pool(tmp_path / "ant").classes is None
+    assert as_data((np.zeros((2, 1)), [0, 1]), "train").classes is None
 
 
 def test_grey_images_have_one_channel_unless_some_are_coloured(tmp_path):

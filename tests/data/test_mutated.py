@@ -38,6 +38,16 @@ def test_a_pool_is_the_data_mutated():
     assert (mutate((X, Y), operations="blur").mutate.draw(0, "pool", Y).operations == "blur").all()
 
 
+def test_a_pool_of_images_without_targets():
+    expected = mutate((X, Y), seed=4).read(slice(None))
+    items = [torch.from_numpy(x) for x in X]
+    for images in (X, (X, None), {"image": X}, DataLoader(items, 8)):
+        pool = mutate(images, seed=4)
+        found = pool.read(slice(None))
+        assert torch.equal(found["image"] if isinstance(found, dict) else found, expected)
+        assert (len(pool), pool.labelled, pool.subset([3, 1]).labelled) == (50, False, False)
+
+
 @pytest.mark.parametrize("mutation", [Benign(), Noise()])
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.integers(0, 49), min_size=1, max_size=20), st.integers(1, 60), st.randoms())

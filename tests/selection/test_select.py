@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
@@ -172,3 +173,199 @@ def test_one_class_only(net):
     assert any("label 0" in note for note in result.notes)
     assert any("right" in note for note in result.notes)
     assert "dsa" in result.skipped
+
+
+class Sometimes(nn.Module):
+    """A layer that only some batches reach."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.out = nn.Linear(4, 5), nn.Linear(5, 5), nn.Linear(5, 2)
+
+    def forward(self, x):
+        h = self.a(x).relu()
+        return self.out(self.b(h).relu() if x[0, 0] > 0 else h)
+
+
+class Einsum(nn.Module):
+    """Weights that no layer owns."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 2))
+
+    def forward(self, x):
+        return torch.einsum("ni,ij->nj", x, self.weight)
+
+
+class Padded(Dataset):
+    """Sequences of different lengths."""
+
+    def __len__(self):
+        return 30
+
+    def __getitem__(self, index):
+        return torch.ones(3 + index % 5, 4) * index / 30, index % 2
+
+
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.each, self.out = nn.Linear(4, 5), nn.Linear(5, 2)
+
+    def forward(self, x):
+        return self.out(self.each(x).relu().mean(1))
+
+
+def padded(items):
+    return nn.utils.rnn.pad_sequence([x for x, _ in items], batch_first=True), torch.tensor([y for _, y in items])
+
+
+@pytest.mark.parametrize("kind", [Sometimes, Einsum, Steps])
+def test_methods_that_cannot_read_a_model_are_left_out_of_a_comparison(kind):
+    torch.manual_seed(0)
+    loader = DataLoader(Padded(), batch_size=4, collate_fn=padded)
+    data = {"pool": loader, "train": loader} if kind is Steps else {"pool": X, "train": (X, Y)}
+    result = mutiny.select(kind().eval(), "all", 5, batch_size=4, **data)
+    assert {"deepgini", "softmax", "random"} <= {ranking.method for ranking in result.rankings}
+    assert all(reason for reason in result.skipped.values())
+    if kind is Steps:
+        assert "units for some inputs" in result.skipped["nac"]
+    if kind is Sometimes:
+        assert "takes no part" in result.skipped["nac"]
+
+
+def test_a_single_method_that_cannot_says_why():
+    with pytest.raises(BadInput, match="takes no part"):
+        mutiny.select(Sometimes().eval(), "nac", 5, pool=X, train=(X, Y), batch_size=1)
+
+
+def test_one_logit_between_0_and_1():
+    """What it is cannot be seen, so it is noted, and a statement wins."""
+    net = nn.Linear(1, 1).eval()
+    with torch.no_grad():
+        net.weight.fill_(1), net.bias.zero_()
+    pool = np.array([[0.1], [0.2], [0.3], [0.6], [0.9]], np.float32), np.ones(5, int)
+    guessed = mutiny.select(net, "deepgini", 1, pool=pool, task=mutiny.Classification(2))
+    assert any("If they are logits" in note for note in guessed.notes)
+    stated = mutiny.select(net, "deepgini", 1, pool=pool, task=mutiny.Classification(2, outputs="logits"))
+    assert stated.order.tolist() == [0, 1, 2, 3, 4]
+    assert stated.subject["pool"]["wrong"] == 0
+    assert not any("logits" in note for note in stated.notes)
+
+
+def test_logits_that_only_look_like_probabilities_at_first():
+    net = nn.Linear(1, 1).eval()
+    with torch.no_grad():
+        net.weight.fill_(1), net.bias.zero_()
+    far = np.array([[0.5]] * 600 + [[7.0]], np.float32)
+    with pytest.raises(BadInput, match='outputs="logits"'):
+        mutiny.select(
+            net, "deepgini", 1, pool=far, train=(far[:600], np.arange(600) % 2), task=mutiny.Classification(2)
+        )
+
+
+@pytest.mark.parametrize("labels", [np.where(Y > 0, Y, -1), np.where(Y > 0, Y, np.nan)])
+def test_labels_that_are_partly_unknown_are_not_used(net, labels):
+    result = mutiny.select(net, "deepgini", 5, pool=(X, labels))
+    assert result.rankings[0].quality is None
+    assert any("labels are known, so they are not used" in note for note in result.notes)
+
+
+def test_a_model_that_does_not_repeat_itself_is_noted(net):
+    class Noisy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = net
+
+        def forward(self, x):
+            return nn.functional.dropout(self.net(x), 0.5, training=True)
+
+    result = mutiny.select(Noisy().eval(), "deepgini", 5, pool=X)
+    assert any("differently when it is asked twice" in note for note in result.notes)
+
+
+def test_a_model_that_changes_when_it_is_asked_is_refused_at_once(net):
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net, self.calls = net, 0
+            self.register_buffer("seen", torch.zeros(()))
+
+        def forward(self, x):
+            self.seen += 1
+            self.calls += 1
+            return self.net(x)
+
+    model = Counting().eval()
+    with pytest.raises(BadInput, match="writes to seen"):
+        mutiny.select(model, "kill-rate", 5, pool=X)
+    assert model.calls < 10
+
+
+def test_a_device_is_checked_and_the_model_stays_where_it_is(net):
+    with pytest.raises(BadInput, match="a device of this machine"):
+        mutiny.select(net, "deepgini", 5, pool=X, device="nonsense")
+    assert mutiny.select(net, "deepgini", 5, pool=X, device="cpu").settings["device"] == "cpu"
+
+
+@pytest.mark.parametrize("method", ["deepgini", "npc", "nss", "prima-kill"])
+def test_inside_inference_mode(net, method):
+    with torch.inference_mode():
+        result = mutiny.select(net, method, 5, pool=X, train=(X, Y))
+    assert np.array_equal(result.order, mutiny.select(net, method, 5, pool=X, train=(X, Y)).order)
+
+
+def test_a_wrong_layer_is_an_error_whatever_the_method(subject):
+    with pytest.raises(BadInput, match="a layer or module"):
+        mutiny.select(subject, "deepgini", 5, layers="conv9")
+
+
+def test_training_data_that_does_not_fit(net):
+    with pytest.raises(BadInput, match="a model that takes inputs such as"):
+        mutiny.select(net, "dsa", 5, pool=X, train=(np.ones((9, 3), np.float32), np.arange(9) % 2))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"mutate": "noise"}, "a mutiny.data.Mutation"), ({"mutate": lambda x: x}, "a mutiny.data.Mutation"),
+        ({"task": "classification"}, "mutiny.Classification"), ({"method": 5}, "methods"), ({"layers": 5}, "layers"),
+        ({"seed": "a"}, "seed"), ({"repeats": 1.5}, "repeats"),
+    ],
+)  # fmt: skip
+def test_arguments_of_another_kind(net, settings, message):
+    with pytest.raises(BadInput, match=message):
+        mutiny.select(net, **{"pool": X, **settings})
+
+
+def test_whole_numbers_may_be_numpys(net):
+    result = mutiny.select(net, budget=np.int64(3), pool=X, repeats=np.int64(2), batch_size=np.int64(7))
+    assert len(result.chosen) == 3
+
+
+@pytest.mark.parametrize(
+    ("folders", "known", "labels"),
+    [
+        (("1", "0"), None, [0, 0, 1, 1]), (("1",), None, [1, 1]), (("cat", "dog"), None, [0, 0, 1, 1]),
+        (("dog",), ("cat", "dog"), [1, 1]), (("bird", "dog"), ("cat", "dog"), None), (("cat",), None, None),
+    ],
+)  # fmt: skip
+def test_class_folders_of_a_pool_are_matched_with_classes(tmp_path, folders, known, labels):
+    def fill(root, names):
+        for name in names:
+            (root / name).mkdir(parents=True)
+            for number in range(2):
+                Image.new("L", (2, 2), 40 * number + 50 * len(name)).save(root / name / f"{number}.png")
+        return root
+
+    net = nn.Sequential(nn.Flatten(), nn.Linear(4, 2)).eval()
+    train = fill(tmp_path / "train", known) if known else None
+    result = mutiny.select(net, "deepgini", 1, pool=fill(tmp_path / "pool", folders), train=train)
+    if labels is None:
+        assert result.subject["pool"]["wrong"] is None
+        assert any("not known as classes" in note for note in result.notes)
+    else:
+        images = mutiny.data.image_folder(tmp_path / "pool").read(slice(0, 9))
+        with torch.no_grad():
+            assert result.subject["pool"]["wrong"] == int((net(images).argmax(1).numpy() != np.array(labels)).sum())

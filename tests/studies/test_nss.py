@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import mutiny
 from mutiny.architectures import LeNet5
@@ -180,16 +178,6 @@ def test_partitions_have_the_accuracy_of_the_pool(done, lab):
         shares = [float(row[f"accuracy_{part}"]) for part in range(1, 11)]
         assert np.mean(shares) == pytest.approx(1 - lab.trial(int(row["repeat"])).wrong.mean(), abs=1e-5)
         assert -1 <= float(row["spearman"]) <= 1
-
-
-@given(st.lists(st.integers(0, 6), max_size=8), st.lists(st.integers(0, 6), min_size=1, max_size=5))
-@settings(max_examples=30, deadline=None)
-def test_joined_data_is_one_split_after_the_other(wanted, kept):
-    first, second = np.arange(4.0)[:, None], np.arange(4.0, 7.0)[:, None]
-    both = retraining.Joined(as_data((first, np.arange(4)), "a"), as_data((second, np.arange(4, 7)), "b"))
-    assert both.read(np.array(wanted, dtype=np.int64)).flatten().tolist() == [float(item) for item in wanted]
-    some = both.subset(np.array(kept))
-    assert some.first(9).flatten().tolist() == some.targets.tolist() == kept
 
 
 def test_retraining_changes_a_copy_and_the_judges_are_not_candidates(done, lab):

@@ -61,7 +61,7 @@ def select(
         quiet=quiet,
         threads=threads,
         budget=budget,
-        layers=layers.split("+") if layers else None,
+        layers=[name.strip() for name in layers.split("+")] if layers else None,
         diverse=diverse,
         repeats=repeats,
         originals=originals,

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from mutiny.data import mutate
+from mutiny.data import Data, as_pool, mutate
 from mutiny.errors import BadInput
 from mutiny.reports.curves import check_picture, draw_curves
 from mutiny.reports.files import check_writable, replacing
@@ -16,6 +16,7 @@ from mutiny.reports.json import write_json
 from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.selection_text import selection_text
 from mutiny.selection.budget import as_count
+from mutiny.selection.labels import unknown
 from mutiny.selection.parsing import as_methods
 from mutiny.selection.select import select
 from mutiny.selection.selection import Selection
@@ -51,7 +52,8 @@ def run_select(
     console = console or Console()
     subject = load_subject(name, data)
     inputs = _pool(pool, subject, settings["seed"])
-    if plot is not None and not (inputs or subject.pool or subject.test).labelled:
+    labels = next(data for data in (inputs, subject.pool, subject.test) if data is not None).targets
+    if plot is not None and unknown(labels, subject.task):
         raise BadInput("--plot", plot, "a pool whose labels are known", "Without labels nobody knows what is a fault.")
     if quiet:
         result = select(subject, methods, pool=inputs, **settings)
@@ -81,11 +83,11 @@ def _check_outputs(paths: dict[str, Path]) -> None:
             raise BadInput(option, path, f"another file than {twins[0]}")
 
 
-def _pool(wanted: str | None, subject: Subject, seed: int) -> Any:
+def _pool(wanted: str | None, subject: Subject, seed: int) -> Data | None:
     if wanted is None:
         return None
     if wanted == "test":
         return subject.test
     if wanted == "mutated":
         return mutate(subject.test, seed)
-    return wanted
+    return as_pool(wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from mutiny.data.base import Data, check_counts, check_finite, finite_chunks
 from mutiny.data.convert import targets_from, tensor_from
-from mutiny.data.nested import leaves, map_leaves, rows, take
+from mutiny.data.nested import map_leaves, rows, take
 from mutiny.errors import BadInput
 
 
@@ -54,20 +55,34 @@ def array_data(inputs: Any, targets: Any, name: str) -> ArrayData:
     tensor([[1.],
             [2.]])
     """
-    what = f"{name} inputs"
-    if isinstance(inputs, dict) or _holds_arrays(inputs):
-        tensors = map_leaves(lambda part: tensor_from(part, what), inputs)
-    else:
-        tensors = tensor_from(inputs, what)
-    if any(tensor.ndim == 0 for _, tensor in leaves(tensors)):
-        raise BadInput(what, "a single number", "one row per item")
-    labels = targets_from(targets, f"{name} targets")
+    tensors, labels = _tensors(inputs, name), targets_from(targets, f"{name} targets")
     if _holds_arrays(inputs) and len(inputs) == len(labels) and any(len(part) != len(labels) for part in inputs):
         raise BadInput(
-            what, f"a list of {len(inputs)} arrays", "one array with one row per item, or one array per model input",
+            f"{name} inputs", f"a list of {len(inputs)} arrays",
+            "one array with one row per item, or one array per model input",
             "Stack the items with np.stack or torch.stack.",
         )  # fmt: skip
-    check_counts(rows(tensors, what), len(labels), name)
+    return _checked(tensors, labels, name)
+
+
+def unlabelled_arrays(inputs: Any, name: str) -> ArrayData:
+    """Checked data from inputs, as for `array_data`, whose targets are unknown.
+
+    >>> unlabelled_arrays((np.zeros((2, 3)), np.ones(2)), "pool").targets
+    array([nan, nan])
+    """
+    tensors = _tensors(inputs, name)
+    return _checked(tensors, np.full(rows(tensors, f"{name} inputs"), np.nan), name)
+
+
+def _tensors(inputs: Any, name: str) -> Any:
+    if isinstance(inputs, Mapping) or _holds_arrays(inputs):
+        return map_leaves(lambda part: tensor_from(part, f"{name} inputs"), inputs)
+    return tensor_from(inputs, f"{name} inputs")
+
+
+def _checked(tensors: Any, labels: np.ndarray, name: str) -> ArrayData:
+    check_counts(rows(tensors, f"{name} inputs"), len(labels), name)
     data = ArrayData(tensors, labels)
     check_finite(finite_chunks(data), name)
     return data
@@ -77,4 +92,4 @@ def _holds_arrays(value: Any) -> bool:
     """Whether this is a tuple or list of arrays (several model inputs), not of numbers (one array)."""
     if not isinstance(value, (tuple, list)) or not value:
         return False
-    return all(isinstance(part, (np.ndarray, Tensor, dict)) or _holds_arrays(part) for part in value)
+    return all(isinstance(part, (np.ndarray, Tensor, Mapping)) or _holds_arrays(part) for part in value)

@@ -23,10 +23,13 @@ class Data(ABC):
     Attributes:
         targets: all targets, ``(n,)`` or ``(n, k)``; NaN where a pool has none.
         names: what the items are called, such as the files of a folder; ``None`` if they only have numbers.
+        classes: what the classes are called, such as the folders of images, in the order of their numbers; ``None`` if
+            they only have numbers.
     """
 
     targets: np.ndarray
     names: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
     _fingerprint: str | None = None
 
     @abstractmethod
@@ -66,6 +69,7 @@ class Data(ABC):
         if outside.any():
             raise BadInput("indices", int(indices[outside][0]), f"numbers between 0 and {len(self) - 1}")
         found = self.select(indices)
+        found.classes = self.classes
         if self.names is not None:
             found.names = tuple(self.names[index] for index in indices.tolist())
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
@@ -27,7 +27,7 @@ from mutiny.data.pixels import (
     mean_grey,
     warped,
 )
-from mutiny.data.sources import as_data
+from mutiny.data.sources import as_pool
 from mutiny.errors import BadInput
 
 Signs = Literal["random", "authors"]
@@ -42,6 +42,8 @@ WARPS = ("shift", "rotation", "scale", "shear")
 TWO_WAYS: dict[Signs, tuple[str, ...]] = {"random": ("shift", "rotation", "shear"), "authors": ("shift",)}
 BLOCK = 256
 """Items whose draws share a generator, see `per_item`."""
+CHANNELS = (1, 3, 4)
+"""Grey, red-green-blue, and with transparency: how many channels pictures usually have."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,12 @@ class Benign:
     def fitted(self, data: Data) -> Benign:
         """The same with a ``value_range``, if it has none, see `black_and_white`. Takes one pass over the data.
 
-        >>> Benign().fitted(as_data((np.full((2, 1, 4, 4), 0.5), [0, 1]), "test")).value_range
+        >>> Benign().fitted(as_pool(np.full((2, 1, 4, 4), 0.5))).value_range
         (0.0, 1.0)
         """
         if self.value_range is not None:
+            if len(data):
+                image_in(data.first(1), self.part)  # what is no image is refused before any work
             return self
         images = (image_in(batch, self.part) for batch in data.batches(CHUNK))
         lows, highs = zip(*((batch.amin((0, 2, 3)), batch.amax((0, 2, 3))) for batch in images), strict=True)
@@ -203,7 +207,7 @@ def mutate(data: Any, seed: int = 0, operations: str | Iterable[str] | None = No
     """A pool of mutants: every image of ``data``, mutated once, with its original target. NSS, section 4.1.2.
 
     Args:
-        data: whatever `mutiny.data.as_data` takes.
+        data: whatever `mutiny.data.as_pool` takes: images ``(n, channels, height, width)``, with or without targets.
         seed: another seed gives other mutants.
         operations: one, or several to draw from; all seven if not given.
 
@@ -212,27 +216,53 @@ def mutate(data: Any, seed: int = 0, operations: str | Iterable[str] | None = No
     (torch.Size([3, 1, 8, 8]), array([4, 5, 6]))
     """
     names = OPERATIONS if operations is None else (operations,) if isinstance(operations, str) else tuple(operations)
-    return MutatedData(as_data(data, "data"), Benign(names), seed)
+    return MutatedData(as_pool(data, "data"), Benign(names), seed)
 
 
 def image_in(inputs: Any, part: str | None = None) -> Tensor:
     """The only tensor ``(n, channels, height, width)`` of a floating type, or the one that ``part`` names."""
     found = {name: leaf for name, leaf in named(inputs).items() if part in (None, name)}
     images = {name: leaf for name, leaf in found.items() if leaf.ndim == 4 and leaf.is_floating_point()}
-    if len(images) == 1:
-        return next(iter(images.values()))
-    if images:
-        fix = f'Name the one to mutate: mutate=Benign(part="{next(iter(images))}").'
-    elif any(leaf.ndim == 4 for leaf in found.values()):
-        fix = "Convert whole numbers to floats: images.float() / 255."
+    image = next(iter(images.values()), None)
+    if image is not None and len(images) == 1 and not channels_last(image.shape):
+        return image
+    if len(images) > 1:
+        fix = f"Name the one to mutate: {_given_to('Benign', next(iter(images)))}."
     elif not found:
         fix = "Leave part out, or give one of these names."
     else:
-        fix = "For inputs that are not images give mutate=Noise()."
+        fix = _conversion(max(found.values(), key=lambda leaf: leaf.ndim))
     raise BadInput(
         "inputs", described(named(inputs)), "one tensor (n, channels, height, width) of floats"
         + (f" named {part}" if part else ""), fix,
     )  # fmt: skip
+
+
+def channels_last(shape: Sequence[int]) -> bool:
+    """Whether images are most probably ``(n, height, width, channels)``: the last axis is the short one.
+
+    >>> channels_last((64, 8, 8, 3)), channels_last((64, 3, 8, 3)), channels_last((64, 16, 4, 4))
+    (True, False, False)
+    """
+    _, second, third, last = shape
+    return last in CHANNELS and second not in CHANNELS and last < min(second, third)
+
+
+def _conversion(x: Tensor) -> str:
+    """How to make images of ``x``, or what to do with what is none."""
+    noise = f"Inputs that are not images take noise: {_given_to('Noise')}."
+    if x.ndim not in (3, 4):
+        return noise
+    axes = "[:, None]" if x.ndim == 3 else ".permute(0, 3, 1, 2)" if channels_last(x.shape) else ""
+    floats = "" if x.is_floating_point() else ".float() / 255"
+    turned = " A model that wants channels last can turn them back in forward=." if "permute" in axes else ""
+    return f"Convert images first: x{axes}{floats}.{turned}" + (f" {noise}" if x.ndim == 3 else "")
+
+
+def _given_to(mutation: str, part: str | None = None) -> str:
+    """Where a user can give another mutation."""
+    made = f'{mutation}(part="{part}")' if part is not None else f"{mutation}()"
+    return f"select(..., mutate={made}), or MutatedData(as_pool(data), {made}) for a pool"
 
 
 def _ordered(black: Level, white: Level) -> bool:

@@ -90,7 +90,9 @@ def image_folder(
     classes: Sequence[str] | None = None,
     name: str = "data",
 ) -> Data:
-    """Images of ``path/CLASS/``, labelled by class folder, with file names; see :class:`ImageFolder` for the arguments.
+    """Images of ``path/CLASS/``, labelled by class folder, with the names of files and classes.
+
+    The arguments are those of :class:`ImageFolder`.
 
     With ``classes=[]`` they are the images directly in ``path``, without labels: a pool.
 
@@ -101,7 +103,7 @@ def image_folder(
         raise BadInput("size", size, "(height, width) in pixels, or one number for both")
     images = ImageFolder(open_tree(Path(path), name), shape, grey, classes, name)
     data = dataset_data(images, name)
-    data.names = tuple(file for file, _ in images.files)
+    data.names, data.classes = tuple(file for file, _ in images.files), tuple(images.classes) or None
     return data
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.utils.data import Dataset
 
 from mutiny.data.base import Data
@@ -57,57 +58,82 @@ class ItemData(Data):
         collate: makes a batch ``(inputs, targets)``, or a dict with a target key, from a list of items; by default
             their tensors are stacked.
         name: the split's name in error messages.
+        pool: whether items may lack targets.
     """
 
-    def __init__(self, items: Items, targets: np.ndarray, collate: Collate | None, name: str) -> None:
+    def __init__(
+        self, items: Items, targets: np.ndarray, collate: Collate | None, name: str, pool: bool = False
+    ) -> None:
         self.items = items
         self.targets = targets
         self.collate = collate
         self.name = name
+        self.pool = pool
 
     def read(self, indices: slice | np.ndarray) -> Any:
         """Reads and collates these items."""
-        return collated(self.items.read(indices), self.collate, self.name)[0]
+        return collated(self.items.read(indices), self.collate, self.name, self.pool)[0]
 
     def select(self, indices: np.ndarray) -> ItemData:
         """The same items under other positions; nothing is read."""
         items = Items(self.items.source, self.items.indices[indices])
-        return ItemData(items, self.targets[indices], self.collate, self.name)
+        return ItemData(items, self.targets[indices], self.collate, self.name, self.pool)
 
 
-def collated(items: list[Any], collate: Collate | None, name: str) -> tuple[Any, np.ndarray]:
-    """Inputs (nested tensors) and targets of one batch, by ``collate`` or stacked."""
-    inputs, targets = stacked(items, name) if collate is None else split(collate(items), name)
+def collated(items: list[Any], collate: Collate | None, name: str, pool: bool = False) -> tuple[Any, np.ndarray]:
+    """Inputs (nested tensors) and targets of one batch, by ``collate`` or stacked; NaN if a pool has no targets."""
+    if collate is None:
+        inputs, targets = stacked(items, name, pool)
+    else:
+        batch = collate(items)
+        inputs, targets = split(batch, name, pool)
+        if pool and _unknown(targets):
+            targets = np.full(len(items), np.nan)
+        elif pool and isinstance(batch, (tuple, list)) and _bare(items[0]):
+            raise BadInput(
+                f"{name} collate_fn", "several parts from items without targets", "the inputs, or (inputs, None)",
+                "If all parts are inputs of the model, return ((a, b), None).",
+            )  # fmt: skip
     inputs = map_leaves(lambda part: tensor_from(part, f"{name} inputs"), inputs)
     return inputs, targets_from(targets, f"{name} targets")
 
 
-def split(item: Any, name: str) -> tuple[Any, Any]:
+def split(item: Any, name: str, pool: bool = False) -> tuple[Any, Any]:
     """Inputs and target of an item or batch: ``(x, y)``, ``(x1, x2, ..., y)``, or a dict with a target key.
+
+    In a pool the target may be missing: ``x``, ``(x,)``, ``(x, None)``, or a dict without a target key.
 
     >>> split(("image", 3), "train")
     ('image', 3)
     >>> split({"ids": [1, 2], "labels": 0}, "train")
     ({'ids': [1, 2]}, 0)
+    >>> split({"ids": [1, 2]}, "pool", pool=True)
+    ({'ids': [1, 2]}, None)
     """
     if isinstance(item, Mapping):
-        for key in TARGET_KEYS:
-            if key in item and len(item) > 1:
-                return {other: value for other, value in item.items() if other != key}, item[key]
-        raise BadInput(f"{name} item", f"a dict with keys {sorted(map(str, item))}", f"a key among {TARGET_KEYS}")
+        key = next((key for key in TARGET_KEYS if key in item), None)
+        inputs = {other: value for other, value in item.items() if other != key}
+        if inputs and (pool or key is not None):
+            return inputs, None if key is None else item[key]
+        raise BadInput(
+            f"{name} item", f"a dict with keys {sorted(map(str, item))}", f"inputs and a key among {TARGET_KEYS}"
+        )
     if isinstance(item, (tuple, list)) and len(item) >= 2:
         return (item[0], item[1]) if len(item) == 2 else (tuple(item[:-1]), item[-1])
+    if pool:
+        return (item[0] if isinstance(item, (tuple, list)) and item else item), None
     raise BadInput(
         f"{name} item", type(item).__name__, "a pair (inputs, target) or a dict with a target key",
         "Wrap the dataset in one whose items hold the target too.",
     )  # fmt: skip
 
 
-def stacked(items: list[Any], name: str) -> tuple[Any, np.ndarray]:
+def stacked(items: list[Any], name: str, pool: bool = False) -> tuple[Any, np.ndarray]:
     """Inputs and targets of items of equal shapes."""
-    inputs, targets = zip(*(split(item, name) for item in items), strict=True)
+    inputs, targets = zip(*(split(item, name, pool) for item in items), strict=True)
     tensors = [map_leaves(lambda part: tensor_from(part, f"{name} inputs"), each) for each in inputs]
-    return _stack(tensors), np.stack([np.asarray(target) for target in targets])
+    known = [np.asarray(np.nan if pool and target is None else target) for target in targets]
+    return map_leaves(lambda *parts: torch.stack(parts), *tensors), np.stack(known)
 
 
 def shapes(item: Any) -> tuple[Any, ...]:
@@ -120,12 +146,13 @@ def size_in_bytes(inputs: Any) -> int:
     return sum(tensor.numel() * tensor.element_size() for _, tensor in leaves(inputs))
 
 
-def _stack(parts: Sequence[Any]) -> Any:
-    first = parts[0]
-    if isinstance(first, Mapping):
-        return {key: _stack([part[key] for part in parts]) for key in first}
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(_stack(column) for column in zip(*parts, strict=True)))
-    if isinstance(first, (tuple, list)):
-        return type(first)(_stack(column) for column in zip(*parts, strict=True))
-    return torch.stack(list(parts))
+def _unknown(targets: Any) -> bool:
+    several = isinstance(targets, (tuple, list))
+    return targets is None or (several and all(target is None for target in targets))
+
+
+def _bare(item: Any) -> bool:
+    """Whether an item surely holds no target: an array, ``(x,)`` or ``(x, None)``."""
+    if isinstance(item, (tuple, list)):
+        return len(item) < 2 or item[-1] is None
+    return isinstance(item, (Tensor, np.ndarray))

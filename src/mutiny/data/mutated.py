@@ -60,7 +60,7 @@ class MutatedData(Data):
         self.mutate = mutate.fitted(clean)
         self.seed, self.purpose = seed, purpose
         self.items = item_numbers(np.arange(len(clean)) if items is None else items, len(clean))
-        self.targets = clean.targets
+        self.targets, self.classes = clean.targets, clean.classes
 
     def read(self, indices: slice | np.ndarray) -> Any:
         """Reads and mutates these items."""

@@ -12,19 +12,22 @@ from torch import Tensor
 from mutiny.errors import BadInput
 
 
-def map_leaves(function: Callable[[Any], Any], nested: Any) -> Any:
+def map_leaves(function: Callable[..., Any], nested: Any, *others: Any) -> Any:
     """The same structure with ``function`` applied to everything that is not a tuple, list or mapping.
+
+    With ``others``, structures of the same form, ``function`` gets what stands at the same place in all of them.
 
     >>> map_leaves(lambda value: value * 2, {"a": 1, "b": (2, 3)})
     {'a': 2, 'b': (4, 6)}
+    >>> map_leaves(max, (1, [5]), (2, [4]))
+    (2, [5])
     """
     if isinstance(nested, Mapping):
-        return {key: map_leaves(function, value) for key, value in nested.items()}
-    if isinstance(nested, tuple) and hasattr(nested, "_fields"):
-        return type(nested)(*(map_leaves(function, value) for value in nested))
-    if isinstance(nested, (tuple, list)):
-        return type(nested)(map_leaves(function, value) for value in nested)
-    return function(nested)
+        return {key: map_leaves(function, value, *(other[key] for other in others)) for key, value in nested.items()}
+    if not isinstance(nested, (tuple, list)):
+        return function(nested, *others)
+    values = [map_leaves(function, *column) for column in zip(nested, *others, strict=True)]
+    return type(nested)(*values) if hasattr(nested, "_fields") else type(nested)(values)
 
 
 def leaves(nested: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -54,6 +57,8 @@ def rows(nested: Any, argument: str = "inputs") -> int:
     >>> rows((torch.zeros(3, 2), torch.zeros(3)))
     3
     """
+    if any(tensor.ndim == 0 for _, tensor in leaves(nested)):
+        raise BadInput(argument, "a single number", "one row per item")
     lengths = {path: len(tensor) for path, tensor in leaves(nested)}
     if not lengths:
         raise BadInput(argument, "an empty structure", "at least one tensor")
@@ -81,14 +86,27 @@ def concatenate(parts: Sequence[Any]) -> Any:
     >>> concatenate([{"x": torch.tensor([1])}, {"x": torch.tensor([2, 3])}])
     {'x': tensor([1, 2, 3])}
     """
-    first = parts[0]
-    if isinstance(first, Mapping):
-        return {key: concatenate([part[key] for part in parts]) for key in first}
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(concatenate(column) for column in zip(*parts, strict=True)))
-    if isinstance(first, (tuple, list)):
-        return type(first)(concatenate(column) for column in zip(*parts, strict=True))
-    return torch.cat(list(parts))
+    return map_leaves(lambda *tensors: torch.cat(tensors), *parts)
+
+
+def room_for(n: int, part: Any) -> Any:
+    """Uninitialised memory for ``n`` rows like those of ``part``, to be filled by `filled`."""
+    return map_leaves(lambda tensor: tensor.new_empty((n, *tensor.shape[1:])), part)
+
+
+def filled(room: Any, at: int, part: Any) -> Any:
+    """``room`` with the rows of ``part`` written into it from row ``at`` on; types widen as in `torch.cat`.
+
+    >>> filled(torch.tensor([0, 0, 5]), 1, torch.tensor([1.5]))
+    tensor([0.0000, 1.5000, 5.0000])
+    """
+
+    def write(whole: Tensor, rows: Tensor) -> Tensor:
+        whole = whole.to(torch.promote_types(whole.dtype, rows.dtype))
+        whole[at : at + len(rows)] = rows
+        return whole
+
+    return map_leaves(write, room, part)
 
 
 def nonfinite_rows(nested: Any) -> np.ndarray:

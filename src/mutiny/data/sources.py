@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+from torch.utils.data import DataLoader, Dataset
 
-from mutiny.data.arrays import ArrayData, array_data
+from mutiny.data.arrays import array_data, unlabelled_arrays
 from mutiny.data.base import Data, check_counts
 from mutiny.data.datasets import dataset_data, loader_data
 from mutiny.data.folder import image_folder, loose_images
@@ -40,7 +41,7 @@ def as_data(source: Any, name: str) -> Data:
         return array_data(source[0], source[1], name)
     if isinstance(source, DataLoader):
         return loader_data(source, name)
-    if isinstance(source, Dataset) or _like_dataset(source):
+    if _like_dataset(source):
         return dataset_data(source, name)
     raise BadInput(
         name, type(source).__name__, "a pair (x, y) of arrays, a torch Dataset or DataLoader, or a path",
@@ -52,9 +53,11 @@ def as_pool(source: Any, name: str = "pool") -> Data:
     """Inputs to choose from, whose targets may be unknown: all that `as_data` reads, and inputs alone.
 
     Args:
-        source: as for `as_data`; or inputs without targets: an array, a dict of arrays, ``(inputs, None)``, a
-            ``Dataset`` or ``DataLoader`` whose items are tensors or arrays, a file of arrays (``.npy``, or ``.npz``
-            without targets), or a folder with images directly in it.
+        source: as for `as_data`; or inputs without targets: an array, a dict of arrays, ``(inputs, None)``, for
+            several inputs ``((a, b), None)``; a ``Dataset`` or ``DataLoader`` with items ``x``, ``(x,)``,
+            ``(x, None)`` or dicts without a target key; a file of arrays (``.npy``, or ``.npz`` without targets); or a
+            folder with images directly in it. A pair ``(a, b)`` is always inputs and targets. A ``collate_fn`` over
+            items without targets returns the inputs or ``(inputs, None)``.
         name: error messages begin with it.
 
     >>> as_pool(np.zeros((3, 2))).labelled, as_pool((np.zeros((3, 2)), [0, 1, 0])).labelled
@@ -62,24 +65,28 @@ def as_pool(source: Any, name: str = "pool") -> Data:
     """
     if isinstance(source, (str, Path)):
         return _pool_from_path(Path(source).expanduser(), name)
-    if isinstance(source, (Tensor, np.ndarray, dict)):
-        return _unlabelled(source, name)
-    if isinstance(source, (tuple, list)) and len(source) == 2 and source[1] is None:
-        return _unlabelled(source[0], name)
-    dataset = source.dataset if isinstance(source, DataLoader) else source
-    if isinstance(dataset, Dataset) and not isinstance(dataset, IterableDataset) and _bare(dataset):
-        if isinstance(source, DataLoader) and source.collate_fn is not default_collate:
-            raise BadInput(
-                name, "a DataLoader with a collate_fn and items without targets", "its Dataset, or items with targets"
-            )
-        return dataset_data(_WithoutTargets(dataset), name)
-    return as_data(source, name)
+    if isinstance(source, (Tensor, np.ndarray, Mapping)):
+        return unlabelled_arrays(source, name)
+    if isinstance(source, DataLoader):
+        return loader_data(source, name, pool=True)
+    if _like_dataset(source):
+        return dataset_data(source, name, pool=True)
+    pair = isinstance(source, (tuple, list)) and len(source) == 2
+    if pair and source[1] is None:
+        return unlabelled_arrays(source[0], name)
+    if isinstance(source, Data) or (pair and getattr(source[1], "ndim", 1) <= 2):
+        return as_data(source, name)
+    raise BadInput(
+        name, f"targets of {source[1].ndim} dimensions" if pair else type(source).__name__,
+        "inputs, a pair (inputs, targets), a torch Dataset or DataLoader, or a path",
+        "If all are inputs of the model, give ((a, b), None).",
+    )  # fmt: skip
 
 
 def _pool_from_path(path: Path, name: str) -> Data:
     if path.is_file() and path.suffix in (".npy", ".npz"):
         inputs, targets = npz_arrays(path, name)
-        return _unlabelled(inputs, name) if targets is None else array_data(inputs, targets, name)
+        return unlabelled_arrays(inputs, name) if targets is None else array_data(inputs, targets, name)
     folder = archive_in(path) is not None or (path.is_dir() and not holds_idx(path))
     tree = open_tree(path, name) if folder else None
     if tree is None or not loose_images(tree):
@@ -91,32 +98,6 @@ def _pool_from_path(path: Path, name: str) -> Data:
             "Move one kind elsewhere: images without a class cannot be told from those with one.",
         )  # fmt: skip
     return image_folder(path, classes=[], name=name)
-
-
-def _unlabelled(inputs: Any, name: str) -> ArrayData:
-    first = next(iter(inputs.values())) if isinstance(inputs, dict) and inputs else inputs
-    data = array_data(inputs, np.zeros(len(first)), name)
-    return ArrayData(data.inputs, np.full(len(data), np.nan))
-
-
-def _bare(dataset: Any) -> bool:
-    """Whether items are inputs alone."""
-    item = dataset[0] if len(dataset) else None
-    return isinstance(item, (Tensor, np.ndarray)) or (isinstance(item, (tuple, list)) and len(item) == 1)
-
-
-class _WithoutTargets(Dataset[Any]):
-    """Items with a target that says: unknown."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def __getitem__(self, index: int) -> tuple[Any, float]:
-        item = self.dataset[index]
-        return (item[0] if isinstance(item, (tuple, list)) else item), float("nan")
 
 
 def _from_path(path: Path, name: str) -> Data:
@@ -134,7 +115,8 @@ def _from_path(path: Path, name: str) -> Data:
 
 
 def _like_dataset(source: Any) -> bool:
-    """Whether this can be read by position, as datasets of other libraries can; arrays and containers do not count."""
+    """Whether this is a torch dataset, or can be read by position as datasets of other libraries can."""
     readable = hasattr(source, "__getitem__") and hasattr(source, "__len__")
     array = hasattr(source, "dtype") or hasattr(source, "to_numpy")
-    return readable and not array and not isinstance(source, (dict, tuple, list, bytes))
+    container = isinstance(source, (Mapping, tuple, list, bytes))
+    return isinstance(source, Dataset) or (readable and not array and not container)

@@ -93,6 +93,16 @@ def first_call(forward: Forward, model: nn.Module, inputs: Any, name: str) -> Te
         ) from error  # fmt: skip
 
 
+def check_rows(outputs: Tensor, inputs: int) -> None:
+    """An error if there is not one row for each input."""
+    if outputs.ndim == 0 or len(outputs) != inputs:
+        squeezed = "A squeeze() without an axis also removes that of inputs where there is only one. " * (inputs == 1)
+        raise BadInput(
+            "model output", f"shape {tuple(outputs.shape)} for {inputs} inputs", "one row per input",
+            f"{squeezed}Give the subject a forward=lambda model, inputs: ... that returns a row for each input.",
+        )  # fmt: skip
+
+
 def rows(
     call: Callable[[Any], Tensor], model: nn.Module, data: Data, pace: Pace, indices: Indices | None = None
 ) -> Iterator[Tensor]:
@@ -105,10 +115,7 @@ def rows(
             stop = min(at + pace.batch_size, count)
             batch = data.read(slice(at, stop) if indices is None else indices[at:stop])
             outputs = call(cast(to_device(batch, device), dtype))
-            if outputs.ndim == 0 or len(outputs) != stop - at:
-                raise BadInput(
-                    "model output", f"shape {tuple(outputs.shape)} for {stop - at} inputs", "one row per input"
-                )
+            check_rows(outputs, stop - at)
             if not filled:  # one block: many small ones that outlive their pass would tear the heap to pieces
                 room = max(pace.batch_size, min(CHUNK, CHUNK * CHUNK // max(1, outputs[0].numel())))
                 held = outputs.new_empty((min(room, count - at), *outputs.shape[1:]))

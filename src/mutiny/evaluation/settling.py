@@ -10,8 +10,9 @@ from torch import nn
 
 from mutiny.data import Data
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import cast, first_call, placement
+from mutiny.evaluation.exact import cast, check_rows, first_call, placement
 from mutiny.models import Forward
+from mutiny.models.capture import rows_of
 from mutiny.models.forward import steady
 from mutiny.task import Task
 
@@ -27,12 +28,12 @@ def settle(
     settled: list[Task] = []
     for index, model in enumerate(models):
         device, dtype = placement(model)
+        outputs = []
         with steady(), torch.inference_mode():
-            outputs = [
-                first_call(forward, model, cast(inputs, dtype), f"models[{index}]")
-                for inputs in some.batches(batch_size or BATCH, device)
-            ]
-        settled.append(task.resolve(torch.cat(outputs) if outputs[0].ndim else outputs[0]))
+            for inputs in some.batches(batch_size or BATCH, device):
+                outputs.append(first_call(forward, model, cast(inputs, dtype), f"models[{index}]"))
+                check_rows(outputs[-1], rows_of(inputs))
+        settled.append(task.resolve(torch.cat(outputs)))
         if settled[index] != settled[0]:
             raise BadInput(
                 f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]",

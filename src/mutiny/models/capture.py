@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, NotApplicable
 from mutiny.models.calls import ATTENTION, OWN, Call, in_place, memory, tensors, weighted
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Layer
@@ -173,6 +173,8 @@ class Recorder(TorchFunctionMode):
 
     def values(self, layer: str, rows: int) -> Tensor:
         """All that a layer said, mean of its calls: ``(rows, ..., neurons)``."""
+        if not self.said[layer]:
+            raise NotApplicable(f"{layer} takes no part in the forward pass of some inputs")
         return _mean([self._read(*one, rows) for one in self.said[layer]])
 
     def means(self, rows: int) -> dict[str, Tensor]:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from math import prod
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from mutiny.errors import BadInput
-from mutiny.models.calls import CONVOLUTIONS, TRANSPOSED, tensors, weighted
+from mutiny.models.calls import CONVOLUTIONS, TRANSPOSED
 from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Layer
-from mutiny.models.undo import Undo
+from mutiny.models.trail import Seen, Trail
 from mutiny.models.view import ModelView, parameter_names
 
 Units = Literal["unit", "neuron"]
@@ -27,8 +24,6 @@ ENCODER, HIDDEN, ALL = "encoder", "hidden", "all"
 """Names of automatic choices."""
 
 HEADS = ("linear", "matmul", "bilinear")
-SUMMARISING = frozenset(f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2, 3)) | {"mean", "amax"}
-RESHAPING = frozenset("flatten view reshape squeeze contiguous dropout dropout1d dropout2d dropout3d".split())
 
 
 @dataclass(frozen=True)
@@ -70,6 +65,7 @@ class Place:
 class Places:
     """All places of one model, found by one watched forward pass.
 
+    >>> from torch import nn
     >>> model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 3)).eval()
     >>> places = Places(ModelView.of(model, torch.zeros(2, 1, 8, 8)), torch.zeros(2, 1, 8, 8))
     >>> places.choose("encoder")[0].describe("unit")
@@ -80,7 +76,7 @@ class Places:
         self.view, self.rows = view, rows_of(inputs)
         self._layers = visible_layers(view)
         names = parameter_names(view.model)
-        self._recorder, self._trail = Recorder(names, self._layers), _Trail(names)
+        self._recorder, self._trail = Recorder(names, self._layers), Trail(names)
         with steady(), torch.inference_mode(), self._trail.watching(view.model), self._recorder, self._trail:
             forward(view.model, inputs)
         signals = [self._signal(layer) for layer in self._layers if self._recorder.said[layer.name]]
@@ -127,6 +123,8 @@ class Places:
         return ordered
 
     def _signal(self, layer: Layer) -> Place | None:
+        if len({tuple(tensor.shape) for tensor, _ in self._recorder.said[layer.name]}) > 1:
+            return None  # shared by maps of several sizes, which have no mean
         try:
             shape = tuple(self._recorder.values(layer.name, self.rows).shape[1:])
         except BadInput:  # it has no rows for inputs, as where steps come first
@@ -134,10 +132,10 @@ class Places:
         channel = -1 if layer.channel is None else max(layer.channel, -len(shape))
         return Place(layer.name, "signal", "", channel, _channel_at(shape, channel))
 
-    def _module(self, path: str, kind: Any, calls: list[tuple[Tensor, str]]) -> Place | None:
+    def _module(self, path: str, kind: Any, calls: list[Seen]) -> Place | None:
         """A place for a module's tensors, if they have one row per input and always the same shape."""
-        tensor, after = calls[-1]
-        if len({tuple(one.shape) for one, _ in calls}) > 1 or not tensor.is_floating_point() or tensor.ndim < 2:
+        tensor, _, after = calls[-1]
+        if len({tuple(one.tensor.shape) for one in calls}) > 1 or not tensor.is_floating_point() or tensor.ndim < 2:
             return None
         layer = next((y for y in self.view.layers if any(w.parameter == after for w in y.weights)), None)
         channel = layer.channel if layer is not None and layer.channel is not None else -1
@@ -154,46 +152,106 @@ class Places:
         ran = [layer for layer in self.view.layers if layer.weights[0].parameter in self._trail.reads]
         output = next((layer for layer in reversed(ran) if layer.output), ran[-1])
         hidden = self._read_by(output, f"what the output layer {output.name} reads")
-        head = [output]
-        for layer in reversed(ran[: ran.index(output)]):
-            if layer.kind not in HEADS or self._trail.reads[layer.weights[0].parameter].ndim != 2:
-                break
-            head.insert(0, layer)
-        before = ran[: ran.index(head[0])]
+        head = self._head(ran, output)
+        before = [layer for layer in ran[: ran.index(head[0])] if not self._flat(layer)]
         if not before:  # linear layers only: all but the output layer are features
             return hidden, hidden
-        why = f"the last feature layer before the classifier head ({', '.join(layer.name for layer in head)})"
-        read = self._trail.reads[head[0].weights[0].parameter]
-        if before[-1].kind in CONVOLUTIONS or before[-1].kind in TRANSPOSED:
-            read = self._trail.before(read)
-        return self._where(read, why) or self._read_by(head[0], why), hidden
+        return self._features(head, before[-1]), hidden
+
+    def _head(self, ran: Sequence[Layer], output: Layer) -> list[Layer]:
+        """The output layer, and the layers before it that do nothing but turn vectors into vectors for it."""
+        known = {layer.weights[0].parameter: layer for layer in ran}
+        head = [output]
+        while len(found := self._trail.layers(self._read(head[0]))) == 1:
+            layer = known.get(found.pop())
+            if layer is None or layer in head or not (self._flat(layer) or self._pointlike(layer)):
+                break
+            head.insert(0, layer)
+        return head
+
+    def _read(self, layer: Layer) -> Seen:
+        return self._trail.reads[layer.weights[0].parameter]
+
+    def _flat(self, layer: Layer) -> bool:
+        return layer.kind in HEADS and self._read(layer).tensor.ndim == 2
+
+    def _pointlike(self, layer: Layer) -> bool:
+        """Whether a convolution reads pooled features, one number per channel, and so is a linear layer."""
+        read = self._read(layer)
+        pooled = layer.kind in CONVOLUTIONS and None not in self._trail.unpooled(read)
+        return pooled and prod(read.tensor.shape[-CONVOLUTIONS[layer.kind] :]) == 1
+
+    def _features(self, head: Sequence[Layer], last: Layer) -> Place:
+        """What the head's first layer reads, as it was before it was flattened or pooled; ``last`` ran before the head.
+
+        Pooling over the steps of a sequence is left alone unless they come from convolutions: lengths may differ.
+        """
+        named = f"the classifier head ({', '.join(layer.name for layer in head)})"
+        why = f"the last feature layer before {named}"
+        read, convolved = self._read(head[0]), last.kind in CONVOLUTIONS or last.kind in TRANSPOSED
+        pooled = self._trail.unpooled(read)
+        whole = pooled[0] if len(pooled) == 1 else None
+        place = None
+        if whole is not None and (convolved or whole.tensor.ndim > 3):
+            place = self._nearest(whole, why, named)
+        elif not any(pooled):
+            place = self._at(self._trail.unshaped(read) if convolved else read)
+            place = place and replace(place, why=why)
+        place = place or self._read_by(head[0], f"what {named} reads{', pooled already' if any(pooled) else ''}")
+        return _with_channel(place, last, read.tensor[0].numel())
 
     def _read_by(self, layer: Layer, why: str) -> Place:
-        read = self._trail.reads[layer.weights[0].parameter]
+        read = self._read(layer)
         for path in sorted(self._trail.inputs, key=lambda path: path != layer.name):
             name = f"{path}:input" if path else "input"
-            if name in self.modules and any(tensor is read for tensor, _ in self._trail.inputs[path]):
-                return _because(self.modules[name], why)
-        place = self._where(self._trail.before(read), why)
+            if name in self.modules and any(one.key == read.key for one in self._trail.inputs[path]):
+                return replace(self.modules[name], why=why)
+        place = self._nearest(read, why, layer.name)
         earlier = [one for one in self.signals if self.view.layer(one).order < layer.order] or [*self.signals]
         if place is None and not earlier:
             raise BadInput(
                 "model", type(self.view.model).__name__, "layers whose outputs have one row per input",
                 "Let inputs come first: batch_first=True.",
             )  # fmt: skip
-        return place or _because(self.signals[earlier[-1]], f"the last layer before {layer.name}")
+        return place or replace(self.signals[earlier[-1]], why=f"since what {layer.name} reads cannot be read")
 
-    def _where(self, tensor: Tensor, why: str) -> Place | None:
-        """The outermost module that returned this tensor, or the layer whose signal it is."""
-        paths = [path for path, calls in self._trail.outputs.items() if any(one is tensor for one, _ in calls) and path]
-        for path in sorted(paths, key=lambda path: path.count(".")):
-            for name in (path, f"{path}:output"):
-                if name in self.modules and self.modules[name].calls == 1:
-                    return _because(self.modules[name], why)
-        for name, said in self._recorder.said.items():
-            if name in self.signals and any(one is tensor for one, _ in said):
-                return _because(self.signals[name], why)
-        return None
+    def _nearest(self, seen: Seen, why: str, reader: str) -> Place | None:
+        """Where a tensor can be read, or else the largest tensor that it was made from, and so on."""
+        lost: list[str] = []
+        while (place := self._at(seen)) is None:
+            step = self._trail.earlier(seen)
+            if step is None:
+                return None
+            name, seen = step
+            lost = [name, *(other for other in lost if other != name)] if name else lost
+        if lost:
+            listed = " and ".join([", ".join(lost[:-1]), lost[-1]][len(lost) == 1 :])
+            why = f"the last place before {reader} that can be read, without {listed} after it"
+        return replace(place, why=why)
+
+    def _at(self, seen: Seen) -> Place | None:
+        """The outermost module that returned a tensor, or the layer whose signal it is, or the module that reads it."""
+        said = ((name, calls[0][0]) for name, calls in self._recorder.said.items() if len(calls) == 1)
+        returned = (name for path in _paths(self._trail.outputs, seen) for name in (path, f"{path}:output"))
+        places = [
+            *(self.modules.get(name) for name in returned),
+            *(self.signals.get(name) for name, tensor in said if self._trail.seen(tensor).key == seen.key),
+            *(self.modules.get(f"{path}:input") for path in _paths(self._trail.inputs, seen)),
+        ]
+        return next((place for place in places if place is not None), None)
+
+
+def _paths(runs: Mapping[str, Sequence[Seen]], seen: Seen) -> list[str]:
+    """Modules that had this tensor in their only call, outermost first."""
+    paths = [path for path, calls in runs.items() if path and len(calls) == 1 and calls[0].key == seen.key]
+    return sorted(paths, key=lambda path: path.count("."))
+
+
+def _with_channel(place: Place, last: Layer, pooled: int) -> Place:
+    """With neurons on the last layer's axis, or on the one that pooling left: layers of a gate may have run since."""
+    axes = [axis - len(place.shape) for axis, size in enumerate(place.shape) if size == pooled]
+    axes = [last.channel] if last.channel == -len(place.shape) else axes
+    return replace(place, channel=axes[0]) if len(axes) == 1 and place.kind != "signal" else place
 
 
 def _channel_at(shape: tuple[int, ...], channel: int) -> tuple[int, ...]:
@@ -201,69 +259,3 @@ def _channel_at(shape: tuple[int, ...], channel: int) -> tuple[int, ...]:
     rest = list(shape[:-1])
     rest.insert(len(rest) + 1 + channel, shape[-1])
     return tuple(rest)
-
-
-def _because(place: Place, why: str) -> Place:
-    return Place(place.name, place.kind, place.path, place.channel, place.shape, place.calls, why)
-
-
-class _Trail(TorchFunctionMode):
-    """Which function made each tensor from which, what layers read, and what modules read and returned."""
-
-    def __init__(self, names: Mapping[int, str]) -> None:
-        super().__init__()
-        self.names = names
-        self.reads: dict[str, Tensor] = {}
-        self.outputs: dict[str, list[tuple[Tensor, str]]] = {}
-        self.inputs: dict[str, list[tuple[Tensor, str]]] = {}
-        self._made: dict[int, tuple[Tensor, str, Tensor]] = {}
-        self._latest = ""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
-        result = func(*args, **kwargs)
-        first = next((t for t in tensors((args, kwargs)) if not isinstance(t, nn.Parameter)), None)
-        call = weighted(name, args, kwargs)
-        if call is not None and first is not None:
-            for weight in call.weights:
-                self.reads[self.names.get(id(weight), "")] = first
-            self._latest = self.names.get(id(call.weights[0]), "")
-        if isinstance(result, Tensor) and first is not None and result is not first:
-            self._made[id(result)] = (result, name, first)  # the tensors are kept so that identities stay unique
-        return result
-
-    def before(self, tensor: Tensor) -> Tensor:
-        """What a tensor was before it was only reshaped, thinned by dropout or pooled into one number per channel."""
-        while id(tensor) in self._made:
-            _, name, source = self._made[id(tensor)]
-            summarised = name in SUMMARISING and source.ndim > 2
-            if name not in RESHAPING and not summarised:
-                break
-            tensor = source
-        return tensor
-
-    @contextmanager
-    def watching(self, model: nn.Module) -> Iterator[None]:
-        """Notes what modules read and return, through hooks that are gone afterwards."""
-        with Undo() as undo:
-            for path, module in model.named_modules():
-                undo.add(module.register_forward_pre_hook(self._note(self.inputs, path), with_kwargs=True).remove)
-                undo.add(module.register_forward_hook(self._note_result(path), with_kwargs=True).remove)
-            yield
-
-    def _note(self, notes: dict[str, list[tuple[Tensor, str]]], path: str) -> Any:
-        def hook(_module: nn.Module, args: Any, kwargs: Any) -> None:
-            first = next(tensors((args, kwargs)), None)
-            if first is not None:
-                notes.setdefault(path, []).append((first, self._latest))
-
-        return hook
-
-    def _note_result(self, path: str) -> Any:
-        def hook(_module: nn.Module, _args: Any, _kwargs: Any, output: Any) -> None:
-            first = next(tensors(output), None)
-            if first is not None:
-                self.outputs.setdefault(path, []).append((first, self._latest))
-
-        return hook

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from mutiny.errors import NotApplicable
 from mutiny.models.calls import tensors
 from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
@@ -134,6 +135,13 @@ class _Watch:
         found = []
         for place in self.places:
             each = [self._reduced(place, said[place.name])] if place.kind == "signal" else self._said[place.name]
+            if not each:
+                raise NotApplicable(f"{place.name} takes no part in the forward pass of some inputs")
             found.append(each[0] if len(each) == 1 else torch.stack(each).mean(dim=0))
+            if found[-1].shape[1] != place.count(self.units):
+                raise NotApplicable(
+                    f"{place.name} has {found[-1].shape[1]} units for some inputs and {place.count(self.units)} for "
+                    f"others; choose another layer" + (", or units=neuron" if self.units == "unit" else "")
+                )
         features = found[0] if len(found) == 1 else torch.cat(found, dim=1)
         return features.float() if features.element_size() < 4 else features

@@ -76,7 +76,11 @@ def explaining(
             stack.enter_context(allow_mutation_on_saved_tensors())
             with _Rooting(), recorder:
                 outputs = forward(view.model, replace_tensors(batch, _rooted))
-            said = [{**noted, **recorder.by_layer()}[place.name] for place in places]
+            known = {**noted, **recorder.by_layer()}
+            said = [known.get(place.name, []) for place in places]
+            silent = next((place.name for place, calls in zip(places, said, strict=True) if not calls), None)
+            if silent is not None:
+                raise NotApplicable(f"{silent} takes no part in the forward pass of some inputs")
             gradients = iter(_gradients(explained(outputs), [one.edge for calls in said for one in calls]))
             found = [torch.stack([one.relevance(next(gradients), rows) for one in calls]).sum(dim=0) for calls in said]
         return Relevance(outputs.detach(), tuple(found))

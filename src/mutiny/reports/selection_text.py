@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -17,6 +17,7 @@ SHOWN = 12
 """Indices that are printed."""
 SHOWN_NAMES = 5
 """Names of files that are printed."""
+SHORTEST_BAR, SHORTEST_NAME = len("faults found"), 10
 
 
 def selection_text(result: Selection, width: int = 80) -> RenderableType:
@@ -25,7 +26,9 @@ def selection_text(result: Selection, width: int = 80) -> RenderableType:
     graded = any(ranking.quality is not None for ranking in result.rankings)
     if graded:
         parts.append(_table(result, width))
-        parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
+    elif len(result.rankings) > 1:
+        parts.append(_in_common(result))
+    parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result, graded))
     parts.append(Padding(_answer(result, graded), (1, 1, 0, 1), expand=False))
     notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in _notes(result)]
     parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
@@ -46,31 +49,51 @@ def _head(result: Selection) -> RenderableType:
 
 def _table(result: Selection, width: int) -> Table:
     repeated = any(ranking.repeated for ranking in result.rankings)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
-    table.add_column(" method", no_wrap=True, min_width=14, overflow="ellipsis")
-    for title in ("FDR", *(("+-",) if repeated else ()), "APFD", "RAUC", "sec."):
-        table.add_column(title, justify="right", no_wrap=True)
-    bar = max(8, min(40, width - 56 - 6 * repeated))
-    table.add_column("faults found", no_wrap=True)
-    best = result.references["ideal"]["fdr"] or 1.0
-    for ranking in sorted(result.rankings, key=lambda ranking: -_fdr(ranking)):
-        table.add_row(*_row(ranking, best, bar, repeated))
+    titles = ["FDR", *(["+-"] if repeated else []), "APFD", "RAUC", "sec."]
+    ranked = sorted(result.rankings, key=lambda ranking: -_fdr(ranking))
+    rows = [(f" {ranking.method}", _cells(ranking, repeated)) for ranking in ranked]
     for name, values in result.references.items():
         shown = [_percent(values["fdr"]), *([""] if repeated else []), _percent(values["apfd"])]
-        filled = _bar((values["fdr"] or 0) / best, bar)
-        table.add_row(f" ({name})", *shown, _percent(values["rauc"]), "", filled, style="dim")
+        rows.append((f" ({name})", [*shown, _percent(values["rauc"]), ""]))
+    taken = [max(map(len, column)) for column in zip(titles, *(cells for _, cells in rows), strict=True)]
+    left = width - sum(taken) - 3 * (len(taken) + 1)  # for names and bars
+    longest = max(SHORTEST_NAME, min(max(len(name) for name, _ in rows), left - SHORTEST_BAR))
+    bar = max(SHORTEST_BAR, min(40, left - longest))
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table.add_column(" method", no_wrap=True, width=longest, overflow="ellipsis")
+    for title, wide in zip(titles, taken, strict=True):
+        table.add_column(title, justify="right", no_wrap=True, width=wide)
+    table.add_column("faults found", no_wrap=True, width=bar)
+    best = result.references["ideal"]["fdr"] or 1.0
+    shares = [_fdr(ranking) / best for ranking in ranked]
+    shares += [(values["fdr"] or 0) / best for values in result.references.values()]
+    for (name, cells), share, place in zip(rows, shares, range(len(rows)), strict=True):
+        method = place < len(ranked)
+        filled = Text(_bar(share, bar), style=_colour(share) if method else "dim")
+        table.add_row(*(Text(cell) for cell in (name, *cells)), filled, style="" if method else "dim")
     return table
 
 
-def _row(ranking: Ranking, best: float, bar: int, repeated: bool) -> list[RenderableType]:
-    quality, fdr = ranking.quality, _fdr(ranking)
-    cells = [f" {ranking.method}", _percent(fdr)]
+def _cells(ranking: Ranking, repeated: bool) -> list[str]:
+    quality, cells = ranking.quality, [_percent(_fdr(ranking))]
     if repeated:
         interval = ranking.repeated["fdr"].interval
         cells.append("" if interval is None else f"{(interval.high - interval.low) / 2:.1%}")
     area = quality.rauc.value if quality is not None and quality.rauc is not None else None
-    cells += [_percent(quality.apfd if quality else None), _percent(area), f"{ranking.seconds:.1f}"]
-    return [*(Text(cell) for cell in cells), Text(_bar(fdr / best, bar), style=_colour(fdr / best))]
+    return [*cells, _percent(quality.apfd if quality else None), _percent(area), f"{ranking.seconds:.1f}"]
+
+
+def _in_common(result: Selection) -> Table:
+    """Without labels nobody knows which method is best, but how far they agree can be said."""
+    first = set(result.chosen.tolist())
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table.add_column(" method", no_wrap=True, min_width=14, overflow="ellipsis")
+    for title in ("in common", "sec."):
+        table.add_column(title, justify="right", no_wrap=True)
+    for ranking in result.rankings:
+        shared = len(first & set(ranking.order[: result.budget].tolist())) / len(first)
+        table.add_row(*(Text(cell) for cell in (f" {ranking.method}", f"{shared:.1%}", f"{ranking.seconds:.1f}")))
+    return table
 
 
 def _fdr(ranking: Ranking) -> float:
@@ -97,15 +120,20 @@ def _colour(share: float) -> str:
     return "green" if share >= 0.6 else "yellow" if share >= 0.3 else "red"
 
 
-def _legend(result: Selection) -> Iterator[str]:
-    yield f"FDR: share of the first {result.budget:,} inputs that the network gets wrong."
-    if any(ranking.repeated for ranking in result.rankings):
-        yield f"+-: half of its 95% interval over {result.settings['repeats']} repeats with other seeds."
-    yield "APFD: how early all faults come, each wrong input one; 50% is random."
-    rauc = next((r.quality.rauc for r in result.rankings if r.quality is not None and r.quality.rauc), None)
-    if rauc is not None:
-        yield f"RAUC: area under the fault types found up to 20% of the pool, of {rauc.total} possible."
-    yield "sec.: seconds; what methods share counts for the first that needed it."
+def _legend(result: Selection, graded: bool) -> Iterator[str]:
+    if graded:
+        yield f"FDR: share of the first {result.budget:,} inputs that the network gets wrong."
+        if any(ranking.repeated for ranking in result.rankings):
+            yield f"+-: half of its 95% interval over {result.settings['repeats']} repeats with other seeds."
+        yield "APFD: how early all faults come, each wrong input one; 50% is random."
+        rauc = next((r.quality.rauc for r in result.rankings if r.quality is not None and r.quality.rauc), None)
+        if rauc is not None:
+            yield f"RAUC: area under the fault types found up to 20% of the pool, of {rauc.total} possible."
+    elif len(result.rankings) > 1:
+        first = result.rankings[0].method
+        yield f"in common: share of the first {result.budget:,} inputs that {first} also chooses."
+    if len(result.rankings) > 1:
+        yield "sec.: seconds; what methods share counts for the first that needed it."
     for name, reason in result.skipped.items():
         yield f"{name} is left out: {reason}."
 
@@ -126,3 +154,17 @@ def _notes(result: Selection) -> Iterator[str]:
     yield from result.notes
     if len(result.rankings) == 1:
         yield from result.rankings[0].notes
+    else:
+        yield from _read(result.rankings)
+
+
+def _read(rankings: Sequence[Ranking]) -> Iterator[str]:
+    """Where several methods read features, each place once; their other notes are in the JSON only."""
+    where: dict[str, list[str]] = {}
+    for ranking in rankings:
+        for note in ranking.notes:
+            code, reads, place = note.partition(" reads ")
+            if reads and " " not in code and code not in where.get(place, ()):
+                where.setdefault(place, []).append(code)
+    for place, codes in where.items():
+        yield f"{', '.join(codes)} read{'s' * (len(codes) == 1)} {place}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +30,8 @@ from mutiny.task import Classification, Task
 Split = Literal["pool", "train"]
 Change = Callable[[Any, npt.NDArray[np.int64]], Any]
 """Changes a batch of inputs, given their positions in the split."""
-PROBE_INPUTS = 4
+T = TypeVar("T")
+PROBE_INPUTS, OUTPUTS = 4, "outputs"
 
 
 class Evidence:
@@ -67,8 +67,7 @@ class Evidence:
         self.size = len(pool)
         self.pace = Pace(batch_size) if batch_size else measured_pace(self.model, pool, forward)
         self.notes: list[str] = []
-        self._outputs: dict[tuple[Split, int], Tensor] = {}
-        self._traces: dict[tuple[Split, tuple[str, ...], Units], Traces] = {}
+        self._known: dict[tuple[Any, ...], Any] = {}
 
     @property
     def model(self) -> nn.Module:
@@ -112,10 +111,17 @@ class Evidence:
             return Noise().fitted(self.pool)
         return Benign(tuple(operations), value_range=self._value_range)
 
-    @cached_property
+    @property
     def _value_range(self) -> Any:
         data = self.pool.clean if isinstance(self.pool, MutatedData) else self.pool
-        return Benign().fitted(data).value_range
+        return self.once(("value range",), lambda: Benign().fitted(data).value_range)
+
+    def once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """What ``make`` gives, computed by whoever asks first; it must not depend on the seed unless the key does."""
+        if key not in self._known:
+            self._known[key] = make()
+        found: T = self._known[key]
+        return found
 
     def rng(self, *keys: str | int) -> np.random.Generator:
         """A generator for one purpose."""
@@ -134,12 +140,13 @@ class Evidence:
 
     def outputs(self, split: Split = "pool", original: int = 0) -> Tensor:
         """What an original says to every input of a split, ``(n, ...)``, on the CPU; not finite is an error."""
-        key = (split, original)
-        if key not in self._outputs:
-            name, model = f"models[{original}]", self.models[original]
+        name, model = f"models[{original}]", self.models[original]
+
+        def make() -> Tensor:
             said = rows(lambda x: first_call(self.forward, model, x, name), model, self.data(split), self.pace)
-            self._outputs[key] = self._checked(torch.cat([one.cpu() for one in said]), split)
-        return self._outputs[key]
+            return self._checked(torch.cat([one.cpu() for one in said]), split)
+
+        return self.once((OUTPUTS, split, original), make)
 
     def probabilities(self, split: Split = "pool", original: int = 0) -> Tensor:
         """Class probabilities ``(n, classes)``, on the CPU."""
@@ -155,17 +162,16 @@ class Evidence:
         """Class labels of the training data, ``(n,)``."""
         return self.task.check_targets(self.train.targets, "train")
 
-    @cached_property
+    @property
     def view(self) -> ModelView:
         """The model under test, probed."""
-        return ModelView.of(self.model, self._probe_inputs, self.forward)
+        return self.once(("view",), lambda: ModelView.of(self.model, self._probe_inputs(), self.forward))
 
-    @cached_property
+    @property
     def all_places(self) -> Places:
         """Where features can be read."""
-        return Places(self.view, self._probe_inputs, self.forward)
+        return self.once(("places",), lambda: Places(self.view, self._probe_inputs(), self.forward))
 
-    @cached_property
     def _probe_inputs(self) -> Any:
         device, dtype = placement(self.model)
         return cast(next(iter(self.pool.batches(PROBE_INPUTS, device))), dtype)
@@ -212,8 +218,9 @@ class Evidence:
         """
         data, (device, dtype) = self.data(split), placement(self.model)
         every = np.arange(len(data)) if indices is None else indices
+        name = f"model, on {split}"
         with (
-            reading(self.view, places, units, self.forward, outputs) as read,
+            reading(self.view, places, units, lambda m, x: first_call(self.forward, m, x, name), outputs) as read,
             laid_out(self.model, self.pace.layout),
         ):
             for at in range(0, len(every), self.pace.batch_size):
@@ -224,12 +231,12 @@ class Evidence:
 
     def traces(self, split: Split, places: Sequence[Place], units: Units) -> Traces:
         """Features of every input of a split, ``(n, d)``; one pass also gives the outputs."""
-        key = (split, tuple(place.name for place in places), units)
-        if key not in self._traces:
-            data = self.data(split)
+
+        def make() -> Traces:
+            data, whole = self.data(split), (OUTPUTS, split, 0)
             traces = Traces(len(data), sum(place.count(units) for place in places))
             said, filled = torch.empty(0), 0
-            for one in self.read(split, places, units, outputs=(split, 0) not in self._outputs):
+            for one in self.read(split, places, units, outputs=whole not in self._known):
                 traces.add(one.features)
                 if one.outputs is not None:
                     if not filled:  # one block: many small ones that stay would tear the heap to pieces
@@ -237,9 +244,10 @@ class Evidence:
                     said[filled : filled + len(one.outputs)] = one.outputs
                     filled += len(one.outputs)
             if filled:
-                self._outputs[split, 0] = self._checked(said, split)
-            self._traces[key] = traces
-        return self._traces[key]
+                self._known[whole] = self._checked(said, split)
+            return traces
+
+        return self.once(("traces", split, tuple(place.name for place in places), units), make)
 
     def _checked(self, outputs: Tensor, split: str) -> Tensor:
         bad = ~torch.isfinite(outputs.reshape(len(outputs), -1)).all(dim=1)
@@ -248,4 +256,6 @@ class Evidence:
                 f"output for {split}", f"NaN or infinite for input {int(bad.nonzero()[0])}", "finite numbers",
                 "Check this input and the model's weights.",
             )  # fmt: skip
+        if isinstance(self.task, Classification) and self.task.outputs == "probabilities":
+            self.task.resolve(outputs)  # a few rows of logits can look like probabilities, never the reverse
         return outputs.float() if outputs.element_size() < 4 else outputs

@@ -13,6 +13,7 @@ from torch import Tensor
 from mutiny.data.benign import OPERATIONS
 from mutiny.data.mutated import named
 from mutiny.data.nested import take, to_device
+from mutiny.errors import BadInput
 from mutiny.evaluation.exact import cast, placement
 from mutiny.models.layers import Indices
 from mutiny.models.layout import laid_out
@@ -72,6 +73,10 @@ class Nss(Selector):
             ("reference", ("mutant", "clean")), ("variant", ("paper", "authors-code")),
         ):  # fmt: skip
             self._one_of(name, allowed)
+        for name in ("identify", "operations"):
+            wrong = [one for one in getattr(self, name) or () if one not in OPERATIONS]
+            if wrong:
+                raise BadInput(f"nss {name}", wrong[0], f"some of {', '.join(OPERATIONS)}")
 
     def score(self, evidence: Evidence) -> Scores:
         """Algorithm 2."""

@@ -23,7 +23,7 @@ def as_methods(wanted: str | Selector | Iterable[str | Selector]) -> tuple[Selec
     >>> [describe(method) for method in as_methods("deepgini, nss(share=0.2), deepgini+dsa")]
     ['deepgini', 'nss(share=0.2)', 'deepgini+dsa']
     """
-    items = [wanted] if isinstance(wanted, (str, Selector)) else list(wanted)
+    items = list(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
     found: list[Selector] = []
     for item in items:
         if isinstance(item, str):

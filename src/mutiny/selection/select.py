@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import nn
 
 from mutiny.data import Data, MutatedData, Mutation, as_data, as_pool
 from mutiny.errors import BadInput, NotApplicable
-from mutiny.evaluation.exact import placement
+from mutiny.evaluation.exact import cast, first_call, placement
 from mutiny.evaluation.settling import settle
 from mutiny.models import Forward, ModelState, check_model, default_forward
 from mutiny.models.state import check_untouched
@@ -26,13 +27,19 @@ from mutiny.selection.base import Selector
 from mutiny.selection.budget import as_count
 from mutiny.selection.diverse import diversified
 from mutiny.selection.evidence import Evidence
+from mutiny.selection.labels import matched, unknown
 from mutiny.selection.parsing import as_methods, describe
 from mutiny.selection.quality import Quality, Truth, quality
 from mutiny.selection.selection import Ranking, Selection
 from mutiny.subjects import Subject
+from mutiny.subjects.subject import as_device, on_device
 from mutiny.task import Classification, Regression, Task
 
+ASKED_TWICE = 64
+"""Inputs on which the model must repeat itself."""
 
+
+@torch.inference_mode(False)  # some methods need gradients, also where the caller wants none
 def select(
     subject: Subject | nn.Module,
     method: str | Selector | Iterable[str | Selector] | None = None,
@@ -93,28 +100,34 @@ def select(
     """
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
-    _check_settings(repeats, batch_size)
+    _check_settings(repeats, batch_size, seed, layers, mutate, task)
     given = _given(subject, pool, train, task, forward)
     count = as_count(budget, len(given.pool))
     wanted = given.methods(method)
     models = given.originals(originals, seed, device, folder, progress)
     states = [ModelState.of(model) for model in models]
-    task = settle(given.task, models, given.pool, given.forward, batch_size)
+    repeatable = _repeats(models[0], given.pool, given.forward)
+    _check_constant(models[0], states[0])
+    task = settle(given.task, models, given.pool if given.train is None else given.train, given.forward, batch_size)
     evidence = Evidence(
         models, task, given.pool, given.train,
         forward=given.forward, seed=seed, layers=layers, mutate=mutate, batch_size=batch_size,
     )  # fmt: skip
-    truth = _truth(evidence) if given.pool.labelled else None
+    if layers is not None:
+        evidence.all_places.choose(layers)  # a wrong name is an error, also where no method reads features
+    truth = _truth(evidence)
     progress.stage("ranking the pool", len(wanted) * repeats)
     rankings, skipped = [], {}
     for one in wanted:
         name = describe(one)
         try:
             rankings.append(_ranking(one, evidence, count, truth, diverse, repeats, progress))
-        except NotApplicable as reason:
+        except (NotApplicable, BadInput) as reason:
+            if len(wanted) == 1 and isinstance(reason, BadInput):
+                raise
             if len(wanted) == 1:
                 raise BadInput("method", name, "a method that applies here", f"{_sentence(str(reason))}") from None
-            skipped[name] = str(reason)
+            skipped[name] = str(reason).rstrip(".")
             progress.step(name, repeats)
     if not rankings:
         raise BadInput("method", ", ".join(skipped), "at least one that applies here", _reasons(skipped))
@@ -128,7 +141,7 @@ def select(
             "pool": {
                 "inputs": len(given.pool),
                 "from": given.source,
-                "labelled": given.pool.labelled,
+                "labelled": truth is not None,
                 "wrong": None if truth is None else int(truth.wrong.sum()),
             },
         },
@@ -149,7 +162,7 @@ def select(
         rankings=tuple(rankings),
         skipped=skipped,
         references=_references(truth, count),
-        notes=tuple(_notes(given, truth, evidence)),
+        notes=tuple(_notes(given, truth, evidence, repeatable)),
         seconds=time.monotonic() - start,
         created=created,
         names=given.pool.names,
@@ -181,7 +194,8 @@ class _Given:
         self, count: int | None, seed: int, device: str | None, folder: Path | None, progress: Progress
     ) -> list[nn.Module]:
         if self.subject is None:
-            return [check_model(self.model, "model")]
+            model = check_model(self.model, "model")
+            return [model if device is None else on_device(model, as_device(device))]
         if count is None:
             count = len(self.subject.models) or 1
         return self.subject.ready(count, seed=seed, device=device, folder=folder, progress=progress)
@@ -195,6 +209,7 @@ def _given(subject: Any, pool: Any, train: Any, task: Task | None, forward: Forw
         found, source = (as_pool(pool), "given") if pool is not None else (subject.pool, "the subject's pool")
         if found is None:
             found, source = subject.test, "the test set, for the subject has no pool"
+        found = matched(found, subject.train, subject.task)
         return _Given(
             subject.name, found, source, subject.train, subject.task, subject.forward, subject, None
         )  # fmt: skip
@@ -205,15 +220,12 @@ def _given(subject: Any, pool: Any, train: Any, task: Task | None, forward: Forw
     inputs, call = as_pool(pool), forward or default_forward
     model = check_model(subject, "model")
     known = None if train is None else as_data(train, "train")
-    return _Given(
-        type(model).__name__, inputs, "given", known, task or _guessed(model, inputs, call), call, None, model
-    )
+    task = task or _guessed(model, inputs, call)
+    return _Given(type(model).__name__, matched(inputs, known, task), "given", known, task, call, None, model)
 
 
 def _guessed(model: nn.Module, pool: Data, forward: Forward) -> Task:
     """Classification with as many classes as the model has outputs."""
-    from mutiny.evaluation.exact import cast, first_call
-
     device, dtype = placement(model)
     with torch.inference_mode():
         said = first_call(forward, model, cast(next(iter(pool.batches(2, device))), dtype), "model")
@@ -225,10 +237,19 @@ def _guessed(model: nn.Module, pool: Data, forward: Forward) -> Task:
     return Classification(said.shape[1])
 
 
-def _check_settings(repeats: int, batch_size: int | None) -> None:
+def _check_settings(repeats: Any, batch_size: Any, seed: Any, layers: Any, mutate: Any, task: Any) -> None:
     for name, value in (("repeats", repeats), ("batch_size", 1 if batch_size is None else batch_size)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise BadInput(name, repr(value), "a whole number of at least 1")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise BadInput("seed", repr(seed), "a whole number of at least 0")
+    names = [layers] if isinstance(layers, str) else [] if layers is None else layers
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise BadInput("layers", repr(layers), "a name or pattern, or a list of them")
+    if mutate is not None and not all(callable(getattr(mutate, name, None)) for name in ("fitted", "apply")):
+        raise BadInput("mutate", repr(mutate), "a mutiny.data.Mutation, such as Benign() or Noise()")
+    if task is not None and not isinstance(task, Task):
+        raise BadInput("task", repr(task), "mutiny.Classification(classes) or mutiny.Regression(tolerance=...)")
 
 
 def _ranking(
@@ -273,8 +294,10 @@ def _repeated(each: Sequence[Quality]) -> dict[str, metrics.Repeated]:
     return {name: metrics.over_repeats(some) for name, some in known.items() if len(some) == len(each)}
 
 
-def _truth(evidence: Evidence) -> Truth:
-    """Which answers are wrong; this is the only place where targets of the pool are read."""
+def _truth(evidence: Evidence) -> Truth | None:
+    """Which answers are wrong, if all labels are known; only here targets of the pool are read."""
+    if unknown(evidence.pool.targets, evidence.task):
+        return None
     task, outputs = evidence.task, evidence.outputs()
     targets = task.check_targets(evidence.pool.targets, "pool")
     wrong = ~task.judge(outputs, torch.from_numpy(targets))[0].numpy()
@@ -299,11 +322,30 @@ def _references(truth: Truth | None, budget: int) -> dict[str, dict[str, float |
     }
 
 
-def _notes(given: _Given, truth: Truth | None, evidence: Evidence) -> Iterable[str]:
+def _notes(given: _Given, truth: Truth | None, evidence: Evidence, repeatable: bool) -> Iterable[str]:
     if given.source.startswith("the test set"):
         yield f"The pool is {given.source}."
     if isinstance(given.pool, MutatedData):
         yield "The pool is made of benign mutations; their clean originals are known."
+    if given.task != evidence.task and evidence.task == Classification(2, "probabilities") and _single(evidence):
+        yield (
+            "All outputs lie between 0 and 1, so they are taken for probabilities of class 1. If they are logits, say "
+            'so: Classification(2, outputs="logits").'
+        )
+    if not repeatable:
+        yield (
+            "The model answers differently when it is asked twice (dropout or noise in its forward pass?), so the same "
+            "seed may choose other inputs."
+        )
+    missing = unknown(given.pool.targets, evidence.task)
+    if 0 < missing < len(given.pool):
+        yield f"Only {len(given.pool) - missing} of {len(given.pool)} labels are known, so they are not used."
+    elif missing and given.pool.classes is not None:
+        folders = ", ".join(given.pool.classes[:5])
+        yield (
+            f"The pool's class folders ({folders}) are not known as classes, so its labels are not used. Call folders "
+            f"as those of the training data, or by the number of the class."
+        )
     if truth is None:
         return
     if not truth.wrong.any():
@@ -312,6 +354,31 @@ def _notes(given: _Given, truth: Truth | None, evidence: Evidence) -> Iterable[s
         yield "The model gets every input of the pool wrong, so every order is as good."
     if truth.types is not None and len(np.unique(evidence.pool.targets)) == 1:
         yield f"All inputs of the pool have the label {evidence.pool.targets.flat[0]}."
+
+
+def _repeats(model: nn.Module, pool: Data, forward: Forward) -> bool:
+    """Whether the model gives the same answer to the same inputs."""
+    device, dtype = placement(model)
+    inputs = cast(next(iter(pool.batches(ASKED_TWICE, device))), dtype)
+    with torch.inference_mode():
+        once, again = (first_call(forward, model, inputs, "model") for _ in range(2))
+    return once.shape == again.shape and torch.allclose(once, again, rtol=1e-3, atol=1e-5, equal_nan=True)
+
+
+def _check_constant(model: nn.Module, before: ModelState) -> None:
+    """A model that changes when it is asked is refused before the work."""
+    changed = before.difference(ModelState.of(model))
+    if changed is not None:
+        raise BadInput(
+            "model", f"one whose forward pass writes to {changed}", "a model that stays as it is when it is asked",
+            "Let it do so in training mode only.",
+        )  # fmt: skip
+
+
+def _single(evidence: Evidence) -> bool:
+    """Whether the model returns one number for two classes."""
+    outputs = evidence.outputs()
+    return outputs.ndim == 1 or outputs.shape[1] == 1
 
 
 def _sentence(text: str) -> str:

@@ -119,6 +119,7 @@ def _method(ranking: Ranking) -> dict[str, Any]:
         "method": ranking.method,
         "title": ranking.title,
         "order": ranking.order.tolist(),
+        "scores": to_plain(ranking.scores),
         "notes": list(ranking.notes),
         "metrics": None if ranking.quality is None else _metrics(ranking),
     }

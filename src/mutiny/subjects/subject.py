@@ -105,7 +105,7 @@ class Subject:
 
         With ``device``, copies on that device; the user's own models are never moved.
         """
-        number, target = self.count(count), None if device is None else _device(device)
+        number, target = self.count(count), None if device is None else as_device(device)
         if self.models:
             models = [check_model(m, f"models[{i}]") for i, m in enumerate(self.models[:number])]
             _check_distinct(models)
@@ -116,7 +116,7 @@ class Subject:
                 self.recipe, self.train, self.task, number, seed,
                 folder=folder, forward=self.forward, device=target or "cpu", progress=progress,
             )  # fmt: skip
-        return [model if target is None else _on(model, target) for model in models]
+        return [model if target is None else on_device(model, target) for model in models]
 
     def ready(
         self, count: int | None, *, seed: int, device: str | None, folder: Path | None, progress: Progress
@@ -147,7 +147,8 @@ class Subject:
         return wanted
 
 
-def _device(name: str) -> torch.device:
+def as_device(name: str) -> torch.device:
+    """A device of this machine by its name."""
     try:
         device = torch.device(name)
         torch.empty(0, device=device).cpu()
@@ -156,7 +157,8 @@ def _device(name: str) -> torch.device:
     return device
 
 
-def _on(model: nn.Module, device: torch.device) -> nn.Module:
+def on_device(model: nn.Module, device: torch.device) -> nn.Module:
+    """The model if it is there, otherwise a copy; the user's own model is never moved."""
     here = all(p.device == device for p in model.parameters())
     return model if here else copy.deepcopy(model).to(device)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -53,13 +52,7 @@ def ranges_of(batches: Iterable[Tensor]) -> NeuronRanges:
     return NeuronRanges(minimum, maximum, mean, (squares / seen).sqrt())
 
 
-_KNOWN: WeakKeyDictionary[Evidence, dict[tuple[tuple[str, ...], Units], NeuronRanges]] = WeakKeyDictionary()
-
-
 def training_ranges(evidence: Evidence, places: Sequence[Place], units: Units) -> NeuronRanges:
-    """Ranges on the training data; criteria that ask the same evidence share one pass."""
-    known = _KNOWN.setdefault(evidence, {})
-    key = (tuple(place.name for place in places), units)
-    if key not in known:
-        known[key] = ranges_of(one.features for one in evidence.read("train", places, units))
-    return known[key]
+    """Ranges on the training data; all criteria share one pass."""
+    key = ("ranges", tuple(place.name for place in places), units)
+    return evidence.once(key, lambda: ranges_of(one.features for one in evidence.read("train", places, units)))
