@@ -15,10 +15,11 @@ RANK = {
     "records": 1, "task": 1, "stats": 1,
     "data": 2, "models": 2,
     "operators": 3, "training": 3, "architectures": 3,
-    "evaluation": 4, "subjects": 4,
-    "mutation": 5, "selection": 5, "localization": 5, "repair": 5, "attacks": 5,
-    "testing": 6, "reports": 6,
-    "cli": 7,
+    "evaluation": 4,
+    "subjects": 5,
+    "mutation": 6, "selection": 6, "localization": 6, "repair": 6, "attacks": 6,
+    "testing": 7, "reports": 7,
+    "cli": 8,
 }  # fmt: skip
 """Imports flow from a larger number to a smaller one, or stay inside a part."""
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from mutiny.data import mutate
     from mutiny.errors import BadInput, MutinyError, NotApplicable, PreflightFailed, UntrustedFile
     from mutiny.evaluation import Screening
+    from mutiny.localization.locate import locate
+    from mutiny.localization.location import Location
+    from mutiny.localization.measures import MEASURES
     from mutiny.mutation.assess import assess
     from mutiny.mutation.assessment import Assessment
     from mutiny.mutation.kill import KillRule
@@ -34,6 +37,8 @@ _WHERE = {
     "BadInput": "mutiny.errors",
     "Classification": "mutiny.task",
     "KillRule": "mutiny.mutation.kill",
+    "Location": "mutiny.localization.location",
+    "MEASURES": "mutiny.localization.measures",
     "METHODS": "mutiny.selection",
     "MutinyError": "mutiny.errors",
     "NotApplicable": "mutiny.errors",
@@ -54,18 +59,21 @@ _WHERE = {
     "assess": "mutiny.mutation.assess",
     "load_subject": "mutiny.subjects",
     "load_weights": "mutiny.training",
+    "locate": "mutiny.localization.locate",
     "mutate": "mutiny.data",
     "select": "mutiny.selection.select",
 }
 
 __version__ = "0.1.0"
 __all__ = [
+    "MEASURES",
     "METHODS",
     "OPERATORS",
     "Assessment",
     "BadInput",
     "Classification",
     "KillRule",
+    "Location",
     "MutinyError",
     "NotApplicable",
     "Operator",
@@ -84,6 +92,7 @@ __all__ = [
     "assess",
     "load_subject",
     "load_weights",
+    "locate",
     "mutate",
     "select",
 ]

@@ -9,9 +9,10 @@ from torch import nn
 
 from mutiny.data import as_data
 from mutiny.errors import BadInput, NotApplicable
+from mutiny.models.activity import scaled
 from mutiny.selection.coverage import criterion, ranges
 from mutiny.selection.coverage.kmnc import Kmnc, section_of
-from mutiny.selection.coverage.nac import Nac, scaled
+from mutiny.selection.coverage.nac import Nac
 from mutiny.selection.coverage.nbc import Nbc, corner_of
 from mutiny.selection.coverage.ranges import ranges_of, training_ranges
 from mutiny.selection.coverage.snac import Snac

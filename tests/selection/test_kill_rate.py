@@ -9,10 +9,11 @@ from torch import nn
 
 from mutiny.data import as_data
 from mutiny.errors import BadInput, NotApplicable
+from mutiny.evaluation.change import changed
 from mutiny.models import ModelState, SignalEdit, WeightEdit
 from mutiny.operators.parsing import as_operators
 from mutiny.selection.evidence import Evidence
-from mutiny.selection.kill_rate import TIE, KillRate, at_ratio, changed, kills, mutants_of
+from mutiny.selection.kill_rate import TIE, KillRate, at_ratio, kills, mutants_of
 from mutiny.selection.prima_kill import PrimaKill
 from mutiny.task import Classification, Regression
 

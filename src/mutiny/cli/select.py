@@ -17,7 +17,8 @@ def select(
         typer.Option(help='How to rank: "deepgini", "dsa(by=coverage)", "deepgini+dsa". `mutiny methods` lists all.'),
     ] = None,
     compare: Annotated[
-        str | None, typer.Option(help='Compare several: "nss,deepgini,dsa,random", or "all"; needs a labelled pool.')
+        str | None,
+        typer.Option(help='Compare several: "nss,deepgini,dsa,random", or "all".'),
     ] = None,
     budget: Annotated[str, typer.Option(help="How many inputs to label: 500, 0.05 or 5%.")] = "5%",
     pool: Annotated[

@@ -9,6 +9,7 @@ import torch
 from rich.console import Console
 
 from mutiny.data import Data, as_pool, mutate
+from mutiny.data.labels import unknown
 from mutiny.errors import BadInput
 from mutiny.reports.curves import check_picture, draw_curves
 from mutiny.reports.files import check_writable, replacing
@@ -16,7 +17,6 @@ from mutiny.reports.json import write_json
 from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.selection_text import selection_text
 from mutiny.selection.budget import as_count
-from mutiny.selection.labels import unknown
 from mutiny.selection.parsing import as_methods
 from mutiny.selection.select import select
 from mutiny.selection.selection import Selection

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mutiny.errors import NotApplicable
 from mutiny.models.calls import tensors
-from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
+from mutiny.models.capture import Recorder, Said, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.places import Place, Units
 from mutiny.models.undo import Undo
@@ -36,6 +36,7 @@ def reading(
     units: Units = "unit",
     forward: Forward = default_forward,
     outputs: bool = False,
+    of: Said = "signal",
 ) -> Iterator[Callable[[Any], Reading]]:
     """A function from a batch to its features, while the context is open; the model is untouched afterwards.
 
@@ -45,6 +46,8 @@ def reading(
         units: ``"unit"`` for every number of a place, ``"neuron"`` for one per neuron (the mean over pixels or steps).
         forward: how the model is called.
         outputs: whether the model's outputs are wanted too; if not, the forward pass ends after the last place.
+        of: what a layer said: its ``"signal"``, or its ``"output"`` straight from the multiplication, see
+            `mutiny.models.capture.activations`.
 
     >>> from torch import nn
     >>> from mutiny.models.places import Places
@@ -61,7 +64,7 @@ def reading(
 
     def read(batch: Any) -> Reading:
         watch.begin(rows_of(batch))
-        recorder = Recorder(names, layers)
+        recorder = Recorder(names, layers, of)
         result = None
         with ExitStack() as stack:
             stack.enter_context(steady())

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from mutiny.data import Data, Mutation, as_pool
 from mutiny.data.joined import Joined
+from mutiny.data.labels import matched, unknown
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.evaluation.exact import Pace, cast, evaluate, placement
 from mutiny.evaluation.settling import settle
@@ -25,7 +26,6 @@ from mutiny.random import generator_for, seed_for
 from mutiny.selection.base import Order, Selector
 from mutiny.selection.budget import as_count
 from mutiny.selection.evidence import Evidence
-from mutiny.selection.labels import matched, unknown
 from mutiny.selection.metrics import Repeated, over_repeats
 from mutiny.selection.parsing import as_methods, describe
 from mutiny.selection.roles import Protocol, Roles, some_of

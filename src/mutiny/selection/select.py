@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from mutiny.data import Data, MutatedData, Mutation, as_data, as_pool
+from mutiny.data import MutatedData, Mutation
+from mutiny.data.labels import unknown
 from mutiny.errors import BadInput, NotApplicable
-from mutiny.evaluation.exact import cast, first_call, placement
+from mutiny.evaluation import steadiness
+from mutiny.evaluation.exact import placement
 from mutiny.evaluation.settling import settle
-from mutiny.models import Forward, ModelState, check_model, default_forward
+from mutiny.models import Forward, ModelState
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
 from mutiny.random import seed_for
@@ -27,16 +29,12 @@ from mutiny.selection.base import Selector
 from mutiny.selection.budget import as_count
 from mutiny.selection.diverse import diversified
 from mutiny.selection.evidence import Evidence
-from mutiny.selection.labels import matched, unknown
 from mutiny.selection.parsing import as_methods, describe
 from mutiny.selection.quality import Quality, Truth, quality
 from mutiny.selection.selection import Ranking, Selection
 from mutiny.subjects import Subject
-from mutiny.subjects.subject import as_device, on_device
+from mutiny.subjects.given import Given, as_given
 from mutiny.task import Classification, Regression, Task
-
-ASKED_TWICE = 64
-"""Inputs on which the model must repeat itself."""
 
 
 @torch.inference_mode(False)  # some methods need gradients, also where the caller wants none
@@ -100,17 +98,17 @@ def select(
     """
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
-    _check_settings(repeats, batch_size, seed, layers, mutate, task)
-    given = _given(subject, pool, train, task, forward)
-    count = as_count(budget, len(given.pool))
-    wanted = given.methods(method)
+    _check_settings(repeats, batch_size, seed, layers, mutate)
+    given = as_given(subject, pool, train, task, forward, "pool", pool=True)
+    count = as_count(budget, len(given.data))
+    wanted = _methods(method, given)
     models = given.originals(originals, seed, device, folder, progress)
     states = [ModelState.of(model) for model in models]
-    repeatable = _repeats(models[0], given.pool, given.forward)
-    _check_constant(models[0], states[0])
-    task = settle(given.task, models, given.pool if given.train is None else given.train, given.forward, batch_size)
+    repeatable = steadiness.repeats(models[0], given.data, given.forward)
+    steadiness.check_constant(models[0], states[0])
+    task = settle(given.task, models, given.data if given.train is None else given.train, given.forward, batch_size)
     evidence = Evidence(
-        models, task, given.pool, given.train,
+        models, task, given.data, given.train,
         forward=given.forward, seed=seed, layers=layers, mutate=mutate, batch_size=batch_size,
     )  # fmt: skip
     if layers is not None:
@@ -139,7 +137,7 @@ def select(
             "originals": len(models),
             "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
             "pool": {
-                "inputs": len(given.pool),
+                "inputs": len(given.data),
                 "from": given.source,
                 "labelled": truth is not None,
                 "wrong": None if truth is None else int(truth.wrong.sum()),
@@ -165,79 +163,20 @@ def select(
         notes=tuple(_notes(given, truth, evidence, repeatable)),
         seconds=time.monotonic() - start,
         created=created,
-        names=given.pool.names,
+        names=given.data.names,
     )
 
 
-@dataclass(frozen=True)
-class _Given:
-    """What the user handed over, in one form."""
-
-    name: str
-    pool: Data
-    source: str
-    train: Data | None
-    task: Task
-    forward: Forward
-    subject: Subject | None
-    model: nn.Module | None
-
-    def methods(self, wanted: Any) -> tuple[Selector, ...]:
-        if wanted is not None:
-            return as_methods(wanted)
-        if isinstance(self.task, Classification):
-            return as_methods("deepgini")
-        several = self.subject is not None and len(self.subject.models) > 1
-        return as_methods("disagreement" if several else "kill-rate")
-
-    def originals(
-        self, count: int | None, seed: int, device: str | None, folder: Path | None, progress: Progress
-    ) -> list[nn.Module]:
-        if self.subject is None:
-            model = check_model(self.model, "model")
-            return [model if device is None else on_device(model, as_device(device))]
-        if count is None:
-            count = len(self.subject.models) or 1
-        return self.subject.ready(count, seed=seed, device=device, folder=folder, progress=progress)
+def _methods(wanted: Any, given: Given) -> tuple[Selector, ...]:
+    if wanted is not None:
+        return as_methods(wanted)
+    if isinstance(given.task, Classification):
+        return as_methods("deepgini")
+    several = given.subject is not None and len(given.subject.models) > 1
+    return as_methods("disagreement" if several else "kill-rate")
 
 
-def _given(subject: Any, pool: Any, train: Any, task: Task | None, forward: Forward | None) -> _Given:
-    if isinstance(subject, Subject):
-        for name, value in (("train", train), ("task", task), ("forward", forward)):
-            if value is not None:
-                raise BadInput(name, "given beside a Subject", "a Subject that holds it", f"Leave out {name}=.")
-        found, source = (as_pool(pool), "given") if pool is not None else (subject.pool, "the subject's pool")
-        if found is None:
-            found, source = subject.test, "the test set, for the subject has no pool"
-        found = matched(found, subject.train, subject.task)
-        return _Given(
-            subject.name, found, source, subject.train, subject.task, subject.forward, subject, None
-        )  # fmt: skip
-    if not isinstance(subject, nn.Module):
-        raise BadInput("subject", type(subject).__name__, "a mutiny.Subject, or a model with pool=...")
-    if pool is None:
-        raise BadInput("pool", None, "the inputs to choose from", "Give pool=inputs.")
-    inputs, call = as_pool(pool), forward or default_forward
-    model = check_model(subject, "model")
-    known = None if train is None else as_data(train, "train")
-    task = task or _guessed(model, inputs, call)
-    return _Given(type(model).__name__, matched(inputs, known, task), "given", known, task, call, None, model)
-
-
-def _guessed(model: nn.Module, pool: Data, forward: Forward) -> Task:
-    """Classification with as many classes as the model has outputs."""
-    device, dtype = placement(model)
-    with torch.inference_mode():
-        said = first_call(forward, model, cast(next(iter(pool.batches(2, device))), dtype), "model")
-    if said.ndim != 2 or said.shape[1] < 2:
-        raise BadInput(
-            "task", None, f"what an output of shape {tuple(said.shape)} means",
-            "Give task=mutiny.Classification(2) or task=mutiny.Regression(tolerance=...).",
-        )  # fmt: skip
-    return Classification(said.shape[1])
-
-
-def _check_settings(repeats: Any, batch_size: Any, seed: Any, layers: Any, mutate: Any, task: Any) -> None:
+def _check_settings(repeats: Any, batch_size: Any, seed: Any, layers: Any, mutate: Any) -> None:
     for name, value in (("repeats", repeats), ("batch_size", 1 if batch_size is None else batch_size)):
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise BadInput(name, repr(value), "a whole number of at least 1")
@@ -248,8 +187,6 @@ def _check_settings(repeats: Any, batch_size: Any, seed: Any, layers: Any, mutat
         raise BadInput("layers", repr(layers), "a name or pattern, or a list of them")
     if mutate is not None and not all(callable(getattr(mutate, name, None)) for name in ("fitted", "apply")):
         raise BadInput("mutate", repr(mutate), "a mutiny.data.Mutation, such as Benign() or Noise()")
-    if task is not None and not isinstance(task, Task):
-        raise BadInput("task", repr(task), "mutiny.Classification(classes) or mutiny.Regression(tolerance=...)")
 
 
 def _ranking(
@@ -322,10 +259,10 @@ def _references(truth: Truth | None, budget: int) -> dict[str, dict[str, float |
     }
 
 
-def _notes(given: _Given, truth: Truth | None, evidence: Evidence, repeatable: bool) -> Iterable[str]:
-    if given.source.startswith("the test set"):
-        yield f"The pool is {given.source}."
-    if isinstance(given.pool, MutatedData):
+def _notes(given: Given, truth: Truth | None, evidence: Evidence, repeatable: bool) -> Iterable[str]:
+    if given.source == "the test set":
+        yield "The pool is the test set, for the subject has no pool."
+    if isinstance(given.data, MutatedData):
         yield "The pool is made of benign mutations; their clean originals are known."
     if given.task != evidence.task and evidence.task == Classification(2, "probabilities") and _single(evidence):
         yield (
@@ -337,11 +274,11 @@ def _notes(given: _Given, truth: Truth | None, evidence: Evidence, repeatable: b
             "The model answers differently when it is asked twice (dropout or noise in its forward pass?), so the same "
             "seed may choose other inputs."
         )
-    missing = unknown(given.pool.targets, evidence.task)
-    if 0 < missing < len(given.pool):
-        yield f"Only {len(given.pool) - missing} of {len(given.pool)} labels are known, so they are not used."
-    elif missing and given.pool.classes is not None:
-        folders = ", ".join(given.pool.classes[:5])
+    missing = unknown(given.data.targets, evidence.task)
+    if 0 < missing < len(given.data):
+        yield f"Only {len(given.data) - missing} of {len(given.data)} labels are known, so they are not used."
+    elif missing and given.data.classes is not None:
+        folders = ", ".join(given.data.classes[:5])
         yield (
             f"The pool's class folders ({folders}) are not known as classes, so its labels are not used. Call folders "
             f"as those of the training data, or by the number of the class."
@@ -354,25 +291,6 @@ def _notes(given: _Given, truth: Truth | None, evidence: Evidence, repeatable: b
         yield "The model gets every input of the pool wrong, so every order is as good."
     if truth.types is not None and len(np.unique(evidence.pool.targets)) == 1:
         yield f"All inputs of the pool have the label {evidence.pool.targets.flat[0]}."
-
-
-def _repeats(model: nn.Module, pool: Data, forward: Forward) -> bool:
-    """Whether the model gives the same answer to the same inputs."""
-    device, dtype = placement(model)
-    inputs = cast(next(iter(pool.batches(ASKED_TWICE, device))), dtype)
-    with torch.inference_mode():
-        once, again = (first_call(forward, model, inputs, "model") for _ in range(2))
-    return once.shape == again.shape and torch.allclose(once, again, rtol=1e-3, atol=1e-5, equal_nan=True)
-
-
-def _check_constant(model: nn.Module, before: ModelState) -> None:
-    """A model that changes when it is asked is refused before the work."""
-    changed = before.difference(ModelState.of(model))
-    if changed is not None:
-        raise BadInput(
-            "model", f"one whose forward pass writes to {changed}", "a model that stays as it is when it is asked",
-            "Let it do so in training mode only.",
-        )  # fmt: skip
 
 
 def _single(evidence: Evidence) -> bool:

@@ -4,18 +4,20 @@ Nothing here imports torch, prints, or draws randomness that a seed did not name
 divides by zero, the docstring says what is returned.
 """
 
-from mutiny.stats.correction import holm
+from mutiny.stats.correction import benjamini_hochberg, holm
 from mutiny.stats.effects import a12, cohen_d, cohen_g
-from mutiny.stats.exact import fisher, sign_flip, sign_flip_counts
+from mutiny.stats.exact import fisher, hypergeometric_tails, sign_flip, sign_flip_counts
 from mutiny.stats.intervals import Interval, bootstrap, percentile_interval, wilson, wilson_bounds
 from mutiny.stats.power import anova_power, instances_needed, power_two_sample
 from mutiny.stats.significance import glm, mann_whitney, paired_t, welch, wilcoxon
 from mutiny.stats.stability import disagreement_rate, relative_standard_error
+from mutiny.stats.tails import rate_bound
 
 __all__ = [
     "Interval",
     "a12",
     "anova_power",
+    "benjamini_hochberg",
     "bootstrap",
     "cohen_d",
     "cohen_g",
@@ -23,11 +25,13 @@ __all__ = [
     "fisher",
     "glm",
     "holm",
+    "hypergeometric_tails",
     "instances_needed",
     "mann_whitney",
     "paired_t",
     "percentile_interval",
     "power_two_sample",
+    "rate_bound",
     "relative_standard_error",
     "sign_flip",
     "sign_flip_counts",

@@ -44,6 +44,30 @@ def fisher(correct_a: int, n_a: int, correct_b: int, n_b: int) -> float:
     return min(1.0, float(stats.fisher_exact(table).pvalue))
 
 
+def hypergeometric_tails(
+    seen: ArrayLike, drawn: ArrayLike, marked: ArrayLike, total: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How likely are at most, and at least, so many marked ones among those drawn without replacement?
+
+    Args:
+        seen: marked ones among the drawn; all arguments broadcast.
+        drawn: how many were drawn.
+        marked: how many are marked of all.
+        total: of all.
+
+    Returns:
+        ``P(X <= seen)`` and ``P(X >= seen)``; the second is the one-sided p-value of Fisher's exact test. Both are 1
+        where there is nothing to draw from.
+
+    >>> [float(p) for p in hypergeometric_tails(2, 2, 2, 4)]
+    [1.0, 0.16666666666666666]
+    """
+    law = stats.hypergeom(np.asarray(total), np.asarray(marked), np.asarray(drawn))
+    found = np.asarray(seen)
+    tails = np.clip(law.cdf(found), 0.0, 1.0), np.clip(law.sf(found - 1), 0.0, 1.0)
+    return np.nan_to_num(tails[0], nan=1.0), np.nan_to_num(tails[1], nan=1.0)
+
+
 def sign_flip(differences: ArrayLike) -> float:
     """Exact test over inputs: McNemar's test for one or more repetitions on the same inputs.
 

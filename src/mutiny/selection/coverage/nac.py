@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from mutiny.models.activity import scaled
 from mutiny.models.places import Place, Units
 from mutiny.selection.coverage.criterion import Criterion
 from mutiny.selection.evidence import Evidence
@@ -83,17 +84,6 @@ def active(
     if read != counted:
         layers = [averaged(layer, place) for layer, place in zip(layers, places, strict=True)]
     return torch.cat(layers, dim=1) > threshold
-
-
-def scaled(values: Tensor) -> Tensor:
-    """Each row brought to 0..1; a constant row to 0.
-
-    >>> scaled(torch.tensor([[2.0, 6.0, 3.0], [5.0, 5.0, 5.0]])).tolist()
-    [[0.0, 1.0, 0.25], [0.0, 0.0, 0.0]]
-    """
-    low = values.amin(dim=1, keepdim=True)
-    span = values.amax(dim=1, keepdim=True) - low
-    return (values - low) / span.where(span != 0, 1)
 
 
 def averaged(units: Tensor, place: Place) -> Tensor:

@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.data import Data
+from mutiny.data.base import Data
 from mutiny.task import Classification, Task
 
 

@@ -1,0 +1,67 @@
+"""``mutiny locate``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
+
+
+def locate(
+    subject: SubjectName,
+    measure: Annotated[
+        str, typer.Option(help='Of suspicion: "ochiai", "tarantula", "dstar(power=2)". `mutiny measures` lists all.')
+    ] = "ochiai",
+    k: Annotated[int, typer.Option("--k", help="How many suspects.")] = 10,
+    inputs: Annotated[
+        str | None, typer.Option(help="A file or folder of labelled inputs; the test set if not given.")
+    ] = None,
+    label: Annotated[int | None, typer.Option(help="Only inputs of this class.")] = None,
+    by_class: Annotated[bool, typer.Option("--by-class", help="Also the suspects of each class.")] = False,
+    active: Annotated[
+        str,
+        typer.Option(help='When a neuron is active: a threshold, "quantile(share=0.9)" or "scaled(threshold=0.5)".'),
+    ] = "0",
+    at: Annotated[str, typer.Option(help="Where it is read: signal (after the activation) or output (before it).")] = (
+        "signal"
+    ),
+    silent: Annotated[bool, typer.Option("--silent", help="Look for neurons that are silent on failures.")] = False,
+    layers: Annotated[
+        str | None, typer.Option(help='Names or patterns joined by "+"; all hidden layers if not given.')
+    ] = None,
+    validate: Annotated[
+        int, typer.Option(help="Silence the suspects, and so many times random neurons of their layers.")
+    ] = 20,
+    seed: Seed = 0,
+    json: Json = None,
+    quiet: Quiet = False,
+    batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
+    device: Device = None,
+    threads: Threads = 1,
+    data: DataFolder = None,
+) -> None:
+    """Which neurons are to blame for failures?"""
+    from mutiny.cli.locating import run_locate
+
+    run_locate(
+        subject,
+        data,
+        inputs=inputs,
+        json=json,
+        quiet=quiet,
+        threads=threads,
+        measure=measure,
+        k=k,
+        label=label,
+        by_class=by_class,
+        active=active,
+        at=at,
+        silent=silent,
+        layers=[name.strip() for name in layers.split("+")] if layers else None,
+        validate=validate,
+        seed=seed,
+        batch_size=batch_size,
+        device=device,
+    )

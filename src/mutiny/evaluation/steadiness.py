@@ -1,0 +1,33 @@
+"""Does a model answer the same when it is asked again, and stay as it is?"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from mutiny.data import Data
+from mutiny.errors import BadInput
+from mutiny.evaluation.exact import cast, first_call, placement
+from mutiny.models import Forward, ModelState
+
+INPUTS = 64
+"""Inputs on which the model must repeat itself."""
+
+
+def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
+    """Whether the model gives the same answer to the same inputs."""
+    device, dtype = placement(model)
+    inputs = cast(next(iter(data.batches(INPUTS, device))), dtype)
+    with torch.inference_mode():
+        once, again = (first_call(forward, model, inputs, "model") for _ in range(2))
+    return once.shape == again.shape and torch.allclose(once, again, rtol=1e-3, atol=1e-5, equal_nan=True)
+
+
+def check_constant(model: nn.Module, before: ModelState) -> None:
+    """An error if the model changed since ``before``, when nothing was done but to ask it."""
+    changed = before.difference(ModelState.of(model))
+    if changed is not None:
+        raise BadInput(
+            "model", f"one whose forward pass writes to {changed}", "a model that stays as it is when it is asked",
+            "Let it do so in training mode only.",
+        )  # fmt: skip

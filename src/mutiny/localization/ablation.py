@@ -1,0 +1,100 @@
+"""Is the suspicion justified? Suspects are silenced, and so are random neurons of the same layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mutiny.localization.case import Case
+from mutiny.localization.spectrum import Ints, Spectrum
+from mutiny.localization.suspects import Suspect
+from mutiny.models import ModelView, Patch
+from mutiny.models.patch import SignalEdit
+from mutiny.progress import Progress
+from mutiny.random import generator_for
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What silencing some neurons does.
+
+    Attributes:
+        mended: failing inputs that no longer fail.
+        broken: passing inputs that fail now.
+    """
+
+    mended: int
+    broken: int
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Suspects against random neurons of the same layers.
+
+    Attributes:
+        failing: inputs that fail with all neurons in place.
+        passing: inputs that pass.
+        suspects: what silencing the suspects does.
+        random: the same for each draw of other neurons, as many of each layer.
+        p_mended: how likely so many neurons drawn at random mend as many failures.
+        p_broken: how likely they break as many passing inputs.
+    """
+
+    failing: int
+    passing: int
+    suspects: Effect
+    random: tuple[Effect, ...]
+    p_mended: float
+    p_broken: float
+
+
+def silenced(view: ModelView, neurons: Mapping[str, Ints]) -> Patch:
+    """A patch that makes all readers of these neurons see 0, see `mutiny.models.patch`."""
+    edits = tuple(SignalEdit(view.layer(name), units, 0.0) for name, units in neurons.items() if len(units))
+    return Patch(edits, next(iter(neurons), ""))
+
+
+def by_layer(suspects: Iterable[Suspect]) -> dict[str, Ints]:
+    """The neurons of each layer.
+
+    >>> by_layer([])
+    {}
+    """
+    found: dict[str, list[int]] = {}
+    for one in suspects:
+        found.setdefault(one.layer, []).append(one.neuron)
+    return {name: np.array(sorted(units), np.int64) for name, units in found.items()}
+
+
+def ablation(
+    case: Case, suspects: Sequence[Suspect], spectrum: Spectrum, draws: int, progress: Progress
+) -> Ablation | None:
+    """Silences the suspects, then ``draws`` times as many others of the same layers.
+
+    Returns:
+        ``None`` if some layer has no other neurons left to compare with.
+    """
+    chosen, sizes = by_layer(suspects), dict(zip(spectrum.layers, spectrum.sizes, strict=True))
+    others = {name: np.setdiff1d(np.arange(sizes[name]), units) for name, units in chosen.items()}
+    if not chosen or any(len(others[name]) < len(units) for name, units in chosen.items()):
+        return None
+    progress.stage("silencing suspects", draws + 2)
+    before = case.failed()
+    progress.step()
+
+    def effect(neurons: Mapping[str, Ints]) -> Effect:
+        after = case.failed(silenced(case.view, neurons))
+        progress.step()
+        return Effect(int((before & ~after).sum()), int((~before & after).sum()))
+
+    found = effect(chosen)
+    random = []
+    for draw in range(draws):
+        rng = generator_for(case.seed, "locate", "random neurons", draw)
+        drawn = {name: np.sort(rng.choice(others[name], len(units), replace=False)) for name, units in chosen.items()}
+        random.append(effect(drawn))
+    p_mended = (1 + sum(one.mended >= found.mended for one in random)) / (draws + 1)
+    p_broken = (1 + sum(one.broken >= found.broken for one in random)) / (draws + 1)
+    return Ablation(int(before.sum()), int((~before).sum()), found, tuple(random), p_mended, p_broken)

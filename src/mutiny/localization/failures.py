@@ -1,0 +1,97 @@
+"""Which answers are failures: wrong by label, by a user's oracle, or other than another model's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mutiny.errors import BadInput
+from mutiny.evaluation.change import changed
+from mutiny.models import Forward
+from mutiny.task import Classification, Task
+
+Oracle = Callable[[Any, Tensor], Any]
+"""From a batch of inputs and the model's outputs to one truth value per input: is this a failure?"""
+
+
+class Failing(Protocol):
+    """Tells failures, batch by batch."""
+
+    def __call__(self, inputs: Any, outputs: Tensor, where: slice) -> Tensor:
+        """``(n,)`` bool for the inputs at the positions ``where``."""
+
+
+@dataclass(frozen=True)
+class ByLabel:
+    """An answer fails if it is not correct.
+
+    Args:
+        task: what is correct.
+        targets: of all inputs, as the task wants them.
+    """
+
+    task: Task
+    targets: Tensor
+
+    def __call__(self, inputs: Any, outputs: Tensor, where: slice) -> Tensor:
+        """Compared with the targets."""
+        del inputs
+        right, _ = self.task.judge(outputs, self.targets[where].to(outputs.device))
+        return ~right
+
+
+@dataclass(frozen=True)
+class ByOracle:
+    """An answer fails if a function says so."""
+
+    oracle: Oracle
+
+    def __call__(self, inputs: Any, outputs: Tensor, where: slice) -> Tensor:
+        """As the oracle says."""
+        said = torch.as_tensor(np.asarray(self._said(inputs, outputs)))
+        if said.shape != (len(outputs),) or said.dtype != torch.bool:
+            raise BadInput(
+                "oracle", f"{said.dtype} of shape {tuple(said.shape)} for {len(outputs)} inputs",
+                "one True (a failure) or False per input",
+            )  # fmt: skip
+        del where
+        return said.to(outputs.device)
+
+    def _said(self, inputs: Any, outputs: Tensor) -> Any:
+        said = self.oracle(inputs, outputs)
+        return said.cpu() if isinstance(said, Tensor) else said
+
+
+@dataclass(frozen=True)
+class ByModel:
+    """An answer fails if another model gives another one: another class, or outputs more than the tolerance apart."""
+
+    task: Task
+    model: nn.Module
+    forward: Forward
+
+    def __call__(self, inputs: Any, outputs: Tensor, where: slice) -> Tensor:
+        """Compared with the other model."""
+        del where
+        other = self.forward(self.model, inputs)
+        if other.shape != outputs.shape:
+            raise BadInput(
+                "against",
+                f"a model with outputs of shape {tuple(other.shape)}",
+                f"{tuple(outputs.shape)}, as the other",
+            )
+        return changed(self.task, outputs, other)[0]
+
+
+def groups_of(task: Task, targets: Tensor | None, outputs: Tensor, where: slice) -> Tensor:
+    """The class of each input, ``(n,)``: the true one if it is known, otherwise the predicted one; 0 in regression."""
+    if not isinstance(task, Classification):
+        return torch.zeros(len(outputs), dtype=torch.long, device=outputs.device)
+    if targets is not None:
+        return targets[where].to(outputs.device)
+    return task.probabilities(outputs).argmax(dim=1)

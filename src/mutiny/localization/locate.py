@@ -1,0 +1,229 @@
+"""`locate`: which neurons are to blame for failures?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mutiny.data.labels import unknown
+from mutiny.errors import BadInput
+from mutiny.evaluation import steadiness
+from mutiny.evaluation.exact import placement
+from mutiny.evaluation.settling import settle
+from mutiny.localization.ablation import ablation
+from mutiny.localization.activity import Activity, as_activity
+from mutiny.localization.case import Case
+from mutiny.localization.failures import ByLabel, ByModel, ByOracle, Failing, Oracle
+from mutiny.localization.location import Location
+from mutiny.localization.measures import Measure, as_measure
+from mutiny.localization.spectrum import Spectrum
+from mutiny.localization.suspects import Suspect, suspects
+from mutiny.models import Forward, ModelState, check_model
+from mutiny.models.capture import Said
+from mutiny.models.state import check_untouched
+from mutiny.progress import Progress, Silent
+from mutiny.records import versions
+from mutiny.subjects import Subject
+from mutiny.subjects.given import Given, as_given
+from mutiny.subjects.subject import as_device, on_device
+from mutiny.task import Classification, Task
+
+NOISE = 0.05
+"""Suspects whose q-value is above this may as well be innocent."""
+
+
+def locate(
+    subject: Subject | nn.Module,
+    measure: str | Measure = "ochiai",
+    k: int = 10,
+    *,
+    data: Any = None,
+    task: Task | None = None,
+    forward: Forward | None = None,
+    label: int | None = None,
+    by_class: bool = False,
+    active: str | float | Activity = 0.0,
+    at: Said = "signal",
+    silent: bool = False,
+    layers: str | Sequence[str] | None = None,
+    oracle: Oracle | None = None,
+    against: nn.Module | None = None,
+    validate: int = 20,
+    seed: int = 0,
+    device: str | None = None,
+    batch_size: int | None = None,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> Location:
+    """Ranks hidden neurons by how closely their activity follows the model's failures (DeepFault, Algorithm 1).
+
+    One pass over the inputs counts, for every neuron and class, on how many failing and passing inputs it was active; a
+    measure turns the counts into suspicion. A channel is one neuron; its value is the mean over its pixels.
+
+    Args:
+        subject: what is tested; or simply a model in evaluation mode, with ``data``.
+        measure: of suspicion: ``"ochiai"``, ``"tarantula"``, ``"dstar(power=3)"`` and others, see `MEASURES`.
+        k: how many suspects. Among equals, those of deeper layers come first.
+        data: labelled inputs; the test set if not given. With ``oracle`` or ``against`` labels are not needed.
+        task: if ``subject`` is a model; by default classification by the largest output.
+        forward: how the model is called, if ``subject`` is a model.
+        label: only inputs of this class; the true one if it is known, otherwise the predicted one.
+        by_class: whether suspects are also ranked for each class.
+        active: when a neuron counts as active: a threshold, ``"quantile(share=0.9)"`` of its own values, or
+            ``"scaled(threshold=0.5)"`` within its layer.
+        at: ``"signal"``: after the layer's own normalisation, activation and pooling; ``"output"``: straight from the
+            multiplication, as DeepFault's code.
+        silent: whether silence on failures is what is looked for.
+        layers: names or patterns; all hidden layers if not given.
+        oracle: a function from inputs and outputs to one bool per input: is this a failure?
+        against: another model; answers fail where it gives another one.
+        validate: silences the suspects, and so many times random neurons of the same layers; 0 leaves it out.
+        seed: one seed, one answer.
+        device: where to run; where the model is if not given.
+        batch_size: inputs per forward pass; measured if not given.
+        folder: where trained originals are kept.
+        progress: told what is being done.
+
+    >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.2]])
+    >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)).eval()
+    >>> with torch.no_grad():
+    ...     for layer in (net[0], net[2]):
+    ...         _ = layer.weight.copy_(torch.eye(2)), layer.bias.zero_()
+    >>> locate(net, k=1, data=(x, torch.tensor([0, 0, 0, 0])), validate=0).suspects[0].neuron  # it says 1, wrongly
+    1
+    """
+    start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    progress = progress or Silent()
+    judged, activity = as_measure(measure), as_activity(active)
+    _check(k, validate, seed, batch_size, at, oracle, against)
+    given = as_given(subject, data, None, task, forward, "data", pool=False)
+    model = given.originals(1, seed, device, folder, progress)[0]
+    state = ModelState.of(model)
+    repeatable = steadiness.repeats(model, given.data, given.forward)
+    steadiness.check_constant(model, state)
+    task = settle(given.task, [model], given.data, given.forward, batch_size)
+    targets = _targets(given, task, oracle is None and against is None)
+    if label is not None and (not isinstance(task, Classification) or not 0 <= label < task.classes):
+        raise BadInput("label", label, "a class between 0 and the number of classes, of a classifier")
+    failing = _failing(task, targets, oracle, against, given.forward, device)
+    classes = targets if isinstance(task, Classification) else None
+    case = Case(model, task, given.data, failing, classes, given.forward, seed, batch_size)
+    places = case.hidden(layers)
+    progress.stage("counting", 1)
+    spectrum = case.spectrum(places, activity, at)
+    progress.step()
+    found = suspects(spectrum, judged, k, label, silent)
+    checked = ablation(case, found, spectrum, validate, progress) if validate else None
+    check_untouched([model], [state])
+    return Location(
+        subject={
+            "name": given.name,
+            "model": type(model).__name__,
+            "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+            "inputs": len(given.data),
+            "from": given.source,
+            "neurons": int(sum(spectrum.sizes)),
+            "layers": dict(zip(spectrum.layers, spectrum.sizes, strict=True)),
+        },
+        settings={
+            "seed": seed,
+            "k": int(k),
+            "label": label,
+            "active": str(activity),
+            "at": at,
+            "silent": silent,
+            "failures": "oracle" if oracle else "against another model" if against is not None else "labels",
+            "validate": int(validate),
+            "batch_size": case.pace.batch_size,
+            "device": str(placement(model)[0]),
+            "threads": torch.get_num_threads(),
+        },
+        versions=versions(),
+        measure=str(judged),
+        suspects=found,
+        by_class=_by_class(spectrum, judged, int(k), silent) if by_class else {},
+        spectrum=spectrum,
+        ablation=checked,
+        failing=spectrum.failing(label),
+        passing=spectrum.passing(label),
+        notes=tuple(_notes(spectrum, found, label, repeatable, validate > 0 and checked is None)),
+        seconds=time.monotonic() - start,
+        created=created,
+    )
+
+
+def _check(k: Any, validate: Any, seed: Any, batch_size: Any, at: Any, oracle: Any, against: Any) -> None:
+    least = {"k": 1, "validate": 0, "seed": 0, "batch_size": 1}
+    given = {"k": k, "validate": validate, "seed": seed, "batch_size": 1 if batch_size is None else batch_size}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least[name]:
+            raise BadInput(name, repr(value), f"a whole number of at least {least[name]}")
+    if at not in ("signal", "output"):
+        raise BadInput("at", repr(at), "signal or output")
+    if oracle is not None and against is not None:
+        raise BadInput("against", "a model", "either oracle or against")
+    if oracle is not None and not callable(oracle):
+        raise BadInput("oracle", repr(oracle), "a function of inputs and outputs")
+
+
+def _targets(given: Given, task: Task, needed: bool) -> Tensor | None:
+    missing = unknown(given.data.targets, task)
+    if missing and needed:
+        raise BadInput(
+            "data", f"{missing} of {len(given.data)} labels unknown", "labelled inputs",
+            "Give an oracle=... that tells failures, or against=... another model.",
+        )  # fmt: skip
+    return None if missing else torch.from_numpy(task.check_targets(given.data.targets, "data"))
+
+
+def _failing(
+    task: Task, targets: Tensor | None, oracle: Oracle | None, other: Any, forward: Forward, device: str | None
+) -> Failing:
+    if oracle is not None:
+        return ByOracle(oracle)
+    if other is not None:
+        model = check_model(other, "against")
+        return ByModel(task, model if device is None else on_device(model, as_device(device)), forward)
+    assert targets is not None
+    return ByLabel(task, targets)
+
+
+def _by_class(spectrum: Spectrum, measure: Measure, k: int, silent: bool) -> dict[int, tuple[Suspect, ...]]:
+    return {group: suspects(spectrum, measure, k, group, silent) for group in range(spectrum.groups)}
+
+
+def _notes(
+    spectrum: Spectrum, found: Sequence[Suspect], label: int | None, repeatable: bool, incomparable: bool
+) -> Iterator[str]:
+    failing, passing = spectrum.failing(label), spectrum.passing(label)
+    where = "" if label is None else f" of class {label}"
+    if not failing:
+        yield f"No input{where} fails, so nobody is suspicious. Give harder inputs; `mutiny select` helps to find them."
+        return
+    if not passing:
+        yield f"Every input{where} fails, so nothing tells the guilty from the innocent: scores only say who is active."
+    elif failing < 10:
+        yield f"Only {failing} input{'s fail' if failing > 1 else ' fails'}{where}: see how wide the intervals are."
+    clear = sum(one.q_value <= NOISE for one in found)
+    if passing and clear < len(found):
+        yield (
+            f"{clear} of the {len(found)} suspects stand out from what chance does among {sum(spectrum.sizes)} neurons "
+            f"(q of at most {NOISE:g})."
+        )
+    active = np.array([(one.ef + one.ep) / (failing + passing) for one in found])
+    if len(active) and (active == 1).all():
+        yield (
+            "All suspects are always active, so they say nothing about failures: read activity in another way, such as "
+            'active="quantile(share=0.5)".'
+        )
+    if not repeatable:
+        yield "The model answers differently when it is asked twice (dropout or noise in its forward pass?)."
+    if incomparable:
+        yield "Too few others are left in the suspects' layers to compare with, so nobody was silenced: lower k."

@@ -1,0 +1,70 @@
+"""What `locate` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mutiny.localization.ablation import Ablation
+from mutiny.localization.measures import as_measure
+from mutiny.localization.spectrum import Spectrum
+from mutiny.localization.suspects import Suspect, suspects
+from mutiny.records import to_plain
+
+
+@dataclass(frozen=True, repr=False)
+class Location:
+    """Which neurons are to blame.
+
+    Attributes:
+        measure: of suspicion, as a user would write it.
+        suspects: the most suspicious neurons over all inputs, or of the one class that was asked for.
+        by_class: the same for each class, if that was asked for; classes without failures have none.
+        spectrum: the counts of all neurons and classes, from which other rankings can be made, see `ranked`.
+        ablation: what silencing the suspects changes; ``None`` if it was not asked for or not possible.
+        failing: failing inputs.
+        passing: passing inputs.
+        notes: what a careful reader should know.
+    """
+
+    subject: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    measure: str
+    suspects: tuple[Suspect, ...]
+    by_class: Mapping[int, tuple[Suspect, ...]]
+    spectrum: Spectrum
+    ablation: Ablation | None
+    failing: int
+    passing: int
+    notes: tuple[str, ...]
+    seconds: float
+    created: str
+
+    def ranked(self, measure: str | None = None, k: int | None = None, group: int | None = None) -> tuple[Suspect, ...]:
+        """Another ranking from the same counts: another measure, number of neurons or class."""
+        silent = bool(self.settings["silent"])
+        return suspects(self.spectrum, as_measure(measure or self.measure), k or len(self.suspects), group, silent)
+
+    def __repr__(self) -> str:
+        first = ", ".join(f"{one.layer}[{one.neuron}]" for one in self.suspects[:3])
+        return f"Location({self.measure!r}, {self.failing} failures, first {first or 'nobody'})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+        return {
+            "schema": 1,
+            "verb": "locate",
+            "subject": to_plain(self.subject),
+            "settings": to_plain(self.settings),
+            "versions": dict(self.versions),
+            "measure": self.measure,
+            "failing": self.failing,
+            "passing": self.passing,
+            "suspects": [one.to_json() for one in self.suspects],
+            "classes": {str(name): [one.to_json() for one in some] for name, some in self.by_class.items()},
+            "ablation": to_plain(self.ablation),
+            "notes": list(self.notes),
+            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
+        }

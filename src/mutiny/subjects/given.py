@@ -1,0 +1,106 @@
+"""What a user hands over, a subject or simply a model with data, in one form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from mutiny.data import Data, as_data, as_pool
+from mutiny.data.labels import matched
+from mutiny.errors import BadInput
+from mutiny.evaluation.exact import cast, first_call, placement
+from mutiny.models import Forward, check_model, default_forward
+from mutiny.progress import Progress
+from mutiny.subjects.subject import Subject, as_device, on_device
+from mutiny.task import Classification, Task
+
+
+@dataclass(frozen=True)
+class Given:
+    """A model or several, the inputs in question, and what is known besides.
+
+    Attributes:
+        name: of the subject, or of the model's class.
+        data: the inputs in question; their targets may be unknown.
+        source: where they come from, in words.
+        train: what the model was trained on, if known.
+        task: what is correct.
+        forward: how a model is called.
+        subject: if there is one.
+        model: if there is no subject.
+    """
+
+    name: str
+    data: Data
+    source: str
+    train: Data | None
+    task: Task
+    forward: Forward
+    subject: Subject | None
+    model: nn.Module | None
+
+    def originals(
+        self, count: int | None, seed: int, device: str | None, folder: Path | None, progress: Progress
+    ) -> list[nn.Module]:
+        """The models; by default all that the subject has, or one from its recipe."""
+        if self.subject is None:
+            model = check_model(self.model, "model")
+            return [model if device is None else on_device(model, as_device(device))]
+        if count is None:
+            count = len(self.subject.models) or 1
+        return self.subject.ready(count, seed=seed, device=device, folder=folder, progress=progress)
+
+
+def as_given(
+    subject: Any, data: Any, train: Any, task: Task | None, forward: Forward | None, argument: str, pool: bool
+) -> Given:
+    """Puts a subject, or a model with what belongs to it, into one form.
+
+    Args:
+        subject: a `Subject` or a model.
+        data: the inputs in question; a subject has its own.
+        train: what the model was trained on; not with a subject, and so are ``task`` and ``forward``.
+        task: what is correct; guessed from the number of outputs if not given.
+        forward: how the model is called.
+        argument: what the user calls ``data``.
+        pool: whether a subject's pool comes before its test set.
+    """
+    if task is not None and not isinstance(task, Task):
+        raise BadInput("task", repr(task), "mutiny.Classification(classes) or mutiny.Regression(tolerance=...)")
+    if isinstance(subject, Subject):
+        for name, value in (("train", train), ("task", task), ("forward", forward)):
+            if value is not None:
+                raise BadInput(name, "given beside a Subject", "a Subject that holds it", f"Leave out {name}=.")
+        found, source = subject.test, "the test set"
+        if data is not None:
+            found, source = as_pool(data, argument), "given"
+        elif pool and subject.pool is not None:
+            found, source = subject.pool, "the subject's pool"
+        found = matched(found, subject.train, subject.task)
+        return Given(subject.name, found, source, subject.train, subject.task, subject.forward, subject, None)
+    if not isinstance(subject, nn.Module):
+        raise BadInput("subject", type(subject).__name__, f"a mutiny.Subject, or a model with {argument}=...")
+    if data is None:
+        raise BadInput(argument, None, "inputs for the model", f"Give {argument}=inputs.")
+    inputs, call = as_pool(data, argument), forward or default_forward
+    model = check_model(subject, "model")
+    known = None if train is None else as_data(train, "train")
+    task = task or _guessed(model, inputs, call)
+    return Given(type(model).__name__, matched(inputs, known, task), "given", known, task, call, None, model)
+
+
+def _guessed(model: nn.Module, data: Data, forward: Forward) -> Task:
+    """Classification with as many classes as the model has outputs."""
+    device, dtype = placement(model)
+    with torch.inference_mode():
+        said = first_call(forward, model, cast(next(iter(data.batches(2, device))), dtype), "model")
+    if said.ndim != 2 or said.shape[1] < 2:
+        raise BadInput(
+            "task", None, f"what an output of shape {tuple(said.shape)} means",
+            "Give task=mutiny.Classification(2) or task=mutiny.Regression(tolerance=...).",
+        )  # fmt: skip
+    return Classification(said.shape[1])
