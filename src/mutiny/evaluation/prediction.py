@@ -140,8 +140,10 @@ class Memory:
         above = [entry for entry in reversed(known) if entry[0] > strength]
         if not above:
             return None
-        indices = np.unique(np.concatenate([where for _, where, _ in above]))
         place = np.full(len(clean), -1, np.int64)
+        for _, where, _ in above:
+            place[where] = 0
+        indices = np.flatnonzero(place == 0)
         place[indices] = np.arange(len(indices))
         low, high = clean[indices].clone(), clean[indices].clone()
         low_at, high_at = np.zeros(len(indices)), np.ones(len(indices))

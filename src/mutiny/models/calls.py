@@ -63,6 +63,10 @@ ATTENTION = "multi_head_attention_forward"
 PRODUCTS = frozenset(["matmul", "mm", "bmm", "__matmul__", "addmm"])
 
 
+PLAIN = frozenset([int, float, bool, str, type(None)])
+"""What most arguments are that are no tensors."""
+
+
 def argument(args: Sequence[Any], kwargs: Mapping[str, Any], position: int, name: str, default: Any = None) -> Any:
     """An argument of a torch function, however it was passed."""
     return args[position] if len(args) > position else kwargs.get(name, default)
@@ -72,11 +76,12 @@ def tensors(value: Any) -> Iterator[Tensor]:
     """All tensors in a nest of tuples, lists and dicts."""
     if isinstance(value, Tensor):
         yield value
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from tensors(item)
-    elif isinstance(value, Mapping):
-        for item in value.values():
+        return
+    items = value if isinstance(value, (tuple, list)) else value.values() if isinstance(value, Mapping) else ()
+    for item in items:
+        if isinstance(item, Tensor):  # here and not one level deeper: this runs many times per forward pass
+            yield item
+        elif type(item) not in PLAIN:
             yield from tensors(item)
 
 
