@@ -119,7 +119,7 @@ class Case:
         device, dtype = placement(self.model)
         count = len(self.data) if indices is None else len(indices)
         with (
-            reading(self.view, places, "neuron", self._call, True, of) as read,
+            reading(self.view, places, "neuron", self.call, True, of) as read,
             laid_out(self.model, self.pace.layout),
         ):
             for at in range(0, count, self.pace.batch_size):
@@ -134,7 +134,7 @@ class Case:
         device, dtype = placement(self.model)
         found = np.empty(len(self.data), bool)
         with (
-            (patch or Patch(())).applied(self.model, self._call) as call,
+            (patch or Patch(())).applied(self.model, self.call) as call,
             steady(),
             torch.inference_mode(),
             laid_out(self.model, self.pace.layout),
@@ -151,5 +151,6 @@ class Case:
         drawn = generator_for(self.seed, "locate", "sample").permutation(len(self.data))[:SAMPLE]
         return torch.cat([seen.values for seen in self.read(places, of, np.sort(drawn))])
 
-    def _call(self, model: nn.Module, inputs: Any) -> Tensor:
+    def call(self, model: nn.Module, inputs: Any) -> Tensor:
+        """The model's outputs; what goes wrong becomes an error that says so."""
         return first_call(self.forward, model, inputs, "model")

@@ -13,8 +13,11 @@ from torch import Tensor, nn
 from mutiny.errors import BadInput
 from mutiny.evaluation.change import changed
 from mutiny.models import Forward
+from mutiny.models.layers import Indices
 from mutiny.task import Classification, Task
 
+Where = slice | Indices
+"""Positions of inputs in the data."""
 Oracle = Callable[[Any, Tensor], Any]
 """From a batch of inputs and the model's outputs to one truth value per input: is this a failure?"""
 
@@ -22,7 +25,7 @@ Oracle = Callable[[Any, Tensor], Any]
 class Failing(Protocol):
     """Tells failures, batch by batch."""
 
-    def __call__(self, inputs: Any, outputs: Tensor, where: slice) -> Tensor:
+    def __call__(self, inputs: Any, outputs: Tensor, where: Where) -> Tensor:
         """``(n,)`` bool for the inputs at the positions ``where``."""
 
 
@@ -38,7 +41,7 @@ class ByLabel:
     task: Task
     targets: Tensor
 
-    def __call__(self, inputs: Any, outputs: Tensor, where: slice) -> Tensor:
+    def __call__(self, inputs: Any, outputs: Tensor, where: Where) -> Tensor:
         """Compared with the targets."""
         del inputs
         right, _ = self.task.judge(outputs, self.targets[where].to(outputs.device))
@@ -51,7 +54,7 @@ class ByOracle:
 
     oracle: Oracle
 
-    def __call__(self, inputs: Any, outputs: Tensor, where: slice) -> Tensor:
+    def __call__(self, inputs: Any, outputs: Tensor, where: Where) -> Tensor:
         """As the oracle says."""
         said = torch.as_tensor(np.asarray(self._said(inputs, outputs)))
         if said.shape != (len(outputs),) or said.dtype != torch.bool:
@@ -75,7 +78,7 @@ class ByModel:
     model: nn.Module
     forward: Forward
 
-    def __call__(self, inputs: Any, outputs: Tensor, where: slice) -> Tensor:
+    def __call__(self, inputs: Any, outputs: Tensor, where: Where) -> Tensor:
         """Compared with the other model."""
         del where
         other = self.forward(self.model, inputs)
@@ -88,7 +91,7 @@ class ByModel:
         return changed(self.task, outputs, other)[0]
 
 
-def groups_of(task: Task, targets: Tensor | None, outputs: Tensor, where: slice) -> Tensor:
+def groups_of(task: Task, targets: Tensor | None, outputs: Tensor, where: Where) -> Tensor:
     """The class of each input, ``(n,)``: the true one if it is known, otherwise the predicted one; 0 in regression."""
     if not isinstance(task, Classification):
         return torch.zeros(len(outputs), dtype=torch.long, device=outputs.device)

@@ -1,0 +1,171 @@
+"""Inputs that exercise suspects: DeepFault's Algorithm 2, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from mutiny.data.nested import concatenate, leaves, map_leaves, to_device
+from mutiny.errors import BadInput
+from mutiny.evaluation.exact import cast, placement
+from mutiny.localization.case import Case
+from mutiny.localization.spectrum import Ints
+from mutiny.models.ascent import Scale, climbing
+from mutiny.models.capture import Said
+
+Floats = npt.NDArray[np.float64]
+Norm = Literal["linf", "l2", "l1"]
+NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """How inputs are changed.
+
+    Args:
+        step: by which the mean gradient of the suspects is multiplied.
+        distance: how far a new input may be from its original.
+        norm: of the distance: ``linf`` (DeepFault), ``l2`` or ``l1``.
+        steps: DeepFault takes one.
+        scale: ``none``, as the paper; ``rms`` divides each neuron's gradient by its root mean square first, as the code
+            did when the published numbers were made.
+        low: least value of an input's numbers; ``None``: no bound.
+        high: largest value.
+        project: anything else that new inputs must obey: from new inputs to allowed ones.
+    """
+
+    step: float = 1.0
+    distance: float = 0.1
+    norm: Norm = "linf"
+    steps: int = 1
+    scale: Scale = "none"
+    low: float | None = 0.0
+    high: float | None = 1.0
+    project: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("step", "distance"):
+            if not getattr(self, name) > 0:
+                raise BadInput(name, getattr(self, name), "a number above 0")
+        if self.norm not in NORMS:
+            raise BadInput("norm", repr(self.norm), f"one of {', '.join(NORMS)}")
+        if self.scale not in ("none", "rms"):
+            raise BadInput("scale", repr(self.scale), "none or rms")
+        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
+            raise BadInput("steps", repr(self.steps), "a whole number of at least 1")
+
+    def moved(self, start: Any, now: Any, gradient: Any) -> Any:
+        """New inputs from present ones, near the first ones and within bounds; what is no real number stays."""
+
+        def away(first: Tensor, present: Tensor, slope: Tensor) -> Tensor:
+            return present - first + self.step * slope if first.is_floating_point() else slope
+
+        def there(first: Tensor, change: Tensor) -> Tensor:
+            if not first.is_floating_point():
+                return first
+            new = first + change
+            return new if self.low is None and self.high is None else new.clamp(self.low, self.high)
+
+        change = within(map_leaves(away, start, now, gradient), self.distance, self.norm)
+        near = map_leaves(there, start, change)
+        return near if self.project is None else self.project(near)
+
+
+def within(change: Any, distance: float, norm: Norm) -> Any:
+    """Changes no longer than ``distance``, each the nearest such to what was given.
+
+    >>> within(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 1.0, "l2")
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    if norm == "linf":
+        return map_leaves(lambda tensor: tensor.clamp(-distance, distance), change)
+    flat = torch.cat([tensor.flatten(1) for _, tensor in leaves(change)], dim=1)
+    if norm == "l2":
+        factor = (distance / flat.norm(dim=1).clamp_min(distance)).to(flat.dtype)
+        return map_leaves(lambda tensor: tensor * factor.reshape(-1, *[1] * (tensor.ndim - 1)), change)
+    limit = _shrinkage(flat.abs(), distance)
+    return map_leaves(
+        lambda tensor: tensor.sign() * (tensor.abs() - limit.reshape(-1, *[1] * (tensor.ndim - 1))).clamp_min(0), change
+    )
+
+
+def _shrinkage(sizes: Tensor, distance: float) -> Tensor:
+    """By how much all numbers of a row must shrink until they sum to ``distance``, ``(n,)`` (Duchi et al., 2008)."""
+    ordered = sizes.sort(dim=1, descending=True).values
+    excess = (ordered.cumsum(dim=1) - distance) / torch.arange(1, sizes.shape[1] + 1, device=sizes.device)
+    last = (ordered > excess).sum(dim=1) - 1
+    return excess.gather(1, last.clamp_min(0)[:, None])[:, 0].clamp_min(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """New inputs and what became of them.
+
+    Attributes:
+        indices: of the originals in the data, ``(n,)``.
+        originals: the inputs before, in their structure.
+        inputs: the inputs after.
+        failed: which of the new inputs fail, ``(n,)``; all originals passed.
+        raised: share of the suspects that say more than before, ``(n,)``.
+        distances: ``l1``, ``l2`` and ``linf`` between old and new, ``(n,)`` each.
+    """
+
+    indices: Ints
+    originals: Any
+    inputs: Any
+    failed: npt.NDArray[np.bool_]
+    raised: Floats
+    distances: Mapping[Norm, Floats]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def synthesis(case: Case, indices: Ints, neurons: Mapping[str, Ints], ascent: Ascent, of: Said = "signal") -> Synthesis:
+    """Changes the inputs at ``indices`` so that the neurons say more.
+
+    Args:
+        case: the model and its inputs; those at ``indices`` should pass.
+        indices: which inputs.
+        neurons: numbers of neurons by layer.
+        ascent: how.
+        of: what a neuron says, see `mutiny.models.capture.activations`.
+    """
+    climb, (device, dtype) = climbing(case.view, neurons, case.call, of), placement(case.model)
+    old, new, failed, raised = [], [], [], []
+    for at in range(0, len(indices), case.pace.batch_size):
+        where = indices[at : at + case.pace.batch_size]
+        start = cast(to_device(case.data.read(where), device), dtype)
+        first = found = climb(start, ascent.scale)
+        now = ascent.moved(start, start, found.gradient)
+        for _ in range(ascent.steps - 1):
+            found = climb(now, ascent.scale)
+            now = ascent.moved(start, now, found.gradient)
+        after = climb(now, "none")
+        failed.append(case.failing(now, after.outputs, where).cpu().numpy())
+        raised.append((after.values > first.values).double().mean(dim=1).cpu().numpy())
+        old.append(to_device(start, "cpu"))
+        new.append(to_device(now, "cpu"))
+    originals, inputs = concatenate(old), concatenate(new)
+    return Synthesis(
+        indices, originals, inputs, np.concatenate(failed), np.concatenate(raised), distances(originals, inputs)
+    )
+
+
+def distances(old: Any, new: Any) -> dict[Norm, Floats]:
+    """How far apart inputs are, ``(n,)`` each.
+
+    >>> {name: float(value[0]) for name, value in distances(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]])).items()}
+    {'linf': 4.0, 'l2': 5.0, 'l1': 7.0}
+    """
+    pairs = [(a, b) for (_, a), (_, b) in zip(leaves(old), leaves(new), strict=True) if a.is_floating_point()]
+    apart = torch.cat([(b.double() - a.double()).flatten(1) for a, b in pairs], dim=1).abs()
+    orders: dict[Norm, float] = {"linf": float("inf"), "l2": 2.0, "l1": 1.0}
+    return {name: torch.linalg.vector_norm(apart, order, dim=1).numpy() for name, order in orders.items()}

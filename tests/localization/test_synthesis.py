@@ -1,0 +1,159 @@
+"""Synthesis: gradients against finite differences, one step against the formula, balls and bounds."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import zoo
+from mutiny.data import as_data
+from mutiny.errors import BadInput
+from mutiny.localization.case import Case
+from mutiny.localization.failures import ByLabel
+from mutiny.localization.synthesis import NORMS, Ascent, distances, synthesis, within
+from mutiny.models import ModelState, ModelView, default_forward
+from mutiny.models.ascent import climbing
+from mutiny.models.calls import tensors
+from mutiny.models.capture import activations, visible_layers
+from mutiny.task import Classification
+
+
+def double(name):
+    """A zoo animal in double precision, where finite differences are worth something."""
+    model, inputs = zoo.make(name)
+    return model.double(), zoo_double(inputs)
+
+
+def zoo_double(inputs):
+    from mutiny.models.calls import replace_tensors
+
+    return replace_tensors(inputs, lambda t: t.double() if t.is_floating_point() else t)
+
+
+SMOOTH = [
+    "lenet_modules", "resnet", "lstm", "transformer_tied", "conv1d", "depthwise", "no_biases", "reused_layer",
+    "dict_in_dict_out", "tuple_in_tuple_out", "channels_last",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in SMOOTH if name in zoo.ZOO])
+@pytest.mark.parametrize("scale", ["none", "rms"])
+def test_gradients_are_finite_differences(name, scale):
+    model, inputs = double(name)
+    view = ModelView.of(model, inputs)
+    layers = [layer for layer in visible_layers(view) if not layer.output][-2:]
+    neurons = {layer.name: np.array([0, layer.neurons - 1]) for layer in layers}
+    if not neurons or not any(t.is_floating_point() for t in tensors(inputs)):
+        pytest.skip("nothing to climb")
+    state = ModelState.of(model)
+    found = climbing(view, neurons)(inputs, scale)
+    assert state == ModelState.of(model)
+    first = next(t for t in tensors(found.gradient) if t.is_floating_point())
+    moved = next(t for t in tensors(inputs) if t.is_floating_point())
+    rng = np.random.default_rng(0)
+
+    def values():
+        said = next(activations(view, [inputs], [*neurons]))
+        return torch.cat([said[name][:, units] for name, units in neurons.items()], 1)
+
+    rms = None
+    if scale == "rms":  # the gradient of each neuron by itself, from the plain mode
+        single = [
+            [climbing(view, {layer: np.array([unit])})(inputs, "none").gradient for unit in units]
+            for layer, units in neurons.items()
+        ]
+        each = [next(t for t in tensors(one) if t.is_floating_point()) for some in single for one in some]
+        every = [
+            torch.cat([t.flatten(1) for t in tensors(one) if t.is_floating_point()], 1) for s in single for one in s
+        ]
+        rms = [one / (flat.square().mean(1).sqrt() + 1e-5).reshape(-1, *[1] * (one.ndim - 1))
+               for one, flat in zip(each, every, strict=True)]  # fmt: skip
+        torch.testing.assert_close(first, torch.stack(rms).mean(0))
+        return
+    for _ in range(6):
+        at = tuple(int(rng.integers(size)) for size in moved.shape)
+        with torch.no_grad():
+            before = moved[at].item()
+            moved[at] = before + 1e-6
+            up = values()[at[0]].mean().item()
+            moved[at] = before - 1e-6
+            down = values()[at[0]].mean().item()
+            moved[at] = before
+        assert first[at].item() == pytest.approx((up - down) / 2e-6, rel=1e-3, abs=1e-6)
+
+
+@pytest.fixture
+def case():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.LeakyReLU(0.01), nn.Linear(8, 3)).eval()
+    x = torch.rand(40, 1, 4, 4)
+    with torch.no_grad():
+        y = net(x).argmax(1)
+    return Case(net, Classification(3, "logits"), as_data((x, y), "test"), ByLabel(Classification(3, "logits"), y), y,
+                default_forward, batch_size=7)  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", ["none", "rms"])
+def test_one_step_is_the_papers_formula(case, scale):
+    weight, where = case.model[1].weight.detach(), np.arange(5, 25)
+    found = synthesis(case, where, {"1": np.array([2, 5])}, Ascent(step=0.3, distance=0.05, scale=scale))
+    x = case.data.read(where)
+    with torch.no_grad():
+        pre = case.model[1](x.flatten(1))[:, [2, 5]]
+        each = torch.where(pre > 0, 1.0, 0.01)[:, :, None] * weight[[2, 5]]
+        if scale == "rms":
+            each = each / (each.square().mean(2, keepdim=True).sqrt() + 1e-5)
+        expected = (x + (0.3 * each.mean(1)).clamp(-0.05, 0.05).reshape(x.shape)).clamp(0, 1)
+    torch.testing.assert_close(found.inputs, expected)
+    with torch.no_grad():
+        assert found.failed.tolist() == (case.model(expected).argmax(1) != case.targets[where]).tolist()
+    assert found.distances["linf"].max() <= 0.05 + 1e-6
+    assert found.raised.mean() > 0.5
+
+
+def test_several_steps_climb_further_and_stay_near(case):
+    where, neurons = np.arange(40), {"1": np.array([0])}
+    one = synthesis(case, where, neurons, Ascent(step=0.02, distance=0.1))
+    many = synthesis(case, where, neurons, Ascent(step=0.02, distance=0.1, steps=8))
+    assert many.distances["l2"].mean() > 2 * one.distances["l2"].mean()
+    assert many.distances["linf"].max() <= 0.1 + 1e-6
+
+
+def test_bounds_and_projection(case):
+    ascent = Ascent(step=50, distance=5, low=0.2, high=0.8, project=lambda x: x.round(decimals=1))
+    found = synthesis(case, np.arange(10), {"1": np.array([0])}, ascent)
+    assert 0.2 <= found.inputs.min() <= found.inputs.max() <= 0.8 + 1e-6
+    torch.testing.assert_close(found.inputs, found.inputs.round(decimals=1))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(NORMS), st.floats(0.01, 5))
+@settings(max_examples=60, deadline=None)
+def test_the_nearest_change_in_a_ball(seed, norm, distance):
+    """Inside the ball, unchanged if it was there, and no random point of the ball is nearer."""
+    draw = torch.Generator().manual_seed(seed)
+    change = torch.randn(3, 2, 3, generator=draw, dtype=torch.float64)
+    found = within(change, distance, norm)
+    zero = torch.zeros_like(change)
+    sizes = distances(zero, found)[norm]
+    assert (sizes <= distance * (1 + 1e-9)).all()
+    inside = torch.from_numpy(distances(zero, change)[norm] <= distance)
+    torch.testing.assert_close(found[inside], change[inside])
+    best = distances(change, found)["l2"]
+    for _ in range(20):
+        other = within(torch.randn(3, 2, 3, generator=draw, dtype=torch.float64) * distance, distance, norm)
+        assert (distances(change, other)["l2"] >= best - 1e-9).all()
+
+
+def test_token_ids_cannot_climb():
+    model = nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(12, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
+    ids = torch.randint(5, (6, 3))
+    with pytest.raises(BadInput, match="real numbers"):
+        climbing(ModelView.of(model, ids), {"2": np.array([0])})(ids, "none")
+
+
+@pytest.mark.parametrize("wrong", [{"step": 0}, {"distance": -1}, {"norm": "l3"}, {"steps": 0}, {"scale": "max"}])
+def test_what_is_no_ascent(wrong):
+    with pytest.raises(BadInput, match=next(iter(wrong))):
+        Ascent(**wrong)
