@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mutiny.evaluation import Screening
     from mutiny.localization.locate import locate
     from mutiny.localization.location import Location
-    from mutiny.localization.measures import MEASURES
+    from mutiny.localization.synthesis import Ascent
+    from mutiny.localization.synthesize import synthesize
     from mutiny.mutation.assess import assess
     from mutiny.mutation.assessment import Assessment
     from mutiny.mutation.kill import KillRule
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
     from mutiny.training import Recipe, load_weights
 
 _WHERE = {
+    "Ascent": "mutiny.localization.synthesis",
     "Assessment": "mutiny.mutation.assessment",
     "BadInput": "mutiny.errors",
     "Classification": "mutiny.task",
     "KillRule": "mutiny.mutation.kill",
     "Location": "mutiny.localization.location",
-    "MEASURES": "mutiny.localization.measures",
     "METHODS": "mutiny.selection",
     "MutinyError": "mutiny.errors",
     "NotApplicable": "mutiny.errors",
@@ -62,13 +63,14 @@ _WHERE = {
     "locate": "mutiny.localization.locate",
     "mutate": "mutiny.data",
     "select": "mutiny.selection.select",
+    "synthesize": "mutiny.localization.synthesize",
 }
 
 __version__ = "0.1.0"
 __all__ = [
-    "MEASURES",
     "METHODS",
     "OPERATORS",
+    "Ascent",
     "Assessment",
     "BadInput",
     "Classification",
@@ -95,6 +97,7 @@ __all__ = [
     "locate",
     "mutate",
     "select",
+    "synthesize",
 ]
 
 

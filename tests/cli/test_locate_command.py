@@ -18,6 +18,14 @@ def test_suspects(run, write, tmp_path):
     assert told["suspects"][0]["layer"] in ran.out
 
 
+def test_synthesised_inputs(run, write, tmp_path):
+    path = tmp_path / "new.npz"
+    ran = run("locate", write(SUBJECT), "--k", 2, "--synthesize", 20, "--save", path)
+    assert ran.code == 0, ran.err
+    assert "Synthesised" in ran.out
+    assert path.exists()
+
+
 def test_quiet(run, write):
     ran = run(
         "locate", write(SUBJECT), "-q", "--measure", "dstar(power=2)", "--active", "quantile(share=0.5)", "--silent"
@@ -43,6 +51,8 @@ def test_measures(run):
         (["--k", "0"], "k=0"),
         (["--inputs", "nowhere.npz"], "an existing file"),
         (["--json", "no/such/folder.json"], "--json"),
+        (["--save", "new.npz"], "Add --synthesize"),
+        (["--synthesize", "10", "--grid", "grid.gif"], ".png, .svg, .pdf"),
     ],
 )
 def test_mistakes(run, write, arguments, message):

@@ -7,16 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+import mutiny
+import toys
 import zoo
 from mutiny.data import as_data
 from mutiny.errors import BadInput
 from mutiny.localization.case import Case
 from mutiny.localization.failures import ByLabel
 from mutiny.localization.synthesis import NORMS, Ascent, distances, synthesis, within
+from mutiny.localization.synthesize import usual
 from mutiny.models import ModelState, ModelView, default_forward
 from mutiny.models.ascent import climbing
-from mutiny.models.calls import tensors
+from mutiny.models.calls import replace_tensors, tensors
 from mutiny.models.capture import activations, visible_layers
+from mutiny.reports.synthesis import draw_grid, write_synthesis
 from mutiny.task import Classification
 
 
@@ -27,8 +31,6 @@ def double(name):
 
 
 def zoo_double(inputs):
-    from mutiny.models.calls import replace_tensors
-
     return replace_tensors(inputs, lambda t: t.double() if t.is_floating_point() else t)
 
 
@@ -157,3 +159,52 @@ def test_token_ids_cannot_climb():
 def test_what_is_no_ascent(wrong):
     with pytest.raises(BadInput, match=next(iter(wrong))):
         Ascent(**wrong)
+
+
+def test_inputs_that_pass_are_chosen_evenly_and_exercise_their_own_suspects():
+    subject, ascent = toys.blob_subject(1), Ascent(step=5, distance=1.5, low=None, high=None)
+    found = mutiny.locate(subject, "tarantula", 2, by_class=True, validate=0)
+    new = mutiny.synthesize(subject, found, 30, ascent=ascent)
+    net, labels = subject.models[0], subject.test.targets[new.indices]
+    with torch.no_grad():
+        before, after = (net(inputs).argmax(1).numpy() for inputs in (new.originals, new.inputs))
+    assert (before == labels).all()  # only those that pass
+    assert new.failed.tolist() == (after != labels).tolist()
+    assert len(np.unique(new.indices)) == len(new)
+    assert set(labels.tolist()) <= {label for label, some in found.by_class.items() if some}
+    for label, some in found.by_class.items():
+        own = [(one.layer, one.neuron) for one in some]
+        alone = mutiny.synthesize(subject, some, len(labels), ascent=ascent) if some else None
+        if alone is not None and own:
+            shared = {int(index): at for at, index in enumerate(alone.indices)}
+            for at in np.flatnonzero(labels == label):
+                if int(new.indices[at]) in shared:
+                    torch.testing.assert_close(new.inputs[at], alone.inputs[shared[int(new.indices[at])]])
+    again = mutiny.synthesize(subject, found, 30, ascent=ascent, batch_size=3)
+    torch.testing.assert_close(again.inputs, new.inputs)
+
+
+def test_the_usual_range(case):
+    assert usual(case.data) == Ascent(step=1.0, distance=0.1, low=0.0, high=1.0)
+    bright = as_data((torch.rand(9, 1, 2, 2) * 200, torch.arange(9) % 3), "test")
+    assert usual(bright).distance == pytest.approx(25.5)
+
+
+def test_without_suspects_or_passing_inputs(case):
+    data = (case.data.read(slice(0, 40)), case.targets)
+    with pytest.raises(BadInput, match="nobody is suspicious"):
+        mutiny.synthesize(case.model, (), data=data)
+    with pytest.raises(BadInput, match="some that pass"):
+        mutiny.synthesize(case.model, (), data=(data[0], (case.targets + 1) % 3))
+
+
+def test_files(case, tmp_path):
+    found = synthesis(case, np.arange(12), {"1": np.array([2])}, Ascent(step=1, distance=0.3))
+    write_synthesis(found, tmp_path / "new.npz")
+    with np.load(tmp_path / "new.npz") as held:
+        assert np.array_equal(held["x"], found.inputs.numpy())
+        assert np.array_equal(held["failed"], found.failed)
+        assert set(held) == {"x", "original", "index", "failed", "raised", "l1", "l2", "linf"}
+    for suffix in ("png", "svg"):
+        draw_grid(found, tmp_path / f"grid.{suffix}", "some")
+        assert (tmp_path / f"grid.{suffix}").stat().st_size > 1000

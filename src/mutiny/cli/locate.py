@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,6 +35,11 @@ def locate(
     validate: Annotated[
         int, typer.Option(help="Silence the suspects, and so many times random neurons of their layers.")
     ] = 20,
+    synthesize: Annotated[
+        int, typer.Option(help="Change so many passing inputs until the suspects say more, and see whether they fail.")
+    ] = 0,
+    save: Annotated[Path | None, typer.Option(help="Write synthesised inputs to this .npz file.")] = None,
+    grid: Annotated[Path | None, typer.Option(help="Draw some of them: .png, .svg or .pdf.")] = None,
     seed: Seed = 0,
     json: Json = None,
     quiet: Quiet = False,
@@ -52,6 +58,9 @@ def locate(
         json=json,
         quiet=quiet,
         threads=threads,
+        synthesized=synthesize,
+        save=save,
+        grid=grid,
         measure=measure,
         k=k,
         label=label,

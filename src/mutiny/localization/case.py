@@ -53,6 +53,7 @@ class Case:
         forward: how the model is called.
         seed: of everything random.
         batch_size: inputs per forward pass; measured if not given.
+        repeatable: whether the model gives the same answer when it is asked twice.
     """
 
     def __init__(
@@ -65,9 +66,10 @@ class Case:
         forward: Forward,
         seed: int = 0,
         batch_size: int | None = None,
+        repeatable: bool = True,
     ) -> None:
         self.model, self.task, self.data, self.failing, self.targets = model, task, data, failing, targets
-        self.forward, self.seed = forward, seed
+        self.forward, self.seed, self.repeatable = forward, seed, repeatable
         self.pace = Pace(batch_size) if batch_size else measured_pace(model, data, forward)
 
     @cached_property

@@ -10,29 +10,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from mutiny.data.labels import unknown
 from mutiny.errors import BadInput
-from mutiny.evaluation import steadiness
 from mutiny.evaluation.exact import placement
-from mutiny.evaluation.settling import settle
 from mutiny.localization.ablation import ablation
 from mutiny.localization.activity import Activity, as_activity
-from mutiny.localization.case import Case
-from mutiny.localization.failures import ByLabel, ByModel, ByOracle, Failing, Oracle
+from mutiny.localization.failures import Oracle
 from mutiny.localization.location import Location
 from mutiny.localization.measures import Measure, as_measure
+from mutiny.localization.opening import opened
 from mutiny.localization.spectrum import Spectrum
 from mutiny.localization.suspects import Suspect, suspects
-from mutiny.models import Forward, ModelState, check_model
+from mutiny.models import Forward
 from mutiny.models.capture import Said
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
 from mutiny.records import versions
 from mutiny.subjects import Subject
-from mutiny.subjects.given import Given, as_given
-from mutiny.subjects.subject import as_device, on_device
+from mutiny.subjects.given import as_given
 from mutiny.task import Classification, Task
 
 NOISE = 0.05
@@ -69,7 +65,7 @@ def locate(
 
     Args:
         subject: what is tested; or simply a model in evaluation mode, with ``data``.
-        measure: of suspicion: ``"ochiai"``, ``"tarantula"``, ``"dstar(power=3)"`` and others, see `MEASURES`.
+        measure: of suspicion: ``"ochiai"``, ``"tarantula"``, ``"dstar(power=3)"`` and others, see `mutiny measures`.
         k: how many suspects. Among equals, those of deeper layers come first.
         data: labelled inputs; the test set if not given. With ``oracle`` or ``against`` labels are not needed.
         task: if ``subject`` is a model; by default classification by the largest output.
@@ -102,19 +98,12 @@ def locate(
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
     judged, activity = as_measure(measure), as_activity(active)
-    _check(k, validate, seed, batch_size, at, oracle, against)
+    _check(k, validate, seed, batch_size, at)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
-    model = given.originals(1, seed, device, folder, progress)[0]
-    state = ModelState.of(model)
-    repeatable = steadiness.repeats(model, given.data, given.forward)
-    steadiness.check_constant(model, state)
-    task = settle(given.task, [model], given.data, given.forward, batch_size)
-    targets = _targets(given, task, oracle is None and against is None)
+    case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
+    model, task = case.model, case.task
     if label is not None and (not isinstance(task, Classification) or not 0 <= label < task.classes):
         raise BadInput("label", label, "a class between 0 and the number of classes, of a classifier")
-    failing = _failing(task, targets, oracle, against, given.forward, device)
-    classes = targets if isinstance(task, Classification) else None
-    case = Case(model, task, given.data, failing, classes, given.forward, seed, batch_size)
     places = case.hidden(layers)
     progress.stage("counting", 1)
     spectrum = case.spectrum(places, activity, at)
@@ -153,13 +142,13 @@ def locate(
         ablation=checked,
         failing=spectrum.failing(label),
         passing=spectrum.passing(label),
-        notes=tuple(_notes(spectrum, found, label, repeatable, validate > 0 and checked is None)),
+        notes=tuple(_notes(spectrum, found, label, case.repeatable, validate > 0 and checked is None)),
         seconds=time.monotonic() - start,
         created=created,
     )
 
 
-def _check(k: Any, validate: Any, seed: Any, batch_size: Any, at: Any, oracle: Any, against: Any) -> None:
+def _check(k: Any, validate: Any, seed: Any, batch_size: Any, at: Any) -> None:
     least = {"k": 1, "validate": 0, "seed": 0, "batch_size": 1}
     given = {"k": k, "validate": validate, "seed": seed, "batch_size": 1 if batch_size is None else batch_size}
     for name, value in given.items():
@@ -167,32 +156,6 @@ def _check(k: Any, validate: Any, seed: Any, batch_size: Any, at: Any, oracle: A
             raise BadInput(name, repr(value), f"a whole number of at least {least[name]}")
     if at not in ("signal", "output"):
         raise BadInput("at", repr(at), "signal or output")
-    if oracle is not None and against is not None:
-        raise BadInput("against", "a model", "either oracle or against")
-    if oracle is not None and not callable(oracle):
-        raise BadInput("oracle", repr(oracle), "a function of inputs and outputs")
-
-
-def _targets(given: Given, task: Task, needed: bool) -> Tensor | None:
-    missing = unknown(given.data.targets, task)
-    if missing and needed:
-        raise BadInput(
-            "data", f"{missing} of {len(given.data)} labels unknown", "labelled inputs",
-            "Give an oracle=... that tells failures, or against=... another model.",
-        )  # fmt: skip
-    return None if missing else torch.from_numpy(task.check_targets(given.data.targets, "data"))
-
-
-def _failing(
-    task: Task, targets: Tensor | None, oracle: Oracle | None, other: Any, forward: Forward, device: str | None
-) -> Failing:
-    if oracle is not None:
-        return ByOracle(oracle)
-    if other is not None:
-        model = check_model(other, "against")
-        return ByModel(task, model if device is None else on_device(model, as_device(device)), forward)
-    assert targets is not None
-    return ByLabel(task, targets)
 
 
 def _by_class(spectrum: Spectrum, measure: Measure, k: int, silent: bool) -> dict[int, tuple[Suspect, ...]]:

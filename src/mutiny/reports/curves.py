@@ -17,10 +17,10 @@ LABELLED = 10
 INK, QUIET = "#222222", "#b8b8b8"
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path: Path, option: str = "--plot") -> None:
     """An error unless the file's name ends like a picture's."""
     if path.suffix.lower() not in FORMATS:
-        raise BadInput("--plot", path, f"a file name that ends in {', '.join(FORMATS)}")
+        raise BadInput(option, path, f"a file name that ends in {', '.join(FORMATS)}")
 
 
 def draw_curves(result: Selection, path: Path) -> None:

@@ -15,6 +15,7 @@ from rich.text import Text
 from mutiny.localization.ablation import Ablation
 from mutiny.localization.location import Location
 from mutiny.localization.suspects import Suspect
+from mutiny.localization.synthesis import Synthesis
 
 SURE = 0.05
 
@@ -96,3 +97,14 @@ def _silenced(found: Ablation, count: int) -> Text:
             f"p {found.p_mended:.2g}), {broken.mean():.1f} broken (most {broken.max():,}; p {found.p_broken:.2g})."
         )
     return Text.from_markup("\n".join(lines))
+
+
+def synthesis_text(found: Synthesis) -> RenderableType:
+    """What became of synthesised inputs."""
+    far = {norm: float(values.mean()) for norm, values in found.distances.items()}
+    text = (
+        f"[bold]Synthesised[/] {len(found):,} inputs from passing ones: {int(found.failed.sum()):,} "
+        f"({found.failed.mean():.1%}) fail; {found.raised.mean():.1%} of the suspects say more.\n"
+        f"Mean distance: L1 {far['l1']:.3g}, L2 {far['l2']:.3g}, Linf {far['linf']:.3g}."
+    )
+    return Padding(Text.from_markup(text), (0, 1, 1, 1), expand=False)
