@@ -34,7 +34,7 @@ class Place:
         name: as users write it: a layer (what its neurons say after normalisation, activation and pooling), another
             module (its output), or ``module:input`` (what a module reads); ``input`` and ``output`` are the model's.
         kind: which of the three.
-        path: of the module, where one is watched.
+        path: of the module that is watched; for a layer, of one that returns just what the layer says, if any.
         channel: axis that counts neurons, from the end.
         shape: of what one input gives.
         calls: of the module in one forward pass; the values of several are averaged.
@@ -130,7 +130,17 @@ class Places:
         except BadInput:  # it has no rows for inputs, as where steps come first
             return None
         channel = -1 if layer.channel is None else max(layer.channel, -len(shape))
-        return Place(layer.name, "signal", "", channel, _channel_at(shape, channel))
+        return Place(layer.name, "signal", self._returned_by(layer), channel, _channel_at(shape, channel))
+
+    def _returned_by(self, layer: Layer) -> str:
+        """The module, if any, that returns just what the layer says, and after which nothing changes it in place."""
+        said = self._recorder.said[layer.name]
+        (tensor, (_, _, batch_axis, offset)), now = said[0], self._trail.seen(said[0][0])
+        whole = not offset and layer.channel is not None and tensor.shape[layer.channel] == layer.neurons
+        if len(said) > 1 or batch_axis is not None or not whole:
+            return ""
+        calls = self._trail.outputs.items()
+        return next((path for path, (first, *more) in calls if path and not more and first.key == now.key), "")
 
     def _module(self, path: str, kind: Any, calls: list[Seen]) -> Place | None:
         """A place for a module's tensors, if they have one row per input and always the same shape."""

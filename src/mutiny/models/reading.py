@@ -58,9 +58,10 @@ def reading(
     ...     read(x).features.shape
     torch.Size([5, 3])
     """
-    watch = _Watch(places, units, stop=not outputs)
+    recorded = [place for place in places if place.kind == "signal" and (of != "signal" or not place.path)]
+    watch = _Watch(places, units, stop=not outputs and not recorded)
     names = parameter_names(view.model)
-    layers = visible_layers(view, [place.name for place in places if place.kind == "signal"])
+    layers = visible_layers(view, [place.name for place in recorded])
 
     def read(batch: Any) -> Reading:
         watch.begin(rows_of(batch))
@@ -79,9 +80,11 @@ def reading(
 
     with Undo() as undo:
         for place in places:
-            if place.kind == "output":
+            if place in recorded:
+                continue
+            if place.kind != "input":
                 undo.add(view.model.get_submodule(place.path).register_forward_hook(watch.after(place)).remove)
-            elif place.kind == "input":
+            else:
                 hook = view.model.get_submodule(place.path).register_forward_pre_hook(
                     watch.ahead(place), with_kwargs=True
                 )
@@ -94,7 +97,7 @@ class _Watch:
 
     def __init__(self, places: Sequence[Place], units: Units, stop: bool) -> None:
         self.places, self.units, self.rows = places, units, 0
-        self._stop = stop and all(place.kind != "signal" for place in places)
+        self._stop = stop
         self._missing = 0
         self._said: dict[str, list[Tensor]] = {}
 
@@ -123,7 +126,8 @@ class _Watch:
         self._missing -= 1
         last = self._stop and not self._missing
         values = self._reduced(place, by_input(next(tensors(value)), self.rows, place.channel, place.name))
-        self._said[place.name].append(values if last or self.units == "neuron" else values.clone())
+        whole = self.units == "unit" or values.shape[1] == place.count("unit")  # then nothing was computed yet
+        self._said[place.name].append(values.clone() if whole and not last else values)
         if last:
             raise _Enough
 
@@ -137,7 +141,7 @@ class _Watch:
         """Features of all places, ``(rows, d)``, in single precision at least."""
         found = []
         for place in self.places:
-            each = [self._reduced(place, said[place.name])] if place.kind == "signal" else self._said[place.name]
+            each = [self._reduced(place, said[place.name])] if place.name in said else self._said[place.name]
             if not each:
                 raise NotApplicable(f"{place.name} takes no part in the forward pass of some inputs")
             found.append(each[0] if len(each) == 1 else torch.stack(each).mean(dim=0))
