@@ -1,4 +1,4 @@
-"""Pure functions over numpy arrays: tests, effects, power, intervals, corrections, stability.
+"""Pure functions over numpy arrays: tests, effects, power, intervals, corrections, stability, fronts.
 
 Nothing here imports torch, prints, or draws randomness that a seed did not name. No NaN comes out: where a formula
 divides by zero, the docstring says what is returned.
@@ -8,6 +8,7 @@ from mutiny.stats.correction import benjamini_hochberg, holm
 from mutiny.stats.effects import a12, cohen_d, cohen_g
 from mutiny.stats.exact import fisher, hypergeometric_tails, sign_flip, sign_flip_counts
 from mutiny.stats.intervals import Interval, bootstrap, percentile_interval, wilson, wilson_bounds
+from mutiny.stats.pareto import pareto_front
 from mutiny.stats.power import anova_power, instances_needed, power_two_sample
 from mutiny.stats.significance import glm, mann_whitney, paired_t, welch, wilcoxon
 from mutiny.stats.stability import disagreement_rate, relative_standard_error
@@ -29,6 +30,7 @@ __all__ = [
     "instances_needed",
     "mann_whitney",
     "paired_t",
+    "pareto_front",
     "percentile_interval",
     "power_two_sample",
     "rate_bound",

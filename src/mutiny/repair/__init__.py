@@ -1,0 +1,1 @@
+"""Can the guilty be mended?"""
