@@ -19,7 +19,7 @@ class WeakSet:
     Classification keeps the inputs on which the originals are most confident (mean of the largest class probability).
 
     For regression MUFF removes inputs with a *low* mean loss or a low standard deviation of the loss, and that is the
-    default. The purpose beside it, that "corner-case inputs, possibly useful to kill a mutant, are removed", sounds like
+    default. The purpose beside it, that "corner-case inputs, possibly useful to kill a mutant, are removed", is rather
     the contrary: ``regression="high-loss"`` does that. Measured on two subjects, what is left then notices *weaker*
     mutants than the whole test set, for a mean over small losses moves sooner; so it is not weak.
 
