@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import mutiny
 import studies.muff
 from studies.command import Study, Unit
-from studies.muff import page, ratio, rq1, rq2, rq3
+from studies.muff import page, ratio, rq1, rq2, rq3, weak
 from studies.muff.lab import QUICK, Lab, Settings, smaller, subject_rows
 from studies.subjects import SUBJECTS
 
@@ -22,9 +22,11 @@ def plan(parts: Sequence[str], subjects: Sequence[str], settings: Settings) -> l
     del settings
     searches = rq3.units()
     phases = [(rq3, searches[:FIRST]), (rq3, searches[FIRST:]), *((part, part.units()) for part in (rq1, rq2, ratio))]
-    return [
+    found = [
         (part, subject, unit) for part, units in phases if part.NAME in parts for subject in subjects for unit in units
     ]
+    regression = [subject for subject in subjects if subject in weak.SUBJECTS and weak.NAME in parts]
+    return [*found, *((weak, subject, unit) for subject in regression for unit in weak.units())]
 
 
 def lab(subject: mutiny.Subject, settings: Settings) -> Lab:
@@ -35,7 +37,7 @@ def lab(subject: mutiny.Subject, settings: Settings) -> Lab:
 STUDY = Study(
     name="muff",
     about=studies.muff.__doc__ or "",
-    parts={part.NAME: part for part in (rq3, rq1, rq2, ratio)},
+    parts={part.NAME: part for part in (rq3, rq1, rq2, ratio, weak)},
     subjects={name: SUBJECTS[name] for name in ORDER},
     settings=Settings(),
     quick=QUICK,

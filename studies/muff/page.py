@@ -13,7 +13,8 @@ from studies.surroundings import in_words
 from studies.writing import figure, follows, prose, sources, write_page
 
 PROSE = Path(__file__).with_name("prose.md")
-FILES = ("subjects.csv", "rq1.csv", "rq2.csv", "rq3.csv", "ratio.csv", "mutants.csv", "runs.csv", "settings.json")
+PARTS = ("subjects", "rq1", "rq2", "rq3", "ratio", "weak", "mutants", "runs")
+FILES = (*(f"{part}.csv" for part in PARTS), "settings.json")
 
 
 def write(out: Path) -> None:
@@ -71,6 +72,10 @@ def _rq3(results: Results, words: dict[str, str]) -> Iterator[str]:
     yield "**Sensitivity** (Table VI):"
     yield tables.sensitivity(results)
     yield tables.reasons(results.rq3, "invalid")
+    if results.weak:
+        yield "### Two readings of the weak set"
+        yield words["weak"]
+        yield tables.readings(results)
     beyond = results.most + results.originals
     yield f"**Instances** per candidate mutant of the search on train, an unstable one counted as {beyond} (Table VII):"
     yield tables.instances(results)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.muff import ratio, rq1, rq2, rq3
+from studies.muff import ratio, rq1, rq2, rq3, weak
 from studies.muff.lab import subject_rows
 from studies.muff.paper import NAMES, NOT_APPLICABLE, NOT_KILLABLE, Cell
 from studies.store import number
@@ -31,6 +31,7 @@ class Results:
     rq2: list[CsvRow]
     rq3: list[CsvRow]
     ratio: list[CsvRow]
+    weak: list[CsvRow]
     mutants: list[CsvRow]
 
     @classmethod
@@ -39,7 +40,7 @@ class Results:
             read_settings(folder),
             subject_rows(folder).rows,
             run_rows(folder).rows,
-            *(part.rows(folder).rows for part in (rq1, rq2, rq3, ratio)),
+            *(part.rows(folder).rows for part in (rq1, rq2, rq3, ratio, weak)),
             rq3.mutant_rows(folder).rows,
         )
 
@@ -68,6 +69,10 @@ class Results:
     def at_ratio(self, subject: str, of_ratio: str) -> CsvRow | None:
         """A row of the ratio part."""
         return _find(self.ratio, subject=subject, ratio=of_ratio)
+
+    def worded(self, subject: str, operator: str) -> CsvRow | None:
+        """A row of the weak set as the paper words it."""
+        return _find(self.weak, subject=subject, operator=operator)
 
 
 def _find(rows: list[CsvRow], **wanted: str) -> CsvRow | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from studies.muff import paper, ratio, rq1, rq2
+from studies.muff import paper, ratio, rq1, rq2, weak
 from studies.muff.paper import DEEPMUTATION, MUFF, NAMES, OF_LAYERS, OPERATORS, WITH_RATIO, Cell
 from studies.muff.results import (
     SUBJECTS,
@@ -236,6 +236,17 @@ def ratios(results: Results) -> str:
     """Fig. 3 in numbers."""
     body = [[r, *(cell(sensitivity_of(results.at_ratio(s, r))) for s in SUBJECTS)] for r in ratio.RATIOS]
     return markdown(["ratio", *SUBJECTS], body)
+
+
+def readings(results: Results) -> str:
+    """Sensitivity of regression subjects by both readings of the weak set, and the paper's."""
+    body = []
+    for subject in weak.SUBJECTS:
+        for (code,) in weak.units():
+            ours = [sensitivity_of(results.search(subject, code)), sensitivity_of(results.worded(subject, code))]
+            theirs = of_paper(paper.SENSITIVITY, subject, code)
+            body.append([subject, code, *(cell(value) for value in ours), f"*{cell(theirs)}*"])
+    return markdown(["subject", "operator", "high losses removed", "low losses removed", "*paper*"], body)
 
 
 def reasons(rows: Iterable[CsvRow], status: str) -> str:

@@ -13,7 +13,7 @@ from mutiny.records import MutantRecord, Verdict
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from studies.muff import figures, page, paper, rq1, rq2, rq3, tables
+from studies.muff import figures, page, paper, rq1, rq2, rq3, tables, weak
 from studies.muff.__main__ import ORDER, STUDY
 from studies.muff.findings import FINDINGS
 from studies.muff.lab import Lab, Settings, subject_rows
@@ -57,7 +57,10 @@ def done(tmp_path_factory):
 
 def few(unit):
     part, _, key = unit
-    wanted = {"rq3": {("WI",), ("LR",)}, "rq2": {("GF", "0.2"), ("LR", "")}, "ratio": {("0.05",), ("1.0",)}}
+    wanted = {
+        "rq3": {("WI",), ("LR",), ("NEB",)}, "rq2": {("GF", "0.2"), ("LR", "")}, "ratio": {("0.05",), ("1.0",)},
+        "weak": {("WI",), ("NEB",)},
+    }  # fmt: skip
     return (part is rq1 and key[0] in ("none", "WS", "LR", "WI")) or key in wanted.get(part.NAME, ())
 
 
@@ -103,6 +106,15 @@ def test_other_settings_are_refused_in_the_same_folder(tmp_path):
     same_settings(tmp_path, SETTINGS)
     with pytest.raises(mutiny.BadInput, match="another --out"):
         same_settings(tmp_path, replace(SETTINGS, originals=7))
+
+
+def test_the_other_weak_set_is_judged_against_the_same_searches(done):
+    """The toy is a classifier, for which both readings keep the same inputs."""
+    worded, searched = (part.rows(done[0]).get("eyes", "NEB") for part in (weak, rq3))
+    assert worded["status"] == searched["status"] == "scored"
+    assert worded["weakest_weak"] == searched["weakest_weak"]
+    assert worded["sensitivity"] == searched["sensitivity"]
+    assert weak.rows(done[0]).get("eyes", "WI")["status"] == "not killable"
 
 
 def test_a_search_is_that_of_assess(lab):
