@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import evaluation, selection
+from benchmarks import evaluation, localization, selection
 from benchmarks.command import options, show
 
-ALL = {"evaluation": evaluation.measure, "selection": selection.measure}
+ALL = {
+    "evaluation": evaluation.measure,
+    "selection": selection.measure,
+    "localization": localization.measure,
+}
 
 given = options()
 everything: dict[str, object] = {}

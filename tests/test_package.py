@@ -17,9 +17,10 @@ RANK = {
     "operators": 3, "training": 3, "architectures": 3,
     "evaluation": 4,
     "subjects": 5,
-    "mutation": 6, "selection": 6, "localization": 6, "repair": 6, "attacks": 6,
-    "testing": 7, "reports": 7,
-    "cli": 8,
+    "mutation": 6, "selection": 6, "localization": 6, "attacks": 6,
+    "repairs": 7,
+    "testing": 8, "reports": 8,
+    "cli": 9,
 }  # fmt: skip
 """Imports flow from a larger number to a smaller one, or stay inside a part."""
 
@@ -94,7 +95,7 @@ def test_public_names_are_sorted_importable_and_all_there_is():
     classes = [name for name in mutiny.__all__ if name[0].isupper() and not name.isupper()]
     functions = [name for name in mutiny.__all__ if name[0].islower()]
     assert mutiny.__all__ == sorted(constants) + sorted(classes) + sorted(functions)
-    assert len(mutiny.__all__) <= 30
+    assert len(mutiny.__all__) <= 32  # two per verb, errors, and what users hand over
     for name in mutiny.__all__:
         value = getattr(mutiny, name)
         assert name.isupper() or value.__name__ == name

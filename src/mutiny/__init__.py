@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mutiny.mutation.weak import WeakSet
     from mutiny.operators import OPERATORS, Operator
     from mutiny.records import Verdict
+    from mutiny.repairs.repair import repair
+    from mutiny.repairs.result import Repair
     from mutiny.selection import METHODS, Selector
     from mutiny.selection.retraining import accuracy_after_retraining
     from mutiny.selection.select import select
@@ -48,6 +50,7 @@ _WHERE = {
     "PreflightFailed": "mutiny.errors",
     "Recipe": "mutiny.training",
     "Regression": "mutiny.task",
+    "Repair": "mutiny.repairs.result",
     "Screening": "mutiny.evaluation",
     "Search": "mutiny.mutation.search",
     "Selection": "mutiny.selection.selection",
@@ -62,6 +65,7 @@ _WHERE = {
     "load_weights": "mutiny.training",
     "locate": "mutiny.localization.locate",
     "mutate": "mutiny.data",
+    "repair": "mutiny.repairs.repair",
     "select": "mutiny.selection.select",
     "synthesize": "mutiny.localization.synthesize",
 }
@@ -82,6 +86,7 @@ __all__ = [
     "PreflightFailed",
     "Recipe",
     "Regression",
+    "Repair",
     "Screening",
     "Search",
     "Selection",
@@ -96,6 +101,7 @@ __all__ = [
     "load_weights",
     "locate",
     "mutate",
+    "repair",
     "select",
     "synthesize",
 ]

@@ -191,6 +191,7 @@ def test_always_wrong():
         ({"at": "input"}, "signal or output"), ({"layers": "fc9"}, "a layer or module"),
         ({"layers": "4"}, "hidden layers"),
         ({"oracle": 3}, "a function"), ({"oracle": lambda x, out: out}, "one True"), ({"validate": -1}, "validate"),
+        ({"oracle": lambda x, out: None}, "oracle=object"),
         ({"against": nn.Linear(2, 4).eval()}, "shape"), ({"data": None}, "data=inputs"),
     ],
 )  # fmt: skip

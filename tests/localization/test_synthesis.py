@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from torch import nn
 
 import mutiny
@@ -20,6 +21,7 @@ from mutiny.models import ModelState, ModelView, default_forward
 from mutiny.models.ascent import climbing
 from mutiny.models.calls import replace_tensors, tensors
 from mutiny.models.capture import activations, visible_layers
+from mutiny.reports.location_text import synthesis_text
 from mutiny.reports.synthesis import draw_grid, write_synthesis
 from mutiny.task import Classification
 
@@ -90,6 +92,7 @@ def case():
     net = nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.LeakyReLU(0.01), nn.Linear(8, 3)).eval()
     x = torch.rand(40, 1, 4, 4)
     with torch.no_grad():
+        net[3].bias -= net(x).mean(0)  # so that all classes occur
         y = net(x).argmax(1)
     return Case(net, Classification(3, "logits"), as_data((x, y), "test"), ByLabel(Classification(3, "logits"), y), y,
                 default_forward, batch_size=7)  # fmt: skip
@@ -126,6 +129,14 @@ def test_bounds_and_projection(case):
     found = synthesis(case, np.arange(10), {"1": np.array([0])}, ascent)
     assert 0.2 <= found.inputs.min() <= found.inputs.max() <= 0.8 + 1e-6
     torch.testing.assert_close(found.inputs, found.inputs.round(decimals=1))
+
+
+def test_a_pass_without_gradient_says_the_same(case):
+    climb, batch = climbing(case.view, {"1": np.array([0, 3])}), case.data.read(slice(0, 9))
+    there, bare = climb(batch, "none"), climb(batch, None)
+    assert bare.gradient is None
+    assert torch.equal(bare.values, there.values)
+    assert torch.equal(bare.outputs, there.outputs)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(NORMS), st.floats(0.01, 5))
@@ -196,13 +207,126 @@ def test_without_suspects_or_passing_inputs(case):
         mutiny.synthesize(case.model, (), data=(data[0], (case.targets + 1) % 3))
 
 
-def test_files(case, tmp_path):
+# inputs that lose their label
+
+BRIGHTER = 0.02
+WILD = Ascent(step=5, distance=0.5)
+PAIR = {"1": np.array([1, 3])}
+
+
+def dim(old, new):
+    """A user's rule: an image that became brighter shows something else now."""
+    return (new - old).flatten(1).mean(1) <= BRIGHTER
+
+
+@pytest.fixture
+def mixed(case):
+    """New inputs of all four kinds: failing or not, and with their label or not."""
+    found = synthesis(case, np.arange(3, 40), PAIR, WILD, keeps=dim)
+    kinds = {(bool(failed), bool(kept)) for failed, kept in zip(found.failed, found.kept, strict=True)}
+    assert len(kinds) == 4
+    return found
+
+
+def test_inputs_that_lost_their_label_stay_but_are_no_success(case, mixed):
+    for at, (old, new) in enumerate(zip(mixed.originals, mixed.inputs, strict=True)):
+        kept = (new - old).mean().item() <= BRIGHTER
+        fails = case.model(new[None]).argmax().item() != case.targets[mixed.indices[at]].item()
+        assert (mixed.failed[at], mixed.kept[at], mixed.succeeded[at]) == (fails, kept, fails and kept)
+    without = synthesis(case, np.arange(3, 40), PAIR, WILD)
+    assert without.kept.all()
+    assert without.succeeded.tolist() == without.failed.tolist() == mixed.failed.tolist()
+    torch.testing.assert_close(without.inputs, mixed.inputs)
+
+
+def test_another_models_opinion_of_inputs_of_each_class():
+    subject, other = toys.blob_subject(1), toys.classifier(1)
+    found = mutiny.locate(subject, "tarantula", 2, by_class=True, validate=0)
+    asked = []
+
+    def keeps(old, new):
+        asked.append(len(old))
+        assert not torch.is_grad_enabled()
+        return other(old).argmax(1) == other(new).argmax(1)
+
+    ascent = Ascent(step=5, distance=2.5, low=None, high=None)
+    new = mutiny.synthesize(subject, found, 30, ascent=ascent, keeps=keeps, batch_size=4)
+    with torch.no_grad():
+        before, after = (other(inputs).argmax(1).numpy() for inputs in (new.originals, new.inputs))
+    assert new.kept.tolist() == (before == after).tolist()
+    assert 0 < new.kept.sum() < len(new)
+    assert sum(asked) == len(new)
+    assert max(asked) == 4
+
+
+@pytest.mark.parametrize("form", [torch.Tensor.numpy, torch.Tensor.tolist, tuple], ids=["array", "list", "tensors"])
+def test_forms_of_truth(case, mixed, form):
+    found = synthesis(case, mixed.indices, PAIR, WILD, keeps=lambda old, new: form(dim(old, new)))
+    assert found.kept.dtype == bool
+    assert found.kept.tolist() == mixed.kept.tolist()
+
+
+@pytest.mark.parametrize(
+    ("keeps", "message"),
+    [
+        (0.9, "a function of originals and new inputs"),
+        (lambda old, new: True, r"keeps=bool of shape \(\) for 40 inputs"),
+        (lambda old, new: None, "keeps=object"),
+        (lambda old, new: (old - new).flatten(1).mean(1), "keeps=float32"),
+        (
+            lambda old, new: dim(old, new)[1:],
+            r"shape \(39,\) for 40 inputs: expected one True \(the label of the original",
+        ),
+        (lambda old, new: dim(old, new)[:, None], r"shape \(40, 1\)"),
+    ],
+)
+def test_what_is_no_opinion_of_labels(case, keeps, message):
+    everything = (case.data.read(slice(0, 40)), case.targets)
+    wrong = (case.targets + (torch.arange(40) < 5)) % 3  # by these, some fail
+    suspects = mutiny.locate(case.model, k=1, data=(everything[0], wrong), validate=0)
+    with pytest.raises(BadInput, match=message):
+        mutiny.synthesize(case.model, suspects, data=everything, keeps=keeps, batch_size=40)
+
+
+def said(found):
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(synthesis_text(found))
+    return " ".join(capture.get().split())
+
+
+def test_the_report_counts_success_and_names_losses(case, mixed):
+    pairs = [*zip(mixed.failed.tolist(), mixed.kept.tolist(), strict=True)]
+    good, lost, spoilt = pairs.count((True, True)), sum(not kept for _, kept in pairs), pairs.count((True, False))
+    assert f": {good} ({good / 37:.1%}) fail and keep their label;" in said(mixed)
+    assert f"{lost} ({lost / 37:.1%}) have lost their label; {spoilt} of these fail, which is not" in said(mixed)
+    plain = said(synthesis(case, mixed.indices, PAIR, WILD))
+    assert f": {good + spoilt} ({(good + spoilt) / 37:.1%}) fail; " in plain
+    assert "label" not in plain
+
+
+def test_success_comes_first_in_the_picture_and_losses_are_marked(mixed, tmp_path):
+    draw_grid(mixed, tmp_path / "grid.svg")
+    drawn = (tmp_path / "grid.svg").read_text()  # texts stand in comments beside their outlines
+    shown = [*np.flatnonzero(mixed.failed & mixed.kept), *np.flatnonzero(~(mixed.failed & mixed.kept))][:10]
+    names = ["label lost" if not mixed.kept[at] else "fails" if mixed.failed[at] else "passes" for at in shown]
+    assert len(set(names)) > 1
+    for mark in ("fails", "passes", "label lost"):
+        assert drawn.count(f"<!-- {mark} -->") == names.count(mark)
+
+
+def test_files(case, mixed, tmp_path):
+    write_synthesis(mixed, tmp_path / "mixed.npz")
+    with np.load(tmp_path / "mixed.npz") as held:
+        assert held["kept"].tolist() == mixed.kept.tolist()
+        assert held["succeeded"].tolist() == (held["failed"] & held["kept"]).tolist()
+        assert len(held["x"]) == 37
     found = synthesis(case, np.arange(12), {"1": np.array([2])}, Ascent(step=1, distance=0.3))
     write_synthesis(found, tmp_path / "new.npz")
     with np.load(tmp_path / "new.npz") as held:
         assert np.array_equal(held["x"], found.inputs.numpy())
         assert np.array_equal(held["failed"], found.failed)
-        assert set(held) == {"x", "original", "index", "failed", "raised", "l1", "l2", "linf"}
+        assert set(held) == {"x", "original", "index", "failed", "kept", "succeeded", "raised", "l1", "l2", "linf"}
     for suffix in ("png", "svg"):
         draw_grid(found, tmp_path / f"grid.{suffix}", "some")
         assert (tmp_path / f"grid.{suffix}").stat().st_size > 1000

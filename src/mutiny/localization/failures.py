@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -56,18 +57,9 @@ class ByOracle:
 
     def __call__(self, inputs: Any, outputs: Tensor, where: Where) -> Tensor:
         """As the oracle says."""
-        said = torch.as_tensor(np.asarray(self._said(inputs, outputs)))
-        if said.shape != (len(outputs),) or said.dtype != torch.bool:
-            raise BadInput(
-                "oracle", f"{said.dtype} of shape {tuple(said.shape)} for {len(outputs)} inputs",
-                "one True (a failure) or False per input",
-            )  # fmt: skip
         del where
-        return said.to(outputs.device)
-
-    def _said(self, inputs: Any, outputs: Tensor) -> Any:
-        said = self.oracle(inputs, outputs)
-        return said.cpu() if isinstance(said, Tensor) else said
+        said = truths(self.oracle(inputs, outputs), len(outputs), "oracle", "a failure")
+        return torch.from_numpy(said).to(outputs.device)
 
 
 @dataclass(frozen=True)
@@ -89,6 +81,21 @@ class ByModel:
                 f"{tuple(outputs.shape)}, as the other",
             )
         return changed(self.task, outputs, other)[0]
+
+
+def truths(said: Any, rows: int, argument: str, meaning: str) -> npt.NDArray[np.bool_]:
+    """What a user's function said, ``(rows,)``; an error if that is not one truth value per input.
+
+    >>> truths([True, False], 2, "oracle", "a failure")
+    array([ True, False])
+    """
+    found = said.numpy(force=True) if isinstance(said, Tensor) else np.array(said)
+    if found.shape != (rows,) or found.dtype != np.bool_:
+        raise BadInput(
+            argument, f"{found.dtype} of shape {found.shape} for {rows} inputs",
+            f"one True ({meaning}) or False per input",
+        )  # fmt: skip
+    return found
 
 
 def groups_of(task: Task, targets: Tensor | None, outputs: Tensor, where: Where) -> Tensor:

@@ -15,11 +15,15 @@ from mutiny.data.nested import concatenate, leaves, map_leaves, to_device
 from mutiny.errors import BadInput
 from mutiny.evaluation.exact import cast, placement
 from mutiny.localization.case import Case
+from mutiny.localization.failures import truths
 from mutiny.localization.spectrum import Ints
 from mutiny.models.ascent import Scale, climbing
 from mutiny.models.capture import Said
 
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+Keeps = Callable[[Any, Any], Any]
+"""From a batch of originals and of what became of them to one truth value per input: has it kept its label?"""
 Norm = Literal["linf", "l2", "l1"]
 NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
 
@@ -113,6 +117,8 @@ class Synthesis:
         originals: the inputs before, in their structure.
         inputs: the inputs after.
         failed: which of the new inputs fail, ``(n,)``; all originals passed.
+        kept: which still have the label of their original, ``(n,)``; all if no oracle told. If one of the others fails,
+            that shows nothing.
         raised: share of the suspects that say more than before, ``(n,)``.
         distances: ``l1``, ``l2`` and ``linf`` between old and new, ``(n,)`` each.
     """
@@ -120,15 +126,28 @@ class Synthesis:
     indices: Ints
     originals: Any
     inputs: Any
-    failed: npt.NDArray[np.bool_]
+    failed: Bools
+    kept: Bools
     raised: Floats
     distances: Mapping[Norm, Floats]
+
+    @property
+    def succeeded(self) -> Bools:
+        """Which fail and have kept their label, ``(n,)``."""
+        return self.failed & self.kept
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
-def synthesis(case: Case, indices: Ints, neurons: Mapping[str, Ints], ascent: Ascent, of: Said = "signal") -> Synthesis:
+def synthesis(
+    case: Case,
+    indices: Ints,
+    neurons: Mapping[str, Ints],
+    ascent: Ascent,
+    of: Said = "signal",
+    keeps: Keeps | None = None,
+) -> Synthesis:
     """Changes the inputs at ``indices`` so that the neurons say more.
 
     Args:
@@ -137,9 +156,10 @@ def synthesis(case: Case, indices: Ints, neurons: Mapping[str, Ints], ascent: As
         neurons: numbers of neurons by layer.
         ascent: how.
         of: what a neuron says, see `mutiny.models.capture.activations`.
+        keeps: tells whether a new input still has the label of its original.
     """
     climb, (device, dtype) = climbing(case.view, neurons, case.call, of), placement(case.model)
-    old, new, failed, raised = [], [], [], []
+    old, new, failed, kept, raised, apart = [], [], [], [], [], []
     for at in range(0, len(indices), case.pace.batch_size):
         where = indices[at : at + case.pace.batch_size]
         start = cast(to_device(case.data.read(where), device), dtype)
@@ -148,15 +168,29 @@ def synthesis(case: Case, indices: Ints, neurons: Mapping[str, Ints], ascent: As
         for _ in range(ascent.steps - 1):
             found = climb(now, ascent.scale)
             now = ascent.moved(start, now, found.gradient)
-        after = climb(now, "none")
-        failed.append(case.failing(now, after.outputs, where).cpu().numpy())
+        after = climb(now, None)
+        with torch.no_grad():
+            failed.append(case.failing(now, after.outputs, where).cpu().numpy())
+            kept.append(_kept(keeps, start, now, len(where)))
         raised.append((after.values > first.values).double().mean(dim=1).cpu().numpy())
         old.append(to_device(start, "cpu"))
         new.append(to_device(now, "cpu"))
-    originals, inputs = concatenate(old), concatenate(new)
+        apart.append(distances(old[-1], new[-1]))
     return Synthesis(
-        indices, originals, inputs, np.concatenate(failed), np.concatenate(raised), distances(originals, inputs)
+        indices=indices,
+        originals=concatenate(old),
+        inputs=concatenate(new),
+        failed=np.concatenate(failed),
+        kept=np.concatenate(kept),
+        raised=np.concatenate(raised),
+        distances={norm: np.concatenate([one[norm] for one in apart]) for norm in NORMS},
     )
+
+
+def _kept(keeps: Keeps | None, originals: Any, inputs: Any, rows: int) -> Bools:
+    if keeps is None:
+        return np.ones(rows, bool)
+    return truths(keeps(originals, inputs), rows, "keeps", "the label of the original")
 
 
 def distances(old: Any, new: Any) -> dict[Norm, Floats]:

@@ -21,7 +21,7 @@ from mutiny.localization.location import Location
 from mutiny.localization.opening import opened
 from mutiny.localization.spectrum import Ints
 from mutiny.localization.suspects import Suspect
-from mutiny.localization.synthesis import NORMS, Ascent, Synthesis, synthesis
+from mutiny.localization.synthesis import NORMS, Ascent, Keeps, Synthesis, synthesis
 from mutiny.models import Forward
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
@@ -45,6 +45,7 @@ def synthesize(
     forward: Forward | None = None,
     oracle: Oracle | None = None,
     against: nn.Module | None = None,
+    keeps: Keeps | None = None,
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
@@ -64,6 +65,8 @@ def synthesize(
         forward: how the model is called, if ``subject`` is a model.
         oracle: tells failures, as for `locate`; it sees the new inputs.
         against: another model; answers fail where it gives another one.
+        keeps: a function from originals and new inputs to one bool per input: does it still have the label of its
+            original? Asked once, after the last step. Those that lost it stay in the result, but are no success.
         seed: of the choice of inputs.
         device: where to run; where the model is if not given.
         batch_size: inputs per forward pass; measured if not given.
@@ -73,6 +76,8 @@ def synthesize(
     progress = progress or Silent()
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise BadInput("count", repr(count), "a whole number of at least 1")
+    if keeps is not None and not callable(keeps):
+        raise BadInput("keeps", repr(keeps), "a function of originals and new inputs")
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
     ascent = ascent or usual(given.data)
@@ -85,7 +90,7 @@ def synthesize(
     progress.stage("synthesizing", len(parts))
     found = []
     for indices, neurons in parts:
-        found.append(synthesis(case, indices, neurons, ascent))
+        found.append(synthesis(case, indices, neurons, ascent, keeps=keeps))
         progress.step()
     check_untouched([case.model], [state])
     return joined(found)
@@ -139,6 +144,7 @@ def joined(parts: Sequence[Synthesis]) -> Synthesis:
         originals=concatenate([one.originals for one in parts]),
         inputs=concatenate([one.inputs for one in parts]),
         failed=np.concatenate([one.failed for one in parts]),
+        kept=np.concatenate([one.kept for one in parts]),
         raised=np.concatenate([one.raised for one in parts]),
         distances={norm: np.concatenate([one.distances[norm] for one in parts]) for norm in NORMS},
     )

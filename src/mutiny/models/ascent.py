@@ -24,7 +24,7 @@ class Climb(NamedTuple):
     """What a batch gave.
 
     Attributes:
-        gradient: of the inputs, in their structure; 0 for those that are no real numbers.
+        gradient: of the inputs, in their structure; 0 for those that are no real numbers. ``None`` if not asked for.
         values: of the chosen neurons, ``(n, k)``.
         outputs: of the model.
     """
@@ -36,12 +36,13 @@ class Climb(NamedTuple):
 
 def climbing(
     view: ModelView, neurons: Mapping[str, Indices], forward: Forward = default_forward, of: Said = "signal"
-) -> Callable[[Any, Scale], Climb]:
+) -> Callable[[Any, Scale | None], Climb]:
     """A function from a batch to the mean gradient of chosen neurons with respect to each input.
 
     A neuron's value is the mean over its pixels. One backward pass serves all neurons of all inputs, because each input
     has a gradient of its own; only the weights' gradients are never computed. With ``rms`` each neuron's gradient is
-    first divided by its root mean square, which takes one backward pass per neuron.
+    first divided by its root mean square, which takes one backward pass per neuron; with ``None`` there is no gradient
+    and no backward pass.
 
     Args:
         view: the probed model.
@@ -60,7 +61,7 @@ def climbing(
     recurrent = any(layer.kind in RECURRENT for layer in view.layers)
     cudnn = torch.backends.cudnn.enabled and not recurrent  # it has no backward pass in evaluation mode
 
-    def climb(batch: Any, scale: Scale = "none") -> Climb:
+    def climb(batch: Any, scale: Scale | None = "none") -> Climb:
         rows = rows_of(batch)
         recorder = Recorder(names, layers, of)
         with (
@@ -74,6 +75,8 @@ def climbing(
             with recorder:
                 outputs = forward(view.model, replace_tensors(roots, lambda tensor: tensor * 1))
             values = torch.cat([_means(recorder, name, rows)[:, units] for name, units in neurons.items()], dim=1)
+            if scale is None:
+                return Climb(None, values.detach(), outputs.detach())
             found = _plain(values, moving) if scale == "none" else _normalised(values, moving)
         given = iter(found)
         gradient = replace_tensors(roots, lambda t: next(given) if t.requires_grad else torch.zeros_like(t))

@@ -59,9 +59,9 @@ def activations(
 def visible_layers(view: ModelView, layers: Sequence[str] | None = None) -> list[Layer]:
     """The layers of these names, or all layers whose neurons can be seen outside their module."""
     chosen = view.layers if layers is None else [view.layer(name) for name in layers]
-    visible = [layer for layer in chosen if _shown(layer) is not None]
+    visible = [layer for layer in chosen if shown(layer) is not None]
     if layers is not None and len(visible) < len(chosen):
-        hidden = next(layer for layer in chosen if _shown(layer) is None)
+        hidden = next(layer for layer in chosen if shown(layer) is None)
         raise BadInput("layers", repr(hidden.name), "layers whose neurons can be seen outside their module")
     return visible
 
@@ -96,7 +96,7 @@ def by_input(tensor: Tensor, rows: int, channel: int, name: str, batch_axis: int
     return values.reshape(rows, -1, values.shape[-1]) if len(values) != rows else values
 
 
-def _shown(layer: Layer) -> tuple[int, int] | None:
+def shown(layer: Layer) -> tuple[int, int] | None:
     """Index of the output tensor that shows all neurons of the layer, and where they start in it."""
     if not layer.neurons or layer.channel is None:
         return None
@@ -155,7 +155,7 @@ class Recorder(TorchFunctionMode):
         kind = "attention_out" if call.kind == ATTENTION else call.kind
         for weight in call.weights:
             for layer in self.layers.get((kind, self.names.get(id(weight), "")), ()):
-                output, offset = _shown(layer) or (-1, 0)
+                output, offset = shown(layer) or (-1, 0)
                 tensor = result if output < 0 else result[output]
                 if call.packed:
                     raise BadInput("layers", repr(layer.name), "layers with one row per input, not a packed sequence")

@@ -9,7 +9,6 @@ such as stochastic depth.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from math import prod, sqrt
 from operator import itemgetter
@@ -21,9 +20,10 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from mutiny.models.calls import argument, in_place, replace_tensors, tensors
+from mutiny.models.calls import argument, in_place, replace_tensors
 from mutiny.models.capture import rows_of
 from mutiny.models.forward import Forward, default_forward, steady
+from mutiny.models.prefix import Diverged, Prefix
 from mutiny.random import generator_for
 
 BY_UNIT = frozenset(["dropout", "alpha_dropout"])
@@ -76,11 +76,11 @@ class DropoutPasses:
             start: number of its first input; the others follow.
             samples: number of passes.
         """
-        prefix = _Prefix(inputs) if self.replays else None
+        prefix = Prefix(inputs) if self.replays else None
         for sample in range(samples):
             try:
                 result = self._run(self._acting(inputs, start, sample, prefix), inputs)
-            except (Exception, _Diverged):
+            except (Exception, Diverged):
                 if prefix is None:
                     raise
                 prefix, self.replays = None, False
@@ -89,7 +89,7 @@ class DropoutPasses:
                 prefix, self.replays = None, False
             yield result
 
-    def _acting(self, inputs: Any, start: int, sample: int, prefix: _Prefix | None = None) -> _Acting:
+    def _acting(self, inputs: Any, start: int, sample: int, prefix: Prefix | None = None) -> _Acting:
         return _Acting(self._masks, self._axes, rows_of(inputs), start, sample, prefix)
 
     def _run(self, acting: _Acting, inputs: Any) -> Tensor:
@@ -157,7 +157,7 @@ class _Acting(TorchFunctionMode):
         rows: int,
         start: int,
         sample: int,
-        prefix: _Prefix | None = None,
+        prefix: Prefix | None = None,
     ) -> None:
         super().__init__()
         self.masks, self.axes, self.rows, self.start, self.sample = masks, axes, rows, start, sample
@@ -201,65 +201,6 @@ class _Acting(TorchFunctionMode):
             return self.masks.keep(self.sample, call, 0, 1, prod(shape), rate).reshape(shape)
         kept = self.masks.keep(self.sample, call, self.start, self.rows, prod(shape) // self.rows, rate)
         return np.moveaxis(kept.reshape(shape[axis], *shape[:axis], *shape[axis + 1 :]), 0, axis)
-
-
-class _Diverged(BaseException):
-    """A pass took another way than the one before it. Not an `Exception`, so that no model catches it by accident."""
-
-
-class _Prefix:
-    """What a pass computed before its first dropout, call by call, for later passes over the same inputs.
-
-    Only what something still holds when the first dropout comes can be read after it; the rest is forgotten.
-    """
-
-    def __init__(self, inputs: Any) -> None:
-        self.inputs = replace_tensors(inputs, Tensor.clone)
-        self.known = False
-        self._said: list[tuple[Any, Any]] = []
-        self._at = 0
-        self._spoilt: tuple[Tensor, Tensor] | None = None
-        self._versions: list[tuple[Tensor, int]] = []
-
-    def step(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The result of the next call: computed in the first pass, remembered in all others."""
-        if not self.known:
-            result = func(*args, **kwargs)
-            self._said.append((func, weakref.ref(result) if isinstance(result, Tensor) else result))
-            return result
-        if self._at == len(self._said) or self._said[self._at][0] != func:
-            raise _Diverged
-        self._at += 1
-        return self._said[self._at - 1][1]
-
-    def end(self, spoilt: Tensor | None) -> None:
-        """The first dropout comes; it is about to change ``spoilt`` in place."""
-        if self.known and self._at != len(self._said):
-            raise _Diverged
-        self._spoilt = None if spoilt is None else (spoilt, spoilt.clone())
-        if not self.known:
-            self._said = [(func, _alive(held)) for func, held in self._said]
-
-    def watch(self) -> None:
-        """Notes how often everything that is remembered was changed in place so far."""
-        kept = tensors([self.inputs, *(held for _, held in self._said)])
-        self._versions = [(tensor, tensor._version) for tensor in kept if not tensor.is_inference()]
-
-    def restore(self) -> bool:
-        """Prepares the next pass; false if the last one has changed what is remembered."""
-        intact = all(tensor._version == version for tensor, version in self._versions)
-        if self._spoilt is not None:
-            self._spoilt[0].copy_(self._spoilt[1])
-        self.known, self._at = True, 0
-        return intact
-
-
-def _alive(held: Any) -> Any:
-    """What a weak reference refers to; an empty tensor if nobody can read it any more."""
-    if not isinstance(held, weakref.ref):
-        return held
-    found: Tensor | None = held()
-    return torch.empty(0) if found is None else found
 
 
 def _alpha_dropped(units: Tensor, mask: Tensor, rate: float) -> Tensor:

@@ -35,6 +35,19 @@ def default_forward(model: nn.Module, inputs: Any) -> Tensor:
     return main_output(result)
 
 
+class Called(nn.Module):
+    """A model with the way to call it, for ``torch.func.functional_call``; names begin with ``model.``."""
+
+    def __init__(self, model: nn.Module, way: Forward) -> None:
+        super().__init__()
+        self.model, self._way = model, way
+        self.training = False
+
+    def forward(self, inputs: Any) -> Tensor:
+        """As the way says."""
+        return self._way(self.model, inputs)
+
+
 def main_output(result: Any) -> Tensor:
     """The tensor of predictions in whatever a model returned."""
     if isinstance(result, Tensor):

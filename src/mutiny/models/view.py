@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,3 +92,10 @@ def parameter_names(model: nn.Module) -> dict[int, str]:
         known = by_memory.setdefault(memory, name) if pointer and parameter.numel() else name
         names.setdefault(id(parameter), known)
     return names
+
+
+def aliases(model: nn.Module, wanted: Iterable[str]) -> dict[str, str]:
+    """All names of the parameters ``wanted``, tied ones included, with the name that `parameter_names` gives each."""
+    names, some = parameter_names(model), set(wanted)
+    every = model.named_parameters(remove_duplicate=False)
+    return {name: names[id(parameter)] for name, parameter in every if names[id(parameter)] in some}

@@ -102,9 +102,16 @@ def _silenced(found: Ablation, count: int) -> Text:
 def synthesis_text(found: Synthesis) -> RenderableType:
     """What became of synthesised inputs."""
     far = {norm: float(values.mean()) for norm, values in found.distances.items()}
-    text = (
-        f"[bold]Synthesised[/] {len(found):,} inputs from passing ones: {int(found.failed.sum()):,} "
-        f"({found.failed.mean():.1%}) fail; {found.raised.mean():.1%} of the suspects say more.\n"
-        f"Mean distance: L1 {far['l1']:.3g}, L2 {far['l2']:.3g}, Linf {far['linf']:.3g}."
-    )
-    return Padding(Text.from_markup(text), (0, 1, 1, 1), expand=False)
+    lost = ~found.kept
+    lines = [
+        f"[bold]Synthesised[/] {len(found):,} inputs from passing ones: {int(found.succeeded.sum()):,} "
+        f"({found.succeeded.mean():.1%}) fail{' and keep their label' if lost.any() else ''}; "
+        f"{found.raised.mean():.1%} of the suspects say more."
+    ]
+    if lost.any():
+        lines.append(
+            f"{int(lost.sum()):,} ({lost.mean():.1%}) have lost their label; {int((found.failed & lost).sum()):,} of "
+            "these fail, which is not counted."
+        )
+    lines.append(f"Mean distance: L1 {far['l1']:.3g}, L2 {far['l2']:.3g}, Linf {far['linf']:.3g}.")
+    return Padding(Text.from_markup("\n".join(lines)), (0, 1, 1, 1), expand=False)

@@ -18,8 +18,9 @@ SHOWN = 10
 
 
 def write_synthesis(found: Synthesis, path: Path) -> None:
-    """An ``.npz`` file: ``x`` (or ``x_NAME`` for several inputs), ``original``, ``index``, ``failed`` and distances."""
-    arrays: dict[str, npt.NDArray[Any]] = {"index": found.indices, "failed": found.failed, "raised": found.raised}
+    """An ``.npz`` file: ``x`` (or ``x_NAME`` for several inputs), ``original``, what became of each, and distances."""
+    arrays: dict[str, npt.NDArray[Any]] = {"index": found.indices, "raised": found.raised}
+    arrays |= {"failed": found.failed, "kept": found.kept, "succeeded": found.succeeded}
     arrays |= {str(norm): values for norm, values in found.distances.items()}
     for prefix, nested in (("x", found.inputs), ("original", found.originals)):
         for name, leaf in leaves(nested):
@@ -29,10 +30,10 @@ def write_synthesis(found: Synthesis, path: Path) -> None:
 
 
 def draw_grid(found: Synthesis, path: Path, title: str = "") -> None:
-    """Some inputs before and after, and the difference: those that fail first."""
+    """Some inputs before and after, and the difference: first those that fail and have kept their label."""
     from matplotlib.figure import Figure  # no global state, no display
 
-    order = np.argsort(~found.failed, kind="stable")[:SHOWN]
+    order = np.argsort(~found.succeeded, kind="stable")[:SHOWN]
     before, after = (_images(nested)[order] for nested in (found.originals, found.inputs))
     figure = Figure(figsize=(1.1 * len(order) + 1.2, 3.7), dpi=150, layout="constrained")
     axes = figure.subplots(3, len(order), squeeze=False)
@@ -45,8 +46,8 @@ def draw_grid(found: Synthesis, path: Path, title: str = "") -> None:
             scaled = np.clip((image - low) / (high - low or 1.0), 0, 1)
             axis.imshow(scaled, cmap="gray", vmin=0, vmax=1)
         axes[2, column].imshow(change, cmap="RdBu_r", vmin=-largest, vmax=largest)
-        mark = "fails" if found.failed[place] else "passes"
-        axes[1, column].set_title(mark, fontsize=7, color="#b2182b" if found.failed[place] else "#555555", pad=2)
+        mark = "label lost" if not found.kept[place] else "fails" if found.failed[place] else "passes"
+        axes[1, column].set_title(mark, fontsize=7, color="#b2182b" if found.succeeded[place] else "#555555", pad=2)
     for row, name in enumerate(("original", "synthesised", "difference")):
         axes[row, 0].set_ylabel(name, fontsize=8)
         for axis in axes[row]:

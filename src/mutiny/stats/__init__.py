@@ -12,7 +12,7 @@ from mutiny.stats.pareto import pareto_front
 from mutiny.stats.power import anova_power, instances_needed, power_two_sample
 from mutiny.stats.significance import glm, mann_whitney, paired_t, welch, wilcoxon
 from mutiny.stats.stability import disagreement_rate, relative_standard_error
-from mutiny.stats.tails import rate_bound
+from mutiny.stats.tails import clopper_pearson, rate_bound
 
 __all__ = [
     "Interval",
@@ -20,6 +20,7 @@ __all__ = [
     "anova_power",
     "benjamini_hochberg",
     "bootstrap",
+    "clopper_pearson",
     "cohen_d",
     "cohen_g",
     "disagreement_rate",

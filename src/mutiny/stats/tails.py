@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from mutiny.errors import BadInput
+from mutiny.stats.intervals import Interval
 from mutiny.stats.samples import Floats
 
 THRESHOLDS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0)
@@ -27,6 +29,26 @@ def rate_bound(successes: ArrayLike, n: ArrayLike, risk: float) -> Floats:
     with np.errstate(invalid="ignore"):
         bound = stats.beta.ppf(1 - risk, seen + 1, np.maximum(size - seen, 0))
     return np.where(seen >= size, 1.0, bound)
+
+
+def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
+    """Clopper and Pearson's exact interval of a share: it covers the truth at least as often as it says.
+
+    Args:
+        successes: how often it happened.
+        n: how often it could have; 0 gives the interval from 0 to 1.
+        level: confidence, in (0, 1).
+
+    >>> clopper_pearson(8, 10)
+    Interval(low=0.443..., high=0.974..., level=0.95, method='Clopper-Pearson')
+    """
+    if not 0 <= successes <= n:
+        raise BadInput("successes, n", (successes, n), "counts with 0 <= successes <= n")
+    if not 0 < level < 1:
+        raise BadInput("level", level, "a confidence between 0 and 1, e.g. 0.95")
+    risk = (1 - level) / 2
+    low, high = 1 - float(rate_bound(n - successes, n, risk)), float(rate_bound(successes, n, risk))
+    return Interval(low, high, level, "Clopper-Pearson")
 
 
 def tail_bound(values: ArrayLike, limits: ArrayLike, risk: float) -> Floats:

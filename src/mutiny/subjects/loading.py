@@ -17,7 +17,7 @@ from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.subject import Subject
 
 
-def load_subject(text: str, data: Path | None = None) -> Subject:
+def load_subject(text: str, data: str | Path | None = None) -> Subject:
     """The subject that ``text`` names.
 
     Args:
@@ -26,7 +26,7 @@ def load_subject(text: str, data: Path | None = None) -> Subject:
         data: folder with data sets, for built-in subjects that need files.
     """
     if text in BUILTIN:
-        return BUILTIN[text](data)
+        return BUILTIN[text](None if data is None else Path(data))
     where, colon, name = text.rpartition(":")
     if not colon or not where or not name:
         near = get_close_matches(text, BUILTIN, 1)

@@ -53,12 +53,14 @@ class Evolved:
         score: how good it is.
         generations: that were computed.
         history: the best score after each, the first population included.
+        ranked: the last population, best first, ``(population, d)``.
     """
 
     best: Floats
     score: float
     generations: int
     history: tuple[float, ...]
+    ranked: Floats
 
 
 def evolve(
@@ -93,8 +95,8 @@ def evolve(
         stale = 0 if history[-1] > history[-2] else stale + 1
         if stale >= patience:
             break
-    best = int(scores.argmax())
-    return Evolved(people[best].copy(), float(scores[best]), len(history) - 1, tuple(history))
+    ranked = people[np.argsort(-scores, kind="stable")]
+    return Evolved(ranked[0], float(scores.max()), len(history) - 1, tuple(history), ranked)
 
 
 def _trials(people: Floats, settings: Evolution, rng: np.random.Generator) -> Floats:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import differential_evolution, rosen
 
 from mutiny.errors import BadInput
-from mutiny.repair.evolution import Evolution, evolve
+from mutiny.repairs.evolution import Evolution, evolve
 
 
 def run(objective, d=3, seed=0, bound=2.0, **more):

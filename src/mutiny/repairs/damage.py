@@ -1,0 +1,94 @@
+"""What is to be mended, as a method of repair sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from mutiny.data import Data
+from mutiny.data.nested import to_device
+from mutiny.errors import BadInput
+from mutiny.evaluation.exact import cast, placement
+from mutiny.models import Forward, ModelView
+from mutiny.models.layers import Layer
+from mutiny.random import generator_for
+from mutiny.task import Task
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Damage:
+    """A model, inputs of the repair split that fail as the target says, and inputs of that split that pass.
+
+    Attributes:
+        view: of the model, which stays as it is.
+        task: what is right.
+        data: the inputs, failing and passing.
+        targets: of these inputs, as the task wants them.
+        failing: which of them fail, ``(n,)``.
+        layers: whose weights may change.
+        forward: how the model is called.
+        seed: of everything random.
+        batch_size: inputs per pass.
+    """
+
+    view: ModelView
+    task: Task
+    data: Data
+    targets: Tensor
+    failing: npt.NDArray[np.bool_]
+    layers: tuple[Layer, ...]
+    forward: Forward
+    seed: int
+    batch_size: int
+
+    @property
+    def model(self) -> nn.Module:
+        """The user's."""
+        return self.view.model
+
+    @cached_property
+    def hidden(self) -> tuple[Layer, ...]:
+        """Layers with neurons that others read."""
+        found = tuple(layer for layer in self.layers if layer.neurons and not layer.output)
+        if not found:
+            raise BadInput("layers", ", ".join(layer.name for layer in self.layers), "at least one hidden layer")
+        return found
+
+    def rng(self, *keys: str | int) -> np.random.Generator:
+        """For one purpose."""
+        return generator_for(self.seed, "repair", *keys)
+
+    def sample(self, most: int, passes: float = 1.0) -> tuple[Ints, Ints]:
+        """At most so many failing inputs, and so many passing ones for each of them, of each class in proportion."""
+        rng = self.rng("sample")
+        fail, passing = (rng.permutation(np.flatnonzero(which)) for which in (self.failing, ~self.failing))
+        fail = np.sort(fail[:most])
+        count = min(len(passing), max(1, round(passes * len(fail))))
+        if self.targets.ndim == 1 and len(passing):
+            passing = passing[np.argsort(self.targets.cpu().numpy()[passing], kind="stable")]
+            passing = passing[np.linspace(0, len(passing) - 1, count).round().astype(np.int64)]
+        return fail, np.sort(passing[:count])
+
+    def inputs(self, indices: Ints) -> Any:
+        """On the model's device, in its type."""
+        device, dtype = placement(self.model)
+        return cast(to_device(self.data.read(indices), device), dtype)
+
+    def wanted(self, indices: Ints) -> Tensor:
+        """The targets of some inputs, on the model's device."""
+        return self.targets[torch.from_numpy(indices)].to(placement(self.model)[0])
+
+    def batches(self, indices: Ints) -> Iterator[tuple[Any, Tensor]]:
+        """Inputs and targets."""
+        for at in range(0, len(indices), self.batch_size):
+            some = indices[at : at + self.batch_size]
+            yield self.inputs(some), self.wanted(some)

@@ -1,0 +1,125 @@
+"""What `repair` returns."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from mutiny.errors import BadInput
+from mutiny.models import Patch
+from mutiny.models.patch import WeightEdit
+from mutiny.records import to_plain
+from mutiny.repairs.files import save_patch, save_weights
+from mutiny.repairs.verdict import Change, Rate
+
+
+@dataclass(frozen=True, repr=False)
+class Repair:
+    """A patch, and what it does.
+
+    Attributes:
+        method: as a user would write it.
+        target: which failures were to be mended.
+        patch: of weights; without edits if none was better than nothing on validation inputs.
+        changes: what it does on the inputs of each role: ``repair``, ``validation``, ``held-out``.
+        repaired: whether the interval of the gain on held-out inputs lies above 0. Only then is it a repair.
+        notes: what a careful reader should know.
+    """
+
+    subject: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    method: str
+    target: Mapping[str, Any]
+    patch: Patch
+    changes: Mapping[str, Change]
+    notes: tuple[str, ...]
+    seconds: float
+    created: str
+    original: nn.Module = field(compare=False)
+
+    @property
+    def held_out(self) -> Change:
+        """What it does to inputs that took no part."""
+        return self.changes["held-out"]
+
+    @property
+    def repaired(self) -> bool:
+        """Whether it may be called a repair."""
+        return self.held_out.helps
+
+    @property
+    def repair_rate(self) -> Rate:
+        """Of the held-out failures that were to be mended."""
+        return self.held_out.repaired
+
+    @property
+    def break_rate(self) -> Rate:
+        """Of the held-out inputs that passed."""
+        return self.held_out.broken
+
+    @property
+    def weights(self) -> int:
+        """How many weights are changed."""
+        return sum(len(edit.indices) for edit in self.patch.edits if isinstance(edit, WeightEdit))
+
+    def model(self) -> nn.Module:
+        """A copy of the model with the patch in it."""
+        model = copy.deepcopy(self.original)
+        weights = dict(model.named_parameters())
+        with torch.inference_mode():
+            for edit in self.patch.edits:
+                assert isinstance(edit, WeightEdit)
+                tensor = weights[edit.parameter].data
+                tensor.put_(torch.from_numpy(edit.indices).to(tensor.device), edit.values.to(tensor))
+        return model
+
+    def save(self, weights: str | Path | None = None, patch: str | Path | None = None, anyway: bool = False) -> None:
+        """Writes the repaired weights, or the patch alone, to safetensors files.
+
+        Args:
+            weights: of the whole model; `mutiny.load_weights` reads them.
+            patch: the changed weights alone; `mutiny.repairs.files.load_patch` reads them.
+            anyway: also what is no repair.
+        """
+        if not self.repaired and not anyway:
+            raise BadInput("save", "a patch that is no repair", "one that helps on held-out inputs", "See anyway=True.")
+        if weights is not None:
+            save_weights(self.model(), weights)
+        if patch is not None:
+            save_patch(self.patch, self.original, patch)
+
+    def __repr__(self) -> str:
+        said = "repaired" if self.repaired else "not repaired"
+        rates = (f"{rate.count} of {rate.total}" for rate in (self.repair_rate, self.break_rate))
+        return f"Repair({self.method!r}, {said}, held-out: {' mended, '.join(rates)} broken)"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+        return {
+            "schema": 1,
+            "verb": "repair",
+            "subject": to_plain(self.subject),
+            "settings": to_plain(self.settings),
+            "versions": dict(self.versions),
+            "method": self.method,
+            "target": to_plain(self.target),
+            "repaired": self.repaired,
+            "repair_rate": to_plain(self.repair_rate.to_json()),
+            "break_rate": to_plain(self.break_rate.to_json()),
+            "gain": to_plain(self.held_out.to_json()["gain"]),
+            "splits": {role: to_plain(change.to_json()) for role, change in self.changes.items()},
+            "patch": {
+                "weights": self.weights,
+                "parameters": {e.parameter: len(e.indices) for e in self.patch.edits if isinstance(e, WeightEdit)},
+                "digest": self.patch.digest,
+            },
+            "notes": list(self.notes),
+            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
+        }

@@ -1,0 +1,71 @@
+"""A repair for a terminal: what was to be mended, what is, what broke, and how sure that is."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from mutiny.repairs.result import Repair
+from mutiny.repairs.verdict import Change, Rate
+
+
+def repair_text(result: Repair) -> RenderableType:
+    """Everything that a terminal shows."""
+    parts: list[RenderableType] = [_head(result)]
+    if result.target["failures"]:
+        parts += [_table(result), Padding(_verdict(result), (1, 1, 0, 1), expand=False)]
+    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in result.notes]
+    parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
+    return Group(*parts, Text(""))
+
+
+def _head(result: Repair) -> RenderableType:
+    subject, target = result.subject, result.target
+    what = "fail" if "label" not in target else f"of class {target['label']} are taken for {target['said']}"
+    lines = [
+        f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}",
+        f"{target['failures']:,} of {subject['inputs']:,} inputs {what}; {escape(result.method)} changes "
+        f"{result.weights:,} weight{'s' * (result.weights != 1)}",
+    ]
+    return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
+
+
+def _table(result: Repair) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table.add_column(" inputs")
+    for title in ("mended", "broken", "correct before", "after"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for role, change in result.changes.items():
+        table.add_row(f" {role}", *_row(change), style="" if role == "held-out" else "dim")
+    return table
+
+
+def _row(change: Change) -> list[str]:
+    share = [f"{count / change.inputs:.2%}" if change.inputs else "-" for count in (change.before, change.after)]
+    return [_of(change.repaired), _of(change.broken), *share]
+
+
+def _of(rate: Rate) -> str:
+    return f"{rate.count:,} of {rate.total:,}"
+
+
+def _verdict(result: Repair) -> Text:
+    change = result.held_out
+    said = "[bold green]Repaired[/]" if result.repaired else "[bold]Not repaired[/]"
+    lines = [f"{said}: on held-out inputs {_rate(change.repaired)} mended, {_rate(change.broken)} broken;"]
+    if change.repaired.count + change.broken.count:
+        low, high = change.gain_interval.low, change.gain_interval.high
+        lines.append(f"gain {100 * change.gain:+.2f} points of all (95%: {100 * low:+.2f} to {100 * high:+.2f}).")
+    else:
+        lines.append("no answer that counts is another one.")
+    return Text.from_markup("\n".join(lines))
+
+
+def _rate(rate: Rate) -> str:
+    if rate.value is None:
+        return "nothing"
+    return f"{rate.value:.1%} ({rate.interval.low:.1%} to {rate.interval.high:.1%})"

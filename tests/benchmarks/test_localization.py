@@ -1,0 +1,61 @@
+"""What localization is compared with does the same work on the same inputs."""
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks import localization, subjects
+from mutiny.evaluation.exact import Pace
+from mutiny.models import ModelState
+from mutiny.models.ascent import climbing
+
+
+@pytest.fixture(params=[*localization.SPECTRA_GOALS])
+def network(request):
+    return request.param
+
+
+@pytest.fixture
+def case(network):
+    model = subjects.NETWORKS[network]().eval() if network in subjects.NETWORKS else localization.perceptron()
+    found = localization.case_of(model, subjects.drawn_digits(50))
+    found.pace = Pace(16, "channels-last")
+    return found
+
+
+def test_the_plain_pass_gives_the_outputs_that_are_counted(case):
+    seen = [one.outputs for one in case.read(case.hidden())]
+    torch.testing.assert_close([*localization.plain(case)], seen)
+    assert sum(map(len, seen)) == 50
+
+
+def test_plain_gradients_are_those_of_the_output_layer(case):
+    indices = np.arange(7, 47)
+    output = next(layer for layer in case.view.layers if layer.output)
+    climb = climbing(case.view, {output.name: np.arange(10)}, case.call)
+    for batch, (inputs, gradient) in zip(
+        localization.batches(case, indices), localization.slopes(case, indices), strict=True
+    ):
+        assert torch.equal(inputs, batch)
+        torch.testing.assert_close(gradient, 10 * climb(batch, "none").gradient)  # the mean of ten outputs
+    assert sum(map(len, localization.judged(case, indices))) == 40
+
+
+def test_exercised_neurons_span_all_hidden_layers(case):
+    places, neurons = case.hidden(), localization.spread(case, 10)
+    assert sum(map(len, neurons.values())) == 10
+    assert neurons[places[0].name][0] == 0
+    assert neurons[places[-1].name][-1] == places[-1].count("neuron") - 1
+
+
+def test_the_perceptron_is_eight_times_twenty():
+    case = localization.case_of(localization.perceptron(), subjects.drawn_digits(5))
+    assert [place.count("neuron") for place in case.hidden()] == [20] * 8
+
+
+def test_rows(network, case):
+    state = ModelState.of(case.model)
+    rows = localization.spectra(network, case, 1) | localization.synthesised(network, case, np.arange(20), 1)
+    assert state == ModelState.of(case.model)
+    assert len(rows) == 3
+    assert all(row["value"] > 0 and row["better"] == "lower" for row in rows.values())
