@@ -1,4 +1,4 @@
-"""What blaming neurons costs: spectra and synthesis as multiples of the passes that they cannot do without.
+"""What blaming and mending cost: multiples of passes that cannot be done without, and of an obvious loop.
 
 python -m benchmarks.localization [--quick] [--json FILE] [--data DIR]
 
@@ -10,7 +10,7 @@ nothing, and counting what they say costs more than the pass itself. Its goal on
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -23,19 +23,24 @@ from benchmarks.against_dnn_tip import Results
 from benchmarks.command import run
 from benchmarks.selection import last
 from benchmarks.subjects import bench
-from benchmarks.timing import entry, ratio
+from benchmarks.timing import entry, ratio, seconds
 from mutiny.data import Data
 from mutiny.localization.activity import Above
 from mutiny.localization.case import Case
 from mutiny.localization.failures import ByLabel
 from mutiny.localization.spectrum import Ints
 from mutiny.localization.synthesis import Ascent, synthesis
-from mutiny.models import default_forward
+from mutiny.models import Patch, default_forward
 from mutiny.models.ascent import climbing
 from mutiny.models.layout import laid_out
+from mutiny.models.patch import WeightEdit
+from mutiny.models.variants import WeightVariants
+from mutiny.repairs.credit import credits
 from mutiny.task import Classification
 
 TASK = Classification(10, "logits")
+Entries = Mapping[str, Ints]
+Values = Mapping[str, Tensor]
 SPECTRA_GOALS = {"lenet5": 1.15, "perceptron": 3.0}
 """Plain passes that counting may take."""
 SYNTHESIS_GOAL = 1.3
@@ -43,17 +48,24 @@ SUSPECTS = 10
 """Neurons that are exercised."""
 
 
+POPULATION, WEIGHTS = 100, 20
+"""Candidates of a generation, and weights in which they differ."""
+REPAIR_GOALS = {"head": 20.0, "fc1": 1.0, "conv2": 1.0}
+"""Times faster than a loop, with the changed weights in the dense head, in the first dense layer, in a convolution."""
+
+
 @dataclass(frozen=True)
 class Sizes:
-    """How many inputs are counted and changed, and how often."""
+    """How many inputs are counted, changed and mended, and how often."""
 
     inputs: int
     changed: int
+    mended: int
     rounds: int
 
 
-FULL = Sizes(10_000, 2_000, 9)
-QUICK = Sizes(2_000, 500, 15)
+FULL = Sizes(10_000, 2_000, 400, 9)
+QUICK = Sizes(2_000, 500, 200, 15)
 
 
 def measure(quick: bool, data: Path | None) -> Results:
@@ -64,7 +76,8 @@ def measure(quick: bool, data: Path | None) -> Results:
     results = spectra("lenet5", lenet, sizes.rounds)
     torch.manual_seed(0)
     results |= spectra("perceptron", case_of(perceptron(), subject.train), 3 * sizes.rounds)
-    return results | synthesised("lenet5", lenet, np.arange(sizes.changed), sizes.rounds)
+    results |= synthesised("lenet5", lenet, np.arange(sizes.changed), sizes.rounds)
+    return results | mended("lenet5", lenet, np.arange(sizes.mended), rounds=3)
 
 
 def case_of(model: nn.Module, data: Data) -> Case:
@@ -154,6 +167,42 @@ def judged(case: Case, indices: Ints) -> Iterator[Tensor]:
         with torch.inference_mode():
             outputs = case.model((batch + gradient).clamp(0, 1))
         yield outputs
+
+
+# (c) repair
+
+
+def mended(network: str, case: Case, indices: Ints, rounds: int) -> Results:
+    """A generation of repair, with new values for some weights of a layer, against one candidate after another."""
+    inputs, targets = case.data.read(indices), case.targets[torch.from_numpy(indices)]
+    results, rng = {}, np.random.default_rng(0)
+    for layer, goal in REPAIR_GOALS.items():
+        weight = case.view.layer(layer).weights[0]
+        entries = {weight.parameter: np.sort(rng.choice(weight.all, WEIGHTS, replace=False))}
+        values = {weight.parameter: torch.from_numpy(rng.normal(size=(POPULATION, WEIGHTS))).float()}
+        variants = WeightVariants(case.model, inputs, entries)
+
+        def loop(entries: Entries = entries, values: Values = values) -> Tensor:
+            return credits(TASK, one_by_one(case.model, inputs, entries, values), targets)[1]
+
+        def together(variants: WeightVariants = variants, values: Values = values) -> Tensor:
+            return credits(TASK, variants.outputs(values), targets)[1]
+
+        name = f"repair: {network}, {POPULATION} candidates that differ in {layer}, {len(indices)} inputs"
+        faster = ratio(loop, together, rounds, time.process_time)
+        each = POPULATION / seconds(together, time.process_time)
+        results[f"{name} ({each:,.0f} candidates/s), against a loop"] = entry(faster, goal)
+    return results
+
+
+def one_by_one(model: nn.Module, inputs: Tensor, entries: Entries, values: Values) -> Tensor:
+    """The obvious way: put a candidate's weights into the model, run it, put the old ones back."""
+    found = []
+    for candidate in range(POPULATION):
+        edits = tuple(WeightEdit(name, at, values[name][candidate]) for name, at in entries.items())
+        with Patch(edits).applied(model) as call, torch.inference_mode():
+            found.append(call(inputs))
+    return torch.stack(found)
 
 
 if __name__ == "__main__":

@@ -59,3 +59,18 @@ def test_rows(network, case):
     assert state == ModelState.of(case.model)
     assert len(rows) == 3
     assert all(row["value"] > 0 and row["better"] == "lower" for row in rows.values())
+
+
+def test_the_loop_over_candidates_does_the_same():
+    case = localization.case_of(subjects.NETWORKS["lenet5"]().eval(), subjects.drawn_digits(12))
+    state = ModelState.of(case.model)
+    rng = np.random.default_rng(0)
+    entries = {"head.weight": np.arange(5)}
+    values = {"head.weight": torch.from_numpy(rng.normal(size=(localization.POPULATION, 5))).float()}
+    inputs = case.data.read(np.arange(12))
+    theirs = localization.one_by_one(case.model, inputs, entries, values)
+    ours = localization.WeightVariants(case.model, inputs, entries).outputs(values)
+    torch.testing.assert_close(ours, theirs)
+    rows = localization.mended("lenet5", case, np.arange(12), 1)
+    assert len(rows) == 3
+    assert state == ModelState.of(case.model)
