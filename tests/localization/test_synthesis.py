@@ -330,3 +330,26 @@ def test_files(case, mixed, tmp_path):
     for suffix in ("png", "svg"):
         draw_grid(found, tmp_path / f"grid.{suffix}", "some")
         assert (tmp_path / f"grid.{suffix}").stat().st_size > 1000
+
+
+def test_what_a_leaky_activation_hides_is_seen_before_it():
+    """Where a suspect is silent, its signal has a hundredth of the slope of its output."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 6), nn.LeakyReLU(0.01), nn.Linear(6, 3)).eval()
+    x = torch.rand(200, 4)
+    y = model(x).argmax(dim=1)
+    y[::4] = (y[::4] + 1) % 3
+    found = mutiny.locate(model, k=1, data=(x, y), validate=0, at="output")
+    suspect = found.suspects[0]
+    ways = {
+        at: mutiny.synthesize(model, found, 60, ascent=Ascent(1, 9.0, low=None, high=None), data=(x, y), at=at)
+        for at in ("signal", "output")
+    }
+    values = model[0](ways["output"].originals)[:, suspect.neuron]
+    row = model[0].weight[suspect.neuron].detach()
+    moved = {at: (one.inputs - one.originals) for at, one in ways.items()}
+    torch.testing.assert_close(moved["output"], row.expand(len(values), -1), atol=1e-5, rtol=1e-4)
+    slope = torch.where(values > 0, 1.0, 0.01).detach()
+    torch.testing.assert_close(moved["signal"], slope[:, None] * row, atol=1e-5, rtol=1e-4)
+    with pytest.raises(BadInput, match="signal or output"):
+        mutiny.synthesize(model, found, 5, data=(x, y), at="input")

@@ -156,3 +156,9 @@ class Case:
     def call(self, model: nn.Module, inputs: Any) -> Tensor:
         """The model's outputs; what goes wrong becomes an error that says so."""
         return first_call(self.forward, model, inputs, "model")
+
+
+def check_reading(at: Said) -> None:
+    """An error if this is no way to read what a neuron says."""
+    if at not in ("signal", "output"):
+        raise BadInput("at", repr(at), "signal or output")

@@ -16,6 +16,7 @@ from mutiny.errors import BadInput
 from mutiny.evaluation.exact import placement
 from mutiny.localization.ablation import ablation
 from mutiny.localization.activity import Activity, as_activity
+from mutiny.localization.case import check_reading
 from mutiny.localization.failures import Oracle
 from mutiny.localization.location import Location
 from mutiny.localization.measures import Measure, as_measure
@@ -98,7 +99,8 @@ def locate(
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
     judged, activity = as_measure(measure), as_activity(active)
-    _check(k, validate, seed, batch_size, at)
+    _check(k, validate, seed, batch_size)
+    check_reading(at)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
     model, task = case.model, case.task
@@ -148,14 +150,12 @@ def locate(
     )
 
 
-def _check(k: Any, validate: Any, seed: Any, batch_size: Any, at: Any) -> None:
+def _check(k: Any, validate: Any, seed: Any, batch_size: Any) -> None:
     least = {"k": 1, "validate": 0, "seed": 0, "batch_size": 1}
     given = {"k": k, "validate": validate, "seed": seed, "batch_size": 1 if batch_size is None else batch_size}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least[name]:
             raise BadInput(name, repr(value), f"a whole number of at least {least[name]}")
-    if at not in ("signal", "output"):
-        raise BadInput("at", repr(at), "signal or output")
 
 
 def _by_class(spectrum: Spectrum, measure: Measure, k: int, silent: bool) -> dict[int, tuple[Suspect, ...]]:

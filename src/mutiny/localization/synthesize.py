@@ -15,7 +15,7 @@ from mutiny.data.base import CHUNK
 from mutiny.data.nested import concatenate, leaves
 from mutiny.errors import BadInput
 from mutiny.localization.ablation import by_layer
-from mutiny.localization.case import Case
+from mutiny.localization.case import Case, check_reading
 from mutiny.localization.failures import Oracle
 from mutiny.localization.location import Location
 from mutiny.localization.opening import opened
@@ -23,6 +23,7 @@ from mutiny.localization.spectrum import Ints
 from mutiny.localization.suspects import Suspect
 from mutiny.localization.synthesis import NORMS, Ascent, Keeps, Synthesis, synthesis
 from mutiny.models import Forward
+from mutiny.models.capture import Said
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
 from mutiny.random import generator_for
@@ -40,6 +41,7 @@ def synthesize(
     count: int = 100,
     *,
     ascent: Ascent | None = None,
+    at: Said = "signal",
     data: Any = None,
     task: Task | None = None,
     forward: Forward | None = None,
@@ -60,6 +62,8 @@ def synthesize(
             classes without suspects are left out.
         count: inputs to change, spread evenly over the classes; all that pass if there are fewer.
         ascent: how. By default one step, as in the paper, of a tenth of the inputs' range at most, within that range.
+        at: ``"signal"``: what suspects say after normalisation, activation and pooling rises; ``"output"``: what they
+            say before, as in DeepFault's code, where leaky activations cannot hide a silent neuron.
         data: labelled inputs; the test set if not given.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
@@ -76,6 +80,7 @@ def synthesize(
     progress = progress or Silent()
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise BadInput("count", repr(count), "a whole number of at least 1")
+    check_reading(at)
     if keeps is not None and not callable(keeps):
         raise BadInput("keeps", repr(keeps), "a function of originals and new inputs")
     given = as_given(subject, data, None, task, forward, "data", pool=False)
@@ -90,7 +95,7 @@ def synthesize(
     progress.stage("synthesizing", len(parts))
     found = []
     for indices, neurons in parts:
-        found.append(synthesis(case, indices, neurons, ascent, keeps=keeps))
+        found.append(synthesis(case, indices, neurons, ascent, at, keeps))
         progress.step()
     check_untouched([case.model], [state])
     return joined(found)
