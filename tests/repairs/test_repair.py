@@ -12,13 +12,17 @@ from torch import nn
 
 import mutiny
 import toys
+from mutiny.data import as_data
 from mutiny.errors import BadInput
-from mutiny.models import ModelState, ModelView, Patch
+from mutiny.models import ModelState, ModelView, Patch, default_forward
 from mutiny.models.patch import WeightEdit
+from mutiny.progress import Silent
 from mutiny.repairs.credit import credits, losses
+from mutiny.repairs.damage import Damage
 from mutiny.repairs.files import load_patch, save_patch
 from mutiny.repairs.knobs import Knobs
 from mutiny.repairs.methods import REPAIRS, as_repair
+from mutiny.repairs.proposals import Weighing
 from mutiny.repairs.repair import dose
 from mutiny.repairs.split import split
 from mutiny.repairs.target import check_target, targeted
@@ -290,3 +294,28 @@ def test_methods_say_what_they_are(method):
     assert made.title
     assert made.source
     assert as_repair(QUICK[method]) == as_repair(str(as_repair(QUICK[method])))
+
+
+def test_gains_are_counted_as_a_repair_is_judged():
+    model, loud = faulty()
+    x, y = data(200)
+    view = ModelView.of(model, x[:1])
+    wrong = (model(x).argmax(1) != y).numpy()
+    damage = Damage(
+        view, Classification(3, "logits"), as_data((x, y)), y, wrong, view.layers, default_forward, 0, 50
+    )  # fmt: skip
+    fail, passing = damage.sample(999, 99.0)
+    assert (len(fail), len(passing)) == (wrong.sum(), (~wrong).sum())
+    knobs = Knobs.of_neurons(view, [(view.layers[0], loud)])
+    weighing = Weighing(damage, knobs, fail, passing, 1.0, Silent())
+    settings = np.linspace(-1, 2, 13)[:, None]
+    scores = weighing(settings)
+    gains = []
+    for setting in settings:
+        with knobs.patch(setting).applied(model) as call:
+            right = (call(x).argmax(1) == y).numpy()
+        gains.append(int((right & wrong).sum()) - int((~right & ~wrong).sum()))
+        assert scores[len(gains) - 1] >= right.mean()  # wrong answers have some credit too
+    best = sorted(gains, reverse=True)[: len(weighing.gainful)]
+    assert [gain for gain, _ in weighing.gainful] == pytest.approx(best)
+    assert max(gains) > 0

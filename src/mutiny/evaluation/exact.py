@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mutiny.data import Data
 from mutiny.data.nested import to_device
 from mutiny.errors import BadInput, MutinyError
-from mutiny.evaluation.readout import condense
+from mutiny.evaluation.readout import by_columns, condense
 from mutiny.models import Forward
 from mutiny.models.calls import replace_tensors, tensors
 from mutiny.models.forward import steady
@@ -57,7 +57,7 @@ class CleanPass:
         outcome: correctness and metric.
         shares: each input's share of the metric (its loss, for regression), ``(n,)``.
         confidence: largest class probability, ``(n,)``; ``None`` for regression.
-        condensed: what is kept of the outputs, ``(n, q)``, see `mutiny.evaluation.readout`.
+        condensed: what is kept of the outputs, ``(n, q)`` by columns, see `mutiny.evaluation.readout`.
     """
 
     outcome: Outcome
@@ -163,4 +163,6 @@ def clean_pass(
         start += len(outputs)
     share = np.concatenate(shares)
     outcome = Outcome(np.packbits(np.concatenate(correct)), start, float(share.sum()) / start)
-    return CleanPass(outcome, share, np.concatenate(confidence) if confidence else None, torch.cat(condensed))
+    return CleanPass(
+        outcome, share, np.concatenate(confidence) if confidence else None, by_columns(torch.cat(condensed))
+    )

@@ -36,7 +36,8 @@ def linear_map(clean: Tensor, seen: list[Seen]) -> Tensor:
     plain, positive, constant = (
         torch.linalg.solve(square, known.T @ answers).float().tensor_split((clean.shape[1], -1))
     )  # applied one by one: the features of all inputs would have to be copied together
-    return torch.addmm(constant, clean, plain).addmm_(clean.clamp(min=0), positive)
+    columns = clean.T  # ten times faster than by rows, see `mutiny.evaluation.readout.by_columns`
+    return torch.addmm(constant.T, plain.T, columns).addmm_(positive.T, columns.clamp(min=0)).T
 
 
 def finite_rows(seen: list[Seen]) -> tuple[Tensor, Tensor]:

@@ -36,6 +36,11 @@ def condense(task: Task, outputs: Tensor, targets: Tensor) -> Tensor:
     return torch.stack((true, other), dim=1)
 
 
+def by_columns(rows: Tensor) -> Tensor:
+    """The same numbers ``(n, q)``, column after column in memory: few and long ones are what processors like."""
+    return rows.T.contiguous().T
+
+
 def margins(task: Classification, condensed: Tensor, targets: Tensor) -> Tensor:
     """``(n,)``: by how much the true class leads, negative where it does not. NaN counts as hopeless.
 

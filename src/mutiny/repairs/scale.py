@@ -19,9 +19,10 @@ from mutiny.progress import Progress
 from mutiny.repairs.base import Method
 from mutiny.repairs.credit import credits
 from mutiny.repairs.damage import Damage, Ints
-from mutiny.repairs.evolution import Evolution, Floats, evolve
+from mutiny.repairs.evolution import Evolution, Floats
 from mutiny.repairs.knobs import Knobs
-from mutiny.repairs.search import PROPOSED, check_least, check_positive, weighing
+from mutiny.repairs.proposals import Weighing
+from mutiny.repairs.search import check_least, check_positive
 
 SPREAD = 0.5
 """Of the first factors around 1."""
@@ -70,18 +71,16 @@ class Scale(Method):
             raise BadInput("most", self.most, "a factor above 1")
 
     def patches(self, damage: Damage, progress: Progress) -> Sequence[Patch]:
-        """The best candidates of the last generation."""
+        """The best candidates."""
         fail, passing = damage.sample(self.failures, self.passes)
         chosen = self._chosen(damage, fail, progress)
         knobs, rng = Knobs.of_neurons(damage.view, chosen), damage.rng("scale")
         start = rng.normal(1, SPREAD, (self.population, len(chosen)))
         start[0] = 1
         low, high = np.zeros(len(chosen)), np.full(len(chosen), self.most)
-        progress.stage("searching", self.generations + 1)
         alpha = (1 - self.balance) / self.balance * max(1, len(passing)) / max(1, len(fail))
-        objective = weighing(damage, knobs, fail, passing, alpha, progress)
-        evolved = evolve(objective, start, low, high, Evolution(self.population, self.generations), rng)
-        return [knobs.patch(setting) for setting in evolved.ranked[:PROPOSED]]
+        weighing = Weighing(damage, knobs, fail, passing, alpha, progress)
+        return weighing.patches(start, low, high, Evolution(self.population, self.generations), rng)
 
     def _chosen(self, damage: Damage, fail: Ints, progress: Progress) -> list[tuple[Layer, int]]:
         layers = [layer for layer in damage.hidden if shown(layer) is not None]

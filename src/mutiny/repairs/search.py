@@ -10,18 +10,14 @@ import numpy as np
 
 from mutiny.errors import BadInput
 from mutiny.models import Patch
-from mutiny.models.variants import WeightVariants
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
 from mutiny.repairs.blame import Blame, blame
-from mutiny.repairs.credit import credits
 from mutiny.repairs.damage import Damage, Ints
-from mutiny.repairs.evolution import Evolution, Floats, Objective, evolve
+from mutiny.repairs.evolution import Evolution, Floats
 from mutiny.repairs.knobs import Knobs
+from mutiny.repairs.proposals import Weighing
 from mutiny.stats.pareto import pareto_front
-
-PROPOSED = 10
-"""The best of the last generation, which are handed on."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +53,16 @@ class Search(Method):
         check_positive({"alpha": self.alpha, "passes": self.passes})
 
     def patches(self, damage: Damage, progress: Progress) -> Sequence[Patch]:
-        """The best candidates of the last generation."""
+        """The best candidates."""
         fail, passing = damage.sample(self.failures, self.passes)
         progress.stage("blaming weights", 2)
         found = _blame(damage, fail, progress).over(_blame(damage, passing, progress))
         weights = [weight for layer in damage.layers for weight in layer.weights]
         knobs = Knobs.of_weights(damage.view, weights, fronts(found, self.weights))
         start, low, high = self._start(damage, knobs)
-        progress.stage("searching", self.generations + 1)
-        objective = weighing(damage, knobs, fail, passing, self.alpha, progress)
-        evolved = evolve(
-            objective, start, low, high, Evolution(self.population, self.generations), damage.rng("search")
-        )
-        return [knobs.patch(setting) for setting in evolved.ranked[:PROPOSED]]
+        weighing = Weighing(damage, knobs, fail, passing, self.alpha, progress)
+        evolution = Evolution(self.population, self.generations)
+        return weighing.patches(start, low, high, evolution, damage.rng("search"))
 
     def _start(self, damage: Damage, knobs: Knobs) -> tuple[Floats, Floats, Floats]:
         """The first population, drawn from the law of each weight's tensor, the present values among it; and bounds."""
@@ -93,23 +86,6 @@ def fronts(found: Blame, least: int | None) -> Ints:
         chosen = np.concatenate([chosen, left[front]])
         left = np.delete(left, front)
     return np.sort(chosen)
-
-
-def weighing(damage: Damage, knobs: Knobs, fail: Ints, passing: Ints, alpha: float, progress: Progress) -> Objective:
-    """Judges settings of knobs by the mean credit of their answers, in which a failing input counts ``alpha`` times."""
-    indices = np.concatenate([fail, passing])
-    importance = np.repeat([alpha, 1.0], [len(fail), len(passing)])
-    importance /= importance.sum()
-    wanted = damage.wanted(indices)
-    variants = WeightVariants(damage.model, damage.inputs(indices), knobs.entries, damage.forward)
-
-    def objective(settings: Floats) -> Floats:
-        _, credit = credits(damage.task, variants.outputs(knobs.values(settings)), wanted)
-        progress.step()
-        found: Floats = credit.cpu().numpy() @ importance
-        return found
-
-    return objective
 
 
 def check_least(settings: dict[str, int]) -> None:
