@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import mutiny
 import studies.deepfault
 from studies.command import Study, Unit
-from studies.deepfault import examples, page, suspects, synthesis
+from studies.deepfault import examples, injected, page, repairs, suspects, synthesis
 from studies.deepfault.lab import QUICK, Lab, Settings, smaller, subject_rows
 from studies.deepfault.subjects import SUBJECTS
 
-PARTS = (suspects, synthesis, examples)
+PARTS = (suspects, synthesis, examples, injected, repairs)
 """Each has ``units(subject, settings)``; they run in this order, subject by subject."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from studies.deepfault import paper
 from studies.deepfault.lab import ALL, MEASURES, RANDOM, SHORT
+from studies.deepfault.repair_findings import injected_findings, mended_findings, repairs_findings
 from studies.deepfault.results import Results, deeper, matching
 from studies.deepfault.subjects import CIFAR, FAMILIES, MNIST, NONE, RMS, SIGNAL, Family
 from studies.deepfault.synthesis import METRICS, MOST_LOSS
@@ -197,4 +198,7 @@ FINDINGS = {
     "distances": distance_findings,
     "raised": raised_findings,
     "seconds": time_findings,
+    "injected": injected_findings,
+    "mended": mended_findings,
+    "repairs": repairs_findings,
 }

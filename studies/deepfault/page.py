@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from studies.deepfault import figures, tables
+from studies.deepfault import figures, repair_tables, tables
 from studies.deepfault.findings import FINDINGS
 from studies.deepfault.results import Results
 from studies.deepfault.subjects import CIFAR, FAMILIES
@@ -14,7 +14,7 @@ from studies.surroundings import in_words
 from studies.writing import figure, follows, prose, sources, write_page
 
 PROSE = Path(__file__).with_name("prose.md")
-PARTS = ("subjects", "suspects", "synthesis", "tests", "examples", "runs")
+PARTS = ("subjects", "suspects", "synthesis", "tests", "examples", "injected", "mended", "repairs", "runs")
 FILES = (*(f"{part}.csv" for part in PARTS), "settings.json")
 
 
@@ -52,6 +52,8 @@ def sections(results: Results, folder: Path) -> Iterator[str]:
     yield words["seconds"]
     yield tables.seconds(results)
     yield follows(FINDINGS["seconds"](results))
+    yield from _known(results, words)
+    yield from _repairs(results, words)
 
 
 def _set_up(results: Results, words: dict[str, str], folder: Path) -> Iterator[str]:
@@ -107,3 +109,25 @@ def _similarity(results: Results, words: dict[str, str], folder: Path) -> Iterat
         folder / "examples.png", "New inputs above their originals", partial(figures.pictures, results, folder)
     )  # fmt: skip
     yield follows(FINDINGS["distances"](results))
+
+
+def _known(results: Results, words: dict[str, str]) -> Iterator[str]:
+    yield "## Are known faults found? (not in the paper)"
+    yield words["injected"]
+    yield repair_tables.faults(results)
+    yield words["found"]
+    yield repair_tables.found(results)
+    yield follows(FINDINGS["injected"](results))
+    yield "## Are known faults mended? (not in the paper)"
+    yield words["mended"]
+    yield repair_tables.mended(results)
+    yield follows(FINDINGS["mended"](results))
+
+
+def _repairs(results: Results, words: dict[str, str]) -> Iterator[str]:
+    yield "## Are failures mended that networks have by themselves? (not in the paper)"
+    yield words["repairs"]
+    for family in FAMILIES:
+        yield f"{family.title}:"
+        yield repair_tables.repairs(results, family)
+    yield follows(FINDINGS["repairs"](results))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mutiny.selection.metrics import Repeated, over_repeats
-from studies.deepfault import examples, suspects, synthesis
+from studies.deepfault import examples, injected, repairs, suspects, synthesis
 from studies.deepfault.lab import MEASURES, RANDOM, subject_rows
 from studies.deepfault.subjects import ORDER, Family
 from studies.store import number
@@ -31,10 +31,16 @@ class Results:
     synthesis: list[CsvRow]
     tests: list[CsvRow]
     examples: list[CsvRow]
+    injected: list[CsvRow]
+    mended: list[CsvRow]
+    repairs: list[CsvRow]
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        parts = (suspects.rows, synthesis.rows, synthesis.test_rows, examples.rows)
+        parts = (
+            suspects.rows, synthesis.rows, synthesis.test_rows, examples.rows, injected.rows, injected.mended_rows,
+            repairs.rows,
+        )  # fmt: skip
         return cls(
             read_settings(folder), subject_rows(folder).rows, run_rows(folder).rows,
             *(rows(folder).rows for rows in parts),

@@ -196,11 +196,11 @@ def seconds(results: Results) -> str:
 
 
 def times(results: Results) -> str:
-    """What training and synthesis took."""
+    """What training, synthesis and repair took."""
     trained = sum(number(row, "training_seconds") or 0 for row in results.subjects)
-    spent = [sum(number(row, column) or 0 for row in results.synthesis) for column in ("seconds", "cpu_seconds")]
-    body = [
-        ["training (0 if the networks were there)", str(len(results.subjects)), f"{trained / 60:.1f}", "-"],
-        ["synthesis", str(len(results.synthesis)), *(f"{value / 60:.1f}" for value in spent)],
-    ]
+    body = [["training (0 if the networks were there)", str(len(results.subjects)), f"{trained / 60:.1f}", "-"]]
+    parts = {"synthesis": results.synthesis, "repair of known faults": results.mended, "repair": results.repairs}
+    for title, rows in parts.items():
+        spent = [sum(number(row, column) or 0 for row in rows) for column in ("seconds", "cpu_seconds")]
+        body.append([title, str(len(rows)), *(f"{value / 60:.1f}" for value in spent)])
     return markdown(["part", "rows", "wall minutes", "processor minutes"], body)

@@ -302,7 +302,7 @@ def test_gains_are_counted_as_a_repair_is_judged():
     view = ModelView.of(model, x[:1])
     wrong = (model(x).argmax(1) != y).numpy()
     damage = Damage(
-        view, Classification(3, "logits"), as_data((x, y)), y, wrong, view.layers, default_forward, 0, 50
+        view, Classification(3, "logits"), as_data((x, y), "data"), y, wrong, view.layers, default_forward, 0, 50
     )  # fmt: skip
     fail, passing = damage.sample(999, 99.0)
     assert (len(fail), len(passing)) == (wrong.sum(), (~wrong).sum())
