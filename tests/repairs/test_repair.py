@@ -111,6 +111,9 @@ def test_noise_is_not_called_a_repair(tmp_path):
     assert any("no repair" in note or "stays as it is" in note for note in found.notes)
     with pytest.raises(BadInput, match="no repair"):
         found.save(tmp_path / "weights.safetensors")
+    for bad, message in ((None, "a file for the weights"), ("w.pt", "ends in"), ("no/such/w.safetensors", "existing")):
+        with pytest.raises(BadInput, match=message):
+            found.save(None if bad is None else tmp_path / bad, anyway=True)
     found.save(tmp_path / "weights.safetensors", anyway=True)
     assert (tmp_path / "weights.safetensors").exists()
 
@@ -182,6 +185,18 @@ def test_layers_that_may_change():
         ({"target": "9,1"}, "two classes"),
         ({"target": "fox"}, "two classes"),
         ({"target": (1, 1)}, "two classes"),
+        ({"target": (0.7, 1)}, "two classes"),
+        ({"target": (True, False)}, "two classes"),
+        ({"method": "search(passes=inf)"}, "above 0"),
+        ({"method": "search(alpha=inf)"}, "above 0"),
+        ({"method": "scale(points=1)"}, "points=1"),
+        ({"method": None}, "method=None"),
+        ({"shares": None}, "three numbers"),
+        ({"seed": -1}, "seed=-1"),
+        ({"seed": "a"}, "seed='a'"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"layers": []}, "names or patterns"),
+        ({"layers": 3}, "names or patterns"),
     ],
 )
 def test_mistakes(settings, message):
@@ -193,6 +208,37 @@ def test_labels_are_needed():
     x, _ = data(60)
     with pytest.raises(BadInput, match="labelled inputs"):
         mutiny.repair(toys.classifier(), data=x)
+
+
+@pytest.mark.parametrize("method", REPAIRS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.half])
+def test_any_precision(method, dtype):
+    model, _ = faulty()
+    found = mutiny.repair(model.to(dtype), QUICK[method], data=data(400))
+    assert found.held_out.after >= found.held_out.before
+
+
+def test_models_made_in_inference_mode():
+    with torch.inference_mode():
+        model = nn.Sequential(nn.Linear(2, 6), nn.ReLU(), nn.Linear(6, 3)).eval()
+    for method in REPAIRS:
+        found = mutiny.repair(model, QUICK[method], data=data(200))
+        assert found.held_out.inputs > 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("method", REPAIRS)
+def test_hardly_any_inputs(method, count):
+    x, y = data(200)
+    found = mutiny.repair(
+        toys.classifier(), QUICK[method], data=(x[:count], (y[:count] + 1) % 3), task=Classification(3)
+    )
+    assert not found.repaired
+
+
+def test_pairs_from_arrays():
+    model, _ = faulty()
+    assert mutiny.repair(model, "tune(epochs=1)", data=data(60), target=np.array([0, 1])).target["said"] == 1
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=300), st.integers(0, 99))

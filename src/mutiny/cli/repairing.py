@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from mutiny.errors import BadInput
-from mutiny.repairs.files import save_patch, save_weights
+from mutiny.repairs.files import SUFFIX, save_patch, save_weights
 from mutiny.repairs.methods import as_repair
 from mutiny.repairs.repair import repair
 from mutiny.repairs.result import Repair
@@ -20,8 +20,6 @@ from mutiny.reports.json import write_json
 from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.repair_text import repair_text
 from mutiny.subjects import load_subject
-
-SUFFIX = ".safetensors"
 
 
 def run_repair(

@@ -79,7 +79,7 @@ def check_model(model: object, name: str) -> nn.Module:
             )  # fmt: skip
     check_parameters(model, name)
     for parameter_name, parameter in model.named_parameters():
-        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
+        if parameter.is_floating_point() and not bool(torch.isfinite(parameter.detach()).all()):
             raise BadInput(
                 f"{name} parameter {parameter_name}", "NaN or infinite", "finite weights", "Retrain the model."
             )

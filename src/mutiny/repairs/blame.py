@@ -183,7 +183,7 @@ def _shares(product: _Product, weight: Tensor, neurons: int, rows: int) -> Tenso
 
     args, kwargs = replace_tensors((tuple(product.call.args), dict(product.call.kwargs)), positive)
     sums = product.function(*args, **kwargs)
-    (found,) = torch.autograd.grad((sums / sums.detach().clamp_min(SMALL)).sum(), own)
+    (found,) = torch.autograd.grad((sums / sums.detach().clamp_min(torch.finfo(sums.dtype).tiny)).sum(), own)
     shares: Tensor = (found * own.detach()).double() * (rows * neurons / sums.numel())
     return shares
 

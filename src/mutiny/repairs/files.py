@@ -13,7 +13,7 @@ from mutiny.errors import BadInput
 from mutiny.models import Patch
 from mutiny.models.patch import WeightEdit
 
-FORMAT = "mutiny patch 1"
+FORMAT, SUFFIX = "mutiny patch 1", ".safetensors"
 
 
 def save_patch(patch: Patch, model: nn.Module, path: str | Path) -> None:
@@ -29,7 +29,7 @@ def save_patch(patch: Patch, model: nn.Module, path: str | Path) -> None:
         tensors[f"{edit.parameter}/indices"] = indices
         tensors[f"{edit.parameter}/before"] = weights[edit.parameter].detach().flatten()[indices].cpu()
         tensors[f"{edit.parameter}/after"] = edit.values.to(weights[edit.parameter].dtype)
-    save_file(tensors, path, {"format": FORMAT, "first_layer": patch.first_layer})
+    _write(tensors, path, {"format": FORMAT, "first_layer": patch.first_layer})
 
 
 def load_patch(path: str | Path) -> Patch:
@@ -58,4 +58,11 @@ def save_weights(model: nn.Module, path: str | Path) -> None:
         if not tensor.numel() or place not in seen:
             seen.add(place)
             found[name] = tensor.detach().cpu().contiguous().clone()
-    save_file(found, path, {"format": "pt"})
+    _write(found, path, {"format": "pt"})
+
+
+def _write(tensors: dict[str, torch.Tensor], path: str | Path, about: dict[str, str]) -> None:
+    try:
+        save_file(tensors, path, about)
+    except (SafetensorError, OSError) as error:
+        raise BadInput("path", path, "a file in an existing folder that can be written", str(error)) from error

@@ -19,8 +19,8 @@ def as_repair(wanted: str | Method) -> Method:
     >>> str(as_repair("search(generations=50)"))
     'search(generations=50)'
     """
-    found = NAMES.parse(wanted if isinstance(wanted, str) else [wanted])
-    if len(found) != 1:
+    found = NAMES.parse(wanted) if isinstance(wanted, str) else (wanted,)
+    if len(found) != 1 or not isinstance(found[0], Method):
         raise BadInput("method", repr(wanted), f"one of {', '.join(REPAIRS)}")
     method: Method = found[0]
     return method

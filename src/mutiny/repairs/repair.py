@@ -28,6 +28,7 @@ from mutiny.progress import Progress, Silent
 from mutiny.random import generator_for
 from mutiny.records import versions
 from mutiny.repairs.base import Method
+from mutiny.repairs.checks import check_whole
 from mutiny.repairs.damage import Damage
 from mutiny.repairs.methods import as_repair
 from mutiny.repairs.result import Repair
@@ -97,7 +98,8 @@ def repair(
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
     chosen = as_repair(method)
-    check_shares(tuple(shares))
+    check_shares(shares)
+    check_whole({"seed": (seed, 0), "batch_size": (1 if batch_size is None else batch_size, 1)})
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     _check_labels(given)
     model = given.originals(1, seed, device, folder, progress)[0]
@@ -110,7 +112,7 @@ def repair(
     before, said = judge.answers(Patch(()), np.arange(len(given.data)))
     labels = judge.targets.numpy() if isinstance(task, Classification) else np.zeros(len(before), np.int64)
     which, about = targeted(wanted, ~before, labels, said)
-    parts = split(_strata(which, before, labels), tuple(shares), generator_for(seed, "repair", "split"))
+    parts = split(_strata(which, before, labels), shares, generator_for(seed, "repair", "split"))
     view = judge.view()
     found = _layers(view, layers)
     patch = Patch(())
@@ -168,7 +170,7 @@ class _Judge:
 
     def answers(self, patch: Patch, indices: Ints) -> tuple[Bools, Ints]:
         """Which are right, ``(n,)``, and the class that is said."""
-        right, said, start = [], [], 0
+        right, said, start = [torch.zeros(0, dtype=torch.bool)], [], 0
         with patch.applied(self.model, self.forward) as call:
             for outputs in rows(call, self.model, self.data, self.pace, indices):
                 some = indices[start : start + len(outputs)]
@@ -223,7 +225,9 @@ def _layers(view: ModelView, wanted: str | Sequence[str] | None) -> tuple[Layer,
     able = tuple(layer for layer in view.layers if layer.neurons)
     if wanted is None:
         return able
-    patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    patterns = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(patterns, Sequence) or not patterns or not all(isinstance(one, str) for one in patterns):
+        raise BadInput("layers", repr(wanted), "names or patterns of layers")
     for pattern in patterns:
         if not any(fnmatchcase(layer.name, pattern) for layer in able):
             names = ", ".join(layer.name for layer in able)

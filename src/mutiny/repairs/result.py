@@ -15,7 +15,7 @@ from mutiny.errors import BadInput
 from mutiny.models import Patch
 from mutiny.models.patch import WeightEdit
 from mutiny.records import to_plain
-from mutiny.repairs.files import save_patch, save_weights
+from mutiny.repairs.files import SUFFIX, save_patch, save_weights
 from mutiny.repairs.verdict import Change, Rate
 
 
@@ -88,6 +88,11 @@ class Repair:
             patch: the changed weights alone; `mutiny.repairs.files.load_patch` reads them.
             anyway: also what is no repair.
         """
+        if weights is None and patch is None:
+            raise BadInput("weights", None, "a file for the weights, or patch=... one for the patch")
+        for name, path in (("weights", weights), ("patch", patch)):
+            if path is not None and Path(path).suffix != SUFFIX:
+                raise BadInput(name, path, f"a file that ends in {SUFFIX}")
         if not self.repaired and not anyway:
             raise BadInput("save", "a patch that is no repair", "one that helps on held-out inputs", "See anyway=True.")
         if weights is not None:

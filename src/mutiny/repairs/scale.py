@@ -17,12 +17,12 @@ from mutiny.models.layers import Layer
 from mutiny.models.variants import Interventions
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
+from mutiny.repairs.checks import check_positive, check_whole
 from mutiny.repairs.credit import credits
 from mutiny.repairs.damage import Damage, Ints
 from mutiny.repairs.evolution import Evolution, Floats
 from mutiny.repairs.knobs import Knobs
 from mutiny.repairs.proposals import Weighing
-from mutiny.repairs.search import check_least, check_positive
 
 SPREAD = 0.5
 """Of the first factors around 1."""
@@ -63,8 +63,8 @@ class Scale(Method):
 
     def __post_init__(self) -> None:
         Evolution(self.population, self.generations)  # which checks them
-        check_least({"neurons": self.neurons, "points": self.points - 1, "failures": self.failures})
-        check_positive({"passes": self.passes})
+        check_whole({"neurons": (self.neurons, 1), "points": (self.points, 2), "failures": (self.failures, 1)})
+        check_positive({"passes": self.passes, "most": self.most})
         if not 0 < self.balance < 1:
             raise BadInput("balance", self.balance, "a number between 0 and 1")
         if not self.most > 1:

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from mutiny.errors import BadInput
 from mutiny.models import Patch
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
 from mutiny.repairs.blame import Blame, blame
+from mutiny.repairs.checks import check_positive, check_whole
 from mutiny.repairs.damage import Damage, Ints
 from mutiny.repairs.evolution import Evolution, Floats
 from mutiny.repairs.knobs import Knobs
@@ -49,7 +49,7 @@ class Search(Method):
 
     def __post_init__(self) -> None:
         Evolution(self.population, self.generations)  # which checks them
-        check_least({"failures": self.failures, "weights": 1 if self.weights is None else self.weights})
+        check_whole({"failures": (self.failures, 1), "weights": (1 if self.weights is None else self.weights, 1)})
         check_positive({"alpha": self.alpha, "passes": self.passes})
 
     def patches(self, damage: Damage, progress: Progress) -> Sequence[Patch]:
@@ -72,7 +72,7 @@ class Search(Method):
             tensor = damage.view.parameters[name].detach().double()
             least, most = float(tensor.min()), float(tensor.max())
             mean[which], spread[which] = float(tensor.mean()), float(tensor.std(correction=0))
-            low[which], high[which], now[which] = least - abs(least), most + abs(most), knobs.now(name).numpy()
+            low[which], high[which], now[which] = least - abs(least), most + abs(most), knobs.now(name).double()
         start = damage.rng("population").normal(mean, spread, (self.population, size))
         start[0] = now
         return start, low, high
@@ -86,20 +86,6 @@ def fronts(found: Blame, least: int | None) -> Ints:
         chosen = np.concatenate([chosen, left[front]])
         left = np.delete(left, front)
     return np.sort(chosen)
-
-
-def check_least(settings: dict[str, int]) -> None:
-    """An error for what is no whole number of at least 1."""
-    for name, value in settings.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise BadInput(name, repr(value), "a whole number of at least 1")
-
-
-def check_positive(settings: dict[str, float]) -> None:
-    """An error for what is not above 0."""
-    for name, value in settings.items():
-        if not value > 0:
-            raise BadInput(name, value, "a number above 0")
 
 
 def _blame(damage: Damage, indices: Ints, progress: Progress) -> Blame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,23 @@ def check_target(target: Any, task: Task) -> Target:
     >>> check_target("3,5", Classification(10))
     (3, 5)
     """
-    if target == ALL:
+    if isinstance(target, str) and target == ALL:
         return ALL
     pair = target.split(",") if isinstance(target, str) and "," in target else target
     fix = "all, confusion, or two classes such as 3,5: the true one and the one that is said instead"
     if not isinstance(task, Classification):
         raise BadInput("target", repr(target), "all: regression has no classes")
-    if target == CONFUSION:
+    if isinstance(target, str) and target == CONFUSION:
         return CONFUSION
     try:
-        true, said = (int(one) for one in pair)
+        true, said = (int(one) if isinstance(one, str) else index(one) for one in pair)
     except (TypeError, ValueError):
         raise BadInput("target", repr(target), fix) from None
-    if true == said or not (0 <= true < task.classes and 0 <= said < task.classes):
+    if (
+        any(isinstance(one, bool) for one in pair)
+        or true == said
+        or not (0 <= true < task.classes and 0 <= said < task.classes)
+    ):
         raise BadInput("target", repr(target), fix)
     return true, said
 

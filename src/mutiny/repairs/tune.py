@@ -21,10 +21,10 @@ from mutiny.models.layers import Layer
 from mutiny.models.patch import WeightEdit
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
+from mutiny.repairs.checks import check_positive, check_whole
 from mutiny.repairs.credit import losses
 from mutiny.repairs.damage import Damage, Ints
 from mutiny.repairs.knobs import Knobs, first_layer
-from mutiny.repairs.search import check_least, check_positive
 from mutiny.task import Classification
 
 BATCH = 64
@@ -51,7 +51,7 @@ class Tune(Method):
     rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        check_least({"k": self.k, "epochs": self.epochs})
+        check_whole({"k": (self.k, 1), "epochs": (self.epochs, 1)})
         as_measure(self.measure)
         check_positive({"rate": self.rate})
 
@@ -110,7 +110,7 @@ class Tune(Method):
 
 
 def _mask(weight: Tensor, at: Ints) -> Tensor:
-    mask = torch.zeros(weight.numel(), device=weight.device)
+    mask = torch.zeros(weight.numel(), device=weight.device, dtype=weight.dtype)
     mask[torch.from_numpy(at)] = 1
     return mask.view(weight.shape)
 
