@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 SUBJECT = "subject = blob_subject(1)"
@@ -24,6 +25,25 @@ def test_synthesised_inputs(run, write, tmp_path):
     assert ran.code == 0, ran.err
     assert "Synthesised" in ran.out
     assert path.exists()
+
+
+def test_normalised_gradients_move_more(run, write, tmp_path):
+    far = {}
+    for option in ("--seed", "--rms"):
+        path = tmp_path / "new.npz"
+        run(
+            "locate",
+            write(SUBJECT),
+            "-q",
+            "--synthesize",
+            20,
+            option,
+            *([0] if option == "--seed" else []),
+            "--save",
+            path,
+        )
+        far[option] = np.load(path)["l2"].mean()
+    assert far["--rms"] != far["--seed"]
 
 
 def test_quiet(run, write):

@@ -38,6 +38,9 @@ def locate(
     synthesize: Annotated[
         int, typer.Option(help="Change so many passing inputs until the suspects say more, and see whether they fail.")
     ] = 0,
+    rms: Annotated[
+        bool, typer.Option("--rms", help="Divide gradients by their root mean square first, as DeepFault's code did.")
+    ] = False,
     save: Annotated[Path | None, typer.Option(help="Write synthesised inputs to this .npz file.")] = None,
     grid: Annotated[Path | None, typer.Option(help="Draw some of them: .png, .svg or .pdf.")] = None,
     seed: Seed = 0,
@@ -59,6 +62,7 @@ def locate(
         quiet=quiet,
         threads=threads,
         synthesized=synthesize,
+        rms=rms,
         save=save,
         grid=grid,
         measure=measure,

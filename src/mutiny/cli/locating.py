@@ -33,6 +33,7 @@ def run_locate(
     quiet: bool = False,
     threads: int = 1,
     synthesized: int = 0,
+    rms: bool = False,
     save: Path | None = None,
     grid: Path | None = None,
     console: Console | None = None,
@@ -51,7 +52,9 @@ def run_locate(
         new = None
         if synthesized and result.suspects:
             same = {name: settings[name] for name in ("seed", "device", "batch_size")}
-            new = synthesize(subject, result, synthesized, data=inputs, progress=progress, **same)
+            new = synthesize(
+                subject, result, synthesized, ascent="rms" if rms else "none", data=inputs, progress=progress, **same
+            )
     if not quiet:
         console.print(location_text(result))
         if new is not None:

@@ -23,6 +23,7 @@ from mutiny.localization.spectrum import Ints
 from mutiny.localization.suspects import Suspect
 from mutiny.localization.synthesis import NORMS, Ascent, Keeps, Synthesis, synthesis
 from mutiny.models import Forward
+from mutiny.models.ascent import Scale
 from mutiny.models.capture import Said
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
@@ -40,7 +41,7 @@ def synthesize(
     suspects: Location | Sequence[Suspect],
     count: int = 100,
     *,
-    ascent: Ascent | None = None,
+    ascent: Ascent | Scale | None = None,
     at: Said = "signal",
     data: Any = None,
     task: Task | None = None,
@@ -61,7 +62,8 @@ def synthesize(
         suspects: what `locate` found; with ``by_class=True`` each input exercises the suspects of its own class, and
             classes without suspects are left out.
         count: inputs to change, spread evenly over the classes; all that pass if there are fewer.
-        ascent: how. By default one step, as in the paper, of a tenth of the inputs' range at most, within that range.
+        ascent: how. By default one step, as in the paper, of a tenth of the inputs' range at most, within that range;
+            ``"rms"`` is the same with gradients divided by their root mean square.
         at: ``"signal"``: what suspects say after normalisation, activation and pooling rises; ``"output"``: what they
             say before, as in DeepFault's code, where leaky activations cannot hide a silent neuron.
         data: labelled inputs; the test set if not given.
@@ -85,7 +87,8 @@ def synthesize(
         raise BadInput("keeps", repr(keeps), "a function of originals and new inputs")
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
-    ascent = ascent or usual(given.data)
+    if not isinstance(ascent, Ascent):
+        ascent = replace(usual(given.data), scale=ascent or "none")
     chosen = _chosen(case, count)
     parts = _groups(case, suspects, chosen)
     if not parts:
