@@ -79,6 +79,16 @@ def test_the_gradient_is_a_finite_difference():
         start += weight.numel()
 
 
+def test_neurons_that_hear_nothing_have_no_impact():
+    model, inputs, targets = network()
+    with torch.no_grad():
+        model[3].weight[2] = 0
+    _, ours = found(model, inputs, targets, Classification(3, "logits"))
+    assert np.isfinite(ours.impact).all()
+    assert not ours.impact[24 + 2 * 12 : 24 + 3 * 12].any()
+    assert ours.impact[24 : 24 + 2 * 12].all()
+
+
 def test_batches_do_not_matter():
     model, inputs, targets = network()
     task = Classification(3, "logits")

@@ -183,9 +183,10 @@ def _shares(product: _Product, weight: Tensor, neurons: int, rows: int) -> Tenso
 
     args, kwargs = replace_tensors((tuple(product.call.args), dict(product.call.kwargs)), positive)
     sums = product.function(*args, **kwargs)
-    (found,) = torch.autograd.grad((sums / sums.detach().clamp_min(torch.finfo(sums.dtype).tiny)).sum(), own)
-    shares: Tensor = (found * own.detach()).double() * (rows * neurons / sums.numel())
-    return shares
+    total = sums.detach().where(sums.detach() > 0, 1)  # a neuron that hears nothing has no shares
+    (found,) = torch.autograd.grad((sums / total).sum(), own)
+    shares: Tensor = (found.double() * own.detach()).nan_to_num(nan=0.0, posinf=0.0)
+    return shares * (rows * neurons / sums.numel())
 
 
 def _moves(total: Tensor, layer: Layer, rows: int) -> Tensor:
