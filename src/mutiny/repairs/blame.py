@@ -185,8 +185,9 @@ def _shares(product: _Product, weight: Tensor, neurons: int, rows: int) -> Tenso
     sums = product.function(*args, **kwargs)
     total = sums.detach().where(sums.detach() > 0, 1)  # a neuron that hears nothing has no shares
     (found,) = torch.autograd.grad((sums / total).sum(), own)
-    shares: Tensor = (found.double() * own.detach()).nan_to_num(nan=0.0, posinf=0.0)
-    return shares * (rows * neurons / sums.numel())
+    places = sums.numel() / rows / neurons
+    shares: Tensor = (found.double() * own.detach()).nan_to_num(nan=0.0, posinf=0.0) / places
+    return shares
 
 
 def _moves(total: Tensor, layer: Layer, rows: int) -> Tensor:
