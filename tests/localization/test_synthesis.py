@@ -12,10 +12,11 @@ import mutiny
 import toys
 import zoo
 from mutiny.data import as_data
+from mutiny.data.balls import NORMS, distances, within
 from mutiny.errors import BadInput
 from mutiny.localization.case import Case
 from mutiny.localization.failures import ByLabel
-from mutiny.localization.synthesis import NORMS, Ascent, distances, synthesis, within
+from mutiny.localization.synthesis import Ascent, synthesis
 from mutiny.localization.synthesize import usual
 from mutiny.models import ModelState, ModelView, default_forward
 from mutiny.models.ascent import climbing

@@ -11,6 +11,7 @@ import numpy as np
 from torch import nn
 
 from mutiny.data import Data
+from mutiny.data.balls import NORMS
 from mutiny.data.base import CHUNK
 from mutiny.data.nested import concatenate, leaves
 from mutiny.errors import BadInput
@@ -21,7 +22,7 @@ from mutiny.localization.location import Location
 from mutiny.localization.opening import opened
 from mutiny.localization.spectrum import Ints
 from mutiny.localization.suspects import Suspect
-from mutiny.localization.synthesis import NORMS, Ascent, Keeps, Synthesis, synthesis
+from mutiny.localization.synthesis import Ascent, Keeps, Synthesis, synthesis
 from mutiny.models import Forward
 from mutiny.models.ascent import Scale
 from mutiny.models.capture import Said

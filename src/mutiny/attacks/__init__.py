@@ -1,0 +1,1 @@
+"""How robust is the model really? Attacks on the model together with its mutants."""
