@@ -41,7 +41,8 @@ def test_gradients_are_the_mean_of_members(name):
     model, inputs = double(name)
     made = patches(model, inputs)
     state = ModelState.of(model)
-    ours, losses = Ensemble(model, made).gradient(inputs, first)
+    ours, losses, said = Ensemble(model, made).slope(inputs, first)
+    torch.testing.assert_close(said, default_forward(model, inputs))
     each, each_loss = [], []
     for patch in (Patch(()), *made):
         moving = inputs.clone().requires_grad_()
@@ -69,7 +70,7 @@ def test_outputs_can_be_averaged_instead(combine):
         return said.mean(0) if combine == "logits" else said.softmax(-1).mean(0).log()
 
     torch.testing.assert_close(ensemble.mean(x), mean(x))
-    ours, _ = ensemble.gradient(
+    ours, _, _ = ensemble.slope(
         x, lambda outputs: nn.functional.cross_entropy(outputs, torch.zeros(6).long(), reduction="none")
     )
     for at in range(2):
@@ -234,7 +235,7 @@ def test_attacks_raise_the_loss_and_stay_inside(norm, momentum):
     assert moved.min() >= 0
     assert moved.max() <= 1
     with torch.no_grad():
-        assert ensemble.gradient(moved, crossed(y))[1].sum() > ensemble.gradient(x, crossed(y))[1].sum()
+        assert ensemble.slope(moved, crossed(y)).losses.sum() > ensemble.slope(x, crossed(y)).losses.sum()
 
 
 def test_fgsm_is_one_step_along_the_sign():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,20 @@ from mutiny.models.patch import WeightEdit
 Combine = Literal["gradients", "logits", "probabilities"]
 Loss = Callable[[Tensor], Tensor]
 """From outputs ``(n, classes)`` to one loss per input, ``(n,)``."""
+
+
+class Slope(NamedTuple):
+    """Where the loss rises.
+
+    Attributes:
+        gradient: of the summed mean loss by the inputs, in their shape.
+        losses: each input's, mean over members, ``(n,)``.
+        outputs: what the original says, ``(n, ...)``.
+    """
+
+    gradient: Tensor
+    losses: Tensor
+    outputs: Tensor
 
 
 class Ensemble:
@@ -34,7 +49,7 @@ class Ensemble:
 
     >>> model = nn.Linear(2, 2).eval()
     >>> ensemble = Ensemble(model, [])
-    >>> ensemble.gradient(torch.ones(1, 2), lambda outputs: outputs[:, 0])[0] == model.weight[0]
+    >>> ensemble.slope(torch.ones(1, 2), lambda outputs: outputs[:, 0]).gradient == model.weight[0]
     tensor([[True, True]])
     """
 
@@ -59,29 +74,35 @@ class Ensemble:
             with member() as call:
                 yield call(inputs)
 
-    def gradient(self, inputs: Tensor, loss: Loss) -> tuple[Tensor, Tensor]:
-        """The gradient of the summed loss by the inputs, and each input's mean loss ``(n,)``.
+    def slope(self, inputs: Tensor, loss: Loss) -> Slope:
+        """How the mean loss changes with the inputs.
 
         Only inputs have gradients computed; each member's graph is gone before the next one runs, unless outputs are
         averaged first.
         """
         with steady(), torch.inference_mode(False), torch.enable_grad():
             moving = inputs.detach().clone().requires_grad_()
-            if self.combine == "gradients":
-                total, losses = torch.zeros_like(moving), torch.zeros(len(moving), device=moving.device)
-                for outputs in self.outputs(moving):
-                    each = loss(outputs)
-                    total += torch.autograd.grad(each.sum(), moving)[0]
-                    losses += each.detach()
-                return total / len(self), losses / len(self)
-            each = loss(self.mean(moving))
-            return torch.autograd.grad(each.sum(), moving)[0], each.detach()
+            if self.combine != "gradients":
+                said = torch.stack([*self.outputs(moving)])
+                each = loss(self._mean(said))
+                return Slope(torch.autograd.grad(each.sum(), moving)[0], each.detach(), said[0].detach())
+            total, losses, first = torch.zeros_like(moving), None, None
+            for outputs in self.outputs(moving):
+                each = loss(outputs)
+                total += torch.autograd.grad(each.sum(), moving)[0]
+                losses = each.detach() if losses is None else losses + each.detach()
+                first = outputs.detach() if first is None else first
+            assert losses is not None
+            assert first is not None
+            return Slope(total / len(self), losses / len(self), first)
 
     def mean(self, inputs: Any) -> Tensor:
         """The mean of all outputs; of probabilities, their logarithm, so that a loss on logits is theirs."""
-        said = torch.stack([*self.outputs(inputs)])
+        return self._mean(torch.stack([*self.outputs(inputs)]))
+
+    def _mean(self, said: Tensor) -> Tensor:
         if self.combine == "probabilities":
-            return said.log_softmax(dim=-1).logsumexp(dim=0) - torch.tensor(float(len(self))).log()
+            return said.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(self))
         return said.mean(dim=0)
 
 

@@ -81,7 +81,7 @@ class Pgd:
         now = inputs if start is None else _inside(inputs, inputs + start, eps, self.norm, low, high)
         speed = torch.zeros_like(inputs)
         for _ in range(self.iterations):
-            gradient, _ = ensemble.gradient(now, loss)
+            gradient = ensemble.slope(now, loss).gradient
             if self.momentum:
                 speed = self.momentum * speed + gradient / _sizes(gradient.abs(), "mean")
                 gradient = speed

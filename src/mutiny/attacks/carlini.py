@@ -1,0 +1,149 @@
+"""The attack of Carlini and Wagner (2017): the nearest input, in L2, that gets another answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mutiny.attacks.ensemble import Ensemble
+from mutiny.errors import BadInput
+
+EDGE = 1 - 1e-6
+"""Inputs are pulled this close to the ends of their range, where the tangent has no end."""
+MOST = 1e10
+"""Weights of the loss beyond this are none."""
+CHECKS = 10
+"""So many times in a search inputs that no longer get better are left alone, as in the authors' code."""
+BETTER = 0.9999
+FIRST, SECOND, TINY = 0.9, 0.999, 1e-8
+"""Adam's constants."""
+
+
+class Found(NamedTuple):
+    """What became of the inputs.
+
+    Attributes:
+        inputs: the nearest that get another answer; the given ones where there is none.
+        success: which do, ``(n,)``.
+        distance: L2, ``(n,)``; infinite without success.
+        passes: forward and backward passes that were made, one input each.
+    """
+
+    inputs: Tensor
+    success: Tensor
+    distance: Tensor
+    passes: int
+
+
+@dataclass(frozen=True)
+class Carlini:
+    """How the nearest input is looked for.
+
+    Minimises ``|x' - x|^2 + c f(x')`` by Adam, where ``f`` is by how much the true class leads, and 0 once another one
+    leads by ``confidence``. ``x'`` is a tangent, which keeps it in its range. For each input by itself, ``c`` is raised
+    tenfold while nothing is found, and then halved towards the least that works.
+
+    Args:
+        confidence: lead of another class that is asked for.
+        iterations: of Adam for each ``c``.
+        rate: of Adam.
+        searches: values of ``c`` that are tried for each input.
+        constant: the first of them.
+    """
+
+    confidence: float = 0.0
+    iterations: int = 100
+    rate: float = 0.1
+    searches: int = 10
+    constant: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "searches"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise BadInput(name, repr(value), "a whole number of at least 1")
+        for name in ("rate", "constant"):
+            if not getattr(self, name) > 0:
+                raise BadInput(name, getattr(self, name), "a number above 0")
+        if not self.confidence >= 0:
+            raise BadInput("confidence", self.confidence, "a number of at least 0")
+
+    def nearest(self, ensemble: Ensemble, inputs: Tensor, labels: Tensor, low: float, high: float) -> Found:
+        """The nearest inputs to which the ensemble's original gives another answer.
+
+        Args:
+            ensemble: whose mean slope is followed.
+            inputs: within the range, ``(n, ...)``.
+            labels: the answers that should be lost, ``(n,)``.
+            low: least value of an input's numbers.
+            high: largest value.
+        """
+        best = Found(inputs.clone(), torch.zeros_like(labels, dtype=torch.bool), _endless(inputs), 0)
+        constant = torch.full_like(best.distance, self.constant)
+        below, above = torch.zeros_like(constant), torch.full_like(constant, MOST)
+        for _ in range(self.searches):
+            found = self._descend(ensemble, inputs, labels, constant, low, high)
+            nearer = found.distance < best.distance
+            best = Found(
+                torch.where(_fit(nearer, inputs), found.inputs, best.inputs),
+                best.success | found.success,
+                torch.minimum(best.distance, found.distance),
+                best.passes + found.passes,
+            )
+            above = torch.where(found.success, torch.minimum(above, constant), above)
+            below = torch.where(found.success, below, torch.maximum(below, constant))
+            constant = torch.where(above < MOST, (below + above) / 2, constant * 10)
+        return best
+
+    def _descend(
+        self, ensemble: Ensemble, inputs: Tensor, labels: Tensor, constant: Tensor, low: float, high: float
+    ) -> Found:
+        """One search with a ``c`` for each input. Inputs that no longer get better leave the batch."""
+        middle, half = (low + high) / 2, (high - low) / 2
+        best, distance = inputs.clone(), _endless(inputs)
+        left = torch.arange(len(inputs), device=inputs.device)
+        place = torch.atanh(((inputs - middle) / half).clamp(-EDGE, EDGE))
+        mean, square = torch.zeros_like(place), torch.zeros_like(place)
+        before, passes = _endless(inputs), 0
+        every = max(1, self.iterations // CHECKS)
+        for number in range(1, self.iterations + 1):
+            bent = place.tanh()
+            now, start = middle + half * bent, inputs[left]
+            slope = ensemble.slope(now, partial(self._lead, labels=labels[left]))
+            passes += len(left)
+            apart = (now - start).flatten(1).square().sum(dim=1)
+            lost = self._lead(slope.outputs, labels[left]) <= 0
+            nearer = lost & (apart.sqrt() < distance[left])
+            best[left[nearer]], distance[left[nearer]] = now[nearer], apart.sqrt()[nearer]
+            gradient = 2 * (now - start) + _fit(constant[left], now) * slope.gradient
+            gradient = gradient * half * (1 - bent.square())
+            mean, square = FIRST * mean + (1 - FIRST) * gradient, SECOND * square + (1 - SECOND) * gradient.square()
+            size = (square / (1 - SECOND**number)).sqrt() + TINY
+            place = place - self.rate * mean / (1 - FIRST**number) / size
+            if number % every == 0:
+                total = apart + constant[left] * slope.losses
+                going = total <= BETTER * before[left]
+                before[left] = total
+                left, place, mean, square = left[going], place[going], mean[going], square[going]
+                if not len(left):
+                    break
+        return Found(best, distance.isfinite(), distance, passes)
+
+    def _lead(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """By how much the true class leads, plus the confidence; at least 0."""
+        true = outputs.gather(1, labels[:, None])[:, 0]
+        other = outputs.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
+        return (true - other + self.confidence).clamp_min(0)
+
+
+def _endless(inputs: Tensor) -> Tensor:
+    return torch.full((len(inputs),), torch.inf, device=inputs.device, dtype=inputs.dtype)
+
+
+def _fit(values: Tensor, inputs: Tensor) -> Tensor:
+    """One number per input, in a shape that fits them."""
+    return values.reshape(-1, *[1] * (inputs.ndim - 1))
