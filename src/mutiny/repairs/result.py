@@ -16,7 +16,8 @@ from mutiny.models import Patch
 from mutiny.models.patch import WeightEdit
 from mutiny.records import to_plain
 from mutiny.repairs.files import SUFFIX, save_patch, save_weights
-from mutiny.repairs.verdict import Change, Rate
+from mutiny.repairs.verdict import Change
+from mutiny.stats import Rate
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,34 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.stats import Interval, clopper_pearson
+from mutiny.stats import Interval, Rate, clopper_pearson
 
 Bools = npt.NDArray[np.bool_]
 LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A share of inputs, with what it may be on others."""
-
-    count: int
-    total: int
-    interval: Interval
-
-    @property
-    def value(self) -> float | None:
-        """``None`` where there are no inputs."""
-        return self.count / self.total if self.total else None
-
-    @classmethod
-    def of(cls, which: Bools) -> Rate:
-        """How many are true."""
-        count, total = int(which.sum()), len(which)
-        return cls(count, total, clopper_pearson(count, total, LEVEL))
-
-    def to_json(self) -> dict[str, object]:
-        """Plain values."""
-        return {"value": self.value, "count": self.count, "total": self.total, "interval": vars(self.interval)}
 
 
 @dataclass(frozen=True)

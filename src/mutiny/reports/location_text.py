@@ -43,7 +43,7 @@ def _head(result: Location) -> RenderableType:
     lines = [
         f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}",
         f"{result.failing:,} of {total:,} inputs{of} fail{share}; {subject['neurons']:,} hidden neurons in "
-        f"{len(subject['layers'])} layers",
+        f"{len(subject['layers'])} layer{'s' * (len(subject['layers']) != 1)}",
     ]
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.repairs.result import Repair
-from mutiny.repairs.verdict import Change, Rate
+from mutiny.repairs.verdict import Change
+from mutiny.stats import Rate
 
 
 def repair_text(result: Repair) -> RenderableType:
@@ -61,7 +62,7 @@ def _verdict(result: Repair) -> Text:
         low, high = change.gain_interval.low, change.gain_interval.high
         lines.append(f"gain {100 * change.gain:+.2f} points of all (95%: {100 * low:+.2f} to {100 * high:+.2f}).")
     else:
-        lines.append("no answer that counts is another one.")
+        lines.append("no answer changes.")
     return Text.from_markup("\n".join(lines))
 
 

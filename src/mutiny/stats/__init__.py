@@ -4,18 +4,21 @@ Nothing here imports torch, prints, or draws randomness that a seed did not name
 divides by zero, the docstring says what is returned.
 """
 
+from mutiny.stats.centrality import pagerank
 from mutiny.stats.correction import benjamini_hochberg, holm
 from mutiny.stats.effects import a12, cohen_d, cohen_g
 from mutiny.stats.exact import fisher, hypergeometric_tails, sign_flip, sign_flip_counts
 from mutiny.stats.intervals import Interval, bootstrap, percentile_interval, wilson, wilson_bounds
 from mutiny.stats.pareto import pareto_front
 from mutiny.stats.power import anova_power, instances_needed, power_two_sample
+from mutiny.stats.rates import Rate
 from mutiny.stats.significance import glm, mann_whitney, paired_t, welch, wilcoxon
 from mutiny.stats.stability import disagreement_rate, relative_standard_error
 from mutiny.stats.tails import clopper_pearson, rate_bound
 
 __all__ = [
     "Interval",
+    "Rate",
     "a12",
     "anova_power",
     "benjamini_hochberg",
@@ -30,6 +33,7 @@ __all__ = [
     "hypergeometric_tails",
     "instances_needed",
     "mann_whitney",
+    "pagerank",
     "paired_t",
     "pareto_front",
     "percentile_interval",
