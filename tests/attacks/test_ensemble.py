@@ -10,9 +10,11 @@ from torch import nn
 
 import toys
 import zoo
+from mutiny.attacks.base import Batch
 from mutiny.attacks.ensemble import Ensemble, with_weights
+from mutiny.attacks.methods import ATTACKS, as_attack
 from mutiny.attacks.mutants import Choice, Mutant, chosen, described, most_central
-from mutiny.attacks.pgd import Pgd, fgsm
+from mutiny.attacks.pgd import Fgsm, Pgd
 from mutiny.attacks.similarity import Representation
 from mutiny.errors import BadInput
 from mutiny.models import ModelState, ModelView, Patch, default_forward
@@ -242,8 +244,9 @@ def test_fgsm_is_one_step_along_the_sign():
     model, (x, y) = toys.classifier(), toys.blobs(30)
     moving = x.clone().requires_grad_()
     nn.functional.cross_entropy(model(moving), y, reduction="sum").backward()
-    moved = fgsm().moved(Ensemble(model, []), x, crossed(y), 0.3, -9.0, 9.0)
-    torch.testing.assert_close(moved, x + 0.3 * moving.grad.sign())
+    found = Fgsm().attacked(Ensemble(model, []), Batch(x, y, 0, -9.0, 9.0, 0), 0.3)
+    torch.testing.assert_close(found.inputs, x + 0.3 * moving.grad.sign())
+    assert found.passes == 30
 
 
 def test_pgd_is_the_loop_of_its_definition():
@@ -269,3 +272,28 @@ def test_starts_belong_to_inputs(norm):
     size = whole.flatten(1).abs().amax(1) if norm == "linf" else whole.flatten(1).norm(dim=1)
     assert size.max() <= 0.5 + 1e-6
     assert Pgd(norm, random_start=True).starts(x, 0.5, 0, 0, 1) is not None
+
+
+def test_more_attempts_fool_more_and_leave_alone_what_is_fooled():
+    model, (x, y) = toys.classifier(), toys.blobs(80)
+    batch = Batch(x, y, 0, -5.0, 5.0, 0)
+    found = {n: Pgd(iterations=3, restarts=n).attacked(Ensemble(model, []), batch, 0.5) for n in (1, 8)}
+    fooled = {n: model(one.inputs).argmax(1) != y for n, one in found.items()}
+    assert (fooled[8] | ~fooled[1]).all()
+    assert torch.equal(found[1].inputs[fooled[1]], found[8].inputs[fooled[1]])
+    assert found[8].passes < 8 * found[1].passes
+    assert ((found[8].inputs - x).abs() <= 0.5 + 1e-6).all()
+
+
+@pytest.mark.parametrize("code", ATTACKS)
+def test_attacks_by_name(code):
+    attack = as_attack(code)
+    assert str(attack) == code
+    assert as_attack(str(attack.times(3))) == attack.times(3)
+    model, (x, y) = toys.classifier(), toys.blobs(10)
+    found = attack.attacked(Ensemble(model, []), Batch(x, y, 0, -5.0, 5.0, 0), 1.0)
+    assert found.inputs.shape == x.shape
+    with pytest.raises(BadInput, match="one of pgd, fgsm, carlini"):
+        as_attack("jsma")
+    with pytest.raises(BadInput, match="attack=None"):
+        as_attack(None)

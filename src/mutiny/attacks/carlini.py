@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
+from mutiny.attacks.base import Attack, Attacked, Batch, check_whole
 from mutiny.attacks.ensemble import Ensemble
 from mutiny.errors import BadInput
 
@@ -40,8 +41,8 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Carlini:
-    """How the nearest input is looked for.
+class Carlini(Attack):
+    """The nearest input, in L2, that gets another answer.
 
     Minimises ``|x' - x|^2 + c f(x')`` by Adam, where ``f`` is by how much the true class leads, and 0 once another one
     leads by ``confidence``. ``x'`` is a tangent, which keeps it in its range. For each input by itself, ``c`` is raised
@@ -55,6 +56,11 @@ class Carlini:
         constant: the first of them.
     """
 
+    code: ClassVar[str] = "carlini"
+    title: ClassVar[str] = "Carlini and Wagner's nearest input"
+    source: ClassVar[str] = "Carlini, Wagner, S&P 2017"
+    bounded: ClassVar[bool] = False
+
     confidence: float = 0.0
     iterations: int = 100
     rate: float = 0.1
@@ -62,15 +68,23 @@ class Carlini:
     constant: float = 0.01
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "searches"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise BadInput(name, repr(value), "a whole number of at least 1")
+        check_whole("iterations", self.iterations)
+        check_whole("searches", self.searches)
         for name in ("rate", "constant"):
             if not getattr(self, name) > 0:
                 raise BadInput(name, getattr(self, name), "a number above 0")
         if not self.confidence >= 0:
             raise BadInput("confidence", self.confidence, "a number of at least 0")
+
+    def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
+        """The nearest, whatever the distance; the old inputs where there is none."""
+        del eps
+        found = self.nearest(ensemble, batch.inputs, batch.labels, batch.low, batch.high)
+        return Attacked(found.inputs, found.passes * len(ensemble))
+
+    def times(self, budget: int) -> Self:
+        """More iterations for each weight of the loss."""
+        return replace(self, iterations=self.iterations * budget)
 
     def nearest(self, ensemble: Ensemble, inputs: Tensor, labels: Tensor, low: float, high: float) -> Found:
         """The nearest inputs to which the ensemble's original gives another answer.

@@ -1,14 +1,17 @@
-"""Projected gradient descent (Madry et al., 2018), with FGSM as its first step."""
+"""Projected gradient descent, and the fast gradient sign, which is its first step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
+from mutiny.attacks.base import Attack, Attacked, Batch, answers, check_whole
 from mutiny.attacks.ensemble import Ensemble, Loss
 from mutiny.data.balls import within
 from mutiny.errors import BadInput
@@ -21,8 +24,8 @@ SMALL = 1e-12
 
 
 @dataclass(frozen=True)
-class Pgd:
-    """How inputs are moved.
+class Pgd(Attack):
+    """Steps along the gradient, each back into the ball and the range.
 
     Args:
         norm: of the distance: ``linf`` or ``l2``.
@@ -34,6 +37,10 @@ class Pgd:
         momentum: of gradients, each divided by its mean size (Dong et al., 2018); 0 has none.
     """
 
+    code: ClassVar[str] = "pgd"
+    title: ClassVar[str] = "projected gradient descent"
+    source: ClassVar[str] = "Madry et al., ICLR 2018"
+
     norm: Bound = "linf"
     iterations: int = 40
     step: float | None = None
@@ -44,14 +51,35 @@ class Pgd:
     def __post_init__(self) -> None:
         if self.norm not in ("linf", "l2"):
             raise BadInput("norm", repr(self.norm), "linf or l2")
-        for name in ("iterations", "restarts"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise BadInput(name, repr(value), "a whole number of at least 1")
+        check_whole("iterations", self.iterations)
+        check_whole("restarts", self.restarts)
         if self.step is not None and not self.step > 0:
             raise BadInput("step", self.step, "a number above 0, or None for one that fits the distance")
         if not self.momentum >= 0:
             raise BadInput("momentum", self.momentum, "a number of at least 0")
+
+    def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
+        """Of several attempts, the first that the original gets wrong; the last if there is none."""
+        assert eps is not None
+        found, left, passes = batch.inputs.clone(), torch.arange(len(batch.inputs)), 0
+        for attempt in range(self.restarts):
+            inputs, labels = batch.inputs[left], batch.labels[left]
+            start = self.starts(batch.inputs, eps, batch.first, attempt, batch.seed)
+            loss = partial(functional.cross_entropy, target=labels, reduction="none")
+            now = self.moved(ensemble, inputs, loss, eps, batch.low, batch.high, None if start is None else start[left])
+            passes += len(left) * self.iterations * len(ensemble)
+            found[left] = now
+            if attempt + 1 == self.restarts:
+                break
+            with torch.no_grad():
+                left = left[(answers(next(ensemble.outputs(now))) == labels).cpu()]
+            if not len(left):
+                break
+        return Attacked(found, passes)
+
+    def times(self, budget: int) -> Self:
+        """More attempts, all but the first from random places."""
+        return replace(self, restarts=self.restarts * budget)
 
     def length(self, eps: float) -> float:
         """Of one step."""
@@ -113,19 +141,33 @@ class Pgd:
         return eps * radius * normal / _sizes(normal, "l2")
 
 
-def fgsm(norm: Bound = "linf") -> Pgd:
-    """One step as long as it may be (Goodfellow et al., 2015).
-
-    >>> fgsm().length(0.3)
-    0.3
-    """
-    return _Fgsm(norm=norm, iterations=1)
-
-
 @dataclass(frozen=True)
-class _Fgsm(Pgd):
-    def length(self, eps: float) -> float:
-        return eps
+class Fgsm(Attack):
+    """One step as long as it may be.
+
+    Args:
+        norm: of the distance: ``linf`` or ``l2``.
+    """
+
+    code: ClassVar[str] = "fgsm"
+    title: ClassVar[str] = "fast gradient sign"
+    source: ClassVar[str] = "Goodfellow, Shlens, Szegedy, ICLR 2015"
+
+    norm: Bound = "linf"
+
+    def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
+        """See above."""
+        assert eps is not None
+        loss = partial(functional.cross_entropy, target=batch.labels, reduction="none")
+        moved = Pgd(self.norm, iterations=1, step=eps or 1.0).moved(
+            ensemble, batch.inputs, loss, eps, batch.low, batch.high
+        )
+        return Attacked(moved, len(moved) * len(ensemble))
+
+    def times(self, budget: int) -> Self:
+        """One step is one step."""
+        del budget
+        return self
 
 
 def _inside(inputs: Tensor, now: Tensor, eps: float, norm: Bound, low: float, high: float) -> Tensor:
