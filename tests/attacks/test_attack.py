@@ -157,7 +157,7 @@ def test_a_mutant_that_destroys_the_model(model):
         ({"eps": 0}, "at 0 nothing changes"),
         ({"eps": ()}, "above 0"),
         ({"eps": "a"}, "above 0"),
-        ({"mutants": -1}, "count"),
+        ({"mutants": -1}, "mutants=-1"),
         ({"combine": "votes"}, "gradients, logits, probabilities"),
         ({"low": 1.0, "high": 0.0}, "the least first"),
         ({"high": 0.5}, "State their range"),

@@ -210,7 +210,7 @@ def test_no_mutants():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"count": -1}, "count"), ({"iterations": 2}, "iterations"), ({"kind": "dull"}, "diverse, random, similar"),
+        ({"count": -1}, "mutants"), ({"iterations": 2}, "iterations"), ({"kind": "dull"}, "diverse, random, similar"),
         ({"operators": ("XX",)}, "some of"), ({"ratios": ()}, "shares"), ({"floor": 2}, "between 0 and 1"),
     ],
 )  # fmt: skip

@@ -155,6 +155,8 @@ def attack(
         similarity=_similarity([field.original(indices[:LOOKED_AT]), *(mutant.features for mutant in made)]),
         levels=tuple(levels),
         indices=indices,
+        inputs=torch.cat([inputs.cpu() for inputs, _, _ in field.batches(indices)]),
+        labels=field.labels.numpy()[indices],
         notes=tuple(_notes(levels, made, repeatable)),
         seconds=time.monotonic() - start,
         created=created,
@@ -240,17 +242,18 @@ class _Field:
     def assault(self, way: Attack, ensemble: Ensemble, indices: Ints, eps: float | None, progress: Progress) -> Assault:
         """One attack on all inputs."""
         start, passes = time.monotonic(), 0
-        new, fooled, far = [], [], []
+        new, said, fooled, far = [], [], [], []
         for inputs, labels, at in self.batches(indices):
             found = way.attacked(ensemble, Batch(inputs, labels, at, self.low, self.high, self.seed), eps)
             with steady(), torch.inference_mode():
-                fooled.append((answers(self._said(found.inputs)) != labels).cpu().numpy())
+                said.append(answers(self._said(found.inputs)).cpu().numpy())
+            fooled.append(said[-1] != labels.cpu().numpy())
             far.append(distances(inputs.cpu(), found.inputs.cpu()))
             new.append(found.inputs.detach().cpu())
             passes += found.passes
         progress.step()
         return Assault(
-            str(way), torch.cat(new), np.concatenate(fooled),
+            str(way), torch.cat(new), np.concatenate(said), np.concatenate(fooled),
             {str(norm): np.concatenate([one[norm] for one in far]) for norm in NORMS}, passes, time.monotonic() - start,
         )  # fmt: skip
 
@@ -295,15 +298,6 @@ def _notes(levels: Sequence[Level], made: Sequence[Mutant], repeatable: bool) ->
     correct = levels[0].correct
     if not correct.any():
         yield "Every answer is wrong before the attack, so there is nothing to lose."
-    for level in levels:
-        if BUDGET not in level.ways:
-            continue
-        gain, interval = level.gain()
-        where = "" if level.eps is None else f"At {level.eps:g} "
-        if interval.low > 0:
-            yield f"{where}mutants help: {100 * gain:+.1f} points against the model alone with as many passes."
-        elif interval.high < 0:
-            yield f"{where}mutants harm: {100 * gain:+.1f} points against the model alone with as many passes."
     bad = [mutant for mutant in made if mutant.accuracy < 0.5 * max(correct.mean(), 1e-9)]
     if bad:
         yield f"{len(bad)} of {len(made)} mutants have less than half of the accuracy: a floor= would refuse them."

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from torch import Tensor
 
+from mutiny.attacks.base import check_whole
 from mutiny.attacks.similarity import Representation
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.models import ModelView, Patch
@@ -52,9 +53,8 @@ class Choice:
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value, least in (("count", self.count, 0), ("iterations", self.iterations, self.count)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise BadInput(name, repr(value), f"a whole number of at least {least}")
+        check_whole("mutants", self.count, 0)
+        check_whole("iterations", self.iterations, self.count)
         if self.kind not in get_args(Kind):
             raise BadInput("kind", repr(self.kind), f"one of {', '.join(get_args(Kind))}")
         unknown = [code for code in self.operators if code not in OPERATORS]

@@ -14,6 +14,7 @@ from mutiny.stats import Interval, Rate, clopper_pearson
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 MUTANTS, ORIGINAL, BUDGET, SANE = "mutants", "original", "same budget", "sane step"
 """Ways: the ensemble; the same attack on the original alone; that with as many passes; with a step that fits."""
 
@@ -25,7 +26,8 @@ class Assault:
     Attributes:
         attack: as a user would write it.
         inputs: new inputs, ``(n, ...)``.
-        fooled: which of them the original gets wrong, ``(n,)``.
+        said: what the original says to them, ``(n,)``.
+        fooled: which of them it gets wrong, ``(n,)``.
         distances: ``linf``, ``l2`` and ``l1`` to the old inputs, ``(n,)`` each.
         passes: forward and backward passes, one input and model each.
         seconds: that it took.
@@ -33,6 +35,7 @@ class Assault:
 
     attack: str
     inputs: Any
+    said: Ints
     fooled: Bools
     distances: Mapping[str, Floats]
     passes: int
@@ -82,7 +85,9 @@ class Robustness:
         mutants: what each is.
         similarity: linear CKA of all pairs, the original first, ``(n + 1, n + 1)``.
         levels: one for each distance.
-        indices: of the attacked inputs in the data.
+        indices: of the attacked inputs in the data, ``(n,)``.
+        inputs: before the attack, ``(n, ...)``.
+        labels: of these inputs, ``(n,)``.
         notes: what a careful reader should know.
     """
 
@@ -93,7 +98,9 @@ class Robustness:
     mutants: tuple[str, ...]
     similarity: Floats
     levels: tuple[Level, ...]
-    indices: npt.NDArray[np.int64]
+    indices: Ints
+    inputs: Any
+    labels: Ints
     notes: tuple[str, ...]
     seconds: float
     created: str

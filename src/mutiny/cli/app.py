@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mutiny import __version__
-from mutiny.cli import assess, demo, locate, measures, methods, operators, repair, select
+from mutiny.cli import assess, attack, demo, locate, measures, methods, operators, repair, select
 
 app = typer.Typer(
     name="mutiny",
@@ -39,6 +39,7 @@ app.command(name="assess")(assess.assess)
 app.command(name="select")(select.select)
 app.command(name="locate")(locate.locate)
 app.command(name="repair")(repair.repair)
+app.command(name="attack")(attack.attack)
 app.command(name="operators")(operators.operators)
 app.command(name="methods")(methods.methods)
 app.command(name="measures")(measures.measures)

@@ -1,0 +1,63 @@
+"""``mutiny attack``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
+
+
+def attack(
+    subject: SubjectName,
+    attack: Annotated[
+        str, typer.Option(help='"pgd", "fgsm" or "carlini"; with parameters: "pgd(norm=l2, iterations=20)".')
+    ] = "pgd",
+    eps: Annotated[str, typer.Option(help="How far inputs may go; several: 0.1,0.2,0.3.")] = "0.1",
+    mutants: Annotated[int, typer.Option(help="Mutants that attack with the model; 0: the model alone.")] = 5,
+    kind: Annotated[str, typer.Option(help="Which mutants: diverse, random or similar.")] = "diverse",
+    operators: Annotated[str, typer.Option(help="That make them.")] = "GF,WS,NEB,NAI,NS",
+    iterations: Annotated[int, typer.Option(help="Mutants that are made for a diverse choice.")] = 50,
+    floor: Annotated[float, typer.Option(help="Least share of the accuracy that a mutant must keep.")] = 0.0,
+    combine: Annotated[str, typer.Option(help="What is averaged: gradients, logits or probabilities.")] = "gradients",
+    count: Annotated[int, typer.Option(help="Inputs that are attacked, drawn at random.")] = 500,
+    low: Annotated[float, typer.Option(help="Least value of an input's numbers.")] = 0.0,
+    high: Annotated[float, typer.Option(help="Largest value of an input's numbers.")] = 1.0,
+    inputs: Annotated[
+        str | None, typer.Option(help="A file or folder of labelled inputs; the test set if not given.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Write adversarial inputs to this .npz file.")] = None,
+    grid: Annotated[Path | None, typer.Option(help="Draw some of them: .png, .svg or .pdf.")] = None,
+    seed: Seed = 0,
+    json: Json = None,
+    quiet: Quiet = False,
+    batch_size: Annotated[int, typer.Option(help="Inputs per pass.")] = 128,
+    device: Device = None,
+    threads: Threads = 1,
+    data: DataFolder = None,
+) -> None:
+    """How robust is the model, attacked alone and with its mutants?"""
+    from mutiny.cli.attacking import run_attack
+
+    run_attack(
+        subject,
+        data,
+        inputs=inputs,
+        json=json,
+        quiet=quiet,
+        threads=threads,
+        save=save,
+        grid=grid,
+        choice={"count": mutants, "kind": kind, "operators": operators, "iterations": iterations, "floor": floor},
+        attack=attack,
+        eps=eps,
+        combine=combine,
+        count=count,
+        low=low,
+        high=high,
+        seed=seed,
+        batch_size=batch_size,
+        device=device,
+    )

@@ -1,0 +1,48 @@
+"""Adversarial inputs in files: arrays, and a picture of some of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.attacks.result import MUTANTS, Robustness
+from mutiny.reports.files import replacing
+from mutiny.reports.grid import draw_changes
+
+
+def write_adversarial(result: Robustness, path: Path) -> None:
+    """An ``.npz`` file: ``x``, ``y``, ``original``, ``index``, ``eps``, ``said`` and ``fooled``, one row for each.
+
+    Levels stand one after another; ``x`` and ``y`` make it a file of labelled inputs that other verbs read.
+    """
+    assaults = [level.ways[MUTANTS] for level in result.levels]
+    rows = len(result.indices)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "x": np.concatenate([one.inputs.numpy() for one in assaults]),
+        "y": np.tile(result.labels, len(assaults)),
+        "original": np.concatenate([result.inputs.numpy()] * len(assaults)),
+        "index": np.tile(result.indices, len(assaults)),
+        "eps": np.repeat([np.nan if level.eps is None else level.eps for level in result.levels], rows),
+        "said": np.concatenate([one.said for one in assaults]),
+        "fooled": np.concatenate([one.fooled for one in assaults]),
+    }
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+def draw_adversarial(result: Robustness, path: Path) -> None:
+    """Some inputs of the first level at which any is fooled; the last if none is. Those that are lost come first."""
+    fooling = [level for level in result.levels if (level.ways[MUTANTS].fooled & level.correct).any()]
+    level = fooling[0] if fooling else result.levels[-1]
+    one = level.ways[MUTANTS]
+    lost = one.fooled & level.correct
+    marks = [
+        (f"{label} as {said}", bool(success))
+        for label, said, success in zip(result.labels, one.said, lost, strict=True)
+    ]
+    where = "" if level.eps is None else f" at {level.eps:g}"
+    title = f"{result.subject['name']}: {result.attack}{where}, {len(result.mutants)} mutants"
+    draw_changes(path, result.inputs, one.inputs, marks, "adversarial", title)
