@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mutiny.attacks.attack import attack
+    from mutiny.attacks.result import Robustness
     from mutiny.data import mutate
     from mutiny.errors import BadInput, MutinyError, NotApplicable, PreflightFailed, UntrustedFile
     from mutiny.evaluation import Screening
@@ -51,6 +53,7 @@ _WHERE = {
     "Recipe": "mutiny.training",
     "Regression": "mutiny.task",
     "Repair": "mutiny.repairs.result",
+    "Robustness": "mutiny.attacks.result",
     "Screening": "mutiny.evaluation",
     "Search": "mutiny.mutation.search",
     "Selection": "mutiny.selection.selection",
@@ -61,6 +64,7 @@ _WHERE = {
     "WeakSet": "mutiny.mutation.weak",
     "accuracy_after_retraining": "mutiny.selection.retraining",
     "assess": "mutiny.mutation.assess",
+    "attack": "mutiny.attacks.attack",
     "load_subject": "mutiny.subjects",
     "load_weights": "mutiny.training",
     "locate": "mutiny.localization.locate",
@@ -87,6 +91,7 @@ __all__ = [
     "Recipe",
     "Regression",
     "Repair",
+    "Robustness",
     "Screening",
     "Search",
     "Selection",
@@ -97,6 +102,7 @@ __all__ = [
     "WeakSet",
     "accuracy_after_retraining",
     "assess",
+    "attack",
     "load_subject",
     "load_weights",
     "locate",

@@ -50,13 +50,13 @@ def _table(result: Robustness) -> Table:
         rates = [_share(one.of_correct(level.correct)) for one in level.ways.values()]
         main = level.ways[MUTANTS]
         far = f"{main.distances['l2'][main.fooled].mean():.3g}" if main.fooled.any() else "-"
-        table.add_row(" nearest" if level.eps is None else f" {level.eps:g}", *rates, far)
+        table.add_row(" nearest" if level.eps is None else f" {level.eps:.4g}", *rates, far)
     return table
 
 
 def _legend(result: Robustness) -> Iterator[str]:
-    yield "Share of correct answers that are lost, with its 95% interval; L2: mean distance"
-    yield "of what fools, with mutants." if result.mutants else "of what fools."
+    yield "Share of correct answers that are lost, with its 95% interval."
+    yield f"L2: mean distance of inputs that fool{', with mutants' * bool(result.mutants)}."
 
 
 def _share(rate: Rate) -> str:
@@ -68,6 +68,6 @@ def _share(rate: Rate) -> str:
 def _verdict(level: Level) -> str:
     gain, interval = level.gain()
     said = "help" if interval.low > 0 else "harm" if interval.high < 0 else "make no clear difference"
-    where = "" if level.eps is None else f"At {level.eps:g} "
+    where = "" if level.eps is None else f"At {level.eps:.4g} "
     points = f"{100 * gain:+.1f} points (95%: {100 * interval.low:+.1f} to {100 * interval.high:+.1f})"
     return f"{where}[bold]mutants {said}[/]: {points} against the same passes."
