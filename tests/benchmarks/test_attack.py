@@ -35,7 +35,7 @@ def test_rows():
 
 
 def test_distances_of_what_is_fooled():
-    model, images, labels = case()
+    model, images, _ = case()
     said = model(images).argmax(1)
     far = attack.fooled(model, images, said, images)
     assert far.isinf().all()
