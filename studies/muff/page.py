@@ -29,6 +29,9 @@ def sections(results: Results, folder: Path) -> Iterator[str]:
     yield "# MUFF's experiments, repeated"
     yield words["intro"]
     yield 'The paper\'s values stand in *italics* beside ours; "not run" means that there is no number yet.'
+    if not results.settings.get("quick"):
+        yield "## What reproduces"
+        yield words["conclusions"]
     yield from _set_up(results, words, folder)
     yield "## RQ1: do instances of a mutant agree? (Tables IV, V, IX)"
     yield words["rq1"]
