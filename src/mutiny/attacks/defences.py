@@ -67,7 +67,7 @@ class BitDepth(Defended):
 
     def filtered(self, inputs: Tensor) -> Tensor:
         """To the nearest level."""
-        most = 2**self.bits - 1
+        most = float(2**self.bits - 1)
         return (inputs * most).round() / most
 
 
