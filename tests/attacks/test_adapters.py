@@ -1,0 +1,77 @@
+"""Attacks of other libraries run unchanged on an ensemble of mutants."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from mutiny.attacks.adapters import EnsembleModule, art_classifier
+from mutiny.attacks.ensemble import Ensemble
+from mutiny.models import ModelState, ModelView
+from mutiny.operators import OPERATORS
+
+
+@pytest.fixture
+def case():
+    """Images of 0..1, a network, and mutants of it."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4 * 25, 5)
+    ).eval()  # fmt: skip
+    images = torch.rand(20, 1, 12, 12)
+    view = ModelView.of(model, images[:2])
+    patches = [OPERATORS[code](ratio=0.1).patch(view, np.random.default_rng(0)) for code in ("GF", "NEB", "NAI")]
+    return model, images, model(images).argmax(1), patches
+
+
+@pytest.mark.parametrize("combine", ["logits", "probabilities"])
+def test_the_module_has_the_gradients_of_mean_outputs(case, combine):
+    model, images, labels, patches = case
+    ensemble = Ensemble(model, patches, combine=combine)
+    moving = images.clone().requires_grad_()
+    (found,) = torch.autograd.grad(nn.functional.cross_entropy(EnsembleModule(ensemble)(moving), labels), moving)
+    ours = ensemble.slope(images, lambda said: nn.functional.cross_entropy(said, labels, reduction="none"))
+    torch.testing.assert_close(found * len(images), ours.gradient, atol=1e-6, rtol=1e-5)
+
+
+def test_torchattacks(case):
+    torchattacks = pytest.importorskip("torchattacks")
+    model, images, labels, patches = case
+    state = ModelState.of(model)
+    attack = torchattacks.PGD(EnsembleModule(Ensemble(model, patches)), eps=0.3, alpha=0.05, steps=10)
+    new = attack(images, labels)
+    assert (new - images).abs().max() <= 0.3 + 1e-6
+    assert (model(new).argmax(1) != labels).float().mean() > 0.3
+    assert state == ModelState.of(model)
+
+
+def test_art(case):
+    pytest.importorskip("art")
+    from art.attacks.evasion import CarliniL2Method, ProjectedGradientDescent
+
+    model, images, labels, patches = case
+    ensemble = Ensemble(model, patches)
+    classifier = art_classifier(ensemble, (1, 12, 12), 5)
+    each = ensemble.slope(images, lambda said: nn.functional.cross_entropy(said, labels, reduction="none"))
+    one_hot = np.eye(5)[labels.numpy()]
+    np.testing.assert_allclose(classifier.loss_gradient(images.numpy(), one_hot), each.gradient.numpy(), atol=1e-6)
+    np.testing.assert_allclose(classifier.predict(images.numpy()), ensemble.mean(images).detach().numpy(), atol=1e-5)
+    new = ProjectedGradientDescent(classifier, eps=0.3, eps_step=0.05, max_iter=10, verbose=False).generate(
+        images.numpy(), labels.numpy()
+    )
+    assert (model(torch.from_numpy(new)).argmax(1) != labels).float().mean() > 0.3
+    near = CarliniL2Method(classifier, max_iter=10, binary_search_steps=4, batch_size=20, verbose=False).generate(
+        images.numpy()
+    )
+    assert near.shape == images.shape
+
+
+def test_without_art(monkeypatch, case):
+    import sys
+
+    from mutiny.errors import MissingExtra
+
+    monkeypatch.setitem(sys.modules, "art.estimators.classification", None)
+    model, _, _, patches = case
+    with pytest.raises(MissingExtra):
+        art_classifier(Ensemble(model, patches), (1, 12, 12), 5)
