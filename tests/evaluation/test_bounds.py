@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -166,11 +166,13 @@ def test_moments_of_losses_without_enough_draws_are_those_of_the_largest_change(
 def test_hidden_is_the_quantile_of_a_poisson_law(expected, risk):
     most = hidden(expected, risk)
     assert stats.poisson.sf(most, expected) <= risk
-    if most:
+    if most > 1:
         assert stats.poisson.sf(most - 1, expected) > risk
+    assert (most == 0) == (expected <= risk)
 
 
 @given(st.lists(st.floats(0, 0.3), max_size=40), st.sampled_from([0.05, 1e-3, 1e-5]))
+@example([0.05078125], 0.05)
 @settings(max_examples=50, deadline=None)
 def test_hidden_bounds_any_set_of_rare_events(chances, risk):
     law = np.ones(1)

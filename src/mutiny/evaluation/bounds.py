@@ -133,10 +133,13 @@ def extrapolated(moves: Floats, sureness: Floats, risk: float) -> float:
 def hidden(expected: float, risk: float) -> int:
     """Most changed answers, at the stated risk, if that many are expected at most.
 
+    Poisson's tail bounds that of any independent rare events beyond their mean (Anderson and Samuels, 1967). That there
+    is none at all is no more certain than their expected number is small.
+
     >>> hidden(1e-6, 1e-3), hidden(0.5, 1e-3)
     (0, 4)
     """
-    return 0 if expected <= risk else int(stats.poisson.isf(risk, expected))
+    return 0 if expected <= risk else max(1, int(stats.poisson.isf(risk, expected)))
 
 
 def surprising(moves: Floats, changed: npt.NDArray[np.bool_], sureness: float) -> bool:
