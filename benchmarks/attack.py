@@ -28,7 +28,8 @@ from benchmarks.subjects import bench
 from benchmarks.timing import entry, ratio, seconds
 from mutiny.attacks.base import Batch
 from mutiny.attacks.carlini import Carlini
-from mutiny.attacks.ensemble import Ensemble, with_weights
+from mutiny.attacks.ensemble import Ensemble
+from mutiny.attacks.member import with_weights
 from mutiny.attacks.pgd import Pgd
 from mutiny.models import ModelView, Patch
 from mutiny.operators import OPERATORS

@@ -11,7 +11,8 @@ from torch import nn
 import toys
 import zoo
 from mutiny.attacks.base import Batch
-from mutiny.attacks.ensemble import Ensemble, with_weights
+from mutiny.attacks.ensemble import Ensemble
+from mutiny.attacks.member import with_weights
 from mutiny.attacks.methods import ATTACKS, as_attack
 from mutiny.attacks.mutants import Choice, Mutant, chosen, described, most_central
 from mutiny.attacks.pgd import Fgsm, Pgd

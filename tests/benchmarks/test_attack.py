@@ -4,7 +4,8 @@ import torch
 
 from benchmarks import attack, subjects
 from mutiny.attacks.base import Batch
-from mutiny.attacks.ensemble import Ensemble, with_weights
+from mutiny.attacks.ensemble import Ensemble
+from mutiny.attacks.member import with_weights
 from mutiny.attacks.pgd import Pgd
 from mutiny.models import ModelState
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
+from mutiny.attacks.folding import folded
+from mutiny.attacks.member import Member
 from mutiny.errors import BadInput
+from mutiny.evaluation.remembered import Facts, key_of, remembered
 from mutiny.models import Forward, Patch, default_forward
 from mutiny.models.forward import steady
-from mutiny.models.patch import WeightEdit
 
 Combine = Literal["gradients", "logits", "probabilities"]
+ENOUGH, ALIKE, PASSES = 32, 4, 3
+"""With so many inputs it is measured whether joining members is faster; answers of so many are compared before; the
+fastest of so many passes counts."""
 Loss = Callable[[Tensor], Tensor]
 """From outputs ``(n, classes)`` to one loss per input, ``(n,)``."""
 
@@ -38,7 +43,8 @@ class Ensemble:
     """Models of which an attack sees the mean.
 
     Mutants with other weights are copies that share all that is the same with the original; what else a patch changes
-    is applied while the mutant runs. The original itself is never changed.
+    is applied while the mutant runs. The original itself is never changed. Where members can be one network, and that
+    is faster here, they are; whether it is, is measured once and remembered.
 
     Args:
         model: in evaluation mode.
@@ -63,42 +69,83 @@ class Ensemble:
         if combine not in get_args(Combine):
             raise BadInput("combine", repr(combine), f"one of {', '.join(get_args(Combine))}")
         self.model, self.forward, self.combine = model, forward, combine
-        self._members = [_member(model, patch, forward) for patch in (Patch(()), *patches)]
+        self._members = [Member.of(model, patch) for patch in (Patch(()), *patches)]
+        self._joint: nn.Module | None = None
+        self._outside: list[Member] = []
+        self._tried = not patches
 
     def __len__(self) -> int:
         return len(self._members)
 
     def outputs(self, inputs: Any) -> Iterator[Tensor]:
         """What each member says, the original first."""
-        for member in self._members:
-            with member() as call:
-                yield call(inputs)
+        return self._each(self._members, inputs)
 
     def slope(self, inputs: Tensor, loss: Loss) -> Slope:
-        """How the mean loss changes with the inputs.
-
-        Only inputs have gradients computed; each member's graph is gone before the next one runs, unless outputs are
-        averaged first.
-        """
+        """How the mean loss changes with the inputs; nothing but inputs has gradients computed."""
         with steady(), torch.inference_mode(False), torch.enable_grad():
             moving = inputs.detach().clone().requires_grad_()
-            if self.combine != "gradients":
-                said = torch.stack([*self.outputs(moving)])
+            if not self._tried and len(moving) >= ENOUGH:
+                self._join(moving, loss)
+            if self._joint is None and self.combine == "gradients":
+                return self._one_by_one(moving, loss)
+            said = self._said(moving)
+            if self.combine == "gradients":
+                each = torch.stack([loss(one) for one in said]).mean(dim=0)
+            else:
                 each = loss(self._mean(said))
-                return Slope(torch.autograd.grad(each.sum(), moving)[0], each.detach(), said[0].detach())
-            total, losses, first = torch.zeros_like(moving), None, None
-            for outputs in self.outputs(moving):
-                each = loss(outputs)
-                total += torch.autograd.grad(each.sum(), moving)[0]
-                losses = each.detach() if losses is None else losses + each.detach()
-                first = outputs.detach() if first is None else first
-            assert losses is not None
-            assert first is not None
-            return Slope(total / len(self), losses / len(self), first)
+            return Slope(torch.autograd.grad(each.sum(), moving)[0], each.detach(), said[0].detach())
+
+    def _one_by_one(self, moving: Tensor, loss: Loss) -> Slope:
+        """Each member's graph is gone before the next one runs."""
+        total, losses, first = torch.zeros_like(moving), None, None
+        for outputs in self.outputs(moving):
+            each = loss(outputs)
+            total += torch.autograd.grad(each.sum(), moving)[0]
+            losses = each.detach() if losses is None else losses + each.detach()
+            first = outputs.detach() if first is None else first
+        assert losses is not None
+        assert first is not None
+        return Slope(total / len(self), losses / len(self), first)
+
+    def _join(self, inputs: Tensor, loss: Loss) -> None:
+        """Makes one network of all members that can be part of it, if that is faster."""
+        self._tried = True
+        few = inputs[:ALIKE].detach()
+        weights = [member.in_weights(self.forward, few) for member in self._members]
+        inside = [model for model in weights if model is not None]
+        joint = folded(inside, self.forward, few) if len(inside) > 1 else None
+        if joint is None:
+            return
+        self._outside = [member for member, model in zip(self._members, weights, strict=True) if model is None]
+
+        def measured() -> Facts:
+            took = {}
+            for name, way in (("one by one", None), ("joined", joint)):
+                self._joint = way
+                took[name] = min(_seconds(lambda: self.slope(inputs, loss)) for _ in range(PASSES))
+            return {"joined": took["joined"] < took["one by one"]}
+
+        key = key_of(self.model, inputs, "ensemble", len(self), self.combine)
+        faster = remembered(key, measured, lambda found: isinstance(found.get("joined"), bool))["joined"]
+        self._joint = joint if faster else None
+
+    def _said(self, inputs: Any) -> Tensor:
+        """Outputs of all members, ``(members, n, ...)``."""
+        if self._joint is None:
+            return torch.stack([*self.outputs(inputs)])
+        inside = len(self) - len(self._outside)
+        said = self.forward(self._joint, inputs).chunk(inside, dim=1)  # the original is the first of them
+        return torch.stack([*said, *self._each(self._outside, inputs)])
+
+    def _each(self, members: Sequence[Member], inputs: Any) -> Iterator[Tensor]:
+        for model, patch in members:
+            with patch.applied(model, self.forward) as call:
+                yield call(inputs)
 
     def mean(self, inputs: Any) -> Tensor:
         """The mean of all outputs; of probabilities, their logarithm, so that a loss on logits is theirs."""
-        return self._mean(torch.stack([*self.outputs(inputs)]))
+        return self._mean(self._said(inputs))
 
     def _mean(self, said: Tensor) -> Tensor:
         if self.combine == "probabilities":
@@ -106,28 +153,7 @@ class Ensemble:
         return said.mean(dim=0)
 
 
-Member = Callable[[], Any]
-"""A context in which a member can be called."""
-
-
-def _member(model: nn.Module, patch: Patch, forward: Forward) -> Member:
-    """Weights go into a copy, everything else is applied while the member is called."""
-    weights = tuple(edit for edit in patch.edits if isinstance(edit, WeightEdit))
-    rest = Patch(tuple(edit for edit in patch.edits if not isinstance(edit, WeightEdit)), patch.first_layer)
-    own = with_weights(model, Patch(weights)) if weights else model
-    return lambda: rest.applied(own, forward)
-
-
-def with_weights(model: nn.Module, patch: Patch) -> nn.Module:
-    """A copy with a patch of weights in it, which shares all weights and buffers that the patch leaves alone."""
-    touched = {edit.parameter for edit in patch.edits if isinstance(edit, WeightEdit)}
-    every = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
-    changing = {id(tensor) for name, tensor in every if name in touched}
-    twin = copy.deepcopy(model, {id(tensor): tensor for _, tensor in every if id(tensor) not in changing})
-    weights = dict(twin.named_parameters(remove_duplicate=False))
-    with torch.no_grad():
-        for edit in patch.edits:
-            assert isinstance(edit, WeightEdit)
-            tensor = weights[edit.parameter].data
-            tensor.put_(torch.from_numpy(edit.indices).to(tensor.device), edit.values.to(tensor))
-    return twin
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start

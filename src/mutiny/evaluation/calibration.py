@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import time
 from dataclasses import asdict
 from itertools import islice
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import torch
 from torch import nn
 
 from mutiny.data import Data
 from mutiny.evaluation.exact import Pace, cast, placement
+from mutiny.evaluation.remembered import Facts, key_of, remembered
 from mutiny.models import Forward
-from mutiny.models.calls import tensors
 from mutiny.models.forward import steady
 from mutiny.models.layout import Layout, laid_out, layouts
-from mutiny.training.originals import default_folder
 
 SMALLEST, FIRST, LARGEST = 16, 128, 512
 INPUTS = 512
@@ -41,13 +36,8 @@ def measured_pace(model: nn.Module, data: Data, forward: Forward) -> Pace:
     """
     if len(data) < INPUTS:
         return Pace()
-    file = default_folder().with_name("calibration.json")  # beside the originals
-    known = _read(file)
-    key = _key(model, data)
-    if key not in known:
-        known = {**_read(file), key: asdict(_measure(model, data, forward))}
-        _write(file, known)
-    return Pace(**known[key])
+    found = remembered(key_of(model, data.first(1)), lambda: asdict(_measure(model, data, forward)), _sensible)
+    return Pace(**found)
 
 
 def _measure(model: nn.Module, data: Data, forward: Forward) -> Pace:
@@ -89,38 +79,9 @@ def _timed(model: nn.Module, data: Data, forward: Forward, candidate: Pace) -> f
     return min(taken)
 
 
-def _key(model: nn.Module, data: Data) -> str:
-    device, _ = placement(model)
-    shapes = [(name, tuple(p.shape), str(p.dtype)) for name, p in model.named_parameters()]
-    inputs = [(tuple(t.shape[1:]), str(t.dtype)) for t in tensors(data.first(1))]
-    kind = f"{type(model).__module__}.{type(model).__qualname__}"
-    facts = (kind, shapes, inputs, str(device), torch.get_num_threads(), torch.__version__)
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:24]
-
-
-def _read(file: Path) -> dict[str, dict[str, Any]]:
-    """What is remembered; entries that make no sense are measured anew."""
-    try:
-        found = json.loads(file.read_text()).items()
-    except (OSError, ValueError, AttributeError):
-        return {}
-    return {key: value for key, value in found if _sensible(value)}
-
-
-def _sensible(value: Any) -> bool:
-    if not isinstance(value, dict) or set(value) != {"batch_size", "layout"}:
+def _sensible(value: Facts) -> bool:
+    if set(value) != {"batch_size", "layout"}:
         return False
     size = value["batch_size"]
     whole = isinstance(size, int) and not isinstance(size, bool)
     return whole and SMALLEST <= size <= LARGEST and value["layout"] in get_args(Layout)
-
-
-def _write(file: Path, known: dict[str, dict[str, Any]]) -> None:
-    """Remembering is a convenience: a folder that cannot be written to costs two seconds per run, not the run."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(known, indent=1, sort_keys=True))
-        draft.replace(file)
-    except OSError:
-        pass
