@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import evaluation, localization, selection
+from benchmarks import attack, evaluation, localization, selection
 from benchmarks.command import options, show
 
 ALL = {
     "evaluation": evaluation.measure,
     "selection": selection.measure,
     "localization": localization.measure,
+    "attack": attack.measure,
 }
 
 given = options()

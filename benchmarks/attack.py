@@ -9,6 +9,7 @@ installed: pip install "mutiny[bench]".
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import time
 import warnings
@@ -180,7 +181,7 @@ def attacks_carlini(model: nn.Module, images: Tensor, labels: Tensor) -> Callabl
         return None
     import torchattacks
 
-    attack = torchattacks.CW(model, c=1, steps=Carlini().iterations, lr=Carlini().rate)
+    attack = torchattacks.CW(copy.deepcopy(model), c=1, steps=Carlini().iterations, lr=Carlini().rate)
     return lambda: attack(images, labels).detach()
 
 
@@ -188,7 +189,11 @@ def art_model(model: nn.Module, images: Tensor) -> Any:
     from art.estimators.classification import PyTorchClassifier
 
     return PyTorchClassifier(
-        model, loss=nn.CrossEntropyLoss(), input_shape=tuple(images.shape[1:]), nb_classes=10, clip_values=(0, 1)
+        copy.deepcopy(model),
+        loss=nn.CrossEntropyLoss(),
+        input_shape=tuple(images.shape[1:]),
+        nb_classes=10,
+        clip_values=(0, 1),
     )
 
 

@@ -6,7 +6,11 @@ import torch
 from torch import nn
 
 from mutiny.attacks.adapters import EnsembleModule, art_classifier
+from mutiny.attacks.auto import Auto
+from mutiny.attacks.base import Batch
 from mutiny.attacks.ensemble import Ensemble
+from mutiny.attacks.pgd import Pgd
+from mutiny.data.balls import distances
 from mutiny.models import ModelState, ModelView
 from mutiny.operators import OPERATORS
 
@@ -75,3 +79,45 @@ def test_without_art(monkeypatch, case):
     model, _, _, patches = case
     with pytest.raises(MissingExtra):
         art_classifier(Ensemble(model, patches), (1, 12, 12), 5)
+
+
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+def test_autoattack(case, norm):
+    pytest.importorskip("art")
+    model, images, labels, patches = case
+    state, eps = ModelState.of(model), {"linf": 0.1, "l2": 0.7}[norm]
+    way = Auto(norm, iterations=10, restarts=1, queries=20)
+    drawn = np.random.get_state()[1]  # noqa: NPY002 - which ART uses
+    found, again = (way.attacked(Ensemble(model, []), Batch(images, labels, 0, 0.0, 1.0, 3), eps) for _ in range(2))
+    np.testing.assert_array_equal(np.random.get_state()[1], drawn)  # noqa: NPY002 - as above
+    assert torch.equal(found.inputs, again.inputs)
+    assert found.passes == again.passes > len(images)
+    assert distances(images, found.inputs)[norm].max() <= eps + 1e-6
+    assert 0 <= found.inputs.min() <= found.inputs.max() <= 1
+    few = Pgd(norm, iterations=10).attacked(Ensemble(model, []), Batch(images, labels, 0, 0.0, 1.0, 3), eps)
+    assert wrong(model, found.inputs, labels) >= wrong(model, few.inputs, labels) > 0
+    assert way.attacked(Ensemble(model, patches), Batch(images, labels, 0, 0.0, 1.0, 3), eps).passes % 4 == 0
+    assert state == ModelState.of(model)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_autoattack_on_vectors_and_few_classes(classes):
+    pytest.importorskip("art")
+    model = nn.Linear(4, classes).eval()
+    inputs = torch.rand(10, 4)
+    labels = model(inputs).argmax(1)
+    batch = Batch(inputs, labels, 0, 0.0, 1.0, 0)
+    found = Auto(iterations=5, restarts=1, queries=5).attacked(Ensemble(model, []), batch, 0.5)
+    assert wrong(model, found.inputs, labels) > 0
+
+
+def wrong(model, inputs, labels):
+    return int((model(inputs).argmax(1) != labels).sum())
+
+
+def test_what_others_do_leaves_no_trace(case):
+    model, images, labels, patches = case
+    state = ModelState.of(model)
+    nn.functional.cross_entropy(EnsembleModule(Ensemble(model, patches))(images.requires_grad_()), labels).backward()
+    assert images.grad is not None
+    assert state == ModelState.of(model)

@@ -94,6 +94,15 @@ def test_a_step_that_does_not_fit_is_shown_beside_one_that_does(model):
     assert "step" not in found.ways[SANE].attack
 
 
+def test_other_attacks_stand_beside(model):
+    pytest.importorskip("art")
+    auto = "autoattack(iterations=5, restarts=1)"
+    (level,) = attack(model, "fgsm", 0.05, data=scaled(), beside=("pgd(iterations=5)", auto), **QUICK).levels
+    assert list(level.ways) == [MUTANTS, ORIGINAL, BUDGET, "pgd(iterations=5)", auto]
+    assert level.ways[auto].of_correct(level.correct).value >= level.ways[ORIGINAL].of_correct(level.correct).value
+    assert level.ways[auto].passes > level.ways["pgd(iterations=5)"].passes > 0
+
+
 def test_one_seed_one_answer_whatever_the_batches(model):
     first, second = (
         attack(model, "pgd(iterations=4, random_start=true, restarts=2)", 0.05, data=scaled(), batch_size=size, **QUICK)
@@ -168,6 +177,13 @@ def test_a_mutant_that_destroys_the_model(model):
 def test_mistakes(model, settings, message):
     with pytest.raises(BadInput, match=message):
         attack(model, **{"data": scaled(40), **settings})
+
+
+def test_what_stands_beside_must_take_a_distance_too(model):
+    with pytest.raises(BadInput, match="attacks that take a distance"):
+        attack(model, "pgd", data=scaled(), beside=("carlini",))
+    with pytest.raises(BadInput, match="attacks that do not take a distance"):
+        attack(model, "carlini", data=scaled(), beside=("pgd",))
 
 
 def test_a_model_in_training_mode(model):

@@ -31,8 +31,9 @@ class EnsembleModule(nn.Module):
         self.training = False
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The mean."""
-        return self._ensemble.mean(inputs)
+        """The mean. Only inputs get gradients: what others do with the graph leaves no trace on the model."""
+        with self._ensemble.frozen():
+            return self._ensemble.mean(inputs)
 
 
 def art_classifier(
@@ -53,7 +54,7 @@ def art_classifier(
     try:
         from art.estimators.classification import PyTorchClassifier
     except ImportError as error:
-        raise MissingExtra("the Adversarial Robustness Toolbox", "bench") from error
+        raise MissingExtra("adversarial-robustness-toolbox", "attacks") from error
 
     class MutantEnsemble(PyTorchClassifier):  # type: ignore[misc, unused-ignore]
         """See `art_classifier`."""

@@ -55,6 +55,7 @@ def attack(
     low: float = 0.0,
     high: float = 1.0,
     baselines: bool = True,
+    beside: Sequence[str | Attack] = (),
     data: Any = None,
     task: Task | None = None,
     forward: Forward | None = None,
@@ -72,7 +73,8 @@ def attack(
 
     Args:
         subject: what is tested; or simply a model in evaluation mode, with ``data``. It is never changed.
-        attack: ``"pgd"``, ``"fgsm"`` or ``"carlini"``, with parameters if you like: ``"pgd(norm=l2, iterations=20)"``.
+        attack: ``"pgd"``, ``"fgsm"``, ``"carlini"`` or ``"autoattack"``, with parameters if you like:
+            ``"pgd(norm=l2, iterations=20)"``.
         eps: how far inputs may go; several at once.
         mutants: how many, or a `Choice` that says how they are made; 0 attacks the model alone.
         combine: what of the members is averaged: ``"gradients"`` (MUTEN), ``"logits"`` or ``"probabilities"``.
@@ -80,6 +82,7 @@ def attack(
         low: least value of an input's numbers; normalisation belongs inside the model.
         high: largest value.
         baselines: whether the model is attacked alone, too.
+        beside: other attacks on the model alone, for comparison: ``("autoattack",)``.
         data: labelled inputs; the test set if not given.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
@@ -99,6 +102,10 @@ def attack(
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
     way, choice = as_attack(attack), mutants if isinstance(mutants, Choice) else Choice(count=mutants)
+    others = [as_attack(other) for other in beside]
+    for other in others:
+        if other.bounded != way.bounded:
+            raise BadInput("beside", str(other), f"attacks that {'' if way.bounded else 'do not '}take a distance")
     steps = _distances(eps) if way.bounded else (None,)
     for name, value, least in (("count", count, 1), ("seed", seed, 0), ("batch_size", batch_size, 1)):
         check_whole(name, value, least)
@@ -123,7 +130,7 @@ def attack(
     progress.step()
     ensemble = Ensemble(model, [mutant.patch for mutant in made], call, combine)
     alone = Ensemble(model, [], call, combine)
-    ways = _ways(way, ensemble, alone, baselines)
+    ways = _ways(way, ensemble, alone, baselines) | {str(other): (other, alone) for other in others}
     correct = field.right(indices)
     progress.stage("attacking", len(steps) * len(ways))
     levels = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
@@ -16,6 +17,7 @@ from mutiny.errors import BadInput
 from mutiny.evaluation.remembered import Facts, key_of, remembered
 from mutiny.models import Forward, Patch, default_forward
 from mutiny.models.forward import steady
+from mutiny.models.undo import Undo
 
 Combine = Literal["gradients", "logits", "probabilities"]
 ENOUGH, ALIKE, PASSES = 32, 4, 3
@@ -53,6 +55,9 @@ class Ensemble:
         combine: what is averaged: ``"gradients"`` of each member's loss (which is the gradient of the mean loss),
             ``"logits"`` before the loss, or ``"probabilities"`` before it.
 
+    Attributes:
+        passes: inputs that the ensemble was asked about so far, once for each member.
+
     >>> model = nn.Linear(2, 2).eval()
     >>> ensemble = Ensemble(model, [])
     >>> ensemble.slope(torch.ones(1, 2), lambda outputs: outputs[:, 0]).gradient == model.weight[0]
@@ -73,6 +78,7 @@ class Ensemble:
         self._joint: nn.Module | None = None
         self._outside: list[Member] = []
         self._tried = not patches
+        self.passes = 0
 
     def __len__(self) -> int:
         return len(self._members)
@@ -83,6 +89,7 @@ class Ensemble:
 
     def slope(self, inputs: Tensor, loss: Loss) -> Slope:
         """How the mean loss changes with the inputs; nothing but inputs has gradients computed."""
+        self.passes += len(inputs) * len(self)
         with steady(), torch.inference_mode(False), torch.enable_grad():
             moving = inputs.detach().clone().requires_grad_()
             if not self._tried and len(moving) >= ENOUGH:
@@ -95,6 +102,16 @@ class Ensemble:
             else:
                 each = loss(self._mean(said))
             return Slope(torch.autograd.grad(each.sum(), moving)[0], each.detach(), said[0].detach())
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """While this lasts, no weight of any member asks for gradients."""
+        with Undo() as undo:
+            for weight in {id(one): one for member in self._members for one in member.model.parameters()}.values():
+                if weight.requires_grad:
+                    undo.add(weight.requires_grad_, True)
+                    weight.requires_grad_(False)
+            yield
 
     def _one_by_one(self, moving: Tensor, loss: Loss) -> Slope:
         """Each member's graph is gone before the next one runs."""
@@ -145,6 +162,7 @@ class Ensemble:
 
     def mean(self, inputs: Any) -> Tensor:
         """The mean of all outputs; of probabilities, their logarithm, so that a loss on logits is theirs."""
+        self.passes += len(inputs) * len(self)
         return self._mean(self._said(inputs))
 
     def _mean(self, said: Tensor) -> Tensor:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from mutiny.attacks.auto import Auto
 from mutiny.attacks.base import Attack
 from mutiny.attacks.carlini import Carlini
 from mutiny.attacks.pgd import Fgsm, Pgd
 from mutiny.errors import BadInput
 from mutiny.parsing import Names
 
-ATTACKS: dict[str, type[Attack]] = {kind.code: kind for kind in (Pgd, Fgsm, Carlini)}
+ATTACKS: dict[str, type[Attack]] = {kind.code: kind for kind in (Pgd, Fgsm, Carlini, Auto)}
 NAMES = Names("attacks", Attack, ATTACKS, "pgd(iterations=20)", "mutiny attack --help")
 
 

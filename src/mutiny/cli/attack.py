@@ -13,7 +13,8 @@ from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectNam
 def attack(
     subject: SubjectName,
     attack: Annotated[
-        str, typer.Option(help='"pgd", "fgsm" or "carlini"; with parameters: "pgd(norm=l2, iterations=20)".')
+        str,
+        typer.Option(help='"pgd", "fgsm", "carlini" or "autoattack"; with parameters: "pgd(norm=l2, iterations=20)".'),
     ] = "pgd",
     eps: Annotated[str, typer.Option(help="How far inputs may go; several: 0.1,0.2,0.3.")] = "0.1",
     mutants: Annotated[int, typer.Option(help="Mutants that attack with the model; 0: the model alone.")] = 5,
@@ -22,6 +23,9 @@ def attack(
     iterations: Annotated[int, typer.Option(help="Mutants that are made for a diverse choice.")] = 50,
     floor: Annotated[float, typer.Option(help="Least share of the accuracy that a mutant must keep.")] = 0.0,
     combine: Annotated[str, typer.Option(help="What is averaged: gradients, logits or probabilities.")] = "gradients",
+    beside: Annotated[
+        str | None, typer.Option(help="Other attacks on the model alone, for comparison: autoattack.")
+    ] = None,
     count: Annotated[int, typer.Option(help="Inputs that are attacked, drawn at random.")] = 500,
     low: Annotated[float, typer.Option(help="Least value of an input's numbers.")] = 0.0,
     high: Annotated[float, typer.Option(help="Largest value of an input's numbers.")] = 1.0,
@@ -54,6 +58,7 @@ def attack(
         attack=attack,
         eps=eps,
         combine=combine,
+        beside=beside,
         count=count,
         low=low,
         high=high,

@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 
 from mutiny.attacks.attack import attack
-from mutiny.attacks.methods import as_attack
+from mutiny.attacks.methods import NAMES, as_attack
 from mutiny.attacks.mutants import Choice
 from mutiny.attacks.result import Robustness
 from mutiny.errors import BadInput
@@ -47,6 +47,7 @@ def run_attack(
     if threads < 1:
         raise BadInput("--threads", threads, "a whole number of at least 1")
     settings["attack"] = as_attack(settings["attack"])
+    settings["beside"] = NAMES.parse(settings["beside"]) if settings.get("beside") else ()
     settings["eps"] = [_number(one) for one in settings["eps"].split(",")]
     codes = tuple(code.strip() for code in choice["operators"].split(","))
     made = Choice(**{**choice, "operators": codes, "iterations": max(choice["iterations"], choice["count"])})

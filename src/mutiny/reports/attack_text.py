@@ -44,7 +44,7 @@ def _table(result: Robustness) -> Table:
     table.add_column(" eps", justify="right", no_wrap=True)
     ways = [*result.levels[0].ways]
     for way in ways:
-        table.add_column(TITLES[way] if len(ways) > 1 else "fooled", justify="right")
+        table.add_column(TITLES.get(way, way) if len(ways) > 1 else "fooled", justify="right")
     table.add_column("L2", justify="right", no_wrap=True)
     for level in result.levels:
         rates = [_share(one.of_correct(level.correct)) for one in level.ways.values()]
