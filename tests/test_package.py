@@ -11,7 +11,7 @@ SOURCE = Path(mutiny.__file__).parent
 MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 
 RANK = {
-    "errors": 0, "random": 0, "progress": 0, "parsing": 1,
+    "errors": -1, "random": 0, "progress": 0, "checks": 0, "parsing": 1,
     "records": 1, "task": 1, "stats": 1,
     "data": 2, "models": 2,
     "operators": 3, "training": 3, "architectures": 3,

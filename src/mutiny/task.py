@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ class Classification:
     higher_is_better: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.classes, bool) or not isinstance(self.classes, Integral) or self.classes < 2:
-            raise BadInput("classes", repr(self.classes), "a whole number of at least 2")
+        check_whole("classes", self.classes, 2)
         object.__setattr__(self, "classes", int(self.classes))
         if self.outputs not in ("auto", "logits", "probabilities"):
             raise BadInput("outputs", repr(self.outputs), '"auto", "logits" or "probabilities"')

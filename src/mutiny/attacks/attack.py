@@ -13,13 +13,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from mutiny.attacks.base import Attack, Batch, answers, check_whole
+from mutiny.attacks.base import Attack, Batch, answers
 from mutiny.attacks.ensemble import Combine, Ensemble
 from mutiny.attacks.methods import as_attack
 from mutiny.attacks.mutants import Choice, Mutant, chosen, described
 from mutiny.attacks.pgd import Pgd
 from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
 from mutiny.attacks.similarity import Representation
+from mutiny.checks import check_whole
 from mutiny.data import Data
 from mutiny.data.balls import NORMS, distances
 from mutiny.data.labels import unknown

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from mutiny.attacks.adapters import art_classifier
-from mutiny.attacks.base import Attack, Attacked, Batch, check_whole
+from mutiny.attacks.base import Attack, Attacked, Batch
 from mutiny.attacks.ensemble import Ensemble
 from mutiny.attacks.pgd import Bound
+from mutiny.checks import check_whole
 from mutiny.data.balls import within
 from mutiny.errors import BadInput, MissingExtra
 from mutiny.random import seed_for

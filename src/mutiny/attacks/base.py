@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from mutiny.attacks.ensemble import Ensemble
-from mutiny.errors import BadInput
 from mutiny.parsing import described
 
 
@@ -67,9 +66,3 @@ def answers(outputs: Tensor) -> Tensor:
     """The class that is said, ``(n,)``; numbers that are none count as no class."""
     found = outputs.argmax(dim=1)
     return torch.where(outputs.isnan().any(dim=1), -1, found)
-
-
-def check_whole(name: str, value: object, least: int = 1) -> None:
-    """An error for what is no whole number of at least so much."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadInput(name, repr(value), f"a whole number of at least {least}")

@@ -9,8 +9,9 @@ from typing import ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from mutiny.attacks.base import Attack, Attacked, Batch, check_whole
+from mutiny.attacks.base import Attack, Attacked, Batch
 from mutiny.attacks.ensemble import Ensemble
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 
 EDGE = 1 - 1e-6

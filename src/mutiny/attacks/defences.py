@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from mutiny.attacks.base import check_whole
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 
 

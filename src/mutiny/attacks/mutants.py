@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from torch import Tensor
 
-from mutiny.attacks.base import check_whole
 from mutiny.attacks.similarity import Representation
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.models import ModelView, Patch
 from mutiny.operators import OPERATORS, Operator

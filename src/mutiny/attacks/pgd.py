@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from mutiny.attacks.base import Attack, Attacked, Batch, answers, check_whole
+from mutiny.attacks.base import Attack, Attacked, Batch, answers
 from mutiny.attacks.ensemble import Ensemble, Loss
+from mutiny.checks import check_whole
 from mutiny.data.balls import within
 from mutiny.errors import BadInput
 from mutiny.random import seed_for

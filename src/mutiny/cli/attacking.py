@@ -14,6 +14,7 @@ from mutiny.attacks.attack import attack
 from mutiny.attacks.methods import NAMES, as_attack
 from mutiny.attacks.mutants import Choice
 from mutiny.attacks.result import Robustness
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.reports.attack_files import draw_adversarial, write_adversarial
 from mutiny.reports.attack_text import attack_text
@@ -44,8 +45,7 @@ def run_attack(
             check_writable(path, option)
     if grid is not None:
         check_picture(grid, "--grid")
-    if threads < 1:
-        raise BadInput("--threads", threads, "a whole number of at least 1")
+    check_whole("--threads", threads)
     settings["attack"] = as_attack(settings["attack"])
     settings["beside"] = NAMES.parse(settings["beside"]) if settings.get("beside") else ()
     settings["eps"] = [_number(one) for one in settings["eps"].split(",")]

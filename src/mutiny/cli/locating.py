@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.localization.activity import as_activity
 from mutiny.localization.locate import locate
@@ -41,8 +42,7 @@ def run_locate(
 ) -> Location:
     """Runs ``locate``, shows and writes the result."""
     _check_outputs({"--json": json, "--save": save, "--grid": grid}, synthesized)
-    if threads < 1:
-        raise BadInput("--threads", threads, "a whole number of at least 1")
+    check_whole("--threads", threads)
     settings["measure"], settings["active"] = as_measure(settings["measure"]), as_activity(settings["active"])
     torch.set_num_threads(threads)
     console = console or Console()

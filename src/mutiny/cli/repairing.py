@@ -10,6 +10,7 @@ import torch
 import typer
 from rich.console import Console
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.repairs.files import SUFFIX, save_patch, save_weights
 from mutiny.repairs.methods import as_repair
@@ -38,8 +39,7 @@ def run_repair(
 ) -> Repair:
     """Runs ``repair``, shows and writes the result, and exits with 1 if there are failures but no repair."""
     _check_outputs({"--json": json, "--save": save, "--patch": patch})
-    if threads < 1:
-        raise BadInput("--threads", threads, "a whole number of at least 1")
+    check_whole("--threads", threads)
     settings["method"] = as_repair(settings["method"])
     torch.set_num_threads(threads)
     console = console or Console()

@@ -10,6 +10,7 @@ import torch
 import typer
 from rich.console import Console
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.mutation.assess import assess
 from mutiny.mutation.assessment import Assessment
@@ -41,8 +42,7 @@ def run_assess(
             check_writable(path, option)
     if json is not None and kills is not None and json.resolve() == kills.resolve():
         raise BadInput("--kills", kills, "another file than --json")
-    if threads < 1:
-        raise BadInput("--threads", threads, "a whole number of at least 1")
+    check_whole("--threads", threads)
     torch.set_num_threads(threads)
     settings["operators"] = as_operators(settings.get("operators"))
     console = console or Console()

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from mutiny.checks import check_whole
 from mutiny.data import Data, as_pool, mutate
 from mutiny.data.labels import unknown
 from mutiny.errors import BadInput
@@ -43,8 +44,7 @@ def run_select(
     _check_outputs({option: path for option, path in outputs.items() if path is not None})
     if method is not None and compare is not None:
         raise BadInput("--method", method, "either --method or --compare", "Name it first in --compare.")
-    if threads < 1:
-        raise BadInput("--threads", threads, "a whole number of at least 1")
+    check_whole("--threads", threads)
     as_count(settings["budget"], 10**12)  # nonsense is refused before anything is loaded or trained
     wanted = compare or method
     methods = None if wanted is None else as_methods(wanted)

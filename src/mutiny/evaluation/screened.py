@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy import stats
 from torch import Tensor
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.evaluation.bounds import (
     Errors,
@@ -73,8 +74,8 @@ class Screening:
             raise BadInput("confidence", self.confidence, "a probability from 0.5 to below 1", "Or evaluate exactly.")
         for name in ("fewest", "first", "tail_checks"):
             value = getattr(self, name)
-            if not (isinstance(value, int) and value >= 1) and (name, value) != ("tail_checks", None):
-                raise BadInput(name, value, "a whole number of at least 1")
+            if (name, value) != ("tail_checks", None):
+                check_whole(name, value)
 
     def checks(self, share: float) -> int:
         """Random checks of what is extrapolated, if changes of that share of the inputs can kill by themselves.

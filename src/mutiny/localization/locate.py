@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.evaluation.exact import placement
 from mutiny.localization.ablation import ablation
@@ -151,11 +151,10 @@ def locate(
 
 
 def _check(k: Any, validate: Any, seed: Any, batch_size: Any) -> None:
-    least = {"k": 1, "validate": 0, "seed": 0, "batch_size": 1}
-    given = {"k": k, "validate": validate, "seed": seed, "batch_size": 1 if batch_size is None else batch_size}
-    for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < least[name]:
-            raise BadInput(name, repr(value), f"a whole number of at least {least[name]}")
+    check_whole("k", k)
+    check_whole("validate", validate, 0)
+    check_whole("seed", seed, 0)
+    check_whole("batch_size", 1 if batch_size is None else batch_size)
 
 
 def _by_class(spectrum: Spectrum, measure: Measure, k: int, silent: bool) -> dict[int, tuple[Suspect, ...]]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from mutiny.checks import check_whole
 from mutiny.data.balls import NORMS, Norm, distances, within
 from mutiny.data.nested import concatenate, map_leaves, to_device
 from mutiny.errors import BadInput
@@ -60,8 +61,7 @@ class Ascent:
             raise BadInput("norm", repr(self.norm), f"one of {', '.join(NORMS)}")
         if self.scale not in ("none", "rms"):
             raise BadInput("scale", repr(self.scale), "none or rms")
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise BadInput("steps", repr(self.steps), "a whole number of at least 1")
+        check_whole("steps", self.steps)
 
     def moved(self, start: Any, now: Any, gradient: Any) -> Any:
         """New inputs from present ones, near the first ones and within bounds; what is no real number stays."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from mutiny.checks import check_whole
 from mutiny.data import Data
 from mutiny.data.balls import NORMS
 from mutiny.data.base import CHUNK
@@ -81,8 +82,7 @@ def synthesize(
         progress: told what is being done.
     """
     progress = progress or Silent()
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise BadInput("count", repr(count), "a whole number of at least 1")
+    check_whole("count", count)
     check_reading(at)
     if keeps is not None and not callable(keeps):
         raise BadInput("keeps", repr(keeps), "a function of originals and new inputs")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.evaluation import Runner, Screening
 from mutiny.evaluation.exact import placement
@@ -153,8 +154,7 @@ def _labels(operators: Sequence[Operator]) -> list[str]:
 
 def _check_settings(operators: Sequence[Operator], search: Search, originals: int, batch_size: int | None) -> None:
     """Whatever can be refused before anything is trained or run."""
-    if batch_size is not None and batch_size < 1:
-        raise BadInput("batch size", batch_size, "a whole number of at least 1")
+    check_whole("batch size", 1 if batch_size is None else batch_size)
     for operator in operators:
         if operator.strength is not None:
             search.bounds(operator.bounds)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.records import Verdict
 
@@ -36,8 +37,7 @@ class Search:
 
     def __post_init__(self) -> None:
         for name in ("k_max", "min_instances"):
-            if not (isinstance(getattr(self, name), int) and getattr(self, name) >= 1):
-                raise BadInput(name, getattr(self, name), "a whole number of at least 1")
+            check_whole(name, getattr(self, name))
         for name in ("rse", "precision"):
             if not getattr(self, name) > 0:
                 raise BadInput(name, getattr(self, name), "a positive number")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 
 Floats = npt.NDArray[np.float64]
@@ -36,8 +37,7 @@ class Evolution:
     def __post_init__(self) -> None:
         if self.population < 4:
             raise BadInput("population", self.population, "at least 4 candidates")
-        if self.generations < 0:
-            raise BadInput("generations", self.generations, "a whole number of at least 0")
+        check_whole("generations", self.generations, 0)
         if not 0 < self.weight[0] <= self.weight[1]:
             raise BadInput("weight", self.weight, "a range above 0")
         if not 0 <= self.crossover <= 1:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from mutiny.checks import check_whole
 from mutiny.data import Data
 from mutiny.data.labels import unknown
 from mutiny.errors import BadInput
@@ -28,7 +29,6 @@ from mutiny.progress import Progress, Silent
 from mutiny.random import generator_for
 from mutiny.records import versions
 from mutiny.repairs.base import Method
-from mutiny.repairs.checks import check_whole
 from mutiny.repairs.damage import Damage
 from mutiny.repairs.methods import as_repair
 from mutiny.repairs.result import Repair
@@ -99,7 +99,8 @@ def repair(
     progress = progress or Silent()
     chosen = as_repair(method)
     check_shares(shares)
-    check_whole({"seed": (seed, 0), "batch_size": (1 if batch_size is None else batch_size, 1)})
+    check_whole("seed", seed, 0)
+    check_whole("batch_size", 1 if batch_size is None else batch_size)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     _check_labels(given)
     model = given.originals(1, seed, device, folder, progress)[0]

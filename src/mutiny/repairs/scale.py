@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
+from mutiny.checks import check_positive, check_whole
 from mutiny.errors import BadInput
 from mutiny.evaluation.exact import placement
 from mutiny.models import Patch
@@ -17,7 +18,6 @@ from mutiny.models.layers import Layer
 from mutiny.models.variants import Interventions
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
-from mutiny.repairs.checks import check_positive, check_whole
 from mutiny.repairs.credit import credits
 from mutiny.repairs.damage import Damage, Ints
 from mutiny.repairs.evolution import Evolution, Floats
@@ -63,8 +63,11 @@ class Scale(Method):
 
     def __post_init__(self) -> None:
         Evolution(self.population, self.generations)  # which checks them
-        check_whole({"neurons": (self.neurons, 1), "points": (self.points, 2), "failures": (self.failures, 1)})
-        check_positive({"passes": self.passes, "most": self.most})
+        check_whole("neurons", self.neurons)
+        check_whole("points", self.points, 2)
+        check_whole("failures", self.failures)
+        check_positive("passes", self.passes)
+        check_positive("most", self.most)
         if not 0 < self.balance < 1:
             raise BadInput("balance", self.balance, "a number between 0 and 1")
         if not self.most > 1:

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from mutiny.checks import check_positive, check_whole
 from mutiny.models import Patch
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
 from mutiny.repairs.blame import Blame, blame
-from mutiny.repairs.checks import check_positive, check_whole
 from mutiny.repairs.damage import Damage, Ints
 from mutiny.repairs.evolution import Evolution, Floats
 from mutiny.repairs.knobs import Knobs
@@ -49,8 +49,10 @@ class Search(Method):
 
     def __post_init__(self) -> None:
         Evolution(self.population, self.generations)  # which checks them
-        check_whole({"failures": (self.failures, 1), "weights": (1 if self.weights is None else self.weights, 1)})
-        check_positive({"alpha": self.alpha, "passes": self.passes})
+        check_whole("failures", self.failures)
+        check_whole("weights", 1 if self.weights is None else self.weights)
+        check_positive("alpha", self.alpha)
+        check_positive("passes", self.passes)
 
     def patches(self, damage: Damage, progress: Progress) -> Sequence[Patch]:
         """The best candidates."""

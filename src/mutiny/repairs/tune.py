@@ -10,6 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from mutiny.checks import check_positive, check_whole
 from mutiny.errors import NotApplicable
 from mutiny.localization.activity import Above
 from mutiny.localization.case import Case
@@ -21,7 +22,6 @@ from mutiny.models.layers import Layer
 from mutiny.models.patch import WeightEdit
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
-from mutiny.repairs.checks import check_positive, check_whole
 from mutiny.repairs.credit import losses
 from mutiny.repairs.damage import Damage, Ints
 from mutiny.repairs.knobs import Knobs, first_layer
@@ -51,9 +51,10 @@ class Tune(Method):
     rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        check_whole({"k": (self.k, 1), "epochs": (self.epochs, 1)})
+        check_whole("k", self.k)
+        check_whole("epochs", self.epochs)
         as_measure(self.measure)
-        check_positive({"rate": self.rate})
+        check_positive("rate", self.rate)
 
     def patches(self, damage: Damage, progress: Progress) -> Sequence[Patch]:
         """One for each epoch, the last first."""

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from mutiny.checks import check_whole
 from mutiny.data import Data, Mutation, as_pool
 from mutiny.data.joined import Joined
 from mutiny.data.labels import matched, unknown
@@ -321,8 +322,7 @@ def _check_settings(subject: object, protocol: str, **counts: int | None) -> Non
     if protocol not in ("split", "paper"):
         raise BadInput("protocol", repr(protocol), '"split" or "paper"')
     for name, value in counts.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise BadInput(name, repr(value), "a whole number of at least 1")
+        check_whole(name, 1 if value is None else value)
 
 
 def _labelled(subject: Subject, pool: Any) -> Data:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from mutiny.checks import check_whole
 from mutiny.data import MutatedData, Mutation
 from mutiny.data.labels import unknown
 from mutiny.errors import BadInput, NotApplicable
@@ -177,11 +177,9 @@ def _methods(wanted: Any, given: Given) -> tuple[Selector, ...]:
 
 
 def _check_settings(repeats: Any, batch_size: Any, seed: Any, layers: Any, mutate: Any) -> None:
-    for name, value in (("repeats", repeats), ("batch_size", 1 if batch_size is None else batch_size)):
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise BadInput(name, repr(value), "a whole number of at least 1")
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise BadInput("seed", repr(seed), "a whole number of at least 0")
+    check_whole("repeats", repeats)
+    check_whole("batch_size", 1 if batch_size is None else batch_size)
+    check_whole("seed", seed, 0)
     names = [layers] if isinstance(layers, str) else [] if layers is None else layers
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise BadInput("layers", repr(layers), "a name or pattern, or a list of them")

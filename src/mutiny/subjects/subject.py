@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from mutiny.checks import check_whole
 from mutiny.data import Data, as_data, as_pool
 from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput
@@ -137,8 +138,7 @@ class Subject:
         """How many originals there are for a verb that wants so many; by default all, or the usual number to train."""
         if wanted is None:
             return len(self.models) or DEFAULT_ORIGINALS
-        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
-            raise BadInput("originals", wanted, "a whole number of at least 1")
+        check_whole("originals", wanted)
         if self.models and wanted > len(self.models):
             raise BadInput(
                 "originals", wanted, f"at most {len(self.models)}, the number of models in the subject",
