@@ -308,6 +308,7 @@ def _notes(levels: Sequence[Level], made: Sequence[Mutant], repeatable: bool) ->
         yield "Every answer is wrong before the attack, so there is nothing to lose."
     bad = [mutant for mutant in made if mutant.accuracy < 0.5 * max(correct.mean(), 1e-9)]
     if bad:
-        yield f"{len(bad)} of {len(made)} mutants have less than half of the accuracy: a floor= would refuse them."
+        verb, them = ("has", "it") if len(bad) == 1 else ("have", "them")
+        yield f"{len(bad)} of {len(made)} mutants {verb} less than half of the accuracy: a floor= would refuse {them}."
     if not repeatable:
         yield "The model answers differently when it is asked twice (dropout or noise in its forward pass?)."
