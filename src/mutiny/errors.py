@@ -4,6 +4,7 @@
 
     MutinyError
     ├── BadInput            an argument, a file or a model is not what was expected (command line: exit code 2)
+    │   ├── Diverged        a training whose loss is no longer a finite number
     │   ├── UntrustedFile   loading it could run code, and the user did not allow that
     │   └── PreflightFailed the harness could not detect any fault with this subject, so no verdict would mean anything
     ├── NotApplicable       an operator finds nothing to change in this model (becomes the verdict "invalid")
@@ -11,6 +12,8 @@
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class MutinyError(Exception):
@@ -35,8 +38,28 @@ class BadInput(MutinyError, ValueError):
         self.argument, self.value, self.expected, self.fix = argument, value, expected, fix
         super().__init__(f"{argument}={value}: expected {expected}." + (f" {fix}" if fix else ""))
 
-    def __reduce__(self) -> tuple[type[BadInput], tuple[str, object, str, str]]:
+    def __reduce__(self) -> tuple[type[BadInput], Any]:
         return type(self), (self.argument, self.value, self.expected, self.fix)
+
+
+class Diverged(BadInput):
+    """Loss or weights of a training are no longer finite numbers.
+
+    >>> raise Diverged(10.0, 3)
+    Traceback (most recent call last):
+    mutiny.errors.Diverged: learning_rate=10.0: expected a finite loss, but in epoch 3 it was not. Use a smaller
+    learning rate, or scale the inputs.
+    """
+
+    def __init__(self, learning_rate: float, epoch: int) -> None:
+        self.epoch = epoch
+        super().__init__(
+            "learning_rate", learning_rate, f"a finite loss, but in epoch {epoch} it was not",
+            "Use a smaller learning rate, or scale the inputs.",
+        )  # fmt: skip
+
+    def __reduce__(self) -> tuple[type[BadInput], Any]:
+        return type(self), (self.value, self.epoch)
 
 
 class UntrustedFile(BadInput):

@@ -28,6 +28,12 @@ from mutiny.training.recipe import Recipe
 FORMAT = 2
 """Raised when the meaning of stored files changes, so that older ones are trained again."""
 
+FIRST = (
+    "build", "epochs", "batch_size", "learning_rate", "optimizer", "optimizer_settings", "weight_decay", "loss",
+    "schedule",
+)  # fmt: skip
+"""Settings that a recipe had from the beginning."""
+
 
 def train_originals(
     recipe: Recipe,
@@ -85,7 +91,7 @@ def settings(
         "format": FORMAT,
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),  # sums are taken in another order with another number
-        "recipe": {each.name: describe(getattr(recipe, each.name)) for each in fields(recipe)},
+        "recipe": _described(recipe),
         "network": network,
         "data": data.fingerprint(),
         "task": {"kind": type(task).__name__, **asdict(task)},
@@ -93,6 +99,13 @@ def settings(
         "forward": describe(forward),
         "device": torch.device(device).type,
     }
+
+
+def _described(recipe: Recipe) -> dict[str, Any]:
+    """All settings, of the later ones only those that are not the default: what was stored before them stays valid."""
+    told = {each.name: describe(getattr(recipe, each.name)) for each in fields(recipe)}
+    usual = Recipe(recipe.build)
+    return {name: value for name, value in told.items() if name in FIRST or value != describe(getattr(usual, name))}
 
 
 def fingerprint(

@@ -11,10 +11,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from mutiny.checks import check_positive, check_whole
 from mutiny.data import Data
 from mutiny.errors import BadInput
 from mutiny.task import Task
-from mutiny.training.loop import Forward, train
+from mutiny.training.changes import NetworkChange
+from mutiny.training.initialisers import INITIALISERS
+from mutiny.training.loop import Epoch, Forward, train
 from mutiny.training.losses import CLASSIFICATION, REGRESSION
 from mutiny.training.schedules import SCHEDULES
 
@@ -42,6 +45,14 @@ class Recipe:
         loss: a name, see :func:`mutiny.training.losses.loss_for`; a function of outputs and targets that returns
             a number; or ``None`` for the task's own.
         schedule: how the learning rate changes, see :mod:`mutiny.training.schedules`.
+        validation: share of the training data, drawn at random, that is only looked at.
+        patience: training ends after so many epochs without a better loss on the validation data, or on the training
+            data if there is none; the weights are the last ones, as in Keras by default. ``None``: never.
+        clip_norm: largest norm of all gradients together.
+        clip_value: largest size of any number in a gradient.
+        regularisers: by layer, what is added to the loss: ``(l1, l2)`` times the sizes and squares of its weights.
+        initialisers: by layer, how its weights begin, see :mod:`mutiny.training.initialisers`; as built if not named.
+        changes: of a newly built network, in this order, see :mod:`mutiny.training.changes`.
 
     >>> import numpy as np
     >>> from mutiny.data import as_data
@@ -62,14 +73,24 @@ class Recipe:
     weight_decay: float = 0.0
     loss: str | Callable[[Tensor, Tensor], Tensor] | None = None
     schedule: Literal["none", "cosine", "onecycle"] = "none"
+    validation: float = 0.0
+    patience: int | None = None
+    clip_norm: float | None = None
+    clip_value: float | None = None
+    regularisers: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+    initialisers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    changes: tuple[NetworkChange, ...] = ()
 
     def __post_init__(self) -> None:
         if not callable(self.build) or isinstance(self.build, nn.Module):
             raise BadInput("build", type(self.build).__name__, "a function that returns a new nn.Module")
         for name in ("epochs", "batch_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise BadInput(name, repr(value), "a whole number of at least 1")
+            check_whole(name, getattr(self, name))
+        check_whole("patience", 1 if self.patience is None else self.patience)
+        for name in ("clip_norm", "clip_value"):
+            check_positive(name, 1.0 if getattr(self, name) is None else getattr(self, name))
+        if not (_is_number(self.validation) and 0 <= self.validation < 1):
+            raise BadInput("validation", repr(self.validation), "a share from 0 to below 1")
         if not (_is_number(self.learning_rate) and self.learning_rate > 0):
             raise BadInput("learning_rate", repr(self.learning_rate), "a positive number")
         if not (_is_number(self.weight_decay) and self.weight_decay >= 0):
@@ -80,7 +101,16 @@ class Recipe:
             raise BadInput("loss", repr(self.loss), f"one of {', '.join(sorted({*CLASSIFICATION, *REGRESSION}))}")
         if self.schedule not in SCHEDULES:
             raise BadInput("schedule", repr(self.schedule), f"one of {', '.join(SCHEDULES)}")
+        for layer, sizes in self.regularisers.items():
+            if len(sizes) != 2 or not all(_is_number(size) and size >= 0 for size in sizes):
+                raise BadInput(f"regularisers of {layer}", repr(sizes), "(l1, l2), two numbers of at least 0")
+        for layer, name in self.initialisers.items():
+            if name not in INITIALISERS:
+                raise BadInput(f"initialisers of {layer}", repr(name), f"one of {', '.join(INITIALISERS)}")
         object.__setattr__(self, "optimizer_settings", dict(self.optimizer_settings))
+        object.__setattr__(self, "regularisers", dict(self.regularisers))
+        object.__setattr__(self, "initialisers", dict(self.initialisers))
+        object.__setattr__(self, "changes", tuple(self.changes))
 
     def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """The optimiser for these parameters."""
@@ -106,9 +136,10 @@ class Recipe:
         forward: Forward | None = None,
         device: torch.device | str = "cpu",
         progress: Callable[[int, int], None] | None = None,
+        watch: Callable[[Epoch], None] | None = None,
     ) -> nn.Module:
         """A newly built and trained network in evaluation mode, see :func:`mutiny.training.loop.train`."""
-        return train(self, data, task, seed, forward=forward, device=device, progress=progress)
+        return train(self, data, task, seed, forward=forward, device=device, progress=progress, watch=watch)
 
 
 def _is_number(value: object) -> bool:
