@@ -14,13 +14,14 @@ RANK = {
     "errors": -1, "random": 0, "progress": 0, "checks": 0, "parsing": 1,
     "records": 1, "task": 1, "stats": 1,
     "data": 2, "models": 2,
-    "operators": 3, "training": 3, "architectures": 3,
-    "evaluation": 4,
-    "subjects": 5,
-    "mutation": 6, "selection": 6, "localization": 6, "attacks": 6,
-    "repairs": 7,
-    "testing": 8, "reports": 8,
-    "cli": 9,
+    "training": 3, "architectures": 3,
+    "operators": 4,
+    "evaluation": 5,
+    "subjects": 6,
+    "mutation": 7, "selection": 7, "localization": 7, "attacks": 7,
+    "repairs": 8,
+    "testing": 9, "reports": 9,
+    "cli": 10,
 }  # fmt: skip
 """Imports flow from a larger number to a smaller one, or stay inside a part."""
 

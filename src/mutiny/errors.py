@@ -13,8 +13,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class MutinyError(Exception):
     """Base of all errors raised on purpose."""
@@ -38,28 +36,12 @@ class BadInput(MutinyError, ValueError):
         self.argument, self.value, self.expected, self.fix = argument, value, expected, fix
         super().__init__(f"{argument}={value}: expected {expected}." + (f" {fix}" if fix else ""))
 
-    def __reduce__(self) -> tuple[type[BadInput], Any]:
+    def __reduce__(self) -> tuple[type[BadInput], tuple[str, object, str, str]]:
         return type(self), (self.argument, self.value, self.expected, self.fix)
 
 
 class Diverged(BadInput):
-    """Loss or weights of a training are no longer finite numbers.
-
-    >>> raise Diverged(10.0, 3)
-    Traceback (most recent call last):
-    mutiny.errors.Diverged: learning_rate=10.0: expected a finite loss, but in epoch 3 it was not. Use a smaller
-    learning rate, or scale the inputs.
-    """
-
-    def __init__(self, learning_rate: float, epoch: int) -> None:
-        self.epoch = epoch
-        super().__init__(
-            "learning_rate", learning_rate, f"a finite loss, but in epoch {epoch} it was not",
-            "Use a smaller learning rate, or scale the inputs.",
-        )  # fmt: skip
-
-    def __reduce__(self) -> tuple[type[BadInput], Any]:
-        return type(self), (self.value, self.epoch)
+    """Loss or weights of a training are no longer finite numbers."""
 
 
 class UntrustedFile(BadInput):

@@ -85,7 +85,10 @@ def train(
                 losses += value.detach()
                 step += 1
             if not losses.isfinite() or not _finite(model):
-                raise Diverged(recipe.learning_rate, epoch + 1)
+                raise Diverged(
+                    "learning_rate", recipe.learning_rate, f"a finite loss, but in epoch {epoch + 1} it was not",
+                    "Use a smaller learning rate, or scale the inputs.",
+                )  # fmt: skip
             assert loss is not None
             if len(looked_at):
                 with _as_it_is(model, device):

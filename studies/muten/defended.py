@@ -1,0 +1,47 @@
+"""The defences of Table III. The paper gives no parameters; these are mutiny's defaults."""
+
+from __future__ import annotations
+
+from torch import nn
+
+import mutiny
+from mutiny.attacks.defences import BitDepth, Jpeg
+from mutiny.attacks.trained import distilled, smoothed
+from mutiny.training import Recipe, default_folder
+from mutiny.training.originals import Stored, settings
+
+NONE = "none"
+BITS, JPEG, DISTILLATION, SMOOTHING = "bit depth", "jpeg", "distillation", "label smoothing"
+DEFENCES = (BITS, JPEG, DISTILLATION, SMOOTHING)
+LEVELS, QUALITY, TEMPERATURE, SHARE = 4, 50, 20.0, 0.1
+"""Bits, quality of compression, temperature of distillation, share of a label that is spread."""
+
+
+def defended(subject: mutiny.Subject, original: nn.Module, defence: str, seed: int) -> nn.Module:
+    """The network behind a filter, or one that was trained otherwise; from the disk where it was trained before."""
+    if defence == NONE:
+        return original
+    if defence == BITS:
+        return BitDepth(original, LEVELS)
+    if defence == JPEG:
+        return Jpeg(original, QUALITY)
+    if subject.recipe is None:
+        raise mutiny.BadInput("subject", subject.name, f"one with a recipe, for {defence}")
+    if defence == SMOOTHING:
+        recipe = smoothed(subject.recipe, SHARE)
+        return mutiny.Subject(
+            task=subject.task, train=subject.train, test=subject.test, recipe=recipe, name=subject.name
+        ).originals(1, seed=seed)[0]  # fmt: skip
+    return _distilled(subject, subject.recipe, seed)
+
+
+def _distilled(subject: mutiny.Subject, recipe: Recipe, seed: int) -> nn.Module:
+    if not isinstance(subject.task, mutiny.Classification):
+        raise mutiny.BadInput("subject", subject.name, "a classifier")
+    made_by = settings(recipe, subject.train, subject.task, seed, forward=subject.forward, device="cpu")
+    stored = Stored(default_folder(), made_by | {"distilled": TEMPERATURE})
+    found = stored.load(recipe, seed, "cpu")
+    if found is None:
+        found = distilled(recipe, subject.train, subject.task, TEMPERATURE, seed=seed, forward=subject.forward)
+        stored.save(found)
+    return found
