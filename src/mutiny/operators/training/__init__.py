@@ -1,0 +1,1 @@
+"""Operators on the program that trains: one file each. Which there are stands in `mutiny.operators.training.catalogue`."""
