@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from torch import Tensor
@@ -12,17 +13,52 @@ from mutiny.task import Classification, Task
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
-CLASSIFICATION = ("cross_entropy", "mse", "mae", "hinge")
-REGRESSION = ("mse", "mae", "huber")
+TINY = 1e-7
+"""As in Keras: numbers below it are taken for it before a logarithm or a division."""
+
+
+def _percentage(outputs: Tensor, wanted: Tensor) -> Tensor:
+    return 100 * ((wanted - outputs).abs() / wanted.abs().clamp_min(TINY)).mean()
+
+
+def _logarithmic(outputs: Tensor, wanted: Tensor) -> Tensor:
+    return functional.mse_loss(outputs.clamp_min(TINY).log1p(), wanted.clamp_min(TINY).log1p())
+
+
+def _log_cosh(outputs: Tensor, wanted: Tensor) -> Tensor:
+    apart = outputs - wanted
+    return (apart + functional.softplus(-2 * apart) - math.log(2)).mean()
+
+
+def _poisson(outputs: Tensor, wanted: Tensor) -> Tensor:
+    return (outputs - wanted * outputs.clamp_min(TINY).log()).mean()
+
+
+def _bce(outputs: Tensor, wanted: Tensor) -> Tensor:
+    return functional.binary_cross_entropy(outputs.clamp(0, 1), wanted)
+
+
+DISTANCES: dict[str, Loss] = {
+    "mse": functional.mse_loss,
+    "mae": functional.l1_loss,
+    "huber": functional.huber_loss,
+    "log_cosh": _log_cosh,
+    "mape": _percentage,
+    "msle": _logarithmic,
+    "poisson": _poisson,
+}
+"""Between outputs and what is wanted, number by number, as Keras defines them."""
+CLASSIFICATION = ("cross_entropy", "hinge", "squared_hinge", "bce", *DISTANCES)
+REGRESSION = tuple(DISTANCES)
 
 
 def loss_for(task: Task, outputs: Tensor, name: str | None = None) -> Loss:
     """The loss ``name`` as a function of outputs and targets.
 
     For classification, targets are ``(n,)`` int64: ``cross_entropy`` (default) of logits, or the negative log of
-    the clamped probability if the model returns probabilities; ``mse`` and ``mae`` compare probabilities with
-    one-hot targets, as Keras does; ``hinge`` is the multi-class margin loss. For regression, targets are
-    ``(n, k)``: the task's metric (default), ``mse``, ``mae`` or ``huber``.
+    the clamped probability if the model returns probabilities; ``hinge`` and ``squared_hinge`` are multi-class margin
+    losses; all others compare probabilities with one-hot targets, as Keras does. For regression, targets are
+    ``(n, k)``: the task's metric (default), or one of `REGRESSION`.
 
     Args:
         task: with ``outputs="auto"``, logits and probabilities are told apart by looking at ``outputs``.
@@ -55,8 +91,7 @@ def _known(name: str, names: tuple[str, ...], kind: str) -> str:
 
 
 def _regression_loss(name: str) -> Loss:
-    named: dict[str, Loss] = {"mse": functional.mse_loss, "mae": functional.l1_loss, "huber": functional.huber_loss}
-    compare = named[name]
+    compare = DISTANCES[name]
 
     def loss(outputs: Tensor, targets: Tensor) -> Tensor:
         flat = outputs.reshape(len(outputs), -1)
@@ -81,10 +116,10 @@ def _classification_loss(name: str, task: Classification) -> Loss:
     def distance(outputs: Tensor, targets: Tensor) -> Tensor:
         probabilities = task.probabilities(outputs)
         wanted = functional.one_hot(targets, probabilities.shape[1]).to(probabilities.dtype)
-        return (functional.mse_loss if name == "mse" else functional.l1_loss)(probabilities, wanted)
+        return (_bce if name == "bce" else DISTANCES[name])(probabilities, wanted)
 
     def hinge(outputs: Tensor, targets: Tensor) -> Tensor:
         scores = outputs if outputs.ndim == 2 and outputs.shape[1] > 1 else task.probabilities(outputs)
-        return functional.multi_margin_loss(scores, targets)
+        return functional.multi_margin_loss(scores, targets, p=2 if name == "squared_hinge" else 1)
 
-    return {"cross_entropy": cross_entropy, "hinge": hinge}.get(name, distance)
+    return {"cross_entropy": cross_entropy, "hinge": hinge, "squared_hinge": hinge}.get(name, distance)

@@ -30,6 +30,16 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 """Optimisers of torch by lower-case name."""
 
 
+def default_rate(optimizer: str) -> float:
+    """The learning rate that torch gives an optimiser by default.
+
+    >>> default_rate("adam"), default_rate("adadelta")
+    (0.001, 1.0)
+    """
+    rate = inspect.signature(OPTIMIZERS[optimizer.lower()]).parameters["lr"].default
+    return float(rate)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """Everything that decides how a network is trained, apart from data and seed; change it with ``replace``.

@@ -1,1 +1,1 @@
-"""Operators on the program that trains: one file each. Which there are stands in `mutiny.operators.training.catalogue`."""
+"""Operators on the program that trains: one file each. Which there are stands in ``catalogue``."""

@@ -108,8 +108,12 @@ class TrainingOperator(ABC):
 
     @final
     def mutate(self, program: Program, rng: np.random.Generator) -> Program:
-        """The faulty program, drawn from ``rng``. Raises `NotApplicable`, with the reason, if nothing would change."""
-        return self.change(program, rng)
+        """The faulty program; if parameters are open, with one of the values that they can have, drawn from ``rng``.
+
+        Raises `NotApplicable`, with the reason, if nothing would change.
+        """
+        found = self.configurations(program)
+        return found[int(rng.integers(len(found))) if len(found) > 1 else 0].change(program, rng)
 
     def span(self, program: Program) -> Span:
         """Where a binary search looks, for this program."""
@@ -122,4 +126,4 @@ class TrainingOperator(ABC):
 
     @abstractmethod
     def change(self, program: Program, rng: np.random.Generator) -> Program:
-        """The faulty program. A choice that is drawn must not depend on the strength."""
+        """The faulty program, for an operator with all parameters set. Draws must not depend on the strength."""

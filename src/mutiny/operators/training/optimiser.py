@@ -1,0 +1,54 @@
+"""OCH: another optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from mutiny.errors import BadInput
+from mutiny.operators.training.base import Level, Program, TrainingOperator
+from mutiny.training.recipe import OPTIMIZERS, default_rate
+
+NAMES = ("sgd", "rmsprop", "adagrad", "adam", "adamax", "nadam", "adadelta")
+"""Those of DeepCrime."""
+
+
+@dataclass(frozen=True)
+class OtherOptimiser(TrainingOperator):
+    """Another optimiser with its own default settings, also its default learning rate. DeepCrime.
+
+    Args:
+        optimizer: its name.
+    """
+
+    code: ClassVar[str] = "OCH"
+    title: ClassVar[str] = "change the optimiser"
+    source: ClassVar[str] = "DeepCrime"
+    level: ClassVar[Level] = "settings"
+
+    optimizer: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.optimizer is not None and self.optimizer.lower() not in OPTIMIZERS:
+            raise BadInput("OCH optimizer", repr(self.optimizer), f"one of {', '.join(sorted(OPTIMIZERS))}")
+
+    def values(self, program: Program) -> Iterator[Self]:
+        """All but the one that there is."""
+        if self.optimizer is not None:
+            yield self
+            return
+        usual = program.recipe.optimizer.lower()
+        yield from (replace(self, optimizer=name) for name in NAMES if name != usual)
+
+    def change(self, program: Program, rng: np.random.Generator) -> Program:
+        """See above."""
+        del rng
+        assert self.optimizer is not None
+        recipe = replace(
+            program.recipe, optimizer=self.optimizer, optimizer_settings={}, weight_decay=0.0,
+            learning_rate=default_rate(self.optimizer),
+        )  # fmt: skip
+        return replace(program, recipe=recipe)
