@@ -51,8 +51,17 @@ def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]])
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What the instances of a mutant do, and what follows."""
+class Found:
+    """What the instances of a mutant do, and what follows.
+
+    Attributes:
+        answer: unstable, killed or survived; ``None`` if metrics are not numbers.
+        sample: what the kill rule compares.
+        right: packed correctness of the instances, ``(repetitions, originals, bytes)``.
+        basis: what the answer rests on.
+        evaluated: (instance, input) pairs.
+        error: how far off the mean metric can be.
+    """
 
     answer: str | None
     sample: Sample
@@ -120,7 +129,9 @@ class Judge:
         single = all(operator.choices(view) == 1 for view in self.runner.views)  # repetitions would be copies
         screens = self.screening is not None and len(self.runner.splits[split]) >= self.screening.fewest
         find = self._screened if screens and screenable(self.rule, self.runner.task) else self._exact
-        found = find(operator, split, single)
+        return self._judged(find(operator, split, single), strength, split, single)
+
+    def _judged(self, found: Found, strength: float | None, split: str, single: bool) -> Judged:
         sample, metrics = found.sample, found.sample.mutants.ravel()
         finite = bool(np.isfinite(metrics).all())
         rse = self._rse(metrics, single) if finite else float("inf")
@@ -169,7 +180,7 @@ class Judge:
             return UNSTABLE
         return KILLED if self.rule.judge(sample, self.runner.task.higher_is_better).killed else SURVIVED
 
-    def _exact(self, operator: Operator, split: str, single: bool) -> _Found:
+    def _exact(self, operator: Operator, split: str, single: bool) -> Found:
         """Evaluates every input of one instance per original, and again until the mutant is stable."""
         originals, clean = range(len(self.runner.models)), self.runner.clean_outcomes(split)
         rounds: list[list[Outcome]] = []
@@ -179,7 +190,7 @@ class Judge:
             sample = sample_of(clean, rounds)
             answer = self._answer(sample, single)
         right = np.array([[outcome.bits for outcome in outcomes] for outcomes in rounds])
-        return _Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
+        return Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
 
     def _outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
         """Evaluates an instance, unless another repetition made the very same patch: some have few to choose from."""
@@ -189,7 +200,7 @@ class Judge:
             self._outcomes[key] = self.runner.run(patch, original, split)
         return self._outcomes[key]
 
-    def _screened(self, operator: Operator, split: str, single: bool) -> _Found:
+    def _screened(self, operator: Operator, split: str, single: bool) -> Found:
         """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""
         assert self.screening is not None
         clean, task = self.runner.clean_outcomes(split), self.runner.task
@@ -214,7 +225,7 @@ class Judge:
             answer, estimate = self._until_clear(screen, decide)
         screen.remember()
         sample = next(corners(estimate, clean, self.rule, task))
-        return _Found(answer, sample, estimate.right, estimate.basis, estimate.evaluated, estimate.shift)
+        return Found(answer, sample, estimate.right, estimate.basis, estimate.evaluated, estimate.shift)
 
     @staticmethod
     def _until_clear(screen: Screened, decide: Callable[[Estimate], str | None]) -> tuple[str | None, Estimate]:

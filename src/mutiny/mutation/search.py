@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from mutiny.checks import check_whole
 from mutiny.errors import BadInput
+from mutiny.operators.training.base import Span
 from mutiny.records import Verdict
 
 
@@ -107,6 +109,29 @@ def binary_search(
             return Trace(tuple(tried), "probes")
         if search.max_seconds is not None and clock() - start >= search.max_seconds:
             return Trace(tuple(tried), "time")
+
+
+def weakest_killed(probe: Callable[[float], Verdict], span: Span) -> Trace:
+    """DeepCrime's search: the severest value first, and if that is killed, halves down to the weakest killed one.
+
+    >>> found = weakest_killed(lambda epochs: Verdict.KILLED if epochs < 5 else Verdict.SURVIVED, Span(10, 1, 1, True))
+    >>> [int(epochs) for epochs, _ in found.probes], found.archive[-1]
+    ([1, 5, 3, 4], 4)
+    """
+    tried = [(span.severe, probe(span.severe))]
+    if tried[0][1] is not Verdict.KILLED:
+        return Trace(tuple(tried), "the severest is not killed")
+    mild, severe = span.mild, span.severe
+    while abs(mild - severe) > span.precision * (1 + 1e-9):
+        middle = (mild + severe) / 2
+        middle = math.floor(middle) if span.whole else middle
+        verdict = probe(middle)
+        tried.append((middle, verdict))
+        if verdict is Verdict.KILLED:
+            severe = middle
+        else:
+            mild = middle
+    return Trace(tuple(tried), "precision")
 
 
 def not_monotone(verdicts: dict[float, Verdict]) -> tuple[float, float] | None:

@@ -1,0 +1,228 @@
+"""One operator before training against every set of inputs: configurations, searches, scores, as in DeepCrime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mutiny.errors import NotApplicable
+from mutiny.mutation.judge import KILLED, SURVIVED, Found, Judge, Judged, sample_of
+from mutiny.mutation.kill import KillRule
+from mutiny.mutation.operator_run import SETS
+from mutiny.mutation.redundancy import TRIVIAL, redundant
+from mutiny.mutation.score import interval_score, sensitivity, set_score
+from mutiny.mutation.search import Search, Trace, weakest_killed
+from mutiny.mutation.trainer import Instance, Trainer
+from mutiny.operators.training.base import Span, TrainingOperator
+from mutiny.parsing import described
+from mutiny.progress import Progress
+from mutiny.records import Basis, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+
+Key = float | str
+"""A configuration: the value of a strength, or a text that says what is set."""
+
+
+class TrainedJudge(Judge):
+    """Judges networks that were trained with a fault, each configuration once on every set."""
+
+    def __init__(self, trainer: Trainer, label: str, rule: KillRule, search: Search) -> None:
+        self.runner, self.trainer, self.label, self.rule, self.search = trainer.runner, trainer, label, rule, search
+        self._seen: dict[str, dict[Key, Judged]] = {}
+
+    def configuration(self, key: Key, operator: TrainingOperator, split: str) -> Judged:
+        """The verdict on a configuration; raises `NotApplicable` if it cannot be trained."""
+        seen = self._seen.setdefault(split, {})
+        if key not in seen:
+            instances = [self.trainer.instance(operator, number) for number in range(len(self.runner.models))]
+            judged = self._judged(self._found(instances, split), None, split, single=False)
+            seen[key] = replace(judged, record=_named(judged.record, key, instances))
+        return seen[key]
+
+    def configurations(self, split: str) -> dict[Key, Judged]:
+        """All that were judged on a split, in the order of judging."""
+        return self._seen.get(split, {})
+
+    def _found(self, instances: list[Instance], split: str) -> Found:
+        outcomes = [instance.outcomes[split] for instance in instances]
+        sample = sample_of(self.runner.clean_outcomes(split), [outcomes])
+        answer = None
+        if np.isfinite(sample.mutants).all():
+            killed = self.rule.judge(sample, self.runner.task.higher_is_better).killed
+            answer = KILLED if killed else SURVIVED
+        right = np.array([[outcome.bits for outcome in outcomes]])
+        return Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
+
+
+class TrainingRun:
+    """Trains the configurations of an operator and judges them on every set.
+
+    A binary search starts with the severest value, on each set by itself; what one search trained, the others know.
+    Operators without a strength try every configuration.
+    """
+
+    def __init__(
+        self, trainer: Trainer, operator: TrainingOperator, label: str, rule: KillRule, search: Search
+    ) -> None:
+        self.trainer, self.operator, self.label = trainer, operator, label
+        self.runner = trainer.runner
+        self.sets = tuple(name for name in SETS if name in self.runner.splits)
+        self.judge = TrainedJudge(trainer, label, rule, search)
+        self.traces: dict[str, Trace] = {}
+        self.failed: dict[Key, str] = {}
+        self.span: Span | None = None
+        self.reason_against: str | None = None
+        self.configurations: dict[Key, TrainingOperator] = {}
+        try:
+            found = operator.configurations(trainer.program)
+            if operator.strength is None:
+                self.configurations = {described(one, one.code): one for one in found}
+            else:
+                self.span = operator.span(trainer.program)
+        except NotApplicable as reason:
+            self.reason_against = str(reason)
+
+    @property
+    def steps(self) -> int:
+        """How many configurations are trained at most, for one set."""
+        if self.span is None:
+            return len(self.configurations)
+        halves = abs(self.span.mild - self.span.severe) / self.span.precision
+        return 1 + max(0, int(np.ceil(np.log2(max(1.0, halves)))))
+
+    def run(self, progress: Progress) -> OperatorRecord:
+        """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
+        if self.reason_against is None:
+            for split in self.sets:
+                self.traces[split] = self._search(split, progress)
+            for key in self._keys():
+                for split in self.sets:
+                    self._verdict(key, split)
+        if self.reason_against is not None or not self._keys():
+            return self._record(Status.INVALID, self.reason_against or "; ".join(dict.fromkeys(self.failed.values())))
+        return self._summarise()
+
+    def _search(self, split: str, progress: Progress) -> Trace:
+        def probe(key: Key) -> Verdict:
+            verdict = self._verdict(key, split)
+            progress.step(f"{self.label} on {split}")
+            return verdict
+
+        if self.span is not None:
+            return weakest_killed(probe, self.span)
+        tried = tuple((key, probe(key)) for key in self.configurations)
+        return Trace(tried, "all configurations")  # type: ignore[arg-type]
+
+    def _verdict(self, key: Key, split: str) -> Verdict:
+        if key in self.failed:
+            return Verdict.INVALID
+        operator = self.operator.at(key) if isinstance(key, (int, float)) else self.configurations[key]
+        try:
+            return self.judge.configuration(key, operator, split).record.verdict
+        except NotApplicable as reason:
+            self.failed[key] = str(reason)
+            return Verdict.INVALID
+
+    def _keys(self) -> list[Key]:
+        """Everything that was trained, once."""
+        tried = [key for trace in self.traces.values() for key, _ in trace.probes]
+        return [key for key in dict.fromkeys(tried) if key is not None and key not in self.failed]
+
+    def _killed(self, split: str) -> set[Key]:
+        seen = self.judge.configurations(split)
+        return {key for key, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
+
+    def severity(self, key: Key | None) -> float | None:
+        """Where a value lies between the mildest (0) and the severest (1)."""
+        if self.span is None or not isinstance(key, (int, float)):
+            return None
+        return (key - self.span.mild) / (self.span.severe - self.span.mild)
+
+    def _weakest(self, split: str) -> Key | None:
+        """The mildest value that the set's own search killed."""
+        archive = [key for key in self.traces[split].archive if key is not None]
+        return min(archive, key=lambda key: self.severity(key) or 0.0, default=None)
+
+    def _summarise(self) -> OperatorRecord:
+        killed = {split: self._killed(split) for split in self.sets}
+        sets = {split: self._set_summary(split, killed) for split in self.sets}
+        if not killed["train"]:
+            return self._record(Status.NOT_KILLABLE, "the training set kills no configuration", sets=sets)
+        strong, weak = sets["test"], sets.get("weak")
+        value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
+        on_test = {key: self.judge.configurations("test")[key] for key in killed["train"]}
+        classes = [one.record.killed_classes for one in on_test.values() if one.record.killed_classes is not None]
+        superfluous = redundant({key: (one.bits.per_input(), one.record.instances) for key, one in on_test.items()})
+        telling = {key for key, one in on_test.items() if (one.record.triviality or 0) < TRIVIAL} - set(superfluous)
+        return self._record(
+            Status.SCORED,
+            score=strong.score,
+            score_form="set" if self.span is None else "interval",
+            set_score=strong.set_score,
+            telling_score=set_score(killed["test"], telling),
+            sensitivity=value,
+            sensitivity_reason=why,
+            killed_classes=float(np.mean(classes)) if classes else None,
+            sets=sets,
+            redundant=tuple(key for key in superfluous if isinstance(key, (int, float))),
+        )
+
+    def _set_summary(self, split: str, killed: dict[str, set[Key]]) -> SetSummary:
+        verdicts = [verdict for _, verdict in self.traces[split].probes]
+        weakest = self._weakest(split) if self.span is not None else None
+        score = set_score(killed[split], killed["train"])
+        if self.span is not None:
+            score = interval_score(self.severity(weakest), self.severity(self._weakest("train")), 1.0)
+        return SetSummary(
+            weakest_killed=weakest if isinstance(weakest, (int, float)) else None,
+            archive=tuple(key for key in self.traces[split].archive if isinstance(key, (int, float))),
+            killed=verdicts.count(Verdict.KILLED),
+            survived=verdicts.count(Verdict.SURVIVED),
+            unstable=verdicts.count(Verdict.UNSTABLE),
+            mean_instances=float(len(self.runner.models)),
+            stopped=self.traces[split].stopped,
+            score=score,
+            set_score=set_score(killed[split], killed["train"]),
+        )
+
+    def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
+        operator = self.operator
+        return OperatorRecord(
+            code=operator.code,
+            title=operator.title,
+            label=self.label,
+            parameters=operator.parameters(),
+            strength=operator.strength,
+            bounds=None if self.span is None else (self.span.mild, self.span.severe),
+            status=status,
+            reason=reason,
+            notes=tuple(self._notes()),
+            mutants=tuple(self._mutants()),
+            **more,  # type: ignore[arg-type]
+        )
+
+    def _notes(self) -> Iterator[str]:
+        for key, reason in self.failed.items():
+            yield f"{key if isinstance(key, str) else f'{self.label} at {key:g}'}: {reason}"
+
+    def _mutants(self) -> Iterator[MutantRecord]:
+        if self.reason_against is not None:
+            yield MutantRecord(self.label, None, "train", Verdict.INVALID, self.reason_against)
+        for split in self.sets:
+            probed = {key for key, _ in self.traces[split].probes} if split in self.traces else set()
+            for key, judged in self.judge.configurations(split).items():
+                yield replace(judged.record, searched=key in probed)
+
+    def judged(self) -> dict[str, dict[Key, Judged]]:
+        """Every configuration by set."""
+        return {split: self.judge.configurations(split) for split in self.sets}
+
+
+def _named(record: MutantRecord, key: Key, instances: list[Instance]) -> MutantRecord:
+    """With the configuration's name or value, and what became of its trainings."""
+    lost = sum(instance.diverged for instance in instances)
+    reason = f"{lost} of {len(instances)} trainings diverged" if lost else record.reason
+    if isinstance(key, str):
+        return replace(record, operator=key, reason=reason)
+    return replace(record, strength=float(key), reason=reason)

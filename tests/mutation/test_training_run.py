@@ -1,0 +1,198 @@
+"""Faults before training, from end to end on a small program: verdicts, searches, and trainings that are saved."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import toys
+from mutiny import Classification, Regression, Subject
+from mutiny.evaluation import Runner
+from mutiny.mutation.kill import KillRule
+from mutiny.mutation.search import Search, weakest_killed
+from mutiny.mutation.trainer import Trainer
+from mutiny.mutation.training_run import TrainingRun
+from mutiny.operators.training.base import Program, Span
+from mutiny.operators.training.batch_size import BatchSize, NoBatches
+from mutiny.operators.training.clipping import Clipping
+from mutiny.operators.training.epochs import FewerEpochs
+from mutiny.operators.training.learning_rate import LearningRate
+from mutiny.operators.training.loss import OtherLoss
+from mutiny.operators.training.optimiser import OtherOptimiser
+from mutiny.operators.training.patience import Patience
+from mutiny.operators.training.validation import NoValidation
+from mutiny.progress import Silent
+from mutiny.records import Status, Verdict
+from mutiny.training import Recipe
+
+COUNT = 5
+
+
+def build():
+    return nn.Sequential(nn.Linear(2, 12), nn.ReLU(), nn.Linear(12, 3))
+
+
+RECIPE = Recipe(build, epochs=8, batch_size=16, learning_rate=0.01)
+
+
+def made(tmp_path, recipe=RECIPE, reuse=True, task=None, data=None):
+    """A trainer with originals of the recipe."""
+    train, test = data or (toys.blobs(150), toys.blobs(90, seed=1))
+    subject = Subject(recipe=recipe, task=task or Classification(3), train=train, test=test)
+    models = subject.originals(COUNT, folder=tmp_path / "originals")
+    runner = Runner(models, subject.task, subject.splits(), subject.forward, 0)
+    program = Program(recipe, subject.train, subject.task, subject.forward)
+    return Trainer(program, runner, tmp_path / "mutants", reuse)
+
+
+def run(trainer, operator):
+    runs = TrainingRun(trainer, operator, operator.code, KillRule().resolve(COUNT), Search())
+    return runs.run(Silent())
+
+
+def weights(model):
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def test_fewer_epochs_by_binary_search(tmp_path):
+    record = run(made(tmp_path), FewerEpochs())
+    assert record.status is Status.SCORED
+    values = [mutant.strength for mutant in record.mutants if mutant.guiding_set == "train" and mutant.searched]
+    assert values[0] == 1
+    assert record.bounds == (8, 1)
+    weakest = record.sets["train"].weakest_killed
+    for mutant in record.mutants:
+        if mutant.guiding_set == "train":
+            assert (mutant.verdict is Verdict.KILLED) == (mutant.strength <= weakest)
+    assert 0 <= record.score <= 1
+
+
+@pytest.mark.parametrize("operator", [FewerEpochs(), Patience()])
+def test_beginnings_of_a_training_are_the_same_as_trainings(tmp_path, operator):
+    recipe = replace(RECIPE, learning_rate=0.3, validation=0.3, patience=4, epochs=12)
+    plain, saving = made(tmp_path / "plain", recipe, reuse=False), made(tmp_path / "saving", recipe)
+    value = {"epochs": 9, "patience": 3}[operator.strength]
+    for strength in (value, *range(1, value)):
+        one = operator.at(strength)
+        theirs, ours = plain.instance(one, 0), saving.instance(one, 0)
+        for split in ("train", "test"):
+            assert theirs.outcomes[split].metric == ours.outcomes[split].metric
+            np.testing.assert_array_equal(theirs.outcomes[split].bits, ours.outcomes[split].bits)
+    assert saving.trainings < plain.trainings
+
+
+def test_a_schedule_that_knows_the_end_has_no_beginnings(tmp_path):
+    trainer = made(tmp_path, replace(RECIPE, schedule="cosine"))
+    for epochs in (6, 5, 4):
+        trainer.instance(FewerEpochs(epochs), 0)
+    assert trainer.trainings == 3
+
+
+def test_every_configuration_is_tried(tmp_path):
+    record = run(made(tmp_path), OtherOptimiser())
+    assert record.score_form == "set"
+    names = {mutant.operator for mutant in record.mutants}
+    assert "OCH(optimizer=sgd)" in names
+    assert "OCH(optimizer=adam)" not in names
+    assert len(names) == 6
+    assert all(mutant.strength is None for mutant in record.mutants)
+
+
+@pytest.mark.parametrize(
+    ("operator", "reason"),
+    [(Patience(), "no early stopping"), (Clipping(), "not clipped"), (NoValidation(), "no validation data")],
+)
+def test_what_does_not_apply_says_why(tmp_path, operator, reason):
+    record = run(made(tmp_path), operator)
+    assert record.status is Status.INVALID
+    assert reason in record.reason
+
+
+def test_settings_are_really_changed():
+    usual = replace(RECIPE, clip_norm=1.0, validation=0.2, patience=3)
+    program = Program(replace(usual, optimizer="sgd", optimizer_settings={"momentum": 0.9}), *_parts())
+    rng = np.random.default_rng(0)
+    assert FewerEpochs(3).mutate(program, rng).recipe.epochs == 3
+    assert LearningRate(0.5).mutate(program, rng).recipe.learning_rate == 0.5
+    assert Patience(2).mutate(program, rng).recipe.patience == 2
+    assert NoValidation().mutate(program, rng).recipe.validation == 0
+    assert NoBatches().mutate(program, rng).recipe.batch_size == 150
+    assert [one.size for one in BatchSize().configurations(program)] == [4, 8, 32, 64]
+    assert [one.clip for one in Clipping().configurations(program)] == ["none", "norm", "value"]
+    assert Clipping("value").mutate(program, rng).recipe.clip_value == 0.5
+    assert Clipping("value").mutate(program, rng).recipe.clip_norm is None
+    names = [one.optimizer for one in OtherOptimiser().configurations(program)]
+    assert names == ["rmsprop", "adagrad", "adam", "adamax", "nadam", "adadelta"]
+    changed = OtherOptimiser("adadelta").mutate(program, rng).recipe
+    assert (changed.optimizer, changed.learning_rate, changed.optimizer_settings) == ("adadelta", 1.0, {})
+    assert OtherLoss().mutate(program, rng).recipe.loss is not None
+    assert program.recipe.loss is None
+
+
+def _parts():
+    subject = Subject(recipe=RECIPE, task=Classification(3), train=toys.blobs(150), test=toys.blobs(90, seed=1))
+    return subject.train, subject.task, subject.forward
+
+
+@pytest.mark.parametrize("operator", [OtherOptimiser(), OtherLoss(), BatchSize()])
+def test_every_configuration_trains(operator):
+    program = Program(replace(RECIPE, epochs=1), *_parts())
+    for one in operator.configurations(program):
+        faulty = one.mutate(program, np.random.default_rng(0))
+        assert weights(faulty.recipe.train(faulty.data, faulty.task, 0)).isfinite().all()
+
+
+def test_a_training_that_diverges_answers_nothing(tmp_path):
+    trainer = made(tmp_path, replace(RECIPE, optimizer="sgd"))
+    found = trainer.instance(LearningRate(1e30), 0)
+    assert found.diverged
+    assert found.outcomes["test"].metric == 0
+    assert not found.outcomes["test"].correct.any()
+
+
+def test_a_regression_that_diverges_has_no_verdict(tmp_path):
+    x = torch.rand(100, 2)
+    y = x.sum(1, keepdim=True)
+    recipe = Recipe(lambda: nn.Linear(2, 1), epochs=4, batch_size=20, learning_rate=0.1, optimizer="sgd")
+    trainer = made(tmp_path, recipe, task=Regression(tolerance=0.1), data=((x, y), (x[:50], y[:50])))
+    record = run(trainer, LearningRate())
+    assert record.status in (Status.SCORED, Status.NOT_KILLABLE)
+    assert trainer.instance(LearningRate(1e30), 0).outcomes["test"].metric == float("inf")
+
+
+class Fussy(nn.Module):
+    """Raises for large batches."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = build()
+
+    def forward(self, x):
+        if self.training and len(x) > 40:
+            raise RuntimeError("too many at once")
+        return self.inner(x)
+
+
+def test_a_program_that_raises_is_invalid_with_the_reason(tmp_path):
+    record = run(made(tmp_path, replace(RECIPE, build=Fussy)), NoBatches())
+    assert record.status is Status.INVALID
+    assert "training raised RuntimeError: too many at once" in record.reason
+
+
+def test_the_severest_is_tried_first():
+    tried = []
+
+    def probe(value):
+        tried.append(value)
+        return Verdict.SURVIVED
+
+    assert weakest_killed(probe, Span(0.0, 1.0, 0.05)).archive == ()
+    assert tried == [1.0]
+
+
+@pytest.mark.parametrize("edge", [0.07, 0.5, 0.93])
+def test_the_weakest_killed_is_found_to_the_precision(edge):
+    found = weakest_killed(lambda v: Verdict.KILLED if v >= edge else Verdict.SURVIVED, Span(0.0, 1.0, 0.05))
+    assert edge <= found.archive[-1] <= edge + 0.05
