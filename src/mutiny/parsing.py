@@ -26,7 +26,7 @@ class Names:
     """
 
     argument: str
-    base: type[Any]
+    base: type[Any] | tuple[type[Any], ...]
     kinds: Mapping[str, type[Any]]
     example: str
     command: str

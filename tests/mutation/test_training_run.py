@@ -48,7 +48,7 @@ def made(tmp_path, recipe=RECIPE, reuse=True, task=None, data=None):
 
 
 def run(trainer, operator):
-    runs = TrainingRun(trainer, operator, operator.code, KillRule().resolve(COUNT), Search())
+    runs = TrainingRun(trainer.runner, trainer, operator, operator.code, KillRule().resolve(COUNT), Search())
     return runs.run(Silent())
 
 

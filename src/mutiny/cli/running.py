@@ -14,7 +14,7 @@ from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.mutation.assess import assess
 from mutiny.mutation.assessment import Assessment
-from mutiny.operators.parsing import as_operators
+from mutiny.operators.parsing import as_faults
 from mutiny.reports.files import check_writable, replacing
 from mutiny.reports.json import write_json
 from mutiny.reports.progress import TerminalProgress
@@ -44,7 +44,7 @@ def run_assess(
         raise BadInput("--kills", kills, "another file than --json")
     check_whole("--threads", threads)
     torch.set_num_threads(threads)
-    settings["operators"] = as_operators(settings.get("operators"))
+    settings["operators"] = as_faults(settings.get("operators"))
     console = console or Console()
     subject = load_subject(name, data)
     if quiet:

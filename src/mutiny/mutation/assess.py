@@ -21,11 +21,14 @@ from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import OperatorRun
 from mutiny.mutation.preflight import preflight
 from mutiny.mutation.search import Search
+from mutiny.mutation.trainer import Trainer
+from mutiny.mutation.training_run import TrainingRun
 from mutiny.mutation.uncertainty import score_interval
 from mutiny.mutation.weak import WeakSet
 from mutiny.operators import Operator
 from mutiny.operators.naming import describe
-from mutiny.operators.parsing import as_operators
+from mutiny.operators.parsing import Fault, as_faults
+from mutiny.operators.training.base import Program, TrainingOperator
 from mutiny.progress import Progress, Silent
 from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain, versions
 from mutiny.stats import holm
@@ -37,7 +40,7 @@ PREFLIGHT = 2000
 
 def assess(
     subject: Subject,
-    operators: str | Iterable[str | Operator] | None = None,
+    operators: str | Iterable[str | Fault] | None = None,
     *,
     originals: int | None = None,
     seed: int = 0,
@@ -55,7 +58,8 @@ def assess(
 
     Args:
         subject: what is tested.
-        operators: codes, text such as ``"WI,NI(ratio=0.1)"``, or instances; all if not given.
+        operators: codes, text such as ``"WI,NI(ratio=0.1)"``, or instances; all on trained models if not given,
+            ``"all"`` for those before training, too, which need a recipe.
         originals: how many originals to use or train.
         seed: one seed, one answer.
         rule: when a mutant is killed.
@@ -94,7 +98,7 @@ def assess(
             raise BadInput(name, repr(value)[:60], f"a {kind.__name__}")
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
-    wanted = as_operators(operators)
+    wanted = as_faults(operators)
     labels = _labels(wanted)
     search, weak = search or Search(), weak or WeakSet()
     screening = None if exact else screening or Screening()
@@ -106,14 +110,15 @@ def assess(
     before = [ModelState.of(model) for model in models]
     runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size)
     _prepare(runner, subject, weak, rule, progress, screening)
-    runs = [OperatorRun(runner, op, label, rule, search, screening) for op, label in zip(wanted, labels, strict=True)]
+    trainer = _trainer(subject, runner, folder)
+    runs = [_run(runner, trainer, op, label, rule, search, screening) for op, label in zip(wanted, labels, strict=True)]
     progress.stage("searching mutants", sum(run.steps for run in runs))
     records = _adjusted([run.run(progress) for run in runs])
     check_untouched(models, before)
     scored = [(run, record) for run, record in zip(runs, records, strict=True) if record.status is Status.SCORED]
     values = [record.score for _, record in scored if record.score is not None]
     better = runner.task.higher_is_better
-    interval = score_interval([(run.searched(), _upper(record)) for run, record in scored], rule, better, seed)
+    interval = score_interval([run.scored() for run, _ in scored], rule, better, seed)
     return Assessment(
         subject=describe_subject(subject, runner),
         settings={
@@ -135,16 +140,11 @@ def assess(
         notes=tuple(notes(runner, rule, records)),
         seconds=time.monotonic() - start,
         created=created,
-        kills={
-            (run.label, strength, split): judged.bits
-            for run in runs
-            for split, mutants in run.judged().items()
-            for strength, judged in mutants.items()
-        },
+        kills={key: bits for run in runs for key, bits in run.kills().items()},
     )
 
 
-def _labels(operators: Sequence[Operator]) -> list[str]:
+def _labels(operators: Sequence[Fault]) -> list[str]:
     labels = [describe(operator) for operator in operators]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
@@ -152,11 +152,11 @@ def _labels(operators: Sequence[Operator]) -> list[str]:
     return labels
 
 
-def _check_settings(operators: Sequence[Operator], search: Search, originals: int, batch_size: int | None) -> None:
+def _check_settings(operators: Sequence[Fault], search: Search, originals: int, batch_size: int | None) -> None:
     """Whatever can be refused before anything is trained or run."""
     check_whole("batch size", 1 if batch_size is None else batch_size)
     for operator in operators:
-        if operator.strength is not None:
+        if isinstance(operator, Operator) and operator.strength is not None:
             search.bounds(operator.bounds)
     if search.k_max * originals < search.min_instances:
         raise BadInput(
@@ -182,8 +182,26 @@ def _prepare(
     progress.step("pre-flight")
 
 
-def _upper(record: OperatorRecord) -> float | None:
-    return record.bounds[1] if record.bounds else None
+def _trainer(subject: Subject, runner: Runner, folder: Path | None) -> Trainer | None:
+    """What trains faulty programs; ``None`` if there is no recipe."""
+    if subject.recipe is None:
+        return None
+    program = Program(subject.recipe, subject.train, subject.task, subject.forward)
+    return Trainer(program, runner, None if folder is None else folder / "mutants")
+
+
+def _run(
+    runner: Runner,
+    trainer: Trainer | None,
+    operator: Fault,
+    label: str,
+    rule: KillRule,
+    search: Search,
+    screening: Screening | None,
+) -> OperatorRun | TrainingRun:
+    if isinstance(operator, TrainingOperator):
+        return TrainingRun(runner, trainer, operator, label, rule, search)
+    return OperatorRun(runner, operator, label, rule, search, screening)
 
 
 def _adjusted(records: Sequence[OperatorRecord]) -> list[OperatorRecord]:

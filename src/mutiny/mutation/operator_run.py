@@ -16,7 +16,7 @@ from mutiny.mutation.score import interval_score, sensitivity, set_score
 from mutiny.mutation.search import Search, Trace, binary_search, not_monotone
 from mutiny.operators import Operator
 from mutiny.progress import Progress
-from mutiny.records import MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+from mutiny.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 
 SETS = ("train", "test", "weak")
 
@@ -203,6 +203,18 @@ class OperatorRun:
     def judged(self) -> dict[str, dict[float | None, Judged]]:
         """Every mutant by set and strength."""
         return {split: self.judge.seen(split) for split in self.sets}
+
+    def scored(self) -> tuple[dict[str, dict[float | None, Judged]], float | None]:
+        """What decides the score, and the upper bound of the strength."""
+        return self.searched(), None if self.operator.strength is None else self.search.bounds(self.operator.bounds)[1]
+
+    def kills(self) -> dict[tuple[str, float | None, str], KillBits]:
+        """Which inputs kill which mutants, by label, strength and set."""
+        return {
+            (self.label, strength, split): judged.bits
+            for split, mutants in self.judged().items()
+            for strength, judged in mutants.items()
+        }
 
     def searched(self) -> dict[str, dict[float | None, Judged]]:
         """The mutants that each set's own search probed, which decide the score."""

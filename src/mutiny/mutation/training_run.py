@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mutiny.errors import NotApplicable
+from mutiny.evaluation import Runner
 from mutiny.mutation.judge import KILLED, SURVIVED, Found, Judge, Judged, sample_of
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import SETS
@@ -18,7 +19,7 @@ from mutiny.mutation.trainer import Instance, Trainer
 from mutiny.operators.training.base import Span, TrainingOperator
 from mutiny.parsing import described
 from mutiny.progress import Progress
-from mutiny.records import Basis, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+from mutiny.records import Basis, KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 
 Key = float | str
 """A configuration: the value of a strength, or a text that says what is set."""
@@ -63,17 +64,25 @@ class TrainingRun:
     """
 
     def __init__(
-        self, trainer: Trainer, operator: TrainingOperator, label: str, rule: KillRule, search: Search
+        self,
+        runner: Runner,
+        trainer: Trainer | None,
+        operator: TrainingOperator,
+        label: str,
+        rule: KillRule,
+        search: Search,
     ) -> None:
-        self.trainer, self.operator, self.label = trainer, operator, label
-        self.runner = trainer.runner
-        self.sets = tuple(name for name in SETS if name in self.runner.splits)
-        self.judge = TrainedJudge(trainer, label, rule, search)
+        self.runner, self.operator, self.label = runner, operator, label
+        self.sets = tuple(name for name in SETS if name in runner.splits)
         self.traces: dict[str, Trace] = {}
         self.failed: dict[Key, str] = {}
         self.span: Span | None = None
         self.reason_against: str | None = None
         self.configurations: dict[Key, TrainingOperator] = {}
+        if trainer is None:
+            self.reason_against = "the originals were given, and there is no recipe to train others"
+            return
+        self.judge = TrainedJudge(trainer, label, rule, search)
         try:
             found = operator.configurations(trainer.program)
             if operator.strength is None:
@@ -209,14 +218,28 @@ class TrainingRun:
     def _mutants(self) -> Iterator[MutantRecord]:
         if self.reason_against is not None:
             yield MutantRecord(self.label, None, "train", Verdict.INVALID, self.reason_against)
+            return
         for split in self.sets:
             probed = {key for key, _ in self.traces[split].probes} if split in self.traces else set()
             for key, judged in self.judge.configurations(split).items():
                 yield replace(judged.record, searched=key in probed)
 
-    def judged(self) -> dict[str, dict[Key, Judged]]:
-        """Every configuration by set."""
-        return {split: self.judge.configurations(split) for split in self.sets}
+    def scored(self) -> tuple[dict[str, dict[Key, Judged]], float | None]:
+        """What decides the score, by severity where there is a strength, and its upper bound."""
+        seen = {split: self.judge.configurations(split) for split in self.sets}
+        if self.span is None:
+            return seen, None
+        return {
+            split: {self.severity(key) or 0.0: one for key, one in each.items()} for split, each in seen.items()
+        }, 1.0
+
+    def kills(self) -> dict[tuple[str, float | None, str], KillBits]:
+        """Which inputs kill which configurations, by label, strength and set."""
+        return {
+            (judged.record.operator, judged.record.strength, split): judged.bits
+            for split in self.sets
+            for judged in self.judge.configurations(split).values()
+        }
 
 
 def _named(record: MutantRecord, key: Key, instances: list[Instance]) -> MutantRecord:

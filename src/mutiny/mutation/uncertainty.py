@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ FEWEST_ORIGINALS = 5
 """With fewer, too many draws are all of one original, which has no spread and would be taken for certainty."""
 
 Draw = Callable[[Sample], Sample]
-Mutants = Mapping[str, Mapping[float | None, Judged]]
+Mutants = Mapping[str, Mapping[Any, Judged]]
+"""By set of inputs and strength, or by configuration."""
 
 
 def score_interval(
@@ -71,7 +73,7 @@ def _score(mutants: Mutants, upper: float | None, rule: KillRule, higher_is_bett
     train = {strength for strength, judged in mutants["train"].items() if judged.record.verdict is Verdict.KILLED}
     stable = [s for s, judged in mutants["test"].items() if judged.record.verdict in (Verdict.KILLED, Verdict.SURVIVED)]
 
-    def killed(strength: float | None) -> bool:
+    def killed(strength: Any) -> bool:
         return rule.judge(draw(mutants["test"][strength].sample), higher_is_better).killed
 
     if upper is None:

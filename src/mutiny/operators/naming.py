@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mutiny.operators.base import Operator
+from mutiny.operators.training.base import TrainingOperator
 from mutiny.parsing import described
 
 
-def describe(operator: Operator) -> str:
+def describe(operator: Operator | TrainingOperator) -> str:
     """The shortest text from which `as_operators` makes this operator at any strength.
 
     >>> from mutiny.operators import OPERATORS

@@ -6,9 +6,16 @@ from collections.abc import Iterable
 
 from mutiny.operators import OPERATORS
 from mutiny.operators.base import Operator
+from mutiny.operators.training.base import TrainingOperator
+from mutiny.operators.training.catalogue import TRAINING
 from mutiny.parsing import Names
 
-NAMES = Names("operators", Operator, OPERATORS, "WI,NI(ratio=0.1)", "mutiny operators")
+EXAMPLE, COMMAND = "WI,NI(ratio=0.1)", "mutiny operators"
+NAMES = Names("operators", Operator, OPERATORS, EXAMPLE, COMMAND)
+BOTH = Names("operators", (Operator, TrainingOperator), {**OPERATORS, **TRAINING}, EXAMPLE, COMMAND)
+EVERY = "all"
+
+Fault = Operator | TrainingOperator
 
 
 def as_operators(wanted: str | Iterable[str | Operator] | None) -> tuple[Operator, ...]:
@@ -20,3 +27,18 @@ def as_operators(wanted: str | Iterable[str | Operator] | None) -> tuple[Operato
     ['GF', 'WS']
     """
     return tuple(kind() for kind in OPERATORS.values()) if wanted is None else NAMES.parse(wanted)
+
+
+def as_faults(wanted: str | Iterable[str | Fault] | None) -> tuple[Fault, ...]:
+    """The same with faults that are made before training; ``"all"`` is every one of both kinds.
+
+    Without a wish, those on trained models: they need no training.
+
+    >>> [fault.code for fault in as_faults("WI, HLR")]
+    ['WI', 'HLR']
+    """
+    if wanted is None:
+        return as_operators(None)
+    if wanted == EVERY:
+        return tuple(kind() for kind in BOTH.kinds.values())
+    return BOTH.parse(wanted)

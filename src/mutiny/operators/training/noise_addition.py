@@ -1,0 +1,50 @@
+"""TAN: noisy training data, by the spread of each item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mutiny.checks import check_positive
+from mutiny.data.altered import Altered, ItemNoise
+from mutiny.operators.training.base import Program
+from mutiny.operators.training.data_operator import DataOperator, Indices, check_real
+
+
+@dataclass(frozen=True)
+class NoiseAddition(DataOperator):
+    """Adds Gaussian noise to a share of the items, in units of the standard deviation of an item's numbers. DeepCrime.
+
+    MUFF's text knows the share of items only and leaves the noise's size open; DeepCrime's code takes the share for it
+    too, and so does the default. With several inputs each has noise by its own standard deviation (DeepCrime: only the
+    first has noise).
+
+    Args:
+        share: of the items.
+        sd: standard deviation of the noise in those units; the share if ``None``.
+    """
+
+    code: ClassVar[str] = "TAN"
+    title: ClassVar[str] = "add noise to training data"
+    source: ClassVar[str] = "DeepCrime"
+    strength: ClassVar[str | None] = "share"
+
+    share: float = 0.5
+    sd: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("TAN sd", 1.0 if self.sd is None else self.sd)
+
+    def groups(self, program: Program) -> list[Indices]:
+        """All items."""
+        check_real(program, 2)
+        return [np.arange(len(program.data))]
+
+    def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
+        """Noise on the chosen."""
+        sd = np.zeros(len(program.data))
+        sd[chosen] = self.share if self.sd is None else self.sd
+        return Altered(program.data, noise=ItemNoise(sd, int(rng.integers(2**63)), relative=True))

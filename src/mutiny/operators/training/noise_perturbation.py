@@ -1,0 +1,45 @@
+"""NP: noisy training data, by a fixed size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mutiny.checks import check_positive
+from mutiny.data.altered import Altered, ItemNoise
+from mutiny.operators.training.base import Program
+from mutiny.operators.training.data_operator import Indices, check_real
+from mutiny.operators.training.global_or_local import GlobalOrLocal
+
+
+@dataclass(frozen=True)
+class NoisePerturbation(GlobalOrLocal):
+    """Adds Gaussian noise ``N(0, sd^2)`` to a share of the items. DeepMutation, source level.
+
+    Args:
+        ratio: share of the items.
+        of: the class whose items are chosen from; all items if ``None``.
+        sd: standard deviation of the noise, in the unit of the inputs; 0.1 is meant for inputs between 0 and 1.
+    """
+
+    code: ClassVar[str] = "NP"
+    title: ClassVar[str] = "noise perturbation"
+
+    sd: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("NP sd", self.sd)
+
+    def groups(self, program: Program) -> list[Indices]:
+        """All items, or those of the class, if they have real numbers."""
+        check_real(program)
+        return super().groups(program)
+
+    def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
+        """Noise on the chosen."""
+        sd = np.zeros(len(program.data))
+        sd[chosen] = self.sd
+        return Altered(program.data, noise=ItemNoise(sd, int(rng.integers(2**63))))
