@@ -74,6 +74,7 @@ class TrainingOperator(ABC):
         source: where it was defined.
         level: what it changes.
         strength: the parameter that a binary search tunes; ``None`` if there is none.
+        tries: what is tried, for a list.
     """
 
     code: ClassVar[str]
@@ -81,6 +82,7 @@ class TrainingOperator(ABC):
     source: ClassVar[str]
     level: ClassVar[Level]
     strength: ClassVar[str | None] = None
+    tries: ClassVar[str] = "-"
 
     @final
     def at(self, strength: float | None) -> Self:

@@ -28,6 +28,7 @@ class BatchSize(TrainingOperator):
     title: ClassVar[str] = "change the batch size"
     source: ClassVar[str] = "DeepCrime"
     level: ClassVar[Level] = "settings"
+    tries: ClassVar[str] = "4 sizes"
 
     size: int | None = None
 

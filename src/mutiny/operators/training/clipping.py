@@ -28,6 +28,7 @@ class Clipping(TrainingOperator):
     title: ClassVar[str] = "change gradient clipping"
     source: ClassVar[str] = "DeepCrime"
     level: ClassVar[Level] = "settings"
+    tries: ClassVar[str] = "3 ways"
 
     clip: How | None = None
 

@@ -37,6 +37,7 @@ class DataOperator(TrainingOperator):
 
     level: ClassVar[Level] = "data"
     severe: ClassVar[float] = 1.0
+    tries: ClassVar[str] = "share 0 to 1"
 
     def __post_init__(self) -> None:
         value = self.amount

@@ -25,6 +25,7 @@ class FewerEpochs(TrainingOperator):
     source: ClassVar[str] = "DeepCrime"
     level: ClassVar[Level] = "settings"
     strength: ClassVar[str | None] = "epochs"
+    tries: ClassVar[str] = "epochs down to 1"
 
     epochs: int = 1
 

@@ -23,6 +23,7 @@ class GlobalOrLocal(DataOperator):
 
     source: ClassVar[str] = "DeepMutation"
     strength: ClassVar[str | None] = "ratio"
+    tries: ClassVar[str] = "ratio 0 to 1"
 
     ratio: float = 0.01
     of: int | None = None

@@ -29,6 +29,7 @@ class LearningRate(TrainingOperator):
     source: ClassVar[str] = "DeepCrime"
     level: ClassVar[Level] = "settings"
     strength: ClassVar[str | None] = "rate"
+    tries: ClassVar[str] = "rate down to 1/1000"
 
     rate: float = 1e-5
 

@@ -28,6 +28,7 @@ class OtherLoss(TrainingOperator):
     title: ClassVar[str] = "change the loss"
     source: ClassVar[str] = "DeepCrime"
     level: ClassVar[Level] = "settings"
+    tries: ClassVar[str] = "all losses"
 
     loss: str | None = None
 

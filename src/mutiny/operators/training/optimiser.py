@@ -28,6 +28,7 @@ class OtherOptimiser(TrainingOperator):
     title: ClassVar[str] = "change the optimiser"
     source: ClassVar[str] = "DeepCrime"
     level: ClassVar[Level] = "settings"
+    tries: ClassVar[str] = "6 optimisers"
 
     optimizer: str | None = None
 

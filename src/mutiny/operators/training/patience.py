@@ -25,6 +25,7 @@ class Patience(TrainingOperator):
     source: ClassVar[str] = "DeepCrime"
     level: ClassVar[Level] = "settings"
     strength: ClassVar[str | None] = "patience"
+    tries: ClassVar[str] = "patience down to 1"
 
     patience: int = 1
 
