@@ -172,3 +172,9 @@ def test_later_settings_count_only_where_they_are_used():
     for settings in ({"validation": 0.1}, {"patience": 2}, {"clip_norm": 1.0}, {"regularisers": {"0": (0.1, 0.0)}},
                      {"initialisers": {"0": "zeros"}}):  # fmt: skip
         assert fingerprint(replace(RECIPE, **settings), data(), TASK, 0) != plain
+
+
+def test_orthogonal_for_any_type_and_layout():
+    weight = torch.empty(4, 2, 3, 3, dtype=torch.bfloat16).to(memory_format=torch.channels_last)
+    rows = INITIALISERS["orthogonal"](weight).float().flatten(1)
+    torch.testing.assert_close(rows @ rows.T, torch.eye(4), atol=0.02, rtol=0)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.records import to_plain
-from mutiny.stats import Interval, Rate, clopper_pearson
+from mutiny.stats import Interval, Rate, paired_difference
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -67,13 +67,11 @@ class Level:
     def gain(self, over: str = BUDGET) -> tuple[float, Interval]:
         """By how many more of the correct inputs the mutants fool than another way, and where that lies.
 
-        The interval is Clopper and Pearson's for the share of mutants' wins among inputs on which the two differ.
+        See `mutiny.stats.paired_difference`.
         """
         ours, theirs = (self.ways[name].fooled[self.correct] for name in (MUTANTS, over))
-        wins, losses, size = int((ours & ~theirs).sum()), int((theirs & ~ours).sum()), max(1, len(ours))
-        share = clopper_pearson(wins, wins + losses)
-        low, high = ((2 * end - 1) * (wins + losses) / size + 0.0 for end in (share.low, share.high))
-        return (wins - losses) / size, Interval(low, high, share.level, "Clopper-Pearson on differing inputs")
+        wins, losses = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
+        return (wins - losses) / max(1, len(ours)), paired_difference(wins, losses, len(ours))
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,6 +9,7 @@ from mutiny.stats.correction import benjamini_hochberg, holm
 from mutiny.stats.effects import a12, cohen_d, cohen_g
 from mutiny.stats.exact import fisher, hypergeometric_tails, sign_flip, sign_flip_counts
 from mutiny.stats.intervals import Interval, bootstrap, percentile_interval, wilson, wilson_bounds
+from mutiny.stats.paired import paired_difference
 from mutiny.stats.pareto import pareto_front
 from mutiny.stats.power import anova_power, instances_needed, power_two_sample
 from mutiny.stats.rates import Rate
@@ -34,6 +35,7 @@ __all__ = [
     "instances_needed",
     "mann_whitney",
     "pagerank",
+    "paired_difference",
     "paired_t",
     "pareto_front",
     "percentile_interval",

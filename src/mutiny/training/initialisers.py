@@ -24,6 +24,12 @@ def _lecun(tensor: Tensor, normal: bool) -> Tensor:
     return init.uniform_(tensor, -math.sqrt(3 / fan), math.sqrt(3 / fan))
 
 
+def _orthogonal(tensor: Tensor) -> Tensor:
+    """Also for types and layouts that torch has no decomposition for."""
+    made = init.orthogonal_(torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device))
+    return tensor.copy_(made)
+
+
 INITIALISERS: dict[str, Callable[[Tensor], Tensor]] = {
     "zeros": init.zeros_,
     "ones": init.ones_,
@@ -31,7 +37,7 @@ INITIALISERS: dict[str, Callable[[Tensor], Tensor]] = {
     "normal": partial(init.normal_, std=SMALL),
     "uniform": partial(init.uniform_, a=-SMALL, b=SMALL),
     "trunc_normal": partial(init.trunc_normal_, std=SMALL, a=-2 * SMALL, b=2 * SMALL),
-    "orthogonal": init.orthogonal_,
+    "orthogonal": _orthogonal,
     "xavier_uniform": init.xavier_uniform_,
     "xavier_normal": init.xavier_normal_,
     "kaiming_uniform": partial(init.kaiming_uniform_, nonlinearity="relu"),
