@@ -120,7 +120,7 @@ def test_settings_are_really_changed():
     assert NoValidation().mutate(program, rng).recipe.validation == 0
     assert NoBatches().mutate(program, rng).recipe.batch_size == 150
     assert [one.size for one in BatchSize().configurations(program)] == [4, 8, 32, 64]
-    assert [one.clip for one in Clipping().configurations(program)] == ["none", "norm", "value"]
+    assert [one.clip for one in Clipping().configurations(program)] == ["off", "norm", "value"]
     assert Clipping("value").mutate(program, rng).recipe.clip_value == 0.5
     assert Clipping("value").mutate(program, rng).recipe.clip_norm is None
     names = [one.optimizer for one in OtherOptimiser().configurations(program)]

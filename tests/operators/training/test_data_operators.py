@@ -443,8 +443,7 @@ def test_noise_perturbation(ratio, of, seed):
 @pytest.mark.parametrize(
     ("operator", "labels", "told"),
     [
-        (DataMissing(0.99), [0, 1], "too few items would be left: 0 of 2"),
-        (DataMissing(1.0), [0, 1, 2], "too few items would be left: 0 of 3"),
+        (DataMissing(0.99), [0, 1], "too few items to do without one: 2"),
         (DataRemoval(0.99), [3, 3, 3], "too few items would be left: 1 of 3"),
         (DataRemoval(0.5), [0, 1, 2], "each class or bucket has one item"),
         (DataShuffle(0.5), [1], "one item alone"),

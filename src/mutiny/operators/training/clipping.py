@@ -13,7 +13,7 @@ from mutiny.operators.training.base import Level, Program, TrainingOperator
 
 NORM, VALUE = 1e-3, 0.5
 """DeepCrime sets the norm to -1, which Keras takes for no clipping or turns every gradient around; the value to 0.5."""
-How = Literal["none", "norm", "value"]
+How = Literal["off", "norm", "value"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Clipping(TrainingOperator):
     """Clips gradients otherwise, where they are clipped: not at all, to a norm of 0.001, or to 0.5 each. DeepCrime.
 
     Args:
-        clip: ``none``, ``norm`` or ``value``.
+        clip: ``off``, ``norm`` or ``value``.
     """
 
     code: ClassVar[str] = "OCG"
@@ -33,15 +33,15 @@ class Clipping(TrainingOperator):
     clip: How | None = None
 
     def __post_init__(self) -> None:
-        if self.clip not in (None, "none", "norm", "value"):
-            raise BadInput("OCG clip", repr(self.clip), "none, norm or value")
+        if self.clip not in (None, "off", "norm", "value"):
+            raise BadInput("OCG clip", repr(self.clip), "off, norm or value")
 
     def values(self, program: Program) -> Iterator[Self]:
         """All that differ from what there is."""
         now = program.recipe.clip_norm, program.recipe.clip_value
         if now == (None, None):
             raise NotApplicable("gradients are not clipped")
-        hows: tuple[How, ...] = ("none", "norm", "value")
+        hows: tuple[How, ...] = ("off", "norm", "value")
         for how in hows if self.clip is None else (self.clip,):
             if _clipping(how) != now:
                 yield replace(self, clip=how)
@@ -49,9 +49,9 @@ class Clipping(TrainingOperator):
     def change(self, program: Program, rng: np.random.Generator) -> Program:
         """See above."""
         del rng
-        norm, value = _clipping(self.clip or "none")
+        norm, value = _clipping(self.clip or "off")
         return replace(program, recipe=replace(program.recipe, clip_norm=norm, clip_value=value))
 
 
 def _clipping(how: str) -> tuple[float | None, float | None]:
-    return {"none": (None, None), "norm": (NORM, None), "value": (None, VALUE)}[how]
+    return {"off": (None, None), "norm": (NORM, None), "value": (None, VALUE)}[how]

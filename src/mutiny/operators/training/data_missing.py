@@ -8,14 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from mutiny.data.altered import Altered
+from mutiny.errors import NotApplicable
 from mutiny.operators.training.base import Program
-from mutiny.operators.training.data_operator import Indices, without
+from mutiny.operators.training.data_operator import LEFT, Indices, without
 from mutiny.operators.training.global_or_local import GlobalOrLocal
 
 
 @dataclass(frozen=True)
 class DataMissing(GlobalOrLocal):
-    """Removes a share of the items, whatever their class. DeepMutation, source level.
+    """Removes a share of the items, whatever their class, but leaves two. DeepMutation, source level.
 
     Args:
         ratio: share of the items; with 1 a whole class can go.
@@ -25,6 +26,16 @@ class DataMissing(GlobalOrLocal):
     code: ClassVar[str] = "DM"
     title: ClassVar[str] = "data missing"
     severe: ClassVar[float] = 0.99
+
+    def groups(self, program: Program) -> list[Indices]:
+        """All items, or those of the class."""
+        if len(program.data) <= LEFT:
+            raise NotApplicable(f"too few items to do without one: {len(program.data)}")
+        return super().groups(program)
+
+    def count(self, size: int) -> int:
+        """Two of all stay; of one class all can go."""
+        return super().count(size) if self.of is not None else min(max(0, size - LEFT), super().count(size))
 
     def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
         """All but the chosen."""

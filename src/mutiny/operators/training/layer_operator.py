@@ -31,6 +31,7 @@ class LayerOperator(TrainingOperator):
     level: ClassVar[Level] = "network"
     choice: ClassVar[str | None] = None
     options: ClassVar[tuple[Any, ...]] = ()
+    tries: ClassVar[str] = "each layer"
 
     layer: str | None = None
 
