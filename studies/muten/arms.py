@@ -25,6 +25,18 @@ FOUR = (ORIGINAL, MUTEN, RESTARTED, LONGER)
 three have the same number of passes."""
 THREE = (ORIGINAL, MUTEN, LONGER)
 """For Carlini and Wagner, who have no random starts."""
+TITLES = {
+    ORIGINAL: "original alone",
+    MUTEN: "MUTEN",
+    RESTARTED: "alone, 6 starts",
+    LONGER: "alone, 6 x iterations",
+}
+ATTACKS = {
+    ART: "PGD, step 0.1",
+    SANE: "PGD, sane step",
+    SEARCHED: "C&W, search",
+    FIXED: "C&W, fixed c",
+}
 KINDS: dict[str, Kind] = {"diverse": "diverse", "random": "random", "similar": "similar"}
 
 

@@ -26,7 +26,7 @@ def _with(first: str, title: str, attack: str, arm: str) -> Comparison:
     return Comparison(title, Side(first, MUTEN), Side(attack, arm))
 
 
-PAPERS = _with(ART, "step 0.1: the original alone (the paper's comparison)", ART, ORIGINAL)
+PAPERS = _with(ART, "step 0.1: the original alone, the paper's comparison", ART, ORIGINAL)
 STARTS = _with(ART, "step 0.1: the original alone, same passes, six starts", ART, RESTARTED)
 ITERATIONS = _with(ART, "step 0.1: the original alone, same passes, six times the iterations", ART, LONGER)
 STEP = _with(ART, "step 0.1 against a sane one: the original alone, a sixth of the passes", SANE, ORIGINAL)

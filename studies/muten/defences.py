@@ -43,7 +43,7 @@ def units(target: Target, settings: Settings) -> list[tuple[str, ...]]:
 
 def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     """Writes the unit's row, and once for each defence how good the defended network is."""
-    if (lab.name, unit[0]) not in accuracy_rows(folder):
+    if unit[0] != NONE and (lab.name, unit[0]) not in accuracy_rows(folder):
         share = accuracy(lab.model(unit[0]), lab.subject.test)
         accuracy_rows(folder).put([dict(zip(COLUMNS, (lab.name, unit[0], share), strict=True))])
     return assaults.run(lab, folder, unit)

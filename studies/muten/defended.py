@@ -39,7 +39,9 @@ def _distilled(subject: mutiny.Subject, recipe: Recipe, seed: int) -> nn.Module:
     if not isinstance(subject.task, mutiny.Classification):
         raise mutiny.BadInput("subject", subject.name, "a classifier")
     made_by = settings(recipe, subject.train, subject.task, seed, forward=subject.forward, device="cpu")
-    stored = Stored(default_folder(), made_by | {"distilled": TEMPERATURE})
+    folder = default_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    stored = Stored(folder, made_by | {"distilled": TEMPERATURE})
     found = stored.load(recipe, seed, "cpu")
     if found is None:
         found = distilled(recipe, subject.train, subject.task, TEMPERATURE, seed=seed, forward=subject.forward)

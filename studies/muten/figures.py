@@ -13,7 +13,6 @@ from studies.muten import arms, choice, comparisons, number, paper
 from studies.muten.comparisons import Side
 from studies.muten.results import Results
 from studies.muten.subjects import ORDER, TARGETS
-from studies.muten.tables import ATTACKS, TITLES
 from studies.nss.figures import DPI, GREY, INK
 from studies.nss.figures import _pyplot as styled
 
@@ -35,7 +34,7 @@ def epsilon(results: Results, path: Path) -> bool:
                 side, levels = Side(attack, arm), TARGETS[subject].levels
                 rates = [results.success(subject, side, level) for level in levels]
                 places = np.arange(len(levels)) + 0.1 * (shift - 1.5)
-                _line(panel, places, rates, LINES[arm], MARKS[arm], TITLES[arm])
+                _line(panel, places, rates, LINES[arm], MARKS[arm], arms.TITLES[arm])
             if attack == arms.ART and subject == paper.LAST_AT[0]:
                 at = TARGETS[subject].levels.index(paper.LAST_AT[1])
                 for value, arm in zip(paper.LAST, (arms.ORIGINAL, arms.MUTEN), strict=True):
@@ -82,7 +81,7 @@ def numbers(results: Results, path: Path) -> bool:
             level = dict(number.cases(TARGETS[subject]))[attack]
             alone = results.share(subject, Side(attack, arms.ORIGINAL), level)
             if alone is not None:
-                panel.axhline(100 * alone, color=GREY, linestyle=":", label=TITLES[arms.ORIGINAL])
+                panel.axhline(100 * alone, color=GREY, linestyle=":", label=arms.TITLES[arms.ORIGINAL])
             _line(panel, number.COUNTS, _counted(results, subject, attack), LINES[arms.MUTEN], "o", "MUTEN")
             same = [results.success(subject, Side(attack, number.alone(attack, n)), level) for n in number.ALONE]
             places = np.array(number.ALONE) + 0.15
@@ -122,7 +121,7 @@ def _grid(attacks: Sequence[str], subjects: Sequence[str], width: float) -> tupl
         len(attacks), len(subjects), figsize=size, sharey=True, squeeze=False, layout="constrained"
     )  # fmt: skip
     for row, attack in zip(panels, attacks, strict=True):
-        row[0].set_ylabel(f"{ATTACKS[attack]}:\nsuccess in %")
+        row[0].set_ylabel(f"{arms.ATTACKS[attack]}:\nsuccess in %")
     for panel, subject in zip(panels[0], subjects, strict=True):
         panel.set_title(TARGETS[subject].title, loc="left")
     for panel in panels.flat:

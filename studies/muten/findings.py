@@ -6,74 +6,19 @@ from collections.abc import Iterator
 
 from mutiny.stats import holm
 from studies.muten import arms, choice, comparisons, defences, number, paper
+from studies.muten.answer import points
 from studies.muten.comparisons import Comparison, Side
 from studies.muten.defended import DEFENCES, NONE
-from studies.muten.gains import LEVEL, Gain
+from studies.muten.gains import LEVEL
 from studies.muten.results import Results
 from studies.muten.subjects import ORDER, TARGETS
-from studies.writing import NOT_RUN, percent
-
-SMALL = 0.005
-"""Gains below half a point are called none."""
-
-
-def points(gain: Gain) -> str:
-    """A gain with its interval and p-value, in words."""
-    low, high = (100 * end for end in (gain.interval.low, gain.interval.high))
-    chance = "p < 0.001" if gain.p_value < 0.001 else f"p = {gain.p_value:.2g}"
-    return f"{100 * gain.value:+.1f} points ({low:+.1f} to {high:+.1f}, {chance})"
-
-
-def answer(results: Results) -> str:
-    """How much of MUTEN's gain remains? The first paragraph of the page."""
-    lines = [line for name in ORDER if (line := _of_subject(results, name))]
-    if not lines:
-        return f"What remains of MUTEN's gain against a properly tuned attack on the original alone: {NOT_RUN}."
-    fair = {n: gain for n in ORDER if (gain := results.gain(n, comparisons.FAIR, TARGETS[n].levels))}
-    wins = [TARGETS[name].title for name, gain in fair.items() if gain.value > 0 and gain.clear]
-    if not fair:
-        verdict = f"the fair comparison is {NOT_RUN}"
-    elif wins:
-        verdict = f"a significant gain remains on {', '.join(wins)} ({len(wins)} of {len(fair)} networks)"
-    else:
-        verdict = f"no significant gain remains on any of {len(fair)} networks"
-    return (
-        "How much of MUTEN's gain remains against a properly tuned attack on the original alone, with as many passes "
-        f"and a step that fits? **For PGD, {verdict}.** "
-        + " ".join(lines)
-        + f' "Points" are per cent of the images that were answered correctly, mean over all distances of Fig. 2; the '
-        f"paper reports gains of up to {100 * paper.MOST:.0f} points."
-    )
-
-
-def _of_subject(results: Results, name: str) -> str:
-    theirs, step, fair, longer = (
-        results.gain(name, one, TARGETS[name].levels)
-        for one in (comparisons.PAPERS, comparisons.STEP, comparisons.FAIR, comparisons.FAIR_LONGER)
-    )
-    if theirs is None:
-        return ""
-    text = f"{TARGETS[name].title}: with ART's step of 0.1 five mutants give {points(theirs)} over the original alone"
-    if step is not None:
-        text += f"; a sane step without mutants or any extra pass leaves of that {points(step)}"
-    if fair is not None:
-        text += f"; with sane steps on both sides and as many passes, {points(fair)} against random starts"
-    if longer is not None:
-        text += f" and {points(longer)} against more iterations"
-    return text + "." + _share_left(theirs, fair)
-
-
-def _share_left(theirs: Gain, fair: Gain | None) -> str:
-    if fair is None or theirs.value < SMALL or not theirs.clear:
-        return ""
-    left = max(0.0, fair.value) / theirs.value
-    return f" That is {percent(left, 0)} of the paper's kind of gain."
+from studies.writing import percent
 
 
 def epsilon(results: Results) -> Iterator[str]:
     """Fig. 2: at how many levels MUTEN is better or worse, corrected for their number."""
     for name in ORDER:
-        for compared in comparisons.ALL:
+        for compared in (comparisons.PAPERS, comparisons.STARTS, comparisons.STEP, comparisons.FAIR):
             text = _levels(results, name, compared)
             if text:
                 yield text
@@ -100,7 +45,7 @@ def _levels(results: Results, name: str, compared: Comparison) -> str:
     worse = [level for level, gain in found.items() if clear[level] and gain.value < 0]
     most = max(found, key=lambda level: abs(found[level].value))
     return (
-        f"{TARGETS[name].title}, {compared.title}: MUTEN is significantly better at {_listed(better)}, worse at "
+        f"{TARGETS[name].title} ({compared.title}): MUTEN is significantly better at {_listed(better)}, worse at "
         f"{_listed(worse)} of {len(found)} distances; largest difference {100 * found[most].value:+.0f} points at "
         f"{most}."
     )
@@ -154,9 +99,9 @@ def numbers(results: Results) -> Iterator[str]:
             theirs = paper.NUMBER.get(attack) if name == paper.NUMBER_OF else None
             beside = f" (paper {100 * theirs[1]:+.0f} and {100 * theirs[10]:+.0f})" if theirs else ""
             yield (
-                f"{TARGETS[name].title}, {attack} at {level}: one mutant changes success by {gains[0]:+.0f} points, "
-                f"ten by {gains[1]:+.0f}{beside}; as many passes on the original alone by {gains[2]:+.0f} and "
-                f"{gains[3]:+.0f}."
+                f"{TARGETS[name].title}, {arms.ATTACKS[attack]}, at {level}: one mutant changes success by "
+                f"{gains[0]:+.0f} points, ten by {gains[1]:+.0f}{beside}; as many passes on the original alone by "
+                f"{gains[2]:+.0f} and {gains[3]:+.0f}."
             )
 
 
@@ -174,7 +119,7 @@ def kinds(results: Results) -> Iterator[str]:
             }
             if all(found.values()):
                 texts = [f"{points(gain)} over {kind} ones" for kind, gain in found.items() if gain]
-                yield f"{TARGETS[name].title}, {attack}: diverse mutants have {' and '.join(texts)}."
+                yield f"{TARGETS[name].title}, {arms.ATTACKS[attack]}: diverse mutants have {' and '.join(texts)}."
 
 
 def defended(results: Results) -> Iterator[str]:
@@ -195,7 +140,10 @@ def defended(results: Results) -> Iterator[str]:
                         f"{defence} {100 * gain.value:+.0f}{'*' if gain.clear else ''}"
                         for defence, gain in each.items()
                     )
-                    yield f"{TARGETS[name].title}, {attack} at {level}: MUTEN's points over {arm}: {shown}."
+                    yield (
+                        f"{TARGETS[name].title}, {arms.ATTACKS[attack]}, at {level}: MUTEN's points over "
+                        f"{arms.TITLES[arm]} (* p < {LEVEL}): {shown}."
+                    )
     theirs = ", ".join(f"{defence} {100 * (b - a):+.0f}" for defence, (_, a, b) in paper.DEFENCES.items())
     yield f"The paper's Table III, PGD at {TARGETS[paper.DEFENCES_OF].level}, over the original alone: {theirs}."
 

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from studies.muten import arms, figures, tables
-from studies.muten.findings import FINDINGS, answer
+from studies.muten.answer import answer, details
+from studies.muten.findings import FINDINGS
 from studies.muten.results import Results
 from studies.muten.subjects import ORDER, TARGETS
 from studies.surroundings import in_words
@@ -68,6 +69,7 @@ def _answer(results: Results, words: dict[str, str], folder: Path) -> Iterator[s
     yield words["answer"]
     yield figure(folder / "gains.png", "What MUTEN gains over each opponent", partial(figures.gains, results))
     yield tables.answer(results)
+    yield follows(details(results))
     yield "Round by round, each with images and mutants of its own:"
     yield tables.by_round(results)
 
@@ -94,18 +96,17 @@ def _epsilon(results: Results, words: dict[str, str], folder: Path) -> Iterator[
     yield figure(folder / "epsilon.png", "Success over the allowed distance", partial(figures.epsilon, results))
     for name in ORDER:
         for attack in arms.STEPS:
-            yield f"{TARGETS[name].title}, {tables.ATTACKS[attack]}:"
+            yield f"{TARGETS[name].title}, {arms.ATTACKS[attack]}:"
             yield tables.epsilon(results, name, attack)
     yield "The same of all images, among which those count as fooled that were answered wrongly before and still are:"
     for name in ORDER:
-        for attack in arms.STEPS:
-            yield f"{TARGETS[name].title}, {tables.ATTACKS[attack]}, of all:"
-            yield tables.epsilon(results, name, attack, of_all=True)
+        yield f"{TARGETS[name].title}, of all:"
+        yield tables.of_all(results, name)
     yield follows(FINDINGS["epsilon"](results))
     yield "## Carlini and Wagner (Fig. 2)"
     yield words["carlini"]
     for name in ORDER:
-        yield f"{TARGETS[name].title}, {tables.ATTACKS[arms.FIXED]}:"
+        yield f"{TARGETS[name].title}, {arms.ATTACKS[arms.FIXED]}:"
         yield tables.epsilon(results, name, arms.FIXED)
     yield tables.nearest(results)
     yield follows(FINDINGS["carlini"](results))

@@ -64,8 +64,9 @@ class Results:
         )
 
     def accuracy(self, subject: str, defence: str) -> float | None:
-        """Of a defended network on the test set."""
-        found = [row for row in self.defences if (row["subject"], row["defence"]) == (subject, defence)]
+        """Of a network, defended or not, on the test set."""
+        rows = [row | {"defence": NONE} for row in self.subjects] + self.defences
+        found = [row for row in rows if (row["subject"], row["defence"]) == (subject, defence)]
         return number(found[0], "accuracy") if found else None
 
     def present(self, attack: str | None = None) -> list[str]:

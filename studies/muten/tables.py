@@ -14,18 +14,8 @@ from studies.muten.subjects import ORDER, TARGETS, Target
 from studies.store import number as number_of
 from studies.writing import NOT_RUN, markdown
 
-TITLES = {
-    arms.ORIGINAL: "original alone",
-    arms.MUTEN: "MUTEN",
-    arms.RESTARTED: "alone, 6 starts",
-    arms.LONGER: "alone, 6 x iterations",
-}
-ATTACKS = {
-    arms.ART: "PGD, step 0.1",
-    arms.SANE: "PGD, sane step",
-    arms.SEARCHED: "C&W, search",
-    arms.FIXED: "C&W, fixed c",
-}
+NOTHING = "no image right"
+"""Said where every answer was wrong before the attack."""
 
 
 def cell(rate: Rate | None) -> str:
@@ -35,7 +25,7 @@ def cell(rate: Rate | None) -> str:
     ('50 (7-93)', 'not run')
     """
     if rate is None or rate.value is None:
-        return NOT_RUN
+        return NOT_RUN if rate is None else NOTHING
     low, high = (100 * end for end in (rate.interval.low, rate.interval.high))
     return f"{100 * rate.value:.0f} ({low:.0f}-{high:.0f})"
 
@@ -96,20 +86,29 @@ def by_round(results: Results) -> str:
     return markdown(["MUTEN's points of success more than", *(TARGETS[name].title for name in ORDER)], body)
 
 
-def epsilon(results: Results, subject: str, attack: str, of_all: bool = False) -> str:
+def epsilon(results: Results, subject: str, attack: str) -> str:
     """Fig. 2: a row per level."""
     target, names = TARGETS[subject], arms.of(attack)
     beside = attack == arms.ART and subject == paper.LAST_AT[0]
     body = []
     for level in target.levels if attack in arms.STEPS else target.constants:
-        found = [results.success(subject, Side(attack, arm), level, of_all=of_all) for arm in names]
-        cells = [cell(one) for one in found]
+        cells = [cell(results.success(subject, Side(attack, arm), level)) for arm in names]
         if beside:
             at = level == paper.LAST_AT[1]
             cells += [f"*{100 * value:.0f}*" if at else "" for value in paper.LAST]
         body.append([level, *cells])
-    head = ["eps" if attack in arms.STEPS else "c", *(TITLES[arm] for arm in names)]
+    head = ["eps" if attack in arms.STEPS else "c", *(arms.TITLES[arm] for arm in names)]
     return markdown([*head, *(["*paper, alone*", "*paper, MUTEN*"] if beside else [])], body)
+
+
+def of_all(results: Results, subject: str) -> str:
+    """Fig. 2 with all images, both steps."""
+    sides = [Side(attack, arm) for attack in arms.STEPS for arm in arms.FOUR]
+    body = []
+    for level in TARGETS[subject].levels:
+        found = [results.success(subject, side, level, of_all=True) for side in sides]
+        body.append([level, *(plain(one.value if one else None) for one in found)])
+    return markdown(["eps", *(f"{arms.ATTACKS[side.attack]}: {arms.TITLES[side.arm]}" for side in sides)], body)
 
 
 def nearest(results: Results) -> str:
@@ -121,7 +120,7 @@ def nearest(results: Results) -> str:
             side = Side(arms.SEARCHED, arm)
             far = [results.mean(name, side, level, column) for column in ("l2_mean", "l2_median")]
             rates = [cell(results.success(name, side, level, of_all=every)) for every in (False, True)]
-            body.append([TARGETS[name].title, level, TITLES[arm], *rates, *(plain(one, 3, 1) for one in far)])
+            body.append([TARGETS[name].title, level, arms.TITLES[arm], *rates, *(plain(one, 3, 1) for one in far)])
     head = ["network", "c", "arm", "success of correct, %", "success of all, %", "mean L2", "median L2"]
     return markdown(head, body)
 
@@ -148,7 +147,7 @@ def numbers(results: Results, subject: str) -> str:
         title
         for attack, level in every
         for title in (
-            f"{ATTACKS[attack]}, {level}: MUTEN",
+            f"{arms.ATTACKS[attack]}, at {level}: MUTEN",
             "alone, same passes",
             *(["*paper*"] if _paper_number(subject, attack, 1) is not None else []),
         )
@@ -172,7 +171,9 @@ def kinds(results: Results, subject: str) -> str:
             sides = [Side(attack, arm) for arm in choice.ARMS.values()]
             alike = [plain(results.mean(subject, side, level, "similarity"), 2, 1) for side in sides]
             rates = [cell(results.success(subject, side, level)) for side in sides]
-            body.append([ATTACKS[attack], level, *rates, " / ".join(alike) if set(alike) != {NOT_RUN} else NOT_RUN])
+            body.append(
+                [arms.ATTACKS[attack], level, *rates, " / ".join(alike) if set(alike) != {NOT_RUN} else NOT_RUN]
+            )
     return markdown(["attack", "eps or c", *choice.ARMS, "similarity (CKA)"], body)
 
 
@@ -192,8 +193,8 @@ def defended(results: Results, subject: str) -> str:
                 cells.insert(2, "-")
             theirs = paper.DEFENCES.get(defence) if beside and attack == arms.ART else None
             texts = ["", ""] if theirs is None else [f"*{100 * value:.0f}*" for value in theirs[1:]]
-            body.append([f"{ATTACKS[attack]}, {level}", defence, *cells, *(texts if beside else [])])
-    head = ["attack", "defence", *(TITLES[arm] for arm in arms.FOUR)]
+            body.append([f"{arms.ATTACKS[attack]}, at {level}", defence, *cells, *(texts if beside else [])])
+    head = ["attack", "defence", *(arms.TITLES[arm] for arm in arms.FOUR)]
     return markdown([*head, *(["*paper, alone*", "*paper, MUTEN*"] if beside else [])], body)
 
 
@@ -211,7 +212,7 @@ def accuracies(results: Results) -> str:
 def passes(results: Results) -> str:
     """Forward and backward passes per image at the level of Table III: who had which budget."""
     body = []
-    for attack in ATTACKS:
+    for attack in arms.ATTACKS:
         for arm in arms.of(attack):
             cells = []
             for name in ORDER:
@@ -219,7 +220,7 @@ def passes(results: Results) -> str:
                 rows = results.of(name, Side(attack, arm), level)
                 images = sum(int(row["images"]) for row in rows)
                 cells.append(f"{sum(int(row['passes']) for row in rows) / images:,.0f}" if images else NOT_RUN)
-            body.append([ATTACKS[attack], TITLES[arm], *cells])
+            body.append([arms.ATTACKS[attack], arms.TITLES[arm], *cells])
     return markdown(["attack", "passes per image", *(TARGETS[name].title for name in ORDER)], body)
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import toys
-from mutiny import Classification, Regression, Subject
+from mutiny import Classification, Regression, Subject, assess
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.search import Search, weakest_killed
@@ -196,3 +196,27 @@ def test_the_severest_is_tried_first():
 def test_the_weakest_killed_is_found_to_the_precision(edge):
     found = weakest_killed(lambda v: Verdict.KILLED if v >= edge else Verdict.SURVIVED, Span(0.0, 1.0, 0.05))
     assert edge <= found.archive[-1] <= edge + 0.05
+
+
+def test_both_kinds_in_one_campaign(tmp_path):
+    train, test = toys.blobs(150), toys.blobs(90, seed=1)
+    subject = Subject(recipe=RECIPE, task=Classification(3), train=train, test=test)
+    settings = {"originals": COUNT, "folder": tmp_path, "search": Search(max_probes=3)}
+    found = assess(subject, "HNE,OCH,RCP,WI", **settings)
+    status = {record.code: record.status for record in found.operators}
+    assert status["RCP"] is Status.INVALID
+    assert status["HNE"] is status["OCH"] is Status.SCORED
+    assert {(label.partition("(")[0], split) for label, _, split in found.kills} >= {("OCH", "test"), ("HNE", "train")}
+    assert found.score.tried == 4
+    again = assess(subject, "HNE,OCH,RCP,WI", **settings)
+    plain, repeated = found.to_json(), again.to_json()
+    for one in (plain, repeated):
+        one.pop("timing")
+    assert plain == repeated
+
+
+def test_without_a_recipe_there_is_nothing_to_train(tmp_path):
+    subject = Subject(toys.classifier(), task=Classification(3), train=toys.blobs(150), test=toys.blobs(90, seed=1))
+    (record,) = assess(subject, "HNE", folder=tmp_path).operators
+    assert record.status is Status.INVALID
+    assert "no recipe" in record.reason

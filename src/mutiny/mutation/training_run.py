@@ -237,7 +237,7 @@ class TrainingRun:
         """Which inputs kill which configurations, by label, strength and set."""
         return {
             (judged.record.operator, judged.record.strength, split): judged.bits
-            for split in self.sets
+            for split in self.traces
             for judged in self.judge.configurations(split).values()
         }
 
