@@ -13,9 +13,16 @@ from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectNam
 def assess(
     subject: SubjectName,
     operators: Annotated[
-        str | None, typer.Option(help='Codes, with parameters if you like: "WI,NI(ratio=0.1)". All if not given.')
+        str | None,
+        typer.Option(
+            help='Codes, with parameters if you like: "WI,NI(ratio=0.1)"; "all" with those before training. '
+            "All on trained models if not given."
+        ),
     ] = None,
-    originals: Annotated[int | None, typer.Option(help="How many originals to use or train.")] = None,
+    originals: Annotated[
+        int | None, typer.Option("--originals", "--instances", help="How many originals to use or train.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and how long it takes.")] = False,
     seed: Seed = 0,
     fail_under: Annotated[float | None, typer.Option(help="Exit with 1 if the score is below this (0 to 1).")] = None,
     json: Json = None,
@@ -66,6 +73,7 @@ def assess(
         quiet=quiet,
         threads=threads,
         fail_under=fail_under,
+        dry_run=dry_run,
         operators=operators,
         originals=originals,
         seed=seed,

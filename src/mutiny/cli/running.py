@@ -14,9 +14,11 @@ from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.mutation.assess import assess
 from mutiny.mutation.assessment import Assessment
+from mutiny.mutation.plan import plan
 from mutiny.operators.parsing import as_faults
 from mutiny.reports.files import check_writable, replacing
 from mutiny.reports.json import write_json
+from mutiny.reports.plan_text import plan_text
 from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.text import assessment_text
 from mutiny.subjects import load_subject
@@ -31,10 +33,11 @@ def run_assess(
     quiet: bool = False,
     fail_under: float | None = None,
     threads: int = 1,
+    dry_run: bool = False,
     console: Console | None = None,
     **settings: Any,
-) -> Assessment:
-    """Runs ``assess``, shows and writes the result, and exits with 1 below the bar."""
+) -> Assessment | None:
+    """Runs ``assess``, shows and writes the result, and exits with 1 below the bar; or shows the plan."""
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise BadInput("--fail-under", fail_under, "a score between 0 and 1")
     for option, path in (("--json", json), ("--kills", kills)):
@@ -47,6 +50,11 @@ def run_assess(
     settings["operators"] = as_faults(settings.get("operators"))
     console = console or Console()
     subject = load_subject(name, data)
+    if dry_run:
+        wanted = {key: settings[key] for key in ("operators", "originals", "search", "seed") if key in settings}
+        planned = plan(subject, **wanted)
+        console.print(plan_text(planned, str(subject.name), subject.count(settings.get("originals"))))
+        return None
     if quiet:
         result = assess(subject, **settings)
     else:

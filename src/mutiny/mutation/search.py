@@ -111,6 +111,16 @@ def binary_search(
             return Trace(tuple(tried), "time")
 
 
+def steps(span: Span) -> int:
+    """How many values `weakest_killed` tries at most.
+
+    >>> steps(Span(10, 1, 1, True)), steps(Span(0.0, 1.0, 0.05))
+    (5, 6)
+    """
+    halves = abs(span.mild - span.severe) / span.precision
+    return 1 + max(0, math.ceil(math.log2(max(1.0, halves)) - 1e-9))
+
+
 def weakest_killed(probe: Callable[[float], Verdict], span: Span) -> Trace:
     """DeepCrime's search: the severest value first, and if that is killed, halves down to the weakest killed one.
 

@@ -14,7 +14,7 @@ from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import SETS
 from mutiny.mutation.redundancy import TRIVIAL, redundant
 from mutiny.mutation.score import interval_score, sensitivity, set_score
-from mutiny.mutation.search import Search, Trace, weakest_killed
+from mutiny.mutation.search import Search, Trace, steps, weakest_killed
 from mutiny.mutation.trainer import Instance, Trainer
 from mutiny.operators.training.base import Span, TrainingOperator
 from mutiny.parsing import described
@@ -95,10 +95,7 @@ class TrainingRun:
     @property
     def steps(self) -> int:
         """How many configurations are trained at most, for one set."""
-        if self.span is None:
-            return len(self.configurations)
-        halves = abs(self.span.mild - self.span.severe) / self.span.precision
-        return 1 + max(0, int(np.ceil(np.log2(max(1.0, halves)))))
+        return len(self.configurations) if self.span is None else steps(self.span)
 
     def run(self, progress: Progress) -> OperatorRecord:
         """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
