@@ -1,9 +1,12 @@
 """``mutiny locate`` and ``mutiny measures`` as a user sees them."""
 
 import json
+import re
 
 import numpy as np
 import pytest
+
+from toys import blobs
 
 SUBJECT = "subject = blob_subject(1)"
 
@@ -73,6 +76,12 @@ def test_measures(run):
         (["--json", "no/such/folder.json"], "--json"),
         (["--save", "new.npz"], "Add --synthesize"),
         (["--synthesize", "10", "--grid", "grid.gif"], ".png, .svg, .pdf"),
+        (["--synthesize", "10", "--save", "new.txt"], "ends in .npz"),
+        (["--synthesize", "10", "--save", "a.npz", "--json", "./a.npz"], "another file than that of --json"),
+        (["--synthesize", "-5"], "--synthesize=-5"),
+        (["--rms"], "Add --synthesize"),
+        (["--active", "nan"], "active=nan"),
+        (["--json", "/dev/full"], "No space left"),
     ],
 )
 def test_mistakes(run, write, arguments, message):
@@ -80,3 +89,98 @@ def test_mistakes(run, write, arguments, message):
     assert ran.code == 2, ran.out
     assert message in ran.err
     assert "Traceback" not in ran.err
+
+
+NO_FAILURES = (
+    "points, net = blobs(60)[0], classifier()\nsubject = blob_subject(1, test=(points, net(points).argmax(1)))"
+)
+TOKENS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.hidden, self.head = nn.Embedding(9, 4), nn.Linear(4, 12), nn.Linear(12, 3)
+    def forward(self, x):
+        return self.head(self.hidden(self.words(x).mean(1)).relu())
+data = torch.arange(240).reshape(60, 4) % 9, torch.arange(60) % 3
+subject = mutiny.Subject(Net().eval(), task=mutiny.Classification(3), train=data, test=data)
+"""
+LONG = """
+inner = nn.ModuleDict({"first_feature_extractor_block": nn.Sequential(nn.Linear(2, 14), nn.ReLU())})
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.the_very_long_backbone_name, self.head = inner, nn.Linear(14, 3)
+    def forward(self, x):
+        return self.head(self.the_very_long_backbone_name["first_feature_extractor_block"](x))
+torch.manual_seed(0)
+subject = mutiny.Subject(Net().eval(), task=mutiny.Classification(3), train=blobs(), test=blobs(90))
+"""
+
+
+def test_what_was_located_is_not_lost_if_nothing_can_be_synthesised(run, write, tmp_path):
+    out = tmp_path / "found.json"
+    ran = run("locate", write(TOKENS), "--synthesize", 5, "--json", out)
+    assert ran.code == 2
+    assert "real numbers" in ran.err
+    assert "hidden[" in ran.out
+    told = json.loads(out.read_text())
+    assert told["suspects"]
+    assert told["synthesis"] is None
+
+
+def test_nothing_to_write_is_said(run, write, tmp_path):
+    ran = run("locate", write(NO_FAILURES), "--synthesize", 5)
+    assert ran.code == 0, ran.err
+    assert "Nothing was synthesised" in ran.out
+    ran = run("locate", write(NO_FAILURES), "--synthesize", 5, "-q", "--save", tmp_path / "new.npz")
+    assert ran.code == 2
+    assert "nobody is suspicious" in ran.err
+
+
+def test_a_picture_of_no_images_is_refused_before_any_work(run, write, tmp_path):
+    out = tmp_path / "found.json"
+    ran = run("locate", write(SUBJECT), "--synthesize", 5, "--grid", tmp_path / "new.png", "--json", out)
+    assert ran.code == 2
+    assert "no images" in ran.err
+    assert ran.out == ""
+    assert not out.exists()
+
+
+def test_synthesis_reads_neurons_where_they_were_located(run, write, tmp_path):
+    out = tmp_path / "found.json"
+    for at in ("signal", "output"):
+        ran = run("locate", write(SUBJECT), "-q", "--at", at, "--synthesize", 12, "--json", out)
+        assert ran.code == 0, ran.err
+        told = json.loads(out.read_text())["synthesis"]
+        assert (told["settings"]["at"], told["count"], told["settings"]["count"]) == (at, 12, 12)
+        assert told["success_rate"] == told["succeeded"] / 12
+        assert set(told["distances"]) == {"l1", "l2", "linf"}
+
+
+def test_synthesised_inputs_are_labelled_inputs(run, write, tmp_path):
+    path = tmp_path / "new.npz"
+    assert run("locate", write(SUBJECT), "-q", "--synthesize", 40, "--save", path).code == 0
+    held, labels = np.load(path), blobs(120, seed=1)[1].numpy()
+    assert held["y"].tolist() == labels[held["index"]].tolist()
+    out = tmp_path / "again.json"
+    assert run("locate", write(SUBJECT), "-q", "--inputs", path, "--json", out).code == 0
+    assert json.loads(out.read_text())["failing"] == held["failed"].sum()
+
+
+def test_long_names_keep_the_number(run, write):
+    ran = run("locate", write(LONG), "--by-class", "--validate", 0)
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = [line for line in lines if "…" in line]
+    assert len(rows) >= 20
+    assert all(re.search(r"…\S+\[\d+\]", line) for line in rows)
+    assert all("%" in line for line in rows[:10])
+
+
+def test_words(run, write):
+    ran = run("locate", write(SUBJECT), "--k", 2, "--validate", 5)
+    said = " ".join(ran.out.split())
+    assert "5 random draws of as many others of those layers:" in said
+    assert "high for neurons active on failures;" in said
+    assert "share of innocents expected among neurons with at most this q" in said

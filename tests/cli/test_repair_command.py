@@ -38,6 +38,39 @@ def test_no_repair(run, write, tmp_path):
     assert not path.exists()
 
 
+def test_why_nothing_is_written(run, write, tmp_path):
+    path = tmp_path / "w.safetensors"
+    still = ("--method", "tune(epochs=1, rate=1e-9)", "--save", path, "--anyway")
+    ran = run("repair", write("subject = blob_subject(1)"), *still)
+    assert ran.code == 1
+    assert "no patch was found, so no weights were written\n" in ran.err
+    right = "x, _ = blobs(120, seed=1)\nsubject = blob_subject(1, test=(x, classifier(0)(x).argmax(1)))"
+    ran = run("repair", write(right, "right.py"), *still)
+    assert ran.code == 0
+    assert "nothing fails in this way, so no weights were written\n" in ran.err
+    assert not path.exists()
+
+
+FAILURES = (
+    FAULTY.replace("subject = blob_subject(1)", "x, y = blobs(900, seed=5)\nsubject = blob_subject(1)")
+    + """
+wrong = model(x).argmax(1) != y
+subject = blob_subject(1, models=model, test=(x[wrong], y[wrong]))
+"""
+)
+
+
+def test_failures_alone(run, write, tmp_path):
+    path, out = tmp_path / "w.safetensors", tmp_path / "r.json"
+    ran = run("repair", write(FAILURES), "--method", "tune(k=4, rate=0.01)", "--save", path, "--json", out)
+    assert ran.code == 1
+    assert "Cannot tell" in ran.out
+    assert "not only failures" in " ".join(ran.out.split())
+    assert "--anyway writes them all the same" in ran.err
+    assert not path.exists()
+    assert json.loads(out.read_text())["verdict"] == "cannot tell"
+
+
 def test_quiet(run, write):
     ran = run("repair", write(FAULTY), *QUICK, "-q")
     assert (ran.code, ran.out) == (0, "")

@@ -193,8 +193,66 @@ def test_always_wrong():
         ({"oracle": 3}, "a function"), ({"oracle": lambda x, out: out}, "one True"), ({"validate": -1}, "validate"),
         ({"oracle": lambda x, out: None}, "oracle=object"),
         ({"against": nn.Linear(2, 4).eval()}, "shape"), ({"data": None}, "data=inputs"),
+        ({"against": nn.Linear(5, 3).eval()}, "against=RuntimeError"), ({"label": -1}, "label=-1"),
+        ({"label": 1.5}, "label=1.5: expected a class between 0 and 2"), ({"label": 1.0}, "label=1.0"),
+        ({"label": "1"}, "label='1'"), ({"label": True}, "label=True"),
+        ({"layers": 3}, "layers=3"), ({"layers": ["0", 2]}, "a list of them"),
+        ({"active": True}, "active=True"), ({"active": float("nan")}, "active=nan"), ({"active": "inf"}, "active=inf"),
+        ({"active": None}, "active=None"), ({"measure": "dstar(power=101)"}, "at most 100"),
+        ({"seed": "a"}, "seed='a'"), ({"batch_size": 0}, "batch_size=0"),
     ],
 )  # fmt: skip
 def test_mistakes(net, settings, message):
     with pytest.raises(BadInput, match=message):
         mutiny.locate(net, **{"data": (X, Y), **settings})
+
+
+def test_neurons_that_are_never_active_on_a_failure_are_no_suspects():
+    """Three of four neurons never speak."""
+    net = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 3)).eval()
+    with torch.no_grad():
+        net[0].weight.zero_(), net[0].bias.copy_(torch.tensor([-1.0, 1.0, -1.0, -1.0]))
+    found = mutiny.locate(net, k=3, data=(X, Y), by_class=True)
+    assert [one.neuron for one in found.suspects] == [1]
+    assert all(len(some) <= 1 for some in found.by_class.values())
+    assert any("Something is held against 1 of 4 neurons" in note for note in found.notes)
+    assert [one.score for one in found.ranked(k=3)][1:] == [0, 0]  # a ranking of so many neurons holds so many
+    silent = mutiny.locate(net, k=4, data=(X, Y), silent=True)
+    assert {one.neuron for one in silent.suspects} == {0, 2, 3}
+    with torch.no_grad():
+        net[0].bias.fill_(-1)
+    nobody = mutiny.locate(net, data=(X, Y))
+    assert nobody.suspects == ()
+    assert not any("lower k" in note for note in nobody.notes)
+
+
+def test_layers_that_cannot_be_read_are_named():
+    class Stacked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.head = nn.LSTM(2, 5, 2, batch_first=True), nn.Linear(5, 3)
+
+        def forward(self, x):
+            return self.head(self.rnn(x)[0][:, -1])
+
+    data = (torch.rand(30, 4, 2), np.arange(30) % 3)
+    found = mutiny.locate(Stacked().eval(), data=data, validate=0)
+    note = next(note for note in found.notes if "cannot be read" in note)
+    left = set(found.subject["layers"])
+    assert "rnn" in note
+    assert not any(f": {name}." in note for name in left)
+    alone = mutiny.locate(Stacked().eval(), data=data, validate=0, layers=[*left])
+    assert not any("cannot be read" in note for note in alone.notes)
+    assert not any("cannot be read" in note for note in mutiny.locate(constant(1), data=(X, Y), validate=0).notes)
+
+
+def test_only_the_first_of_several_originals():
+    one, two = (mutiny.locate(toys.blob_subject(count), k=2, validate=0) for count in (1, 2))
+    assert one.suspects == two.suspects
+    assert any("2 originals; only the first" in note for note in two.to_json()["notes"])
+    assert not any("originals" in note for note in one.notes)
+
+
+def test_settings_tell_what_was_asked():
+    found = mutiny.locate(constant(1), data=(X, Y), validate=0, by_class=True, layers="0")
+    assert (found.settings["by_class"], found.settings["layers"]) == (True, ["0"])

@@ -14,10 +14,10 @@ import zoo
 from mutiny.data import as_data
 from mutiny.data.balls import NORMS, distances, within
 from mutiny.errors import BadInput
+from mutiny.localization.ascent import Ascent, usual
 from mutiny.localization.case import Case
 from mutiny.localization.failures import ByLabel
-from mutiny.localization.synthesis import Ascent, synthesis
-from mutiny.localization.synthesize import usual
+from mutiny.localization.synthesis import synthesis
 from mutiny.models import ModelState, ModelView, default_forward
 from mutiny.models.ascent import climbing
 from mutiny.models.calls import replace_tensors, tensors
@@ -165,7 +165,14 @@ def test_token_ids_cannot_climb():
         climbing(ModelView.of(model, ids), {"2": np.array([0])})(ids, "none")
 
 
-@pytest.mark.parametrize("wrong", [{"step": 0}, {"distance": -1}, {"norm": "l3"}, {"steps": 0}, {"scale": "max"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"step": 0}, {"step": "1"}, {"step": float("nan")}, {"distance": -1}, {"distance": True}, {"norm": "l3"},
+        {"steps": 0}, {"scale": "max"}, {"low": "a"}, {"low": float("nan")}, {"high": float("inf")},
+        {"low": 1, "high": 0}, {"low": 1, "high": 1}, {"project": 3},
+    ],
+)  # fmt: skip
 def test_what_is_no_ascent(wrong):
     with pytest.raises(BadInput, match=next(iter(wrong))):
         Ascent(**wrong)
@@ -327,7 +334,7 @@ def test_files(case, mixed, tmp_path):
     with np.load(tmp_path / "new.npz") as held:
         assert np.array_equal(held["x"], found.inputs.numpy())
         assert np.array_equal(held["failed"], found.failed)
-        assert set(held) == {"x", "original", "index", "failed", "kept", "succeeded", "raised", "l1", "l2", "linf"}
+        assert set(held) == {"x", "original", "index", "failed", "kept", "succeeded", "raised", "l1", "l2", "linf", "y"}
     for suffix in ("png", "svg"):
         draw_grid(found, tmp_path / f"grid.{suffix}", "some")
         assert (tmp_path / f"grid.{suffix}").stat().st_size > 1000

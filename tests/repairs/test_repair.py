@@ -5,9 +5,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 from torch import nn
 
 import mutiny
@@ -19,35 +16,14 @@ from mutiny.models.patch import WeightEdit
 from mutiny.progress import Silent
 from mutiny.repairs.credit import credits, losses
 from mutiny.repairs.damage import Damage
-from mutiny.repairs.files import load_patch, save_patch
+from mutiny.repairs.files import load_patch
 from mutiny.repairs.knobs import Knobs
 from mutiny.repairs.methods import REPAIRS, as_repair
 from mutiny.repairs.proposals import Weighing
 from mutiny.repairs.repair import dose
-from mutiny.repairs.split import split
 from mutiny.repairs.target import check_target, targeted
-from mutiny.repairs.verdict import Change
 from mutiny.task import Classification, Regression
-
-QUICK = {
-    "search": "search(generations=25, population=40)",
-    "scale": "scale(generations=25)",
-    "tune": "tune(k=4, rate=0.01)",
-}
-
-
-def faulty(neuron=0, factor=-3.0):
-    """A good classifier in which the way into one neuron is spoilt."""
-    model = toys.classifier()
-    loud = int(model[2].weight.detach().abs().sum(dim=0).argsort(descending=True)[neuron])
-    with torch.no_grad():
-        model[0].weight[loud] *= factor
-        model[0].bias[loud] *= factor
-    return model, loud
-
-
-def data(n=1200):
-    return toys.blobs(n, seed=5)
+from repairs.spoilt import QUICK, data, faulty
 
 
 @pytest.mark.parametrize("method", REPAIRS)
@@ -91,7 +67,7 @@ def test_what_is_saved_is_what_was_judged(tmp_path):
     fresh = mutiny.load_weights(toys.classifier(seed=1), tmp_path / "weights.safetensors")
     said = found.model()(x)
     assert torch.equal(fresh(x), said)
-    patch = load_patch(tmp_path / "patch.safetensors")
+    patch = load_patch(tmp_path / "patch.safetensors", model)
     assert patch == found.patch
     assert patch.first_layer == found.patch.first_layer
     with patch.applied(model) as call:
@@ -146,6 +122,7 @@ def test_everything_fails(method):
     assert found.break_rate.total == 0
     assert found.break_rate.value is None
     assert any("Every input fails" in note for note in found.notes)
+    assert not found.repaired
 
 
 def test_only_the_confusion_that_is_meant():
@@ -226,7 +203,7 @@ def test_models_made_in_inference_mode():
         assert found.held_out.inputs > 0
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("count", [2, 3, 5])
 @pytest.mark.parametrize("method", REPAIRS)
 def test_hardly_any_inputs(method, count):
     x, y = data(200)
@@ -239,28 +216,6 @@ def test_hardly_any_inputs(method, count):
 def test_pairs_from_arrays():
     model, _ = faulty()
     assert mutiny.repair(model, "tune(epochs=1)", data=data(60), target=np.array([0, 1])).target["said"] == 1
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=300), st.integers(0, 99))
-def test_roles_cover_all_inputs_once_and_every_stratum_in_proportion(strata, seed):
-    strata, shares = np.array(strata), (0.5, 0.25, 0.25)
-    parts = split(strata, shares, np.random.default_rng(seed))
-    assert sorted(np.concatenate(parts).tolist()) == list(range(len(strata)))
-    for stratum in np.unique(strata):
-        for part, share in zip(parts, shares, strict=True):
-            count, size = int((strata[part] == stratum).sum()), int((strata == stratum).sum())
-            assert abs(count - share * size) <= 3
-
-
-@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 60))
-def test_a_gain_is_shown_when_the_exact_test_says_so(mended, broken, same):
-    before = np.repeat([False, True, True], [mended, broken, same])
-    after = np.repeat([True, False, True], [mended, broken, same])
-    change = Change.of(~before, before, after)
-    least = stats.binomtest(mended, mended + broken, alternative="greater").pvalue if mended + broken else 1.0
-    assert change.helps == (least < 0.025)
-    assert change.gain_interval.low <= change.gain <= change.gain_interval.high or not mended + broken
-    assert (change.repaired.count, change.broken.count) == (mended, broken)
 
 
 def test_credit():
@@ -314,25 +269,6 @@ def test_a_dose_goes_a_part_of_the_way():
         assert model.weight.tolist() == [[1.0, 2.5]]
 
 
-def test_files_of_others_are_refused(tmp_path):
-    from safetensors.torch import save_file
-
-    path = tmp_path / "other.safetensors"
-    save_file({"a": torch.ones(1)}, path)
-    with pytest.raises(BadInput, match="save_patch"):
-        load_patch(path)
-    path.write_text("nonsense")
-    with pytest.raises(BadInput, match="cannot be read"):
-        load_patch(path)
-    with pytest.raises(BadInput, match="cannot be read"):
-        load_patch(tmp_path / "nowhere.safetensors")
-    signal = mutiny.OPERATORS["NEB"](0.5).patch(
-        ModelView.of(toys.classifier(), torch.zeros(1, 2)), np.random.default_rng(0)
-    )
-    with pytest.raises(BadInput, match="changes weights"):
-        save_patch(signal, toys.classifier(), path)
-
-
 @pytest.mark.parametrize("method", REPAIRS)
 def test_methods_say_what_they_are(method):
     made = as_repair(method)
@@ -348,7 +284,8 @@ def test_gains_are_counted_as_a_repair_is_judged():
     view = ModelView.of(model, x[:1])
     wrong = (model(x).argmax(1) != y).numpy()
     damage = Damage(
-        view, Classification(3, "logits"), as_data((x, y), "data"), y, wrong, view.layers, default_forward, 0, 50
+        view, Classification(3, "logits"), as_data((x, y), "data"), y, wrong, np.ones(200, bool), view.layers,
+        default_forward, 0, 50,
     )  # fmt: skip
     fail, passing = damage.sample(999, 99.0)
     assert (len(fail), len(passing)) == (wrong.sum(), (~wrong).sum())

@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pytest
 
-from mutiny.reports.files import replacing
+from mutiny.errors import BadInput
+from mutiny.reports.files import check_distinct, replacing
 from mutiny.reports.json import write_json
 
 
@@ -28,3 +31,21 @@ def test_nan_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(ValueError, match="JSON compliant"):
         write_json(tmp_path / "result", {"value": float("nan")})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["/dev/full", "/proc/x.json"])
+def test_what_the_system_refuses_is_a_sentence(path):
+    with pytest.raises(BadInput, match=f"file={path}: expected a place that can be written to. The system says: No"):
+        write_json(Path(path), {"value": 1})
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    with pytest.raises(BadInput, match="No space left"):
+        write_half(tmp_path / "result", OSError(28, "No space left on device"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_results_in_one_file(tmp_path):
+    check_distinct({"--json": tmp_path / "a", "--save": tmp_path / "b", "--grid": None})
+    with pytest.raises(BadInput, match="another file than that of --json"):
+        check_distinct({"--json": tmp_path / "a", "--save": tmp_path / "c" / ".." / "a"})

@@ -53,7 +53,7 @@ def run_repair(
     if result.repaired or (anyway and result.patch.edits):
         _write(result, save, patch)
     elif save is not None or patch is not None:
-        typer.echo("mutiny: no repair, so no weights were written (--anyway writes them all the same)", err=True)
+        typer.echo(f"mutiny: {_reason(result)}", err=True)
     if not result.repaired and result.target["failures"]:
         raise typer.Exit(1)
     return result
@@ -67,6 +67,15 @@ def _check_outputs(paths: dict[str, Path | None]) -> None:
             raise BadInput(option, path, f"a file that ends in {SUFFIX}")
     if len({path.resolve() for path in given.values()}) < len(given):
         raise BadInput(", ".join(given), next(iter(given.values())), "a file for each")
+
+
+def _reason(result: Repair) -> str:
+    """Why no weights were written."""
+    if not result.target["failures"]:
+        return "nothing fails in this way, so no weights were written"
+    if not result.patch.edits:
+        return "no patch was found, so no weights were written"
+    return "no repair, so no weights were written (--anyway writes them all the same)"
 
 
 def _write(result: Repair, save: Path | None, patch: Path | None) -> None:

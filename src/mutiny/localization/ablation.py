@@ -34,7 +34,7 @@ class Ablation:
     """Suspects against random neurons of the same layers.
 
     Attributes:
-        failing: inputs that fail with all neurons in place.
+        failing: inputs that fail with all neurons in place; of one class, if suspects of one were asked for.
         passing: inputs that pass.
         suspects: what silencing the suspects does.
         random: the same for each draw of other neurons, as many of each layer.
@@ -69,9 +69,14 @@ def by_layer(suspects: Iterable[Suspect]) -> dict[str, Ints]:
 
 
 def ablation(
-    case: Case, suspects: Sequence[Suspect], spectrum: Spectrum, draws: int, progress: Progress
+    case: Case,
+    suspects: Sequence[Suspect],
+    spectrum: Spectrum,
+    draws: int,
+    progress: Progress,
+    label: int | None = None,
 ) -> Ablation | None:
-    """Silences the suspects, then ``draws`` times as many others of the same layers.
+    """Silences the suspects, then ``draws`` times as many others of the same layers, on all inputs or one class.
 
     Returns:
         ``None`` if some layer has no other neurons left to compare with.
@@ -81,11 +86,12 @@ def ablation(
     if not chosen or any(len(others[name]) < len(units) for name, units in chosen.items()):
         return None
     progress.stage("silencing suspects", draws + 2)
-    before = case.failed()
+    where = case.of_class(label)
+    before = case.failed(indices=where)
     progress.step()
 
     def effect(neurons: Mapping[str, Ints]) -> Effect:
-        after = case.failed(silenced(case.view, neurons))
+        after = case.failed(silenced(case.view, neurons), where)
         progress.step()
         return Effect(int((before & ~after).sum()), int((~before & after).sum()))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from math import isfinite
+from numbers import Real
 from typing import ClassVar
 
 import torch
@@ -59,6 +61,10 @@ class Above(Activity):
 
     threshold: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not _is_number(self.threshold) or not isfinite(self.threshold):
+            raise BadInput("active", repr(self.threshold), "a threshold that is a finite number")
+
     def active(self, values: Tensor, sizes: tuple[int, ...]) -> Tensor:
         """Values above the threshold."""
         del sizes
@@ -82,8 +88,8 @@ class Quantile(Activity):
     limits: Tensor | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise BadInput("quantile share", self.share, "a number between 0 and 1")
+        if not _is_number(self.share) or not 0 <= self.share <= 1:
+            raise BadInput("quantile share", repr(self.share), "a number between 0 and 1")
 
     def fitted(self, values: Tensor) -> Quantile:
         """The quantile of each neuron."""
@@ -114,8 +120,8 @@ class Scaled(Activity):
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.threshold < 1:
-            raise BadInput("scaled threshold", self.threshold, "a number from 0 to below 1")
+        if not _is_number(self.threshold) or not 0 <= self.threshold < 1:
+            raise BadInput("scaled threshold", repr(self.threshold), "a number from 0 to below 1")
 
     def active(self, values: Tensor, sizes: tuple[int, ...]) -> Tensor:
         """Scaled values above the threshold."""
@@ -132,13 +138,25 @@ def as_activity(wanted: str | float | Activity) -> Activity:
     >>> as_activity(0.1), str(as_activity("quantile(share=0.9)"))
     (Above(threshold=0.1), 'quantile(share=0.9)')
     """
-    if isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
-        return Above(float(wanted))
-    try:
-        return Above(float(wanted))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        found = NAMES.parse(wanted if isinstance(wanted, str) else [wanted])
+    if isinstance(wanted, Activity):
+        return wanted
+    number = _number(wanted)
+    if number is not None:
+        return Above(number)
+    found = NAMES.parse(wanted) if isinstance(wanted, str) else ()
     if len(found) != 1:
         raise BadInput("active", repr(wanted), f"a threshold, or one of {', '.join(ACTIVITIES)}")
     activity: Activity = found[0]
     return activity
+
+
+def _number(wanted: object) -> float | None:
+    """The threshold that this is or says, if it is one."""
+    try:
+        return float(wanted) if isinstance(wanted, str) or _is_number(wanted) else None  # type: ignore[arg-type]
+    except ValueError:
+        return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -15,7 +15,7 @@ from mutiny.data import Data
 from mutiny.data.nested import to_device
 from mutiny.errors import BadInput
 from mutiny.evaluation.calibration import measured_pace
-from mutiny.evaluation.exact import Pace, cast, check_rows, first_call, placement
+from mutiny.evaluation.exact import Pace, cast, check_rows, first_call, placement, rows
 from mutiny.localization.activity import Activity
 from mutiny.localization.failures import Failing, groups_of
 from mutiny.localization.spectrum import Hits, Spectrum
@@ -100,6 +100,11 @@ class Case:
             raise BadInput(*asked, "hidden layers with neurons", "Only the output layer's neurons can be read here.")
         return inner
 
+    def unreadable(self, places: Sequence[Place]) -> tuple[str, ...]:
+        """Hidden layers with neurons that are not among all ``places``, such as inner layers of stacked RNNs."""
+        seen = {place.name for place in places}
+        return tuple(one.name for one in self.view.layers if one.neurons and not one.output and one.name not in seen)
+
     def spectrum(self, places: Sequence[Place], activity: Activity, of: Said = "signal") -> Spectrum:
         """Hit spectra of all neurons at ``places``, from one pass over the inputs (two for quantiles)."""
         sizes = tuple(place.count("neuron") for place in places)
@@ -131,10 +136,20 @@ class Case:
                 if outputs is not None:
                     yield Seen(values, outputs, inputs, where)
 
-    def failed(self, patch: Patch | None = None) -> npt.NDArray[np.bool_]:
-        """Which inputs fail, ``(n,)``, also after a patch."""
+    def of_class(self, label: int | None) -> npt.NDArray[np.int64] | None:
+        """Where the inputs of one class are, by their labels or else by what the model says; ``None`` means all."""
+        if label is None:
+            return None
+        if self.targets is not None:
+            return np.flatnonzero(self.targets.numpy() == label)
+        said = rows(lambda inputs: self.call(self.model, inputs), self.model, self.data, self.pace)
+        groups = [groups_of(self.task, None, outputs, slice(None)).cpu().numpy() for outputs in said]
+        return np.flatnonzero(np.concatenate(groups) == label)
+
+    def failed(self, patch: Patch | None = None, indices: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
+        """Which inputs fail, ``(n,)``, also after a patch; of all, or of those at ``indices``."""
         device, dtype = placement(self.model)
-        found = np.empty(len(self.data), bool)
+        found = np.empty(len(self.data) if indices is None else len(indices), bool)
         with (
             (patch or Patch(())).applied(self.model, self.call) as call,
             steady(),
@@ -143,10 +158,11 @@ class Case:
         ):
             for at in range(0, len(found), self.pace.batch_size):
                 where = slice(at, min(at + self.pace.batch_size, len(found)))
-                inputs = cast(to_device(self.data.read(where), device), dtype)
+                items = where if indices is None else indices[where]
+                inputs = cast(to_device(self.data.read(items), device), dtype)
                 outputs = call(inputs)
                 check_rows(outputs, where.stop - at)
-                found[where] = self.failing(inputs, outputs, where).cpu().numpy()
+                found[where] = self.failing(inputs, outputs, items).cpu().numpy()
         return found
 
     def _sample(self, places: Sequence[Place], of: Said) -> Tensor:

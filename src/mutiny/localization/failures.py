@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from mutiny.errors import BadInput
 from mutiny.evaluation.change import changed
+from mutiny.evaluation.exact import first_call
 from mutiny.models import Forward
 from mutiny.models.layers import Indices
 from mutiny.task import Classification, Task
@@ -73,7 +74,7 @@ class ByModel:
     def __call__(self, inputs: Any, outputs: Tensor, where: Where) -> Tensor:
         """Compared with the other model."""
         del where
-        other = self.forward(self.model, inputs)
+        other = first_call(self.forward, self.model, inputs, "against")
         if other.shape != outputs.shape:
             raise BadInput(
                 "against",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -20,8 +19,9 @@ from mutiny.localization.case import check_reading
 from mutiny.localization.failures import Oracle
 from mutiny.localization.location import Location
 from mutiny.localization.measures import Measure, as_measure
+from mutiny.localization.notes import notes_on_model, notes_on_suspects
 from mutiny.localization.opening import opened
-from mutiny.localization.spectrum import Spectrum
+from mutiny.localization.spectrum import Spectrum, check_class
 from mutiny.localization.suspects import Suspect, suspects
 from mutiny.models import Forward
 from mutiny.models.capture import Said
@@ -32,8 +32,7 @@ from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
 from mutiny.task import Classification, Task
 
-NOISE = 0.05
-"""Suspects whose q-value is above this may as well be innocent."""
+ALONE = "Too few others are left in the suspects' layers to compare with, so nobody was silenced: lower k."
 
 
 def locate(
@@ -67,11 +66,13 @@ def locate(
     Args:
         subject: what is tested; or simply a model in evaluation mode, with ``data``.
         measure: of suspicion: ``"ochiai"``, ``"tarantula"``, ``"dstar(power=3)"`` and others, see `mutiny measures`.
-        k: how many suspects. Among equals, those of deeper layers come first.
+        k: how many suspects; fewer if nothing is held against the others. Among equals, those of deeper layers come
+            first.
         data: labelled inputs; the test set if not given. With ``oracle`` or ``against`` labels are not needed.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
-        label: only inputs of this class; the true one if it is known, otherwise the predicted one.
+        label: only inputs of this class, also where suspects are silenced; the true one if it is known, otherwise the
+            predicted one.
         by_class: whether suspects are also ranked for each class.
         active: when a neuron counts as active: a threshold, ``"quantile(share=0.9)"`` of its own values, or
             ``"scaled(threshold=0.5)"`` within its layer.
@@ -99,19 +100,20 @@ def locate(
     start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
     progress = progress or Silent()
     judged, activity = as_measure(measure), as_activity(active)
-    _check(k, validate, seed, batch_size)
+    check_whole("k", k)
+    check_whole("validate", validate, 0)
     check_reading(at)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
     model, task = case.model, case.task
-    if label is not None and (not isinstance(task, Classification) or not 0 <= label < task.classes):
-        raise BadInput("label", label, "a class between 0 and the number of classes, of a classifier")
+    _check_classes(task, label, by_class)
     places = case.hidden(layers)
+    unreadable = case.unreadable(places) if layers is None else ()
     progress.stage("counting", 1)
     spectrum = case.spectrum(places, activity, at)
     progress.step()
-    found = suspects(spectrum, judged, k, label, silent)
-    checked = ablation(case, found, spectrum, validate, progress) if validate else None
+    found = suspects(spectrum, judged, int(k), label, silent, guilty=True)
+    checked = ablation(case, found, spectrum, validate, progress, label) if validate else None
     check_untouched([model], [state])
     return Location(
         subject={
@@ -126,10 +128,12 @@ def locate(
         settings={
             "seed": seed,
             "k": int(k),
-            "label": label,
+            "label": None if label is None else int(label),
+            "by_class": by_class,
             "active": str(activity),
             "at": at,
             "silent": silent,
+            "layers": [layers] if isinstance(layers, str) else None if layers is None else list(layers),
             "failures": "oracle" if oracle else "against another model" if against is not None else "labels",
             "validate": int(validate),
             "batch_size": case.pace.batch_size,
@@ -144,48 +148,23 @@ def locate(
         ablation=checked,
         failing=spectrum.failing(label),
         passing=spectrum.passing(label),
-        notes=tuple(_notes(spectrum, found, label, case.repeatable, validate > 0 and checked is None)),
+        notes=(
+            *notes_on_suspects(spectrum, found, int(k), label, silent),
+            *notes_on_model(case, len(given.subject.models) if given.subject else 1, unreadable),
+            *([ALONE] if validate and found and checked is None else []),
+        ),
         seconds=time.monotonic() - start,
         created=created,
     )
 
 
-def _check(k: Any, validate: Any, seed: Any, batch_size: Any) -> None:
-    check_whole("k", k)
-    check_whole("validate", validate, 0)
-    check_whole("seed", seed, 0)
-    check_whole("batch_size", 1 if batch_size is None else batch_size)
+def _check_classes(task: Task, label: Any, by_class: bool) -> None:
+    for name, value, asked in (("label", label, label is not None), ("by_class", by_class, by_class)):
+        if asked and not isinstance(task, Classification):
+            raise BadInput(name, value, "a classifier, which has classes", f"Leave out {name} for regression.")
+    if label is not None and isinstance(task, Classification):
+        check_class("label", label, task.classes)
 
 
 def _by_class(spectrum: Spectrum, measure: Measure, k: int, silent: bool) -> dict[int, tuple[Suspect, ...]]:
-    return {group: suspects(spectrum, measure, k, group, silent) for group in range(spectrum.groups)}
-
-
-def _notes(
-    spectrum: Spectrum, found: Sequence[Suspect], label: int | None, repeatable: bool, incomparable: bool
-) -> Iterator[str]:
-    failing, passing = spectrum.failing(label), spectrum.passing(label)
-    where = "" if label is None else f" of class {label}"
-    if not failing:
-        yield f"No input{where} fails, so nobody is suspicious. Give harder inputs; `mutiny select` helps to find them."
-        return
-    if not passing:
-        yield f"Every input{where} fails, so nothing tells the guilty from the innocent: scores only say who is active."
-    elif failing < 10:
-        yield f"Only {failing} input{'s fail' if failing > 1 else ' fails'}{where}: see how wide the intervals are."
-    clear = sum(one.q_value <= NOISE for one in found)
-    if passing and clear < len(found):
-        yield (
-            f"{clear} of the {len(found)} suspects stand out from what chance does among {sum(spectrum.sizes)} neurons "
-            f"(q of at most {NOISE:g})."
-        )
-    active = np.array([(one.ef + one.ep) / (failing + passing) for one in found])
-    if len(active) and (active == 1).all():
-        yield (
-            "All suspects are always active, so they say nothing about failures: read activity in another way, such as "
-            'active="quantile(share=0.5)".'
-        )
-    if not repeatable:
-        yield "The model answers differently when it is asked twice (dropout or noise in its forward pass?)."
-    if incomparable:
-        yield "Too few others are left in the suspects' layers to compare with, so nobody was silenced: lower k."
+    return {group: suspects(spectrum, measure, k, group, silent, guilty=True) for group in range(spectrum.groups)}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from mutiny.checks import check_whole
 from mutiny.localization.ablation import Ablation
-from mutiny.localization.measures import as_measure
-from mutiny.localization.spectrum import Spectrum
+from mutiny.localization.measures import Measure, as_measure
+from mutiny.localization.spectrum import Spectrum, check_class
 from mutiny.localization.suspects import Suspect, suspects
 from mutiny.records import to_plain
 
@@ -42,10 +43,24 @@ class Location:
     seconds: float
     created: str
 
-    def ranked(self, measure: str | None = None, k: int | None = None, group: int | None = None) -> tuple[Suspect, ...]:
-        """Another ranking from the same counts: another measure, number of neurons or class."""
-        silent = bool(self.settings["silent"])
-        return suspects(self.spectrum, as_measure(measure or self.measure), k or len(self.suspects), group, silent)
+    def ranked(
+        self, measure: str | Measure | None = None, k: int | None = None, group: int | Literal["all"] | None = None
+    ) -> tuple[Suspect, ...]:
+        """Another ranking from the same counts.
+
+        Args:
+            measure: of suspicion; the same if not given.
+            k: so many neurons, innocent ones among them; if not given as many suspects as before, or fewer.
+            group: a class, or ``"all"``; the class for which suspects were asked if not given.
+        """
+        judged = as_measure(self.measure if measure is None else measure)
+        if k is not None:
+            check_whole("k", k)
+        wanted = self.settings["label"] if group is None else None if group == "all" else group
+        if wanted is not None:
+            check_class("group", wanted, self.spectrum.groups, ' or "all"')
+        count, silent = int(self.settings["k"] if k is None else k), bool(self.settings["silent"])
+        return suspects(self.spectrum, judged, count, wanted, silent, guilty=k is None)
 
     def __repr__(self) -> str:
         first = ", ".join(f"{one.layer}[{one.neuron}]" for one in self.suspects[:3])

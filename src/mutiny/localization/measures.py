@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -110,8 +111,8 @@ class DStar(Measure):
     power: float = 3.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.power <= 100:
-            raise BadInput("dstar power", self.power, "a number above 0")
+        if isinstance(self.power, bool) or not isinstance(self.power, Real) or not 0 < self.power <= 100:
+            raise BadInput("dstar power", repr(self.power), "a number above 0, and at most 100")
 
     def suspicion(self, counts: Counts) -> Floats:
         """The formula."""

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mutiny.checks import check_whole
 from mutiny.data.labels import unknown
 from mutiny.errors import BadInput
 from mutiny.evaluation import steadiness
@@ -32,6 +33,8 @@ def opened(
     progress: Progress,
 ) -> tuple[Case, ModelState]:
     """A case, and the model's state before anything was done."""
+    check_whole("seed", seed, 0)
+    check_whole("batch_size", 1 if batch_size is None else batch_size)
     if oracle is not None and against is not None:
         raise BadInput("against", "a model", "either oracle or against")
     if oracle is not None and not callable(oracle):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from mutiny.errors import BadInput
 from mutiny.localization.measures import Counts
 
 Ints = npt.NDArray[np.int64]
@@ -94,3 +96,14 @@ class Spectrum:
         ef, ep = active[1], active[0]
         nf, passed = self.failing(group) - ef, self.passing(group) - ep
         return Counts(nf, passed, ef, ep) if silent else Counts(ef, ep, nf, passed)
+
+
+def check_class(name: str, value: object, classes: int, more: str = "") -> None:
+    """An error for what is no class.
+
+    >>> check_class("label", 3, 3)
+    Traceback (most recent call last):
+    mutiny.errors.BadInput: label=3: expected a class between 0 and 2.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < classes:
+        raise BadInput(name, repr(value), f"a class between 0 and {classes - 1}{more}")

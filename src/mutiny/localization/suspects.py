@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from mutiny.localization.measures import Counts, Floats, Measure
 from mutiny.localization.spectrum import Spectrum
@@ -68,7 +69,12 @@ class Suspect:
 
 
 def suspects(
-    spectrum: Spectrum, measure: Measure, k: int, group: int | None = None, silent: bool = False
+    spectrum: Spectrum,
+    measure: Measure,
+    k: int,
+    group: int | None = None,
+    silent: bool = False,
+    guilty: bool = False,
 ) -> tuple[Suspect, ...]:
     """The ``k`` most suspicious neurons. Among equals those of deeper layers come first, then those with lower numbers.
 
@@ -78,6 +84,7 @@ def suspects(
         k: how many.
         group: one class; all together if not given.
         silent: whether silence counts as hit.
+        guilty: whether those are left out against whom nothing is held, see `innocent`.
 
     Returns:
         Nothing where no input failed.
@@ -88,7 +95,8 @@ def suspects(
     scores, low, high = measure(counts), *bounds(measure, counts)
     p_values = significance(counts, measure.both_ways)
     q_values = benjamini_hochberg(p_values)
-    order = np.lexsort((spectrum.index, -spectrum.depth, -scores))[:k]
+    order = np.lexsort((spectrum.index, -spectrum.depth, -scores))
+    order = (order[~innocent(measure, counts)[order]] if guilty else order)[:k]
     real = spectrum.counts(group)
     return tuple(
         Suspect(
@@ -102,6 +110,20 @@ def suspects(
         )
         for at in order
     )
+
+
+def innocent(measure: Measure, counts: Counts) -> npt.NDArray[np.bool_]:
+    """Neurons no more suspicious than if they had never been active on a failure, ``(neurons,)``.
+
+    >>> from mutiny.localization.measures import Ochiai
+    >>> one = np.array([0.0, 2.0])
+    >>> innocent(Ochiai(), Counts(one, one, 2 - one, 2 - one)).tolist()
+    [True, False]
+    """
+    if measure.both_ways:
+        return np.equal(measure(counts), 0.0)
+    none = np.zeros_like(counts.ef)
+    return measure(counts) <= measure(Counts(none, counts.ep, counts.failing, counts.np))
 
 
 def significance(counts: Counts, both_ways: bool = False) -> Floats:

@@ -3,81 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
-from mutiny.checks import check_whole
-from mutiny.data.balls import NORMS, Norm, distances, within
-from mutiny.data.nested import concatenate, map_leaves, to_device
-from mutiny.errors import BadInput
+from mutiny.data.balls import NORMS, Norm, distances
+from mutiny.data.labels import unknown
+from mutiny.data.nested import concatenate, to_device
 from mutiny.evaluation.exact import cast, placement
+from mutiny.localization.ascent import Ascent as Ascent  # part of what this module offers
 from mutiny.localization.case import Case
 from mutiny.localization.failures import truths
 from mutiny.localization.spectrum import Ints
-from mutiny.models.ascent import Scale, climbing
+from mutiny.models.ascent import climbing
 from mutiny.models.capture import Said
+from mutiny.records import to_plain
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Keeps = Callable[[Any, Any], Any]
 """From a batch of originals and of what became of them to one truth value per input: has it kept its label?"""
-
-
-@dataclass(frozen=True)
-class Ascent:
-    """How inputs are changed.
-
-    Args:
-        step: by which the mean gradient of the suspects is multiplied.
-        distance: how far a new input may be from its original.
-        norm: of the distance: ``linf`` (DeepFault), ``l2`` or ``l1``.
-        steps: DeepFault takes one.
-        scale: ``none``, as the paper; ``rms`` divides each neuron's gradient by its root mean square first, as the code
-            did when the published numbers were made.
-        low: least value of an input's numbers; ``None``: no bound.
-        high: largest value.
-        project: anything else that new inputs must obey: from new inputs to allowed ones.
-    """
-
-    step: float = 1.0
-    distance: float = 0.1
-    norm: Norm = "linf"
-    steps: int = 1
-    scale: Scale = "none"
-    low: float | None = 0.0
-    high: float | None = 1.0
-    project: Callable[[Any], Any] | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("step", "distance"):
-            if not getattr(self, name) > 0:
-                raise BadInput(name, getattr(self, name), "a number above 0")
-        if self.norm not in NORMS:
-            raise BadInput("norm", repr(self.norm), f"one of {', '.join(NORMS)}")
-        if self.scale not in ("none", "rms"):
-            raise BadInput("scale", repr(self.scale), "none or rms")
-        check_whole("steps", self.steps)
-
-    def moved(self, start: Any, now: Any, gradient: Any) -> Any:
-        """New inputs from present ones, near the first ones and within bounds; what is no real number stays."""
-
-        def away(first: Tensor, present: Tensor, slope: Tensor) -> Tensor:
-            return present - first + self.step * slope if first.is_floating_point() else slope
-
-        def there(first: Tensor, change: Tensor) -> Tensor:
-            if not first.is_floating_point():
-                return first
-            new = first + change
-            return new if self.low is None and self.high is None else new.clamp(self.low, self.high)
-
-        change = within(map_leaves(away, start, now, gradient), self.distance, self.norm)
-        near = map_leaves(there, start, change)
-        return near if self.project is None else self.project(near)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +41,8 @@ class Synthesis:
             that shows nothing.
         raised: share of the suspects that say more than before, ``(n,)``.
         distances: ``l1``, ``l2`` and ``linf`` between old and new, ``(n,)`` each.
+        labels: targets of the originals, one row each; ``None`` if they are not known.
+        settings: how they were made.
     """
 
     indices: Ints
@@ -102,6 +52,8 @@ class Synthesis:
     kept: Bools
     raised: Floats
     distances: Mapping[Norm, Floats]
+    labels: npt.NDArray[Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def succeeded(self) -> Bools:
@@ -110,6 +62,23 @@ class Synthesis:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values: how many, what became of them, and how they were made; the inputs themselves are left out."""
+        return {
+            "count": len(self),
+            "failed": int(self.failed.sum()),
+            "kept": int(self.kept.sum()),
+            "succeeded": int(self.succeeded.sum()),
+            "success_rate": float(self.succeeded.mean()),
+            "raised": float(self.raised.mean()),
+            "distances": {
+                str(norm): {"mean": float(far.mean()), "largest": float(far.max())}
+                for norm, far in self.distances.items()
+            },
+            "indices": self.indices.tolist(),
+            "settings": to_plain(self.settings),
+        }
 
 
 def synthesis(
@@ -130,6 +99,7 @@ def synthesis(
         of: what a neuron says, see `mutiny.models.capture.activations`.
         keeps: tells whether a new input still has the label of its original.
     """
+    ascent = ascent.fitted(case.data)
     climb, (device, dtype) = climbing(case.view, neurons, case.call, of), placement(case.model)
     old, new, failed, kept, raised, apart = [], [], [], [], [], []
     for at in range(0, len(indices), case.pace.batch_size):
@@ -156,7 +126,13 @@ def synthesis(
         kept=np.concatenate(kept),
         raised=np.concatenate(raised),
         distances={norm: np.concatenate([one[norm] for one in apart]) for norm in NORMS},
+        labels=None if unknown(case.data.targets, case.task) else case.data.targets[indices],
+        settings=_settings(ascent, of, keeps),
     )
+
+
+def _settings(ascent: Ascent, of: Said, keeps: Keeps | None) -> dict[str, Any]:
+    return {**vars(ascent), "project": ascent.project is not None, "at": of, "keeps": keeps is not None}
 
 
 def _kept(keeps: Keeps | None, originals: Any, inputs: Any, rows: int) -> Bools:

@@ -11,31 +11,25 @@ import numpy as np
 from torch import nn
 
 from mutiny.checks import check_whole
-from mutiny.data import Data
 from mutiny.data.balls import NORMS
-from mutiny.data.base import CHUNK
-from mutiny.data.nested import concatenate, leaves
+from mutiny.data.nested import concatenate
 from mutiny.errors import BadInput
-from mutiny.localization.ablation import by_layer
-from mutiny.localization.case import Case, check_reading
+from mutiny.localization.ascent import Ascent, usual
+from mutiny.localization.case import check_reading
+from mutiny.localization.choosing import accused, check_neurons, chosen, exercises
 from mutiny.localization.failures import Oracle
 from mutiny.localization.location import Location
 from mutiny.localization.opening import opened
-from mutiny.localization.spectrum import Ints
 from mutiny.localization.suspects import Suspect
-from mutiny.localization.synthesis import Ascent, Keeps, Synthesis, synthesis
+from mutiny.localization.synthesis import Keeps, Synthesis, synthesis
 from mutiny.models import Forward
 from mutiny.models.ascent import Scale
 from mutiny.models.capture import Said
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
-from mutiny.random import generator_for
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
 from mutiny.task import Task
-
-RANGE = 0.1
-"""Share of the inputs' range that a change may span if nothing is said (DeepFault)."""
 
 
 def synthesize(
@@ -61,8 +55,8 @@ def synthesize(
 
     Args:
         subject: what is tested, or a model with ``data``.
-        suspects: what `locate` found; with ``by_class=True`` each input exercises the suspects of its own class, and
-            classes without suspects are left out.
+        suspects: what `locate` found; with ``label=...`` only inputs of that class are changed; with ``by_class=True``
+            each input exercises the suspects of its own class, and classes without suspects are left out.
         count: inputs to change, spread evenly over the classes; all that pass if there are fewer.
         ascent: how. By default one step, as in the paper, of a tenth of the inputs' range at most, within that range;
             ``"rms"`` is the same with gradients divided by their root mean square.
@@ -86,12 +80,15 @@ def synthesize(
     check_reading(at)
     if keeps is not None and not callable(keeps):
         raise BadInput("keeps", repr(keeps), "a function of originals and new inputs")
+    everyone = accused(suspects)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
     if not isinstance(ascent, Ascent):
         ascent = replace(usual(given.data), scale=ascent or "none")
-    chosen = _chosen(case, count)
-    parts = _groups(case, suspects, chosen)
+    ascent = ascent.fitted(given.data)
+    check_neurons(case, everyone)
+    label = suspects.settings.get("label") if isinstance(suspects, Location) else None
+    parts = exercises(case, suspects, chosen(case, count, label))
     if not parts:
         raise BadInput(
             "suspects", "none", "at least one neuron to exercise", "Where nothing fails nobody is suspicious."
@@ -102,53 +99,14 @@ def synthesize(
         found.append(synthesis(case, indices, neurons, ascent, at, keeps))
         progress.step()
     check_untouched([case.model], [state])
-    return joined(found)
-
-
-def usual(data: Data) -> Ascent:
-    """One step of at most a tenth of the inputs' range, (0, 1) or (0, 255) where they lie in there."""
-    low, high = np.inf, -np.inf
-    for batch in data.batches(CHUNK):
-        for _, leaf in leaves(batch):
-            if leaf.is_floating_point():
-                low, high = min(low, float(leaf.min())), max(high, float(leaf.max()))
-    if low >= 0 and high <= 255:
-        low, high = 0.0, 1.0 if high <= 1 else 255.0
-    return Ascent(step=high - low, distance=RANGE * (high - low), low=low, high=high)
-
-
-def _chosen(case: Case, count: int) -> Ints:
-    """Inputs that pass, as many of each class."""
-    passing = np.flatnonzero(~case.failed())
-    if not len(passing):
-        raise BadInput("data", "inputs that all fail", "some that pass, which can be made to fail")
-    shuffled = generator_for(case.seed, "synthesize", "inputs").permutation(passing)
-    if case.targets is None:
-        return np.sort(shuffled[:count])
-    labels = case.targets.numpy()[shuffled]
-    turn = np.empty(len(labels), np.int64)  # the first of each class, then the second of each, ...
-    for label in np.unique(labels):
-        here = np.flatnonzero(labels == label)
-        turn[here] = np.arange(len(here))
-    return np.sort(shuffled[np.argsort(turn, kind="stable")[:count]])
-
-
-def _groups(case: Case, found: Location | Sequence[Suspect], chosen: Ints) -> list[tuple[Ints, dict[str, Ints]]]:
-    """Inputs, and which neurons they should exercise: the suspects of their class where there are any."""
-    everyone = found.suspects if isinstance(found, Location) else tuple(found)
-    parts = []
-    if isinstance(found, Location) and found.by_class and case.targets is not None:
-        labels = case.targets.numpy()[chosen]
-        parts = [(chosen[labels == label], by_layer(some)) for label, some in found.by_class.items() if some]
-        parts = [part for part in parts if len(part[0])]
-    return parts or ([(chosen, by_layer(everyone))] if everyone else [])
+    return replace(joined(found), settings={"count": int(count), "seed": seed, "label": label, **found[0].settings})
 
 
 def joined(parts: Sequence[Synthesis]) -> Synthesis:
     """Several as one."""
-    first = parts[0]
+    labels = [one.labels for one in parts if one.labels is not None]
     return replace(
-        first,
+        parts[0],
         indices=np.concatenate([one.indices for one in parts]),
         originals=concatenate([one.originals for one in parts]),
         inputs=concatenate([one.inputs for one in parts]),
@@ -156,4 +114,5 @@ def joined(parts: Sequence[Synthesis]) -> Synthesis:
         kept=np.concatenate([one.kept for one in parts]),
         raised=np.concatenate([one.raised for one in parts]),
         distances={norm: np.concatenate([one.distances[norm] for one in parts]) for norm in NORMS},
+        labels=np.concatenate(labels) if labels else None,
     )

@@ -77,7 +77,13 @@ def climbing(
             values = torch.cat([_means(recorder, name, rows)[:, units] for name, units in neurons.items()], dim=1)
             if scale is None:
                 return Climb(None, values.detach(), outputs.detach())
-            found = _plain(values, moving) if scale == "none" else _normalised(values, moving)
+            try:
+                found = _plain(values, moving) if scale == "none" else _normalised(values, moving)
+            except RuntimeError as error:
+                raise BadInput(
+                    "model", f"no gradient for {', '.join(neurons)} ({error})", "gradients that reach the inputs",
+                    "Remove no_grad, inference_mode or detach from its forward pass, or choose other layers.",
+                ) from error  # fmt: skip
         given = iter(found)
         gradient = replace_tensors(roots, lambda t: next(given) if t.requires_grad else torch.zeros_like(t))
         return Climb(gradient, values.detach(), outputs.detach())
@@ -97,20 +103,23 @@ def _means(recorder: Recorder, layer: str, rows: int) -> Tensor:
 
 
 def _plain(values: Tensor, moving: list[Tensor]) -> list[Tensor]:
-    total = values.mean(dim=1).sum()  # never the mean over the batch, which would depend on its size
-    found = torch.autograd.grad(total, moving, allow_unused=True)
-    return [torch.zeros_like(tensor) if one is None else one for tensor, one in zip(moving, found, strict=True)]
+    return _slopes(values.mean(dim=1).sum(), moving)  # never the mean over the batch, which would depend on its size
 
 
 def _normalised(values: Tensor, moving: list[Tensor]) -> list[Tensor]:
     count, sums = values.shape[1], [torch.zeros_like(tensor) for tensor in moving]
     for neuron in range(count):
-        found = torch.autograd.grad(
-            values[:, neuron].sum(), moving, retain_graph=neuron < count - 1, allow_unused=True
-        )  # fmt: skip
-        known = [torch.zeros_like(tensor) if one is None else one for tensor, one in zip(moving, found, strict=True)]
+        known = _slopes(values[:, neuron].sum(), moving, keep=neuron < count - 1)
         flat = torch.cat([one.flatten(1) for one in known], dim=1)
         size = flat.square().mean(dim=1).sqrt() + SMALL
         for total, one in zip(sums, known, strict=True):
             total += one / size.reshape(-1, *[1] * (one.ndim - 1))
     return [total / count for total in sums]
+
+
+def _slopes(total: Tensor, moving: list[Tensor], keep: bool = False) -> list[Tensor]:
+    """The gradient of each input; 0 for those that take no part, but some must."""
+    found = torch.autograd.grad(total, moving, retain_graph=keep, allow_unused=True)
+    if all(one is None for one in found):
+        raise RuntimeError("no input takes part in what they say")
+    return [torch.zeros_like(tensor) if one is None else one for tensor, one in zip(moving, found, strict=True)]

@@ -100,6 +100,8 @@ class Places:
         A model's own layer of such a name comes first.
         """
         found: dict[str, Place] = {}
+        if not isinstance(wanted, Sequence) or not all(isinstance(name, str) for name in wanted):
+            raise BadInput("layers", repr(wanted), "a name or pattern, or a list of them")
         for name in [wanted] if isinstance(wanted, str) else wanted:
             for place in self._named(name):
                 found.setdefault(place.name, place)

@@ -24,7 +24,7 @@ from mutiny.models.capture import by_input
 from mutiny.models.forward import Called, Forward, steady
 from mutiny.models.layers import Layer, Weight
 from mutiny.models.view import ModelView, aliases
-from mutiny.repairs.credit import losses
+from mutiny.repairs.credit import check_gradients, losses
 from mutiny.task import Task
 
 Floats = npt.NDArray[np.float64]
@@ -78,6 +78,7 @@ def blame(
             with _Watch(leaves) as watch:
                 copied = replace_tensors(inputs, Tensor.clone)
                 outputs = functional_call(Called(view.model, forward), swapped, (copied,), tie_weights=False)
+            check_gradients(outputs, view.model, "search")
             flat = outputs.reshape(len(targets), -1)
             drawn = drawn or np.sort(rng.permutation(flat.shape[1])[:OUTPUTS]).tolist()
             found.add_loss(losses(task, outputs, targets).sum(), leaves)
@@ -129,7 +130,7 @@ class _Sums:
     def add_loss(self, loss: Tensor, leaves: Mapping[str, Tensor]) -> None:
         found = torch.autograd.grad(loss, [*leaves.values()], retain_graph=True, allow_unused=True)
         for name, one in zip(leaves, found, strict=True):
-            self.gradient[name] += 0 if one is None else one
+            self.gradient[name] += 0 if one is None else one.nan_to_num(0.0, 0.0, 0.0)
 
     def add_impact(self, outputs: Sequence[Tensor], watch: _Watch, leaves: Mapping[str, Tensor], rows: int) -> None:
         self.inputs += rows
@@ -138,10 +139,11 @@ class _Sums:
         fused = [name for name in leaves if name not in plain]
         wanted = [*(product.result for _, product in products), *(leaves[name] for name in fused)]
         totals = [torch.zeros_like(tensor) for tensor in wanted]
-        for output in outputs:
-            found = torch.autograd.grad(output, wanted, retain_graph=True, allow_unused=True)
-            for total, one in zip(totals, found, strict=True):
-                total += 0 if one is None else one.abs()
+        live = [(tensor, total) for tensor, total in zip(wanted, totals, strict=True) if tensor.requires_grad]
+        for output in outputs if live else ():
+            found = torch.autograd.grad(output, [one for one, _ in live], retain_graph=True, allow_unused=True)
+            for (_, total), one in zip(live, found, strict=True):
+                total += 0 if one is None else one.abs().nan_to_num(0.0, 0.0, 0.0)
         for (name, product), total in zip(products, totals, strict=False):
             layer, calls = self._of[name], len(watch.products[name])
             self.shares[name] += _shares(product, leaves[name], layer.neurons, rows) / calls

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from mutiny.errors import BadInput
 from mutiny.task import Classification, Task
 
 
@@ -20,6 +21,15 @@ def losses(task: Task, outputs: Tensor, targets: Tensor) -> Tensor:
         return torch.nn.functional.cross_entropy(outputs, targets, reduction="none")
     chosen = task.probabilities(outputs).gather(1, targets[:, None])[:, 0]
     return -chosen.clamp_min(1e-12).log()
+
+
+def check_gradients(outputs: Tensor, model: nn.Module, method: str) -> None:
+    """An error if outputs do not say which way the weights should go."""
+    if not outputs.requires_grad:
+        raise BadInput(
+            "model", type(model).__name__, f"outputs with gradients by the weights in question: {method} needs them",
+            "Take no_grad, argmax or thresholds out of its forward pass, or use method scale, which works without.",
+        )  # fmt: skip
 
 
 def credits(task: Task, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

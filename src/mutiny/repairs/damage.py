@@ -17,6 +17,7 @@ from mutiny.data.nested import to_device
 from mutiny.errors import BadInput
 from mutiny.evaluation.exact import cast, placement
 from mutiny.models import Forward, ModelView
+from mutiny.models.capture import shown
 from mutiny.models.layers import Layer
 from mutiny.random import generator_for
 from mutiny.task import Task
@@ -34,6 +35,7 @@ class Damage:
         data: the inputs, failing and passing.
         targets: of these inputs, as the task wants them.
         failing: which of them fail, ``(n,)``.
+        sound: for which of them the loss is a number, ``(n,)``.
         layers: whose weights may change.
         forward: how the model is called.
         seed: of everything random.
@@ -45,6 +47,7 @@ class Damage:
     data: Data
     targets: Tensor
     failing: npt.NDArray[np.bool_]
+    sound: npt.NDArray[np.bool_]
     layers: tuple[Layer, ...]
     forward: Forward
     seed: int
@@ -63,6 +66,17 @@ class Damage:
             raise BadInput("layers", ", ".join(layer.name for layer in self.layers), "at least one hidden layer")
         return found
 
+    @cached_property
+    def visible(self) -> tuple[Layer, ...]:
+        """Hidden layers whose neurons can be seen outside their module."""
+        found = tuple(layer for layer in self.hidden if shown(layer) is not None)
+        if not found:
+            raise BadInput(
+                "layers", ", ".join(layer.name for layer in self.hidden), "a hidden layer whose neurons can be seen",
+                "Method search works without.",
+            )  # fmt: skip
+        return found
+
     def rng(self, *keys: str | int) -> np.random.Generator:
         """For one purpose."""
         return generator_for(self.seed, "repair", *keys)
@@ -77,6 +91,16 @@ class Damage:
             passing = passing[np.argsort(self.targets.cpu().numpy()[passing], kind="stable")]
             passing = passing[np.linspace(0, len(passing) - 1, count).round().astype(np.int64)]
         return fail, np.sort(passing[:count])
+
+    def learnable(self, indices: Ints, method: str) -> Ints:
+        """Those of some inputs whose loss is a number; an error if no failing one is left."""
+        found = indices[self.sound[indices]]
+        if self.failing[indices].any() and not self.failing[found].any():
+            raise BadInput(
+                "model", type(self.model).__name__, f"outputs for failing inputs whose loss {method} can lower",
+                "All are NaN or infinite. Method scale works without.",
+            )  # fmt: skip
+        return found
 
     def inputs(self, indices: Ints) -> Any:
         """On the model's device, in its type."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +30,12 @@ from mutiny.progress import Progress, Silent
 from mutiny.random import generator_for
 from mutiny.records import versions
 from mutiny.repairs.base import Method
+from mutiny.repairs.credit import losses
 from mutiny.repairs.damage import Damage
 from mutiny.repairs.methods import as_repair
+from mutiny.repairs.notes import notes
 from mutiny.repairs.result import Repair
-from mutiny.repairs.split import ROLES, check_shares, split
+from mutiny.repairs.split import ROLES, check_shares, equals, split
 from mutiny.repairs.target import Target, check_target, targeted
 from mutiny.repairs.verdict import Change
 from mutiny.subjects import Subject
@@ -45,10 +48,9 @@ SHARES = (0.5, 0.25, 0.25)
 PROBE_INPUTS = 4
 DOSES = (0.5, 0.25, 0.1)
 """Parts of the most promising patch that are tried too: what a search finds tends to be too much of the good."""
-FEW = 10
-"""With fewer held-out failures than this, hardly any patch can be shown to help."""
 
 
+@torch.inference_mode(False)  # blame and training need gradients, also where the caller wants none
 def repair(
     subject: Subject | nn.Module,
     method: str | Method = "search",
@@ -69,7 +71,8 @@ def repair(
 
     Inputs are split into three roles, failures and classes alike: a method proposes patches from the first, the second
     chooses among them (or none), and the third alone says what the choice is worth. It is called a repair only if the
-    interval of its gain on held-out inputs, mended failures less broken passes, lies above 0.
+    interval of its gain on held-out inputs, mended failures less broken passes, lies above 0, and at least 20 of them
+    passed before.
 
     Args:
         subject: what is tested; or simply a model in evaluation mode, with ``data``. It is never changed.
@@ -77,7 +80,7 @@ def repair(
             (training of the suspects), each with parameters if you like: ``"search(generations=50)"``.
         target: ``"all"`` failures; the most frequent ``"confusion"``; or a pair, the true class and the one that is
             said instead.
-        data: labelled inputs; the test set if not given.
+        data: labelled inputs, passing ones as well as failures; the test set if not given.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
         layers: names or patterns of layers whose weights may change; all if not given.
@@ -104,31 +107,32 @@ def repair(
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     _check_labels(given)
     model = given.originals(1, seed, device, folder, progress)[0]
-    state = ModelState.of(model)
+    state, kept = ModelState.of(model), _copied(model)
     repeatable = steadiness.repeats(model, given.data, given.forward)
     steadiness.check_constant(model, state)
     task = settle(given.task, [model], given.data, given.forward, batch_size)
     wanted = check_target(target, task)
     judge = _Judge(model, task, given.data, given.forward, batch_size)
-    before, said = judge.answers(Patch(()), np.arange(len(given.data)))
+    before, said, sound = judge.answers(Patch(()), np.arange(len(given.data)))
     labels = judge.targets.numpy() if isinstance(task, Classification) else np.zeros(len(before), np.int64)
     which, about = targeted(wanted, ~before, labels, said)
-    parts = split(_strata(which, before, labels), shares, generator_for(seed, "repair", "split"))
+    parts = split(_strata(which, before, labels), shares, generator_for(seed, "repair", "split"), equals(given.data))
     view = judge.view()
     found = _layers(view, layers)
     patch = Patch(())
     if which[parts[0]].any():
         own = parts[0][which[parts[0]] | before[parts[0]]]
         damage = Damage(
-            view, task, given.data.subset(own), judge.targets[torch.from_numpy(own)], which[own], found,
-            given.forward, seed, judge.pace.batch_size,
+            view, task, given.data.subset(own), judge.targets[torch.from_numpy(own)], which[own], sound[own],
+            found, given.forward, seed, judge.pace.batch_size,
         )  # fmt: skip
         patch = _best(chosen.patches(damage, progress), judge, which, before, parts[1], progress)
     progress.stage("judging", 1)
-    after = judge.answers(patch, np.arange(len(before)))[0] if patch.edits else before
+    after = judge.answers(patch, np.arange(len(before))).right if patch.edits else before
     progress.step()
     changes = {role: Change.of(which[at], before[at], after[at]) for role, at in zip(ROLES, parts, strict=True)}
     check_untouched([model], [state])
+    originals = len(given.subject.models) if given.subject else 1
     return Repair(
         subject={
             "name": given.name,
@@ -150,11 +154,19 @@ def repair(
         target=about,
         patch=patch,
         changes=changes,
-        notes=tuple(_notes(changes, patch, repeatable)),
+        notes=tuple(notes(changes, patch, repeatable, originals, int((~sound).sum()), _unseen(task, labels[parts[2]]))),
         seconds=time.monotonic() - start,
         created=created,
-        original=model,
+        original=kept,
     )
+
+
+class _Answers(NamedTuple):
+    """Which are right, ``(n,)``, the class that is said, and where the loss is a number."""
+
+    right: Bools
+    said: Ints
+    sound: Bools
 
 
 class _Judge:
@@ -169,18 +181,21 @@ class _Judge:
         device, dtype = placement(self.model)
         return ModelView.of(self.model, cast(next(iter(self.data.batches(PROBE_INPUTS, device))), dtype), self.forward)
 
-    def answers(self, patch: Patch, indices: Ints) -> tuple[Bools, Ints]:
-        """Which are right, ``(n,)``, and the class that is said."""
-        right, said, start = [torch.zeros(0, dtype=torch.bool)], [], 0
+    def answers(self, patch: Patch, indices: Ints) -> _Answers:
+        """Of the model with a patch."""
+        none = torch.zeros(0, dtype=torch.bool)
+        right, sound, said, start = [none], [none], [], 0
         with patch.applied(self.model, self.forward) as call:
             for outputs in rows(call, self.model, self.data, self.pace, indices):
-                some = indices[start : start + len(outputs)]
-                right.append(self.task.judge(outputs, self.targets[torch.from_numpy(some)].to(outputs.device))[0].cpu())
+                wanted = self.targets[torch.from_numpy(indices[start : start + len(outputs)])].to(outputs.device)
+                right.append(self.task.judge(outputs, wanted)[0].cpu())
+                known = ~outputs.flatten(1).isnan().any(dim=1) if outputs.ndim > 1 else ~outputs.isnan()
+                sound.append((known & losses(self.task, outputs, wanted).isfinite()).cpu())
                 if isinstance(self.task, Classification):
                     said.append(self.task.probabilities(outputs).argmax(dim=1).cpu())
                 start += len(outputs)
         classes = torch.cat(said).numpy() if said else np.zeros(start, np.int64)
-        return torch.cat(right).numpy(), classes
+        return _Answers(torch.cat(right).numpy(), classes, torch.cat(sound).numpy())
 
 
 def _best(
@@ -191,7 +206,7 @@ def _best(
     progress.stage("validating", len(tried))
     best, most = Patch(()), 0.0
     for patch in tried:
-        after, _ = judge.answers(patch, indices)
+        after = judge.answers(patch, indices).right
         gain = Change.of(which[indices], before[indices], after).gain
         if gain > most:
             best, most = patch, gain
@@ -213,6 +228,25 @@ def _check_labels(given: Given) -> None:
     missing = unknown(given.data.targets, given.task)
     if missing:
         raise BadInput("data", f"{missing} of {len(given.data)} labels unknown", "labelled inputs")
+    labels = given.task.check_targets(given.data.targets, "data")
+    if isinstance(given.task, Classification) and len(np.unique(labels)) == 1:
+        raise BadInput(
+            "data labels", f"only class {int(labels[0])}", "at least two classes",
+            "A network that always gives this answer would look repaired.",
+        )  # fmt: skip
+
+
+def _copied(model: nn.Module) -> nn.Module:
+    """As it is now, whatever its owner does to it later."""
+    try:
+        return copy.deepcopy(model)
+    except (RuntimeError, TypeError) as error:
+        raise BadInput("model", type(model).__name__, "a model that copy.deepcopy copies", str(error)) from error
+
+
+def _unseen(task: Task, labels: Ints) -> Sequence[int]:
+    """Classes without any of these labels."""
+    return np.setdiff1d(np.arange(task.classes), labels).tolist() if isinstance(task, Classification) else ()
 
 
 def _strata(which: Bools, before: Bools, labels: Ints) -> Ints:
@@ -234,23 +268,3 @@ def _layers(view: ModelView, wanted: str | Sequence[str] | None) -> tuple[Layer,
             names = ", ".join(layer.name for layer in able)
             raise BadInput("layers", repr(pattern), "a layer with weights, or a pattern", f"It has: {names}.")
     return tuple(layer for layer in able if any(fnmatchcase(layer.name, pattern) for pattern in patterns))
-
-
-def _notes(changes: Mapping[str, Change], patch: Patch, repeatable: bool) -> Iterator[str]:
-    failures = {role: change.repaired.total for role, change in changes.items()}
-    if not sum(failures.values()):
-        yield "No input fails in this way, so there is nothing to mend."
-        return
-    if not failures["repair"]:
-        yield "All failures are among validation and held-out inputs, so nothing could be learnt: give more inputs."
-    elif not patch.edits:
-        yield "No patch was better than none on validation inputs, so the model stays as it is."
-    elif not changes["held-out"].helps:
-        yield "On held-out inputs the gain may be none at all: this is no repair."
-    if failures["held-out"] < FEW:
-        count = failures["held-out"]
-        yield f"Only {count} held-out failure{'s' * (count != 1)} to judge by: see how wide the intervals are."
-    if not any(change.before for change in changes.values()):
-        yield "Every input fails, so nothing can be broken; see whether labels and model belong together."
-    if not repeatable:
-        yield "The model answers differently when it is asked twice (dropout or noise in its forward pass?)."

@@ -16,7 +16,7 @@ from mutiny.models import Patch
 from mutiny.models.patch import WeightEdit
 from mutiny.records import to_plain
 from mutiny.repairs.files import SUFFIX, save_patch, save_weights
-from mutiny.repairs.verdict import Change
+from mutiny.repairs.verdict import Change, Verdict
 from mutiny.stats import Rate
 
 
@@ -29,7 +29,9 @@ class Repair:
         target: which failures were to be mended.
         patch: of weights; without edits if none was better than nothing on validation inputs.
         changes: what it does on the inputs of each role: ``repair``, ``validation``, ``held-out``.
-        repaired: whether the interval of the gain on held-out inputs lies above 0. Only then is it a repair.
+        verdict: ``"repaired"`` only if the interval of the gain on held-out inputs lies above 0, and enough of them
+            passed before to see what breaks; ``"cannot tell"`` if only the first holds.
+        original: a copy of the model as it was.
         notes: what a careful reader should know.
     """
 
@@ -51,9 +53,14 @@ class Repair:
         return self.changes["held-out"]
 
     @property
+    def verdict(self) -> Verdict:
+        """What held-out inputs say."""
+        return self.held_out.verdict
+
+    @property
     def repaired(self) -> bool:
         """Whether it may be called a repair."""
-        return self.held_out.helps
+        return self.verdict == "repaired"
 
     @property
     def repair_rate(self) -> Rate:
@@ -95,16 +102,17 @@ class Repair:
             if path is not None and Path(path).suffix != SUFFIX:
                 raise BadInput(name, path, f"a file that ends in {SUFFIX}")
         if not self.repaired and not anyway:
-            raise BadInput("save", "a patch that is no repair", "one that helps on held-out inputs", "See anyway=True.")
+            raise BadInput(
+                "save", "a patch that is no repair", "one that is shown to help on held-out inputs", "See anyway=True."
+            )
         if weights is not None:
             save_weights(self.model(), weights)
         if patch is not None:
             save_patch(self.patch, self.original, patch)
 
     def __repr__(self) -> str:
-        said = "repaired" if self.repaired else "not repaired"
         rates = (f"{rate.count} of {rate.total}" for rate in (self.repair_rate, self.break_rate))
-        return f"Repair({self.method!r}, {said}, held-out: {' mended, '.join(rates)} broken)"
+        return f"Repair({self.method!r}, {self.verdict}, held-out: {' mended, '.join(rates)} broken)"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
@@ -117,6 +125,7 @@ class Repair:
             "method": self.method,
             "target": to_plain(self.target),
             "repaired": self.repaired,
+            "verdict": self.verdict,
             "repair_rate": to_plain(self.repair_rate.to_json()),
             "break_rate": to_plain(self.break_rate.to_json()),
             "gain": to_plain(self.held_out.to_json()["gain"]),

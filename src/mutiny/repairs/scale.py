@@ -13,7 +13,7 @@ from mutiny.checks import check_positive, check_whole
 from mutiny.errors import BadInput
 from mutiny.evaluation.exact import placement
 from mutiny.models import Patch
-from mutiny.models.capture import activations, shown
+from mutiny.models.capture import activations
 from mutiny.models.layers import Layer
 from mutiny.models.variants import Interventions
 from mutiny.progress import Progress
@@ -34,8 +34,8 @@ class Scale(Method):
 
     A neuron's effect is how far the credit of failing inputs swings while the neuron is held at values between its
     least and its largest one: an intervention, not a correlation. Factors are found by differential evolution, where
-    CARE has a particle swarm, and multiply incoming weights and bias; where ReLU follows, as in CARE's networks, that
-    is the same as multiplying what the neuron says.
+    CARE has a particle swarm, and multiply incoming weights and bias; where ReLU follows at once, as in CARE's
+    networks, that is the same as multiplying what the neuron says. A normalisation in between adds its own shift.
 
     Args:
         neurons: how many are scaled.
@@ -86,9 +86,7 @@ class Scale(Method):
         return weighing.patches(start, low, high, Evolution(self.population, self.generations), rng)
 
     def _chosen(self, damage: Damage, fail: Ints, progress: Progress) -> list[tuple[Layer, int]]:
-        layers = [layer for layer in damage.hidden if shown(layer) is not None]
-        if not layers:
-            raise BadInput("layers", "none whose neurons can be seen", "a layer of which neurons can be held")
+        layers = damage.visible
         progress.stage("holding neurons", len(layers))
         effects = [self._effects(damage, layer, fail, progress) for layer in layers]
         every = [(layer, unit) for layer in layers for unit in range(layer.neurons)]

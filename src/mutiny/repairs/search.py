@@ -58,7 +58,8 @@ class Search(Method):
         """The best candidates."""
         fail, passing = damage.sample(self.failures, self.passes)
         progress.stage("blaming weights", 2)
-        found = _blame(damage, fail, progress).over(_blame(damage, passing, progress))
+        guilt, excuse = (_blame(damage, damage.learnable(some, self.code), progress) for some in (fail, passing))
+        found = guilt.over(excuse)
         weights = [weight for layer in damage.layers for weight in layer.weights]
         knobs = Knobs.of_weights(damage.view, weights, fronts(found, self.weights))
         start, low, high = self._start(damage, knobs)

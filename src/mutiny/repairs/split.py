@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
+from mutiny.data import Data
+from mutiny.data.joined import contents
 from mutiny.errors import BadInput
 
 Ints = npt.NDArray[np.int64]
@@ -27,15 +31,41 @@ def check_shares(shares: Any) -> None:
         raise BadInput("shares", shares, f"three numbers above 0 that sum to 1: {', '.join(ROLES)}")
 
 
-def split(strata: Ints, shares: Sequence[float], rng: np.random.Generator) -> list[Ints]:
+def split(strata: Ints, shares: Sequence[float], rng: np.random.Generator, groups: Ints | None = None) -> list[Ints]:
     """Rising positions for each role, drawn so that every stratum is spread over the roles as the shares say.
+
+    Args:
+        strata: of each input, ``(n,)``.
+        shares: of the roles.
+        rng: draws.
+        groups: inputs with the same number share a role; each stands alone if not given. A group counts to the stratum
+            of its first input, and those of one size are spread together, so that shares stay as near as they can.
 
     >>> parts = split(np.repeat([0, 1], [80, 20]), (0.5, 0.25, 0.25), np.random.default_rng(0))
     >>> [(int((part < 80).sum()), int((part >= 80).sum())) for part in parts]
     [(39, 11), (21, 5), (20, 4)]
     """
-    shuffled = rng.permutation(len(strata))
-    order = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    groups = np.arange(len(strata)) if groups is None else groups
+    _, first, group, size = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
+    shuffled = rng.permutation(len(first))
+    order = shuffled[np.lexsort((-size[shuffled], strata[first][shuffled]))]
     spread = (rng.random() + TURN * np.arange(len(order))) % 1
-    role = np.searchsorted(np.cumsum(shares[:-1]), spread, side="right")
-    return [np.sort(order[role == number]) for number in range(len(shares))]
+    role = np.empty(len(order), np.int64)
+    role[order] = np.searchsorted(np.cumsum(shares[:-1]), spread, side="right")
+    return [np.flatnonzero(role[group] == number) for number in range(len(shares))]
+
+
+def equals(data: Data) -> Ints:
+    """A number for each input that equal inputs have in common, ``(n,)``; so have mutants of one input.
+
+    >>> from mutiny.data import as_data
+    >>> equals(as_data(([[1.0], [2.0], [1.0]], [0, 1, 1]), "data")).tolist()
+    [0, 1, 0]
+    """
+    keys = contents(data)
+    values, key = np.unique(keys, return_inverse=True)
+    rows = np.repeat(np.arange(len(keys)), keys.shape[1])
+    nodes = len(keys) + len(values)
+    links = coo_array((np.ones(len(rows)), (rows, len(keys) + key.ravel())), shape=(nodes, nodes))
+    found: Ints = connected_components(links, directed=False)[1][: len(keys)].astype(np.int64)
+    return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,11 +19,12 @@ from mutiny.localization.failures import ByLabel
 from mutiny.localization.measures import as_measure
 from mutiny.localization.suspects import suspects
 from mutiny.models import Patch
+from mutiny.models.calls import replace_tensors
 from mutiny.models.layers import Layer
 from mutiny.models.patch import WeightEdit
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
-from mutiny.repairs.credit import losses
+from mutiny.repairs.credit import check_gradients, losses
 from mutiny.repairs.damage import Damage, Ints
 from mutiny.repairs.knobs import Knobs, first_layer
 from mutiny.task import Classification
@@ -69,7 +71,7 @@ class Tune(Method):
             damage.model, damage.task, damage.data, ByLabel(damage.task, damage.targets), classes, damage.forward,
             damage.seed, damage.batch_size,
         )  # fmt: skip
-        places = case.hidden([layer.name for layer in damage.hidden])
+        places = case.hidden([layer.name for layer in damage.visible])
         found = suspects(case.spectrum(places, Above(), "signal"), as_measure(self.measure), self.k)
         if not found:
             raise NotApplicable("no neuron is suspicious")
@@ -77,6 +79,7 @@ class Tune(Method):
 
     def _trained(self, damage: Damage, knobs: Knobs, progress: Progress) -> list[Patch]:
         rng, found = damage.rng("tune"), []
+        learnable = damage.learnable(np.arange(len(damage.data)), self.code)
         progress.stage("training", self.epochs)
         with torch.inference_mode(False), torch.enable_grad():
             model = copy.deepcopy(damage.model).requires_grad_(False)
@@ -86,7 +89,7 @@ class Tune(Method):
                 weights[name].requires_grad_()
             optimizer = torch.optim.Adam([weights[name] for name in masks], self.rate)
             for _ in range(self.epochs):
-                order = rng.permutation(len(damage.data))
+                order = rng.permutation(learnable)
                 for at in range(0, len(order), BATCH):
                     self._step(damage, model, weights, masks, optimizer, order[at : at + BATCH])
                 found.append(_difference(damage, weights, knobs))
@@ -102,7 +105,8 @@ class Tune(Method):
         optimizer: torch.optim.Optimizer,
         indices: Ints,
     ) -> None:
-        outputs = damage.forward(model, damage.inputs(indices))
+        outputs = damage.forward(model, replace_tensors(damage.inputs(indices), Tensor.clone))
+        check_gradients(outputs, model, self.code)
         loss = losses(damage.task, outputs, damage.wanted(indices)).mean()
         found = torch.autograd.grad(loss, [weights[name] for name in masks], allow_unused=True)
         for (name, mask), gradient in zip(masks.items(), found, strict=True):

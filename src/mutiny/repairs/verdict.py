@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.stats import Interval, Rate, clopper_pearson
+from mutiny.stats import Interval, Rate, paired_difference
 
 Bools = npt.NDArray[np.bool_]
+Verdict = Literal["repaired", "not repaired", "cannot tell"]
 LEVEL = 0.95
+PASSES = 20
+"""With fewer passing inputs than this, what a patch breaks cannot be seen, and any patch looks like a gain."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,8 @@ class Change:
         repaired: of the failures that were to be mended, those that are.
         broken: of the inputs that passed, those that fail now.
         gain: mended failures less broken passes, as a share of all inputs.
-        gain_interval: where it lies on other inputs, given that so many answers change (Clopper and Pearson on the
-            share of mended ones among them; its lower end is above 0 if McNemar's exact test finds a gain).
+        gain_interval: where it lies on other inputs, see `mutiny.stats.paired_difference`; it lies above 0 only if
+            McNemar's exact test finds a gain too.
     """
 
     inputs: int
@@ -39,23 +43,27 @@ class Change:
     def of(cls, target: Bools, before: Bools, after: Bools) -> Change:
         """From what should be mended, and which answers are right before and after, ``(n,)`` each."""
         repaired, broken = Rate.of(after[target]), Rate.of(~after[before])
-        changes, size = repaired.count + broken.count, max(1, len(before))
-        share = clopper_pearson(repaired.count, changes, LEVEL)
-        low, high = ((2 * end - 1) * changes / size + 0.0 for end in (share.low, share.high))
         return cls(
             inputs=len(before),
             before=int(before.sum()),
             after=int(after.sum()),
             repaired=repaired,
             broken=broken,
-            gain=(repaired.count - broken.count) / size,
-            gain_interval=Interval(low, high, LEVEL, "Clopper-Pearson on changed answers"),
+            gain=(repaired.count - broken.count) / max(1, len(before)),
+            gain_interval=paired_difference(repaired.count, broken.count, len(before), LEVEL),
         )
 
     @property
     def helps(self) -> bool:
         """Whether the interval of the gain lies above 0."""
         return self.gain_interval.low > 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it helps, if there are enough passing inputs to see what it breaks."""
+        if not self.helps:
+            return "not repaired"
+        return "repaired" if self.broken.total >= PASSES else "cannot tell"
 
     def to_json(self) -> dict[str, object]:
         """Plain values."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mutiny.errors import BadInput
@@ -21,19 +21,35 @@ def check_writable(path: Path, option: str) -> None:
         raise BadInput(option, path, "a file in an existing folder that can be written")
 
 
+def check_distinct(paths: Mapping[str, Path | None]) -> None:
+    """Raises `BadInput` if two options name the same file."""
+    seen: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None:
+            continue
+        other = seen.setdefault(path.resolve(), option)
+        if other != option:
+            raise BadInput(option, path, f"another file than that of {other}")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to, which becomes ``path`` at the end and vanishes if anything fails.
 
-    Links are followed; devices and pipes are written to as they are, never replaced.
+    Links are followed; devices and pipes are written to as they are, never replaced. What the system refuses, such as
+    to write to a full disk, is a `BadInput`.
     """
     path = path.resolve()
-    if path.exists() and not path.is_file():
-        yield path
-        return
-    part = path.with_name(f".{path.name}.part")
+    as_it_is = path.exists() and not path.is_file()
+    part = path if as_it_is else path.with_name(f".{path.name}.part")
     try:
         yield part
-        part.replace(path)
+        if not as_it_is:
+            part.replace(path)
+    except OSError as error:
+        why = f"{error.strerror or error}.".replace("..", ".")
+        raise BadInput("file", path, "a place that can be written to", f"The system says: {why}") from error
     finally:
-        part.unlink(missing_ok=True)
+        if not as_it_is:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)

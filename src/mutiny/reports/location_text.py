@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from mutiny.localization.ablation import Ablation
 from mutiny.localization.location import Location
+from mutiny.localization.measures import MEASURES
 from mutiny.localization.suspects import Suspect
 from mutiny.localization.synthesis import Synthesis
 
 SURE = 0.05
+SHORTEST, LISTED = 10, 40
+"""Columns that a layer's name keeps, and those of a neuron in a list."""
 
 
 def location_text(result: Location) -> RenderableType:
@@ -50,37 +56,72 @@ def _head(result: Location) -> RenderableType:
 
 def _table(suspects: Sequence[Suspect]) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
-    table.add_column(" neuron", overflow="ellipsis")
+    least = max(cell_len(named(one, 0)) + 1 for one in suspects)
+    table.add_column(" neuron", min_width=least)  # the only one that gives way
     for title in ("score", "95%", "on failures", "on passes", "q"):
         table.add_column(title, justify="right", no_wrap=True)
     for one in suspects:
         style = "" if one.q_value <= SURE else "dim"
-        table.add_row(*(Text(cell) for cell in _row(one)), style=style)
+        table.add_row(Name(one), *(Text(cell) for cell in _row(one)), style=style)
     return table
+
+
+@dataclass(frozen=True)
+class Name:
+    """A neuron in a table: where there is no room, the middle of its layer's name gives way, never its number."""
+
+    one: Suspect
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """From the shortest form to the whole name."""
+        return Measurement(cell_len(named(self.one, 0)) + 1, cell_len(named(self.one)) + 1)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(" " + named(self.one, options.max_width - 1), no_wrap=True)
+
+
+def named(one: Suspect, width: int | None = None) -> str:
+    """``layer[neuron]``, in so many columns if at least ten remain for the layer.
+
+    >>> from types import SimpleNamespace
+    >>> named(SimpleNamespace(layer="backbone.stage3.block12.conv", neuron=7), 22)
+    'backbone.…ck12.conv[7]'
+    """
+    number = f"[{one.neuron}]"
+    return shortened(one.layer, None if width is None else max(SHORTEST, width - len(number))) + number
+
+
+def shortened(name: str, width: int | None) -> str:
+    """A name in so many columns, its middle cut out."""
+    if width is None or cell_len(name) <= width:
+        return name
+    head = (width - 1) // 2
+    return f"{name[:head]}…{name[head + 1 - width :]}"
 
 
 def _row(one: Suspect) -> list[str]:
     passes = "-" if one.on_passes is None else f"{one.on_passes:.0%}"
     between = f"{one.interval.low:.3g} to {one.interval.high:.3g}"
-    cells = [f"{one.score:.3g}", between, f"{one.on_failures:.0%}", passes, f"{one.q_value:.2g}"]
-    return [f" {one.layer}[{one.neuron}]", *cells]
+    return [f"{one.score:.3g}", between, f"{one.on_failures:.0%}", passes, f"{one.q_value:.2g}"]
 
 
 def _legend(result: Location) -> Iterator[str]:
-    activity = "silent" if result.settings["silent"] else "active"
-    yield f"score: {result.measure}; higher is more suspicious, {activity} neurons are; 95%: its interval."
-    yield "on failures, on passes: share of failing and of passing inputs on which it is active."
-    yield f"q: share of neurons at least as suspicious by chance alone; dim above {SURE:g}."
+    kind = MEASURES.get(result.measure)  # none for a user's own
+    both = kind is not None and kind.both_ways
+    activity = "active or silent" if both else "silent" if result.settings["silent"] else "active"
+    yield f"score: {result.measure}, high for neurons {activity} on failures; 95%: its interval."
+    yield "on failures, on passes: share of these inputs on which it is active."
+    yield f"q: share of innocents expected among neurons with at most this q; dim above {SURE:g}."
 
 
 def _classes(result: Location) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
     table.add_column(" class", justify="right")
     table.add_column("failures", justify="right")
-    table.add_column("suspects")
+    table.add_column("suspects", overflow="fold")
     for label, some in result.by_class.items():
         failing = result.spectrum.failing(label)
-        names = ", ".join(f"{one.layer}[{one.neuron}]" for one in some[:5]) or "-"
+        names = ", ".join(named(one, LISTED) for one in some[:5]) or "-"
         more = f" and {len(some) - 5} more" if len(some) > 5 else ""
         table.add_row(f" {label}", f"{failing:,}", Text(names + more))
     return table
@@ -93,8 +134,9 @@ def _silenced(found: Ablation, count: int) -> Text:
              f"{found.suspects.broken:,} of {found.passing:,} passes."]  # fmt: skip
     if len(mended):
         lines.append(
-            f"{len(mended)} times as many others of those layers: {mended.mean():.1f} mended (most {mended.max():,}; "
-            f"p {found.p_mended:.2g}), {broken.mean():.1f} broken (most {broken.max():,}; p {found.p_broken:.2g})."
+            f"{len(mended)} random draws of as many others of those layers: {mended.mean():.1f} mended (most "
+            f"{mended.max():,}; p {found.p_mended:.2g}), {broken.mean():.1f} broken (most {broken.max():,}; "
+            f"p {found.p_broken:.2g})."
         )
     return Text.from_markup("\n".join(lines))
 
@@ -113,5 +155,8 @@ def synthesis_text(found: Synthesis) -> RenderableType:
             f"{int(lost.sum()):,} ({lost.mean():.1%}) have lost their label; {int((found.failed & lost).sum()):,} of "
             "these fail, which is not counted."
         )
+    asked = found.settings.get("count", len(found))
+    if len(found) < asked:
+        lines.append(f"{asked:,} were asked for: no more inputs pass, or the others are of classes without suspects.")
     lines.append(f"Mean distance: L1 {far['l1']:.3g}, L2 {far['l2']:.3g}, Linf {far['linf']:.3g}.")
     return Padding(Text.from_markup("\n".join(lines)), (0, 1, 1, 1), expand=False)

@@ -56,7 +56,8 @@ def _of(rate: Rate) -> str:
 
 def _verdict(result: Repair) -> Text:
     change = result.held_out
-    said = "[bold green]Repaired[/]" if result.repaired else "[bold]Not repaired[/]"
+    style = "bold green" if result.repaired else "bold"
+    said = f"[{style}]{result.verdict.capitalize()}[/]"
     lines = [f"{said}: on held-out inputs {_rate(change.repaired)} mended, {_rate(change.broken)} broken;"]
     if change.repaired.count + change.broken.count:
         low, high = change.gain_interval.low, change.gain_interval.high

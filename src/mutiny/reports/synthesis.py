@@ -15,10 +15,15 @@ from mutiny.reports.grid import draw_changes
 
 
 def write_synthesis(found: Synthesis, path: Path) -> None:
-    """An ``.npz`` file: ``x`` (or ``x_NAME`` for several inputs), ``original``, what became of each, and distances."""
+    """An ``.npz`` file: ``x`` (or ``x_NAME`` for several inputs), ``original``, what became of each, and distances.
+
+    With ``y``, the labels of the originals where they are known, it is a file of labelled inputs that other verbs read.
+    """
     arrays: dict[str, npt.NDArray[Any]] = {"index": found.indices, "raised": found.raised}
     arrays |= {"failed": found.failed, "kept": found.kept, "succeeded": found.succeeded}
     arrays |= {str(norm): values for norm, values in found.distances.items()}
+    if found.labels is not None:
+        arrays["y"] = found.labels
     for prefix, nested in (("x", found.inputs), ("original", found.originals)):
         for name, leaf in leaves(nested):
             arrays[prefix + name.replace(".", "_")] = leaf.numpy()
