@@ -21,7 +21,7 @@ format: .venv/installed-dev
 	$(BIN)/ruff format .
 
 bench: .venv/installed-dev
-	$(BIN)/python -m benchmarks --quick $(if $(DATA),--data $(DATA))
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks --quick $(if $(DATA),--data $(DATA))
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
