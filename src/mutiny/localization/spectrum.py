@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -17,6 +17,8 @@ from mutiny.errors import BadInput
 from mutiny.localization.measures import Counts
 
 Ints = npt.NDArray[np.int64]
+ENOUGH = 1024
+"""Inputs that are counted at once."""
 
 
 class Hits(NamedTuple):
@@ -51,7 +53,7 @@ class Spectrum:
 
     @classmethod
     def of(cls, batches: Iterable[Hits], layers: tuple[str, ...], sizes: tuple[int, ...], groups: int) -> Spectrum:
-        """Counts all batches; each is one product of matrices, and nothing of it is kept.
+        """Counts all batches; about a thousand inputs are one product of matrices, and nothing of them is kept.
 
         >>> hits = Hits(torch.tensor([[True, False], [True, True]]), torch.tensor([0, 0]), torch.tensor([False, True]))
         >>> Spectrum.of([hits], ("fc",), (2,), 1).counts().ef.tolist()
@@ -59,7 +61,7 @@ class Spectrum:
         """
         active = np.zeros((2 * groups, sum(sizes)), np.int64)
         inputs = np.zeros(2 * groups, np.int64)
-        for batch in batches:
+        for batch in _together(batches):
             place = 2 * batch.groups.long() + batch.failed.long()
             members = torch.zeros((2 * groups, len(place)), device=batch.active.device)
             members[place, torch.arange(len(place), device=place.device)] = 1
@@ -107,3 +109,15 @@ def check_class(name: str, value: object, classes: int, more: str = "") -> None:
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < classes:
         raise BadInput(name, repr(value), f"a class between 0 and {classes - 1}{more}")
+
+
+def _together(batches: Iterable[Hits]) -> Iterator[Hits]:
+    """The same in fewer, larger batches: counting has a price for each."""
+    held: list[Hits] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(len(one.failed) for one in held) >= ENOUGH:
+            yield Hits(*map(torch.cat, zip(*held, strict=True)))
+            held = []
+    if held:
+        yield Hits(*map(torch.cat, zip(*held, strict=True)))
