@@ -42,6 +42,8 @@ class Basis(StrEnum):
     """Random samples of inputs, with bounds that hold whatever the rest does."""
     EXTRAPOLATED = "extrapolated"
     """The same, but inputs that are far from changing are bounded by how little those in the sample moved."""
+    FOREGONE = "foregone"
+    """Every input on some of the instances; whatever the others would do, the verdict stands."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class MutantRecord:
         basis: what the verdict rests on; unless it is exact, the numbers above are estimates.
         evaluated: (instance, input) pairs that were evaluated, of ``instances`` times the inputs of the set.
         metric_error: how far off the mean metric can be, at the stated confidence.
+        power: of faults before training, the chance that as many trainings show an effect of this size; DeepCrime
+            calls a mutant unstable below 0.8.
     """
 
     operator: str
@@ -106,6 +110,7 @@ class MutantRecord:
     basis: Basis = Basis.EXACT
     evaluated: int = 0
     metric_error: float = 0.0
+    power: float | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,9 @@ class SetSummary:
     """What one set of inputs could do against an operator.
 
     ``weakest_killed`` is the smallest killed strength found: the smaller, the sharper the set; ``archive`` holds all
-    that its search killed, from easy to hard.
+    that its search killed, from easy to hard. Of faults before training, as DeepCrime defines them: ``killability`` is
+    the share of all configurations that the set kills, or of the way from the mildest to the severest value;
+    ``instability`` the share of those tried with a power below 0.8.
     """
 
     weakest_killed: float | None
@@ -125,6 +132,8 @@ class SetSummary:
     stopped: str
     score: float | None = None
     set_score: float | None = None
+    killability: float | None = None
+    instability: float | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from mutiny import Classification, Subject
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.plan import plan
+from mutiny.mutation.savings import Savings
 from mutiny.mutation.search import Search, steps, weakest_killed
 from mutiny.mutation.trainer import Trainer
 from mutiny.mutation.training_run import TrainingRun
@@ -42,7 +43,9 @@ def test_no_more_is_trained_than_planned(tmp_path, code):
     (planned,) = plan(one, code, originals=3)
     models = one.originals(3, folder=tmp_path / "originals")
     runner = Runner(models, one.task, one.splits(), one.forward, 0)
-    trainer = Trainer(Program(RECIPE, one.train, one.task, one.forward), runner, tmp_path / "mutants", reuse=False)
+    trainer = Trainer(
+        Program(RECIPE, one.train, one.task, one.forward), runner, tmp_path / "mutants", Savings(beginnings=False)
+    )
     (fault,) = as_faults(code)
     TrainingRun(runner, trainer, fault, code, KillRule().resolve(3), Search()).run(Silent())
     assert 0 < trainer.trainings <= planned.trainings

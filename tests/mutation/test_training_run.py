@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from statsmodels.stats.power import TTestIndPower
 from torch import nn
 
 import toys
 from mutiny import Classification, Regression, Subject, assess
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
+from mutiny.mutation.savings import Savings
 from mutiny.mutation.search import Search, weakest_killed
 from mutiny.mutation.trainer import Trainer
 from mutiny.mutation.training_run import TrainingRun
@@ -24,7 +26,7 @@ from mutiny.operators.training.optimiser import OtherOptimiser
 from mutiny.operators.training.patience import Patience
 from mutiny.operators.training.validation import NoValidation
 from mutiny.progress import Silent
-from mutiny.records import Status, Verdict
+from mutiny.records import Basis, Status, Verdict
 from mutiny.training import Recipe
 
 COUNT = 5
@@ -37,14 +39,14 @@ def build():
 RECIPE = Recipe(build, epochs=8, batch_size=16, learning_rate=0.01)
 
 
-def made(tmp_path, recipe=RECIPE, reuse=True, task=None, data=None):
+def made(tmp_path, recipe=RECIPE, savings=None, task=None, data=None):
     """A trainer with originals of the recipe."""
     train, test = data or (toys.blobs(150), toys.blobs(90, seed=1))
     subject = Subject(recipe=recipe, task=task or Classification(3), train=train, test=test)
     models = subject.originals(COUNT, folder=tmp_path / "originals")
     runner = Runner(models, subject.task, subject.splits(), subject.forward, 0)
     program = Program(recipe, subject.train, subject.task, subject.forward)
-    return Trainer(program, runner, tmp_path / "mutants", reuse)
+    return Trainer(program, runner, tmp_path / "mutants", savings)
 
 
 def run(trainer, operator):
@@ -72,7 +74,7 @@ def test_fewer_epochs_by_binary_search(tmp_path):
 @pytest.mark.parametrize("operator", [FewerEpochs(), Patience()])
 def test_beginnings_of_a_training_are_the_same_as_trainings(tmp_path, operator):
     recipe = replace(RECIPE, learning_rate=0.3, validation=0.3, patience=4, epochs=12)
-    plain, saving = made(tmp_path / "plain", recipe, reuse=False), made(tmp_path / "saving", recipe)
+    plain, saving = made(tmp_path / "plain", recipe, Savings.none()), made(tmp_path / "saving", recipe)
     value = {"epochs": 9, "patience": 3}[operator.strength]
     for strength in (value, *range(1, value)):
         one = operator.at(strength)
@@ -81,6 +83,47 @@ def test_beginnings_of_a_training_are_the_same_as_trainings(tmp_path, operator):
             assert theirs.outcomes[split].metric == ours.outcomes[split].metric
             np.testing.assert_array_equal(theirs.outcomes[split].bits, ours.outcomes[split].bits)
     assert saving.trainings < plain.trainings
+
+
+def verdicts(record):
+    """Every verdict, by configuration and set."""
+    return {(mutant.operator, mutant.strength, mutant.guiding_set): mutant.verdict for mutant in record.mutants}
+
+
+@pytest.mark.parametrize("operator", [FewerEpochs(), LearningRate(), OtherOptimiser()])
+def test_savings_leave_every_verdict(tmp_path, operator):
+    """Each search trains its own, or everything is shared and in groups of two: only the trainings differ."""
+    plain = made(tmp_path / "plain", savings=Savings.none())
+    saving = made(tmp_path / "saving", savings=Savings(first_group=2))
+    theirs, ours = run(plain, operator), run(saving, operator)
+    assert verdicts(theirs) == verdicts(ours)
+    assert (theirs.score, theirs.sensitivity, theirs.status) == (ours.score, ours.sensitivity, ours.status)
+    assert 3 * saving.trainings <= 2 * plain.trainings
+
+
+def test_killability_and_instability(tmp_path):
+    """Killability of a list is a share of its configurations, of a strength a share of the way."""
+    trainer = made(tmp_path)
+    listed, searched = run(trainer, OtherOptimiser()), run(trainer, FewerEpochs())
+    on_train = [mutant for mutant in listed.mutants if mutant.guiding_set == "train"]
+    killed = [mutant for mutant in on_train if mutant.verdict is Verdict.KILLED]
+    assert listed.sets["train"].killability == len(killed) / len(on_train) > 0
+    assert searched.sets["train"].killability == pytest.approx((searched.sets["train"].weakest_killed - 1) / 7)
+    weak = [mutant for mutant in on_train if mutant.power < 0.8]
+    assert listed.sets["train"].instability == len(weak) / len(on_train)
+    for mutant in on_train:
+        both = TTestIndPower().power(abs(mutant.effect_size), COUNT, 0.05, ratio=mutant.instances / COUNT)
+        assert mutant.power == pytest.approx(both, abs=1e-6)
+
+
+def test_a_group_is_enough_where_the_others_cannot_matter(tmp_path):
+    trainer = made(tmp_path, savings=Savings(first_group=2))
+    record = run(trainer, LearningRate(1e-9))
+    early = [mutant for mutant in record.mutants if mutant.basis is Basis.FOREGONE]
+    assert early
+    for mutant in early:
+        assert mutant.verdict is Verdict.KILLED
+        assert mutant.instances == len(mutant.metrics[0]) < COUNT
 
 
 def test_a_schedule_that_knows_the_end_has_no_beginnings(tmp_path):

@@ -20,6 +20,7 @@ from mutiny.mutation.assessment import Assessment, Score, describe_subject, note
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import OperatorRun
 from mutiny.mutation.preflight import preflight
+from mutiny.mutation.savings import Savings
 from mutiny.mutation.search import Search
 from mutiny.mutation.trainer import Trainer
 from mutiny.mutation.training_run import TrainingRun
@@ -50,6 +51,7 @@ def assess(
     device: str | None = None,
     exact: bool = False,
     screening: Screening | None = None,
+    savings: Savings | None = None,
     batch_size: int | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
@@ -66,8 +68,10 @@ def assess(
         search: how mutants are searched.
         weak: how the weak test set is made, unless the subject has one.
         device: where to evaluate; where the models are if not given.
-        exact: whether to evaluate every mutant on every input of a large set, not only on as many as its verdict needs.
+        exact: whether to evaluate every mutant on every input of a large set, and to train every instance of a fault
+            before training, not only as many as the verdict needs.
         screening: how sure a verdict must be before the remaining inputs are left out, unless ``exact``.
+        savings: what need not be trained.
         batch_size: inputs per forward pass; measured once per model and device if not given.
         folder: where trained originals are kept.
         progress: told what is being done.
@@ -92,6 +96,7 @@ def assess(
         ("search", search or Search(), Search),
         ("weak", weak or WeakSet(), WeakSet),
         ("screening", screening or Screening(), Screening),
+        ("savings", savings or Savings(), Savings),
         ("batch_size", 1 if batch_size is None else batch_size, int),
     ):
         if not isinstance(value, kind):
@@ -102,6 +107,7 @@ def assess(
     labels = _labels(wanted)
     search, weak = search or Search(), weak or WeakSet()
     screening = None if exact else screening or Screening()
+    savings = replace(savings or Savings(), first_group=None) if exact else savings or Savings()
     count = subject.count(originals)
     rule = (rule or KillRule()).resolve(count)
     _check_settings(wanted, search, count, batch_size)
@@ -110,7 +116,7 @@ def assess(
     before = [ModelState.of(model) for model in models]
     runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size)
     _prepare(runner, subject, weak, rule, progress, screening)
-    trainer = _trainer(subject, runner, folder)
+    trainer = _trainer(subject, runner, folder, savings)
     runs = [_run(runner, trainer, op, label, rule, search, screening) for op, label in zip(wanted, labels, strict=True)]
     progress.stage("searching mutants", sum(run.steps for run in runs))
     records = _adjusted([run.run(progress) for run in runs])
@@ -128,6 +134,7 @@ def assess(
             "search": to_plain(search),
             "weak": to_plain(weak) if subject.weak is None else "given",
             "screening": to_plain(screening),
+            "savings": to_plain(savings),
             "batch_size": runner.pace.batch_size,
             "layout": runner.pace.layout,
             "device": str(placement(models[0])[0]),
@@ -182,12 +189,12 @@ def _prepare(
     progress.step("pre-flight")
 
 
-def _trainer(subject: Subject, runner: Runner, folder: Path | None) -> Trainer | None:
+def _trainer(subject: Subject, runner: Runner, folder: Path | None, savings: Savings) -> Trainer | None:
     """What trains faulty programs; ``None`` if there is no recipe."""
     if subject.recipe is None:
         return None
     program = Program(subject.recipe, subject.train, subject.task, subject.forward)
-    return Trainer(program, runner, None if folder is None else folder / "mutants")
+    return Trainer(program, runner, None if folder is None else folder / "mutants", savings)
 
 
 def _run(

@@ -32,10 +32,13 @@ class Judged:
 
 
 def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]]) -> Sample:
-    """Originals and instances as the kill rule takes them; ``rounds`` holds one list of outcomes per repetition."""
+    """Originals and instances as the kill rule takes them.
+
+    ``rounds`` holds one list of outcomes per repetition; instances of the last originals may be missing.
+    """
     rights = [outcome.correct for outcome in originals]
     differences = np.zeros(originals[0].inputs, np.int16)
-    mutants_right = np.zeros((len(rounds), len(originals)), np.int64)
+    mutants_right = np.zeros((len(rounds), len(rounds[0])), np.int64)
     for repetition, outcomes in enumerate(rounds):
         for original, outcome in enumerate(outcomes):
             correct = outcome.correct
@@ -146,7 +149,7 @@ class Judge:
         else:
             verdict = Verdict.KILLED if found.answer == KILLED else Verdict.SURVIVED
             reason = evidence.note if evidence is not None else ""
-        bits = KillBits(self.runner.clean_bits(split), found.right, sample.inputs)
+        bits = KillBits(self.runner.clean_bits(split)[: found.right.shape[1]], found.right, sample.inputs)
         record = MutantRecord(
             operator=self.label,
             strength=strength,

@@ -35,7 +35,7 @@ class Sample:
 
     Attributes:
         originals: metric of each original, ``(m,)``.
-        mutants: metric of each instance, ``(k, m)``; column i comes from original i.
+        mutants: metric of each instance, ``(k, m)``; column i comes from original i, and the last ones may be missing.
         right: correct answers of each original, ``(m,)``.
         mutants_right: correct answers of each instance, ``(k, m)``.
         differences: per input, in how many instances right became wrong less in how many wrong became right, ``(n,)``.
@@ -62,12 +62,13 @@ class Sample:
         return np.arange(low, low + len(counts)), counts
 
     def of_originals(self, chosen: npt.NDArray[np.int64]) -> Sample:
-        """The sample of some originals, with repetition: a bootstrap draw."""
+        """The sample of some originals, with repetition: a bootstrap draw. Instances stand in for missing ones."""
+        instances = chosen % self.mutants.shape[1]
         return Sample(
             self.originals[chosen],
-            self.mutants[:, chosen],
+            self.mutants[:, instances],
             self.right[chosen],
-            self.mutants_right[:, chosen],
+            self.mutants_right[:, instances],
             self.differences,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,14 +13,13 @@ from torch import nn
 from mutiny.errors import Diverged, MutinyError, NotApplicable
 from mutiny.evaluation import Outcome, Runner
 from mutiny.evaluation.exact import evaluate, placement
+from mutiny.mutation.savings import Savings
 from mutiny.operators.training.base import Program, TrainingOperator
 from mutiny.random import generator_for, seed_for
+from mutiny.training import Recipe
 from mutiny.training.loop import Epoch
 from mutiny.training.originals import Stored, default_folder, settings
-from mutiny.training.prefixes import ending_here
-
-PREFIXES = ("epochs", "patience")
-"""Strengths of which weaker and stronger mutants are beginnings of one training."""
+from mutiny.training.prefixes import ending_here, ending_with, is_beginning
 
 
 class Instance(NamedTuple):
@@ -43,54 +43,92 @@ class Trainer:
         program: that trained the originals.
         runner: the originals, the sets of inputs and the campaign's seed.
         folder: where trained networks are kept.
-        reuse: whether trainings that are the beginning of another one are taken from it.
+        savings: what is not trained again.
     """
 
-    def __init__(self, program: Program, runner: Runner, folder: Path | None = None, reuse: bool = True) -> None:
-        self.program, self.runner, self.reuse = program, runner, reuse
+    def __init__(
+        self, program: Program, runner: Runner, folder: Path | None = None, savings: Savings | None = None
+    ) -> None:  # fmt: skip
+        self.program, self.runner, self.savings = program, runner, savings or Savings()
         self.folder = default_folder().with_name("mutants") if folder is None else Path(folder)
         self.trainings = 0
         self._known: dict[tuple[TrainingOperator, int], Instance] = {}
         self._twins: dict[str, Instance] = {}
+        self._walked: set[int] = set()
 
     def instance(self, operator: TrainingOperator, number: int) -> Instance:
         """One instance of a configuration, on all sets; raises `NotApplicable` if it cannot be trained."""
         key = (operator, number)
+        if not self.savings.shared:
+            return self._made(operator, number)
         if key not in self._known:
             self._known[key] = self._made(operator, number)
         return self._known[key]
 
     def _made(self, operator: TrainingOperator, number: int) -> Instance:
-        seed = self.runner.seed
-        program = operator.mutate(self.program, generator_for(seed, "fault", operator.code, number))
-        own = seed_for(seed, "original", number)
+        program, own = self._program(operator, number), seed_for(self.runner.seed, "original", number)
         stored = self._stored(program, own)
-        if stored.path.name in self._twins:  # another configuration is the very same program
+        if self.savings.shared and stored.path.name in self._twins:  # another configuration is the very same program
             return self._twins[stored.path.name]
-        device = placement(self.runner.models[0])[0]
-        model = stored.load(program.recipe, own, device)
-        known, diverged = model is not None, False
+        model, trained, diverged = self._remembered(stored, program, own), False, False
         try:
             if model is None:
-                model = self._trained(operator, program, own)
-                stored.save(model)
+                model, trained = self._trained(program, number, stored), True
             outcomes = {split: self._outcome(model, split) for split in self.runner.splits}
         except Diverged:
             diverged, outcomes = True, {split: self._wrong(split) for split in self.runner.splits}
-        made = self._twins[stored.path.name] = Instance(outcomes, not known, diverged)
+        made = self._twins[stored.path.name] = Instance(outcomes, trained or diverged, diverged)
         return made
 
-    def _trained(self, operator: TrainingOperator, program: Program, seed: int) -> nn.Module:
-        def watch(epoch: Epoch) -> None:
-            for recipe in ending_here(program.recipe, epoch):
-                self._stored(replace(program, recipe=recipe), seed).save(epoch.model)
+    def _program(self, operator: TrainingOperator, number: int) -> Program:
+        return operator.mutate(self.program, generator_for(self.runner.seed, "fault", operator.code, number))
 
+    def _remembered(self, stored: Stored, program: Program, seed: int) -> nn.Module | None:
+        device = placement(self.runner.models[0])[0]
+        kept = self.savings.shared or self.savings.beginnings
+        return stored.load(program.recipe, seed, device) if kept else None
+
+    def _trained(self, program: Program, number: int, stored: Stored) -> nn.Module:
+        """Trains a network, or the longer one on whose way it lies."""
+        seed = seed_for(self.runner.seed, "original", number)
+        if self.savings.beginnings and program.data is self.program.data:
+            if is_beginning(program.recipe, self.program.recipe) and number not in self._walked:
+                self._walk(number, seed)
+            model = self._remembered(stored, program, seed)
+            if model is not None:
+                return model
+        model = self._train(program, seed)
+        if self.savings.shared:
+            stored.save(model)
+        return model
+
+    def _walk(self, number: int, seed: int) -> None:
+        """Trains as the original was trained, and keeps what lies on the way."""
+        self._walked.add(number)
+        whole = self.program.recipe
+
+        def keep(recipe: Recipe, model: nn.Module) -> None:
+            self._stored(replace(self.program, recipe=recipe), seed).save(model)
+
+        def watch(epoch: Epoch) -> None:
+            for recipe in ending_here(whole, epoch):
+                keep(recipe, epoch.model)
+            curve.append(epoch.curve[-1])
+
+        curve: list[float] = []
+        try:
+            model = self._train(self.program, seed, watch)
+        except Diverged:
+            return  # what lies before that is kept
+        for recipe in ending_with(whole, curve):
+            keep(recipe, model)
+
+    def _train(self, program: Program, seed: int, watch: Callable[[Epoch], None] | None = None) -> nn.Module:
         self.trainings += 1
         device = placement(self.runner.models[0])[0]
         try:
             return program.recipe.train(
-                program.data, program.task, seed, forward=program.forward, device=device,
-                watch=watch if self.reuse and operator.strength in PREFIXES else None,
+                program.data, program.task, seed, forward=program.forward, device=device, watch=watch
             )  # fmt: skip
         except MutinyError:
             raise

@@ -9,6 +9,7 @@ import numpy as np
 
 from mutiny.errors import NotApplicable
 from mutiny.evaluation import Runner
+from mutiny.mutation.foregone import surely_killed
 from mutiny.mutation.judge import KILLED, SURVIVED, Found, Judge, Judged, sample_of
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import SETS
@@ -20,6 +21,10 @@ from mutiny.operators.training.base import Span, TrainingOperator
 from mutiny.parsing import described
 from mutiny.progress import Progress
 from mutiny.records import Basis, KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+from mutiny.stats import power_two_sample
+
+POWER = 0.8
+"""Below this DeepCrime calls a mutant unstable."""
 
 Key = float | str
 """A configuration: the value of a strength, or a text that says what is set."""
@@ -36,10 +41,28 @@ class TrainedJudge(Judge):
         """The verdict on a configuration; raises `NotApplicable` if it cannot be trained."""
         seen = self._seen.setdefault(split, {})
         if key not in seen:
-            instances = [self.trainer.instance(operator, number) for number in range(len(self.runner.models))]
-            judged = self._judged(self._found(instances, split), None, split, single=False)
-            seen[key] = replace(judged, record=_named(judged.record, key, instances))
+            instances, found = self._in_groups(operator, split)
+            judged = self._judged(found, None, split, single=False)
+            record = replace(_named(judged.record, key, instances), power=self._power(judged))
+            seen[key] = replace(judged, record=record)
         return seen[key]
+
+    def _in_groups(self, operator: TrainingOperator, split: str) -> tuple[list[Instance], Found]:
+        """Trains instances until the verdict is certain."""
+        instances: list[Instance] = []
+        total = len(self.runner.models)
+        for size in self.trainer.savings.groups(total):
+            instances += [self.trainer.instance(operator, number) for number in range(len(instances), size)]
+            found = self._found(instances, split)
+            if size < total and surely_killed(found.sample, total, self.rule, self.runner.task):
+                return instances, replace(found, answer=KILLED, basis=Basis.FOREGONE)
+        return instances, found
+
+    def _power(self, judged: Judged) -> float | None:
+        effect, sample = judged.record.effect_size, judged.sample
+        if self.rule.effect != "cohen-d" or effect is None or len(sample.originals) + sample.mutants.size < 3:
+            return None
+        return power_two_sample(effect, len(sample.originals), sample.mutants.size, self.rule.alpha)
 
     def configurations(self, split: str) -> dict[Key, Judged]:
         """All that were judged on a split, in the order of judging."""
@@ -176,6 +199,8 @@ class TrainingRun:
 
     def _set_summary(self, split: str, killed: dict[str, set[Key]]) -> SetSummary:
         verdicts = [verdict for _, verdict in self.traces[split].probes]
+        seen = self.judge.configurations(split)
+        tried = [seen[key].record for key, _ in self.traces[split].probes if key in seen]
         weakest = self._weakest(split) if self.span is not None else None
         score = set_score(killed[split], killed["train"])
         if self.span is not None:
@@ -186,11 +211,19 @@ class TrainingRun:
             killed=verdicts.count(Verdict.KILLED),
             survived=verdicts.count(Verdict.SURVIVED),
             unstable=verdicts.count(Verdict.UNSTABLE),
-            mean_instances=float(len(self.runner.models)),
+            mean_instances=float(np.mean([one.instances for one in tried])) if tried else None,
             stopped=self.traces[split].stopped,
             score=score,
             set_score=set_score(killed[split], killed["train"]),
+            killability=self._killability(split, weakest),
+            instability=float(np.mean([one.power < POWER for one in tried if one.power is not None] or [False])),
         )
+
+    def _killability(self, split: str, weakest: Key | None) -> float:
+        if self.span is None:
+            return len(self._killed(split)) / len(self.configurations)
+        severity = self.severity(weakest)
+        return 0.0 if severity is None else 1.0 - severity
 
     def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
         operator = self.operator

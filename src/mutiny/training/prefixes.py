@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mutiny.training.loop import Epoch, stops
@@ -25,3 +25,31 @@ def ending_here(recipe: Recipe, epoch: Epoch) -> Iterator[Recipe]:
     for patience in range(1, recipe.patience or 1):
         if stops(epoch.curve, patience) and not any(stops(epoch.curve[:n], patience) for n in range(1, epoch.number)):
             yield replace(recipe, patience=patience)
+
+
+def ending_with(recipe: Recipe, curve: Sequence[float]) -> Iterator[Recipe]:
+    """Recipes with less patience that never stopped before the recipe's own end.
+
+    >>> from torch import nn
+    >>> never = ending_with(Recipe(nn.Identity, epochs=3, patience=3), (0.5, 0.6, 0.4))
+    >>> [recipe.patience for recipe in never]
+    [2]
+    """
+    for patience in range(1, recipe.patience or 1):
+        if not any(stops(curve[:n], patience) for n in range(1, len(curve) + 1)):
+            yield replace(recipe, patience=patience)
+
+
+def is_beginning(part: Recipe, whole: Recipe) -> bool:
+    """Whether one recipe differs from another only in how early it ends, so that its training is a beginning.
+
+    >>> from torch import nn
+    >>> whole = Recipe(nn.Identity, epochs=9, patience=3)
+    >>> is_beginning(replace(whole, patience=1), whole), is_beginning(replace(whole, epochs=12), whole)
+    (True, False)
+    """
+    if part.epochs < whole.epochs:
+        return whole.schedule == "none" and part == replace(whole, epochs=part.epochs)
+    if part.patience is None or whole.patience is None or part.patience >= whole.patience:
+        return False
+    return part == replace(whole, patience=part.patience)
