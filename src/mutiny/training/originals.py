@@ -104,8 +104,8 @@ def settings(
 def _described(recipe: Recipe) -> dict[str, Any]:
     """All settings, of the later ones only those that are not the default: what was stored before them stays valid."""
     told = {each.name: describe(getattr(recipe, each.name)) for each in fields(recipe)}
-    usual = Recipe(recipe.build)
-    return {name: value for name, value in told.items() if name in FIRST or value != describe(getattr(usual, name))}
+    usual = {name: describe(value) for name, value in vars(Recipe(recipe.build)).items()}
+    return {name: value for name, value in told.items() if name in FIRST or value != usual.get(name, ...)}
 
 
 def fingerprint(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mutiny.training.loop import Epoch, stops
+from mutiny.training.own import OwnTraining
 from mutiny.training.recipe import Recipe
 
 
@@ -48,6 +49,8 @@ def is_beginning(part: Recipe, whole: Recipe) -> bool:
     >>> is_beginning(replace(whole, patience=1), whole), is_beginning(replace(whole, epochs=12), whole)
     (True, False)
     """
+    if isinstance(whole, OwnTraining):
+        return False  # nobody can watch its epochs
     if part.epochs < whole.epochs:
         return whole.schedule == "none" and part == replace(whole, epochs=part.epochs)
     if part.patience is None or whole.patience is None or part.patience >= whole.patience:

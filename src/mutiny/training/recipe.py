@@ -137,6 +137,11 @@ class Recipe:
                 "optimizer_settings", dict(self.optimizer_settings), f"settings of {kind.__name__}", f"{error}."
             ) from error
 
+    def ignored(self, changed: Iterable[str]) -> tuple[str, ...]:
+        """Which of these settings training would not obey: none; see :mod:`mutiny.training.own`."""
+        del changed
+        return ()
+
     def train(
         self,
         data: Data,

@@ -102,11 +102,22 @@ class TrainingOperator(ABC):
         """
         if self.strength is not None:
             self.span(program)
-            return (self,)
-        found = tuple(self.values(program))
+        found = tuple(self.values(program)) if self.strength is None else (self,)
         if not found:
             raise NotApplicable(f"nothing that {self.code} could change")
+        ignored = program.recipe.ignored(self._changed(program, found[0]))
+        if ignored:
+            raise NotApplicable(f"the training function does not obey {' and '.join(ignored)}")
         return found
+
+    def _changed(self, program: Program, one: TrainingOperator) -> Iterator[str]:
+        """Which settings a configuration changes; lazily, because only training functions of one's own ask."""
+        faulty = one.change(program, np.random.default_rng(0))
+        if faulty.data is not program.data:
+            yield "data"
+        for each in fields(Recipe):
+            if getattr(faulty.recipe, each.name) != getattr(program.recipe, each.name):
+                yield each.name
 
     @final
     def mutate(self, program: Program, rng: np.random.Generator) -> Program:
