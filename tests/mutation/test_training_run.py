@@ -101,6 +101,16 @@ def test_savings_leave_every_verdict(tmp_path, operator):
     assert 3 * saving.trainings <= 2 * plain.trainings
 
 
+@pytest.mark.parametrize("operator", [LearningRate(), OtherOptimiser(), NoBatches()])
+def test_networks_trained_at_once_get_the_same_verdicts(tmp_path, operator):
+    one_by_one = made(tmp_path / "one")
+    at_once = made(tmp_path / "two", savings=Savings(together=True))
+    theirs, ours = run(one_by_one, operator), run(at_once, operator)
+    assert verdicts(theirs) == verdicts(ours)
+    assert at_once.trainings == one_by_one.trainings
+    assert not list((tmp_path / "two" / "mutants").glob("*"))  # all of them were trained at once
+
+
 def test_killability_and_instability(tmp_path):
     """Killability of a list is a share of its configurations, of a strength a share of the way."""
     trainer = made(tmp_path)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from mutiny.training import Recipe
 from mutiny.training.loop import Epoch
 from mutiny.training.originals import Stored, default_folder, settings
 from mutiny.training.prefixes import ending_here, ending_with, is_beginning
+from mutiny.training.together import reason_against, train_together
 
 
 class Instance(NamedTuple):
@@ -64,6 +66,35 @@ class Trainer:
         if key not in self._known:
             self._known[key] = self._made(operator, number)
         return self._known[key]
+
+    def group(self, operator: TrainingOperator, numbers: Sequence[int]) -> list[Instance]:
+        """Several instances of a configuration, trained at once where that is wanted and possible."""
+        missing = [number for number in numbers if (operator, number) not in self._known]
+        if self.savings.together and len(missing) > 1:
+            self._at_once(operator, missing)
+        return [self.instance(operator, number) for number in numbers]
+
+    def _at_once(self, operator: TrainingOperator, numbers: Sequence[int]) -> None:
+        """Remembers the instances that can be trained together; they differ from others by rounding, and stay here."""
+        programs = [self._program(operator, number) for number in numbers]
+        recipe, data = programs[0].recipe, [program.data for program in programs]
+        if any(program.recipe != recipe for program in programs) or is_beginning(recipe, self.program.recipe):
+            return
+        if reason_against(recipe, data) is not None:
+            return
+        seeds = [seed_for(self.runner.seed, "original", number) for number in numbers]
+        device = placement(self.runner.models[0])[0]
+        try:
+            models = train_together(
+                recipe, data, self.program.task, seeds, forward=self.program.forward, device=device
+            )  # fmt: skip
+        except Exception:  # something is drawn, or cannot be stacked; one by one it may work, or says why not
+            return
+        self.trainings += len(models)
+        for number, model in zip(numbers, models, strict=True):
+            outcome = partial(self._outcome, model) if model is not None else self._wrong
+            outcomes = {split: outcome(split) for split in self.runner.splits}
+            self._known[operator, number] = Instance(outcomes, True, model is None)
 
     def _made(self, operator: TrainingOperator, number: int) -> Instance:
         program, own = self._program(operator, number), seed_for(self.runner.seed, "original", number)

@@ -52,7 +52,7 @@ class TrainedJudge(Judge):
         instances: list[Instance] = []
         total = len(self.runner.models)
         for size in self.trainer.savings.groups(total):
-            instances += [self.trainer.instance(operator, number) for number in range(len(instances), size)]
+            instances += self.trainer.group(operator, range(len(instances), size))
             found = self._found(instances, split)
             if size < total and surely_killed(found.sample, total, self.rule, self.runner.task):
                 return instances, replace(found, answer=KILLED, basis=Basis.FOREGONE)

@@ -65,7 +65,7 @@ def train(
         penalty = penalties(model, recipe.regularisers)
         orders = generator_for(seed, "shuffle")
         loss = recipe.loss if callable(recipe.loss) else None
-        total, step = recipe.epochs * len(_cuts(len(kept), recipe.batch_size)), 0
+        total, step = recipe.epochs * batches_in(len(kept), recipe.batch_size), 0
         curve: list[float] = []
         for epoch in range(recipe.epochs):
             losses = torch.zeros((), device=device)
@@ -75,7 +75,7 @@ def train(
                 chosen = kept[chosen]
                 inputs = to_device(data.read(chosen), device)
                 outputs = model(inputs) if forward is None else forward(model, inputs)
-                loss = loss or _first_loss(recipe, task, outputs)
+                loss = loss or first_loss(recipe, task, outputs)
                 value = loss(outputs, targets[torch.from_numpy(chosen).to(device)])
                 value = value if penalty is None else value + penalty()
                 optimizer.zero_grad(set_to_none=True)
@@ -94,7 +94,7 @@ def train(
                 with _as_it_is(model, device):
                     curve.append(_mean_loss(model, data, targets, looked_at, recipe.batch_size, loss, forward, device))
             else:
-                curve.append(float(losses) / len(_cuts(len(kept), recipe.batch_size)))
+                curve.append(float(losses) / batches_in(len(kept), recipe.batch_size))
             if progress is not None:
                 progress(epoch + 1, recipe.epochs)
             if watch is not None:
@@ -194,6 +194,11 @@ def shuffled(n: int, size: int, generator: np.random.Generator) -> Iterator[np.n
     yield from (order[start:end] for start, end in _cuts(n, size))
 
 
+def batches_in(n: int, size: int) -> int:
+    """How many batches :func:`shuffled` makes."""
+    return len(_cuts(n, size))
+
+
 def _cuts(n: int, size: int) -> list[tuple[int, int]]:
     starts = list(range(0, n, size))
     if n > size > 1 and n % size == 1:
@@ -201,7 +206,8 @@ def _cuts(n: int, size: int) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], n], strict=True))
 
 
-def _first_loss(recipe: Recipe, task: Task, outputs: Any) -> Loss:
+def first_loss(recipe: Recipe, task: Task, outputs: Any) -> Loss:
+    """The loss that the recipe names, or the task's own, for a network with such outputs."""
     if not isinstance(outputs, Tensor):
         raise BadInput(
             "model output", type(outputs).__name__, "a tensor with one row per input",
