@@ -27,6 +27,7 @@ def plan(parts: Sequence[str], subjects: Sequence[str], settings: Settings) -> l
         (retraining, retraining.units, small),
         (ablation, ablation.units, large),
         (detection, detection.rest, large),
+        (retraining, retraining.units, large),
     ]
     return [
         (part, name, unit)

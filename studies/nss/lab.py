@@ -37,20 +37,22 @@ class Settings:
         repeats: each with its own original (where there are several), pool and seed of selection.
         seed: of training; a repeat's pool and selection have the repeat's number as seed.
         quick: little data: to see whether everything runs.
-        retrain_repeats: repeats of Table 10.
+        retrain_repeats: repeats of Table 10; of a large network, two at most.
         retrain_epochs: epochs of retraining; the paper's are 40.
         retrain_train: training inputs that are used again in retraining; the paper uses all.
+        retrain_train_large: the same for a large network.
     """
 
     repeats: int = 5
     seed: int = 0
     quick: bool = False
-    retrain_repeats: int = 2
+    retrain_repeats: int = 5
     retrain_epochs: int = 3
     retrain_train: int = 20_000
+    retrain_train_large: int = 5_000
 
 
-QUICK = Settings(repeats=2, quick=True, retrain_repeats=1, retrain_epochs=1, retrain_train=300)
+QUICK = Settings(repeats=2, quick=True, retrain_repeats=1, retrain_epochs=1, retrain_train=300, retrain_train_large=300)
 
 
 def smaller(subject: mutiny.Subject, train: int = 600, test: int = 200) -> mutiny.Subject:

@@ -67,12 +67,20 @@ class Results:
 
     def gain(self, subject: str, protocol: str, method: str, budget: str, kind: str) -> Cell:
         """What retraining adds to the accuracy on ``clean`` or ``mutated`` inputs, over repeats."""
-        wanted = {"subject": subject, "protocol": protocol, "method": method, "budget": budget}
+        gains = self._gains(subject, protocol, method, budget, kind)
+        return over_repeats(list(gains.values())) if gains else None
+
+    def beyond(self, subject: str, protocol: str, method: str, budget: str, kind: str) -> Cell:
+        """The same, less what training on without any new input adds in the same repeat."""
+        idle = self._gains(subject, protocol, retraining.NONE, "0", kind)
+        gains = self._gains(subject, protocol, method, budget, kind)
+        found = [gain - idle[repeat] for repeat, gain in gains.items() if repeat in idle]
+        return over_repeats(found) if found else None
+
+    def _gains(self, subject: str, protocol: str, method: str, budget: str, kind: str) -> dict[str, float]:
+        wanted = {"subject": subject, "protocol": protocol, "method": method, "budget": budget, "status": "done"}
         rows = matching(self.retraining, wanted)
-        if rows and all(row["status"] != "done" for row in rows):
-            return NOT_APPLICABLE
-        gains = [float(row[f"{kind}_after"]) - float(row[f"{kind}_before"]) for row in rows if row["status"] == "done"]
-        return over_repeats(gains) if gains else None
+        return {row["repeat"]: float(row[f"{kind}_after"]) - float(row[f"{kind}_before"]) for row in rows}
 
 
 def matching(rows: list[CsvRow], wanted: Mapping[str, str]) -> list[CsvRow]:

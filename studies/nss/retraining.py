@@ -17,6 +17,7 @@ from mutiny.selection.parsing import as_methods
 from studies.clock import Clock
 from studies.nss.lab import Lab, Settings, Trial, accuracy
 from studies.nss.methods import AUTHORS, GINI, NSS, RANDOM
+from studies.nss.subjects import LENETS
 from studies.store import Rows
 
 NAME = "retraining"
@@ -35,14 +36,16 @@ def rows(folder: Path) -> Rows:
     return Rows(folder / "retraining.csv", COLUMNS, 5)
 
 
-def units(_subject: str, settings: Settings) -> list[tuple[str, ...]]:
-    """(protocol, method, budget, repeat)."""
+def units(subject: str, settings: Settings) -> list[tuple[str, ...]]:
+    """(protocol, method, budget, repeat); a large network has the larger budget only, and fewer repeats."""
+    large = subject not in LENETS
     found = [
         (protocol, method, budget)
         for protocol in (SPLIT, LEAKY)
-        for method, budget in [(NONE, "0"), *((m, b) for b in BUDGETS for m in METHODS)]
+        for method, budget in [(NONE, "0"), *((m, b) for b in BUDGETS[large:] for m in METHODS)]
     ]
-    return [(*unit, str(repeat)) for repeat in range(min(settings.repeats, settings.retrain_repeats)) for unit in found]
+    repeats = min(settings.repeats, settings.retrain_repeats, 2 if large else settings.repeats)
+    return [(*unit, str(repeat)) for repeat in range(repeats) for unit in found]
 
 
 def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
@@ -83,7 +86,9 @@ def halves(trial: Trial) -> tuple[np.ndarray, np.ndarray]:
 def again(lab: Lab, trial: Trial) -> Data:
     """The training inputs that are used again, the same for every method."""
     drawn = generator_for(trial.number, "nss study", "train")
-    return roles.some_of(lab.subject.train, lab.settings.retrain_train, drawn)
+    settings = lab.settings
+    count = settings.retrain_train if lab.name in LENETS else settings.retrain_train_large
+    return roles.some_of(lab.subject.train, count, drawn)
 
 
 def retrained(lab: Lab, model: nn.Module, data: Data, number: int) -> nn.Module:

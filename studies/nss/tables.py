@@ -160,19 +160,35 @@ def early(results: Results) -> str:
 
 
 def gains(results: Results, protocol: str) -> str:
-    """Table 10: on clean, and on mutated inputs."""
+    """Table 10: all that is gained on clean, and on mutated inputs."""
     body = []
-    for method, budget in [(retraining.NONE, "0"), *((m, b) for b in retraining.BUDGETS for m in retraining.METHODS)]:
+    for method, budget in _choices():
         cells = []
-        for subject in LENETS:
+        for subject in ORDER:
             found = [results.gain(subject, protocol, method, budget, kind) for kind in ("clean", "mutated")]
-            cells.append(joined([cell(one, 2) for one in found]))
-            if subject in paper.NAMES and protocol == retraining.LEAKY:
+            cells.append(joined([plain(one, 2) for one in found]))
+            if subject in paper.NAMES:
                 theirs = paper.GAIN.get(int(budget), {}).get(subject, {}).get(method)
                 cells.append("" if theirs is None else f"*{100 * theirs:.2f}*")
         body.append([method, f"{budget}%", *cells])
-    head = _head(LENETS) if protocol == retraining.LEAKY else list(LENETS)
-    return markdown(["selected by", "share", *head], body)
+    return markdown(["selected by", "share", *_head()], body)
+
+
+def gains_beyond(results: Results, protocol: str) -> str:
+    """What is gained beyond training on without any new input, repeat by repeat."""
+    body = []
+    for method, budget in _choices()[1:]:
+        found = [
+            [results.beyond(subject, protocol, method, budget, kind) for kind in ("clean", "mutated")]
+            for subject in ORDER
+        ]
+        body.append([method, f"{budget}%", *(joined([cell(one, 2) for one in both]) for both in found)])
+    return markdown(["selected by", "share", *ORDER], body)
+
+
+def _choices() -> list[tuple[str, str]]:
+    """Methods of retraining with their budgets, the control first."""
+    return [(retraining.NONE, "0"), *((m, b) for b in retraining.BUDGETS for m in retraining.METHODS)]
 
 
 def shares(results: Results, variant: str) -> str:
