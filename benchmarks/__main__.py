@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import attack, evaluation, localization, selection
+from benchmarks import attack, evaluation, localization, selection, training
 from benchmarks.command import options, show
 
 ALL = {
@@ -12,6 +12,7 @@ ALL = {
     "selection": selection.measure,
     "localization": localization.measure,
     "attack": attack.measure,
+    "training": training.measure,
 }
 
 given = options()

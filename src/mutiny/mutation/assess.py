@@ -147,6 +147,7 @@ def assess(
         notes=tuple(notes(runner, rule, records)),
         seconds=time.monotonic() - start,
         created=created,
+        trainings=trainer.trainings if trainer else 0,
         kills={key: bits for run in runs for key, bits in run.kills().items()},
     )
 

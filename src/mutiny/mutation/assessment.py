@@ -38,6 +38,7 @@ class Assessment:
         operators: one record per operator.
         kills: which inputs kill which mutant instances, by (operator label, strength, set).
         notes: what a careful reader should know.
+        trainings: networks of faults before training that were trained now; others were known.
     """
 
     subject: Mapping[str, Any]
@@ -49,6 +50,7 @@ class Assessment:
     notes: tuple[str, ...]
     seconds: float
     created: str
+    trainings: int = 0
     kills: Mapping[tuple[str, float | None, str], KillBits] = field(repr=False, default_factory=dict)
 
     def __repr__(self) -> str:
@@ -70,7 +72,7 @@ class Assessment:
             "score": to_plain(self.score),
             "operators": to_plain(self.operators),
             "notes": list(self.notes),
-            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
+            "timing": {"created": self.created, "seconds": round(self.seconds, 3), "trainings": self.trainings},
         }
 
 

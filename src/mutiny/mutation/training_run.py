@@ -124,7 +124,7 @@ class TrainingRun:
         """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
         if self.reason_against is None:
             for split in self.sets:
-                self.traces[split] = self._search(split, progress)
+                self.traces[split] = self.searched(split, progress)
             for key in self._keys():
                 for split in self.sets:
                     self._verdict(key, split)
@@ -132,7 +132,9 @@ class TrainingRun:
             return self._record(Status.INVALID, self.reason_against or "; ".join(dict.fromkeys(self.failed.values())))
         return self._summarise()
 
-    def _search(self, split: str, progress: Progress) -> Trace:
+    def searched(self, split: str, progress: Progress) -> Trace:
+        """The search of one set of inputs."""
+
         def probe(key: Key) -> Verdict:
             verdict = self._verdict(key, split)
             progress.step(f"{self.label} on {split}")

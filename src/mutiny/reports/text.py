@@ -137,6 +137,8 @@ def _legend(result: Assessment) -> Iterator[str]:
             f"screened: {spent['evaluated'] / spent['pairs']:.1%} of all answers were evaluated; verdicts are those of "
             f"all with {screening['confidence']:.1%} confidence (--exact evaluates all)."
         )
+    if result.trainings:
+        yield f"{result.trainings:,} networks were trained for faults before training."
     for record in result.operators:
         if record.status is not Status.SCORED:
             yield f"{record.label}: {record.reason}."

@@ -20,6 +20,7 @@ from mutiny.task import Task
 from mutiny.training.loop import Epoch, Forward, built
 from mutiny.training.losses import loss_for
 from mutiny.training.recipe import Recipe
+from mutiny.training.regularisers import penalties
 
 PARTS: dict[str, tuple[str, ...]] = {
     "data": ("data",),
@@ -87,6 +88,11 @@ class Settings:
         if callable(self.recipe.loss):
             return self.recipe.loss(outputs, targets)
         return loss_for(self.task, outputs.detach(), self.recipe.loss)(outputs, targets)
+
+    def penalty(self, model: nn.Module) -> Tensor | float:
+        """What regularisers add to the loss, for the weights that the network from `build` has now; 0 without any."""
+        found = penalties(model, self.recipe.regularisers)
+        return 0.0 if found is None else found()
 
 
 @dataclass(frozen=True, kw_only=True)
