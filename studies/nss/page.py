@@ -33,6 +33,8 @@ def sections(results: Results, folder: Path) -> Iterator[str]:
         "All numbers are per cent unless they say otherwise: means over repeats, with half of a 95% interval (Student) "
         'behind ±; the paper\'s values stand in *italics*, without intervals. "not run" means that there is no number.'
     )
+    yield "## What reproduces"
+    yield words["conclusions"]
     yield from _set_up(results, words, folder)
     yield from _detection(results, words, folder)
     yield "## Retraining (Table 10)"
