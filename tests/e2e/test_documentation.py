@@ -2,11 +2,16 @@
 
 import importlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import torch
 from torch import nn
 
+import toys
+from mutiny import Classification, NotApplicable, Recipe, Subject, assess
+from mutiny.operators.training.base import Program
 from mutiny.testing.operators import check_operator
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +27,20 @@ def test_the_operator_of_the_guide_keeps_the_contract(tmp_path, monkeypatch):
     guide = importlib.import_module("guide_operator")
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
     check_operator(guide.SignFlip(), model, torch.randn(5, 4))
+
+
+def test_the_fault_before_training_of_the_guide_can_be_assessed(tmp_path, monkeypatch):
+    (tmp_path / "guide_fault.py").write_text(code_blocks("docs/adding-an-operator.md")[2])
+    monkeypatch.syspath_prepend(tmp_path)
+    guide = importlib.import_module("guide_fault")
+    recipe = Recipe(lambda: nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 3)), epochs=8, learning_rate=0.02)
+    subject = Subject(task=Classification(3), train=toys.blobs(120), test=toys.blobs(60, seed=1), recipe=recipe)
+    (record,) = assess(subject, [guide.SmoothedLabels()], originals=3, folder=tmp_path).operators
+    tried = [mutant.strength for mutant in record.mutants if mutant.guiding_set == "train" and mutant.searched]
+    assert (record.code, record.bounds, tried[0]) == ("TLS", (0.0, 0.9), 0.9)
+    other = Program(replace(recipe, loss="hinge"), subject.train, subject.task)
+    with pytest.raises(NotApplicable, match="not the cross-entropy"):
+        guide.SmoothedLabels().configurations(other)
 
 
 def test_the_readme_names_every_operator_and_no_command_that_does_not_exist():
