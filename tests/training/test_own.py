@@ -111,6 +111,17 @@ def test_a_campaign(tmp_path):
     assert result.operators[0].status in (Status.SCORED, Status.NOT_KILLABLE)
 
 
+def test_the_penalty_is_that_of_the_training_loop():
+    one = program(own(regularisers={"0": (0.5, 0.25)}))
+    settings = Settings(one.recipe, one.data, one.task, 0)
+    model = settings.build()
+    weight = model[0].weight.detach().numpy().astype(np.float64)
+    assert float(settings.penalty(model)) == pytest.approx(0.5 * np.abs(weight).sum() + 0.25 * (weight**2).sum())
+    settings.penalty(model).backward()
+    assert model[0].weight.grad is not None
+    assert replace(settings, recipe=own()).penalty(model) == 0.0
+
+
 def test_items_of_a_dataset():
     inputs, targets = {"a": np.zeros((4, 2), np.float32), "b": np.arange(4.0)}, np.arange(4.0)
     data = as_data((inputs, targets), "train")
