@@ -111,14 +111,15 @@ def test_a_campaign(tmp_path):
     assert result.operators[0].status in (Status.SCORED, Status.NOT_KILLABLE)
 
 
-def test_the_penalty_is_that_of_the_training_loop():
+def test_the_penalty_follows_the_weights():
     one = program(own(regularisers={"0": (0.5, 0.25)}))
     settings = Settings(one.recipe, one.data, one.task, 0)
     model = settings.build()
     weight = model[0].weight.detach().numpy().astype(np.float64)
-    assert float(settings.penalty(model)) == pytest.approx(0.5 * np.abs(weight).sum() + 0.25 * (weight**2).sum())
-    settings.penalty(model).backward()
-    assert model[0].weight.grad is not None
+    penalty = settings.penalty(model)
+    penalty.backward()
+    assert penalty.item() == pytest.approx(0.5 * np.abs(weight).sum() + 0.25 * (weight**2).sum())
+    assert model[0].weight.grad.numpy() == pytest.approx(0.5 * np.sign(weight) + 0.5 * weight)
     assert replace(settings, recipe=own()).penalty(model) == 0.0
 
 
