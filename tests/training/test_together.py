@@ -81,7 +81,7 @@ def test_every_optimiser(optimizer):
         {"initialisers": {"0": "kaiming_normal"}}, {"optimizer": "sgd", "optimizer_settings": {"momentum": 0.9}},
         {"batch_size": 7}, {"batch_size": 500},
     ],
-    ids=str,
+    ids=lambda settings: "-".join(settings),
 )  # fmt: skip
 def test_every_setting(settings):
     usual = {"epochs": 2, "batch_size": 16, "learning_rate": 0.01}
@@ -149,7 +149,7 @@ def normalising():
         (Recipe(perceptron, regularisers={"0": (0.1, 0.0)}), "added to the loss"),
         (Recipe(perceptron, optimizer="adafactor"), "by itself"),
     ],
-    ids=str,
+    ids=["dropout", "buffers", "loss", "patience", "regularisers", "optimiser"],
 )
 def test_reasons_against(recipe, reason):
     assert reason in reason_against(recipe, [points()])
