@@ -74,7 +74,7 @@ def test_a_users_own_file(run, write, tmp_path, count):
 
 def answers(path):
     found = strict(path)
-    assert set(found.pop("timing")) == {"created", "seconds"}
+    assert set(found.pop("timing")) == {"created", "seconds", "trainings"}
     return found
 
 

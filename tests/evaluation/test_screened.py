@@ -65,7 +65,7 @@ def test_most_inputs_are_left_out(mutants):
     large = {kind: [c for c in checked if c.screened.instances == 20] for kind, checked in mutants.items()}
     everything = [c for checked in large.values() for c in checked]
     assert np.mean([c.share for c in everything]) < 0.7, told(everything)
-    assert {c.basis for c in everything} == set(Basis)
+    assert {c.basis for c in everything} == set(Basis) - {Basis.FOREGONE}  # which is of trainings, not of inputs
     for kind in ("unchanged", "strong", "one class"):
         assert np.mean([c.share for c in large[kind]]) < 0.4, told(large[kind])
 
