@@ -14,7 +14,7 @@ Cell = float | str
 """A share, or one of the two above."""
 
 
-def _rows(codes: tuple[str, ...], text: str) -> dict[str, dict[str, Cell]]:
+def shares(codes: tuple[str, ...], text: str) -> dict[str, dict[str, Cell]]:
     """``{subject: {operator: share}}`` from lines such as ``MN 0.28 67.11 N/A`` in per cent."""
     found = {}
     for line in text.strip().splitlines():
@@ -32,7 +32,7 @@ DATA = {  # Table III: training inputs, test inputs, network, performance
     "UD": (9_792, 2_432, "Dave-2", "MSE 0.01"),
 }
 
-ONE_ORIGINAL = _rows(  # Table IV
+ONE_ORIGINAL = shares(  # Table IV
     DEEPMUTATION,
     """
     MN 0.28 67.11 33.07 99.97 79.33 0.00 99.88 0.00
@@ -41,7 +41,7 @@ ONE_ORIGINAL = _rows(  # Table IV
     UD 33.24 74.62 30.74 46.27 42.12 27.28 99.98 27.57
     """,
 )
-EACH_ORIGINAL = _rows(  # Table V
+EACH_ORIGINAL = shares(  # Table V
     DEEPMUTATION,
     """
     MN 1.11 77.11 12.46 96.67 61.86 0.99 99.98 0.99
@@ -50,12 +50,12 @@ EACH_ORIGINAL = _rows(  # Table V
     UD 31.31 50.71 47.47 62.36 55.33 26.70 100.00 26.45
     """,
 )
-for _subject, _row in _rows(MUFF, "MN 0.43 0.47\nSR 8.28 8.22\nUE 19.70 65.99\nUD 26.16 44.64").items():  # Table IX
+for _subject, _row in shares(MUFF, "MN 0.43 0.47\nSR 8.28 8.22\nUE 19.70 65.99\nUD 26.16 44.64").items():  # Table IX
     ONE_ORIGINAL[_subject].update(_row)
-for _subject, _row in _rows(MUFF, "MN 1.30 1.23\nSR 16.29 16.11\nUE 45.76 43.33\nUD 27.79 26.57").items():
+for _subject, _row in shares(MUFF, "MN 1.30 1.23\nSR 16.29 16.11\nUE 45.76 43.33\nUD 27.79 26.57").items():
     EACH_ORIGINAL[_subject].update(_row)
 
-SENSITIVITY = _rows(  # Table VI
+SENSITIVITY = shares(  # Table VI
     OPERATORS,
     """
     MN 100.00 100.00 96.78 0.29 1.15 1.14 0.01 U/NK U/NK U/NK

@@ -60,7 +60,10 @@ def way(target: Target, attack: str, level: str, arm: str, cut: int = 1) -> Atta
         found = Carlini(constant=float(level), iterations=100 // cut, searches=10 if attack == SEARCHED else 1)
     if kind == ITERATIONS:
         return replace(found, iterations=found.iterations * int(times))
-    return found.times(int(times)) if kind == RESTARTS else found
+    if kind == RESTARTS:
+        assert isinstance(found, Pgd)
+        return replace(found, restarts=int(times))
+    return found
 
 
 def mutants(arm: str, made: int) -> Choice:

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from mutiny.attacks.adapters import EnsembleModule, art_classifier
+from mutiny.attacks.attack import attack
 from mutiny.attacks.auto import Auto
 from mutiny.attacks.base import Batch
 from mutiny.attacks.ensemble import Ensemble
@@ -92,7 +93,7 @@ def test_autoattack(case, norm):
     np.testing.assert_array_equal(np.random.get_state()[1], drawn)  # noqa: NPY002 - as above
     assert torch.equal(found.inputs, again.inputs)
     assert found.passes == again.passes > len(images)
-    assert distances(images, found.inputs)[norm].max() <= eps + 1e-6
+    assert distances(images, found.inputs)[norm].max() <= eps
     assert 0 <= found.inputs.min() <= found.inputs.max() <= 1
     few = Pgd(norm, iterations=10).attacked(Ensemble(model, []), Batch(images, labels, 0, 0.0, 1.0, 3), eps)
     assert wrong(model, found.inputs, labels) >= wrong(model, few.inputs, labels) > 0
@@ -121,3 +122,104 @@ def test_what_others_do_leaves_no_trace(case):
     nn.functional.cross_entropy(EnsembleModule(Ensemble(model, patches))(images.requires_grad_()), labels).backward()
     assert images.grad is not None
     assert state == ModelState.of(model)
+
+
+@pytest.fixture
+def used(case):
+    """The same with gradients that belong to somebody."""
+    model, images, labels, patches = case
+    model(images).sum().backward()
+    return model, images, labels, patches
+
+
+def test_autoattack_leaves_gradients_and_generators_alone(used):
+    pytest.importorskip("art")
+    model, images, labels, patches = used
+    state, drawn = ModelState.of(model), torch.get_rng_state()
+    way = Auto(iterations=2, restarts=1, queries=2)
+    way.attacked(Ensemble(model, patches), Batch(images, labels, 0, 0.0, 1.0, 3), 0.1)
+    assert state == ModelState.of(model)
+    assert torch.equal(torch.get_rng_state(), drawn)
+
+
+def test_an_attack_of_a_model_with_gradients(used):
+    pytest.importorskip("art")
+    model, images, labels, _ = used
+    state = ModelState.of(model)
+    attack(model, "autoattack(iterations=2, restarts=1, queries=2)", 0.1, data=(images, labels), mutants=0)
+    assert state == ModelState.of(model)
+
+
+@pytest.mark.parametrize("combine", ["gradients", "logits"])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_classifier_leaves_gradients_and_generators_alone(used, combine, training):
+    pytest.importorskip("art")
+    model, images, labels, patches = used
+    state, drawn = ModelState.of(model), torch.get_rng_state()
+    classifier = art_classifier(Ensemble(model, patches, combine=combine), (1, 12, 12), 5)
+    classifier.class_gradient(images.numpy(), training_mode=training)
+    classifier.loss_gradient(images.numpy(), np.eye(5)[labels.numpy()], training_mode=training)
+    assert classifier.predict(images.numpy(), batch_size=7, training_mode=training).shape == (20, 5)
+    assert state == ModelState.of(model)
+    assert torch.equal(torch.get_rng_state(), drawn)
+
+
+def test_what_happens_to_the_module_does_not_reach_the_model(used):
+    model, images, _, patches = used
+    state, module = ModelState.of(model), EnsembleModule(Ensemble(model, patches))
+    module.train().zero_grad()
+    said = module.double().half()(images)
+    assert state == ModelState.of(model)
+    assert said.dtype == images.dtype
+    assert next(module.parameters()).device == next(model.parameters()).device
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_autoattack_in_other_precision(case, dtype):
+    pytest.importorskip("art")
+    model, images, _, _ = case
+    model, images = model.to(dtype), images.to(dtype)
+    labels = model(images).argmax(1)
+    batch = Batch(images, labels, 0, 0.0, 1.0, 3)
+    found = Auto(iterations=5, restarts=1, queries=5).attacked(Ensemble(model, []), batch, 0.2).inputs
+    assert found.dtype == dtype
+    assert wrong(model, found, labels) > 0
+    tiny = Auto(iterations=2, restarts=1, queries=2).attacked(Ensemble(model, []), batch, 1e-7).inputs
+    assert torch.equal(tiny[model(tiny).argmax(1) == labels], images[model(tiny).argmax(1) == labels])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_adapters_speak_the_type_of_inputs(case, dtype):
+    pytest.importorskip("art")
+    model, images, labels, _ = case
+    plain = art_classifier(Ensemble(model, []), (1, 12, 12), 5)
+    x, wanted = images.numpy(), np.eye(5)[labels.numpy()]
+    expected = plain.loss_gradient(x, wanted), plain.class_gradient(x), plain.predict(x)
+    other = art_classifier(Ensemble(model.to(dtype), []), (1, 12, 12), 5)
+    found = other.loss_gradient(x, wanted), other.class_gradient(x), other.predict(x)
+    for ours, theirs in zip(expected, found, strict=True):
+        assert theirs.dtype == np.float32
+        np.testing.assert_allclose(theirs, ours, atol=0.05 if dtype == torch.bfloat16 else 1e-5)
+
+
+class Broken(nn.Module):
+    """Contrast normalisation, whose gradient at a constant input is no number."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x):
+        centred = x - x.mean(dim=1, keepdim=True)
+        return self.head(centred / (centred.square().sum(dim=1, keepdim=True).sqrt() + 1e-3))
+
+
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+def test_autoattack_finds_nothing_but_numbers(norm):
+    pytest.importorskip("art")
+    model, inputs = Broken().eval(), torch.full((6, 4), 0.5)
+    labels = model(inputs).argmax(1)
+    batch = Batch(inputs, labels, 0, 0.0, 1.0, 0)
+    found = Auto(norm, iterations=3, restarts=1, queries=3).attacked(Ensemble(model, []), batch, 1e-6)
+    assert found.inputs.isfinite().all()
+    assert distances(inputs, found.inputs)[norm].max() <= 1e-6

@@ -79,6 +79,26 @@ def test_inputs_that_no_longer_get_better_are_left_alone():
     assert found.passes < 40 * 200 * 6
 
 
+class Rounded(nn.Module):
+    """Logits in halves, so that classes are often level."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        said = self.model(x)
+        return said + ((2 * said).round() / 2 - said).detach()
+
+
+def test_classes_that_are_level_are_no_success():
+    model, (x, y) = Rounded(toys.classifier()).eval(), toys.blobs(40)
+    y = model(x).argmax(1)
+    found = Carlini().nearest(Ensemble(model, []), x, y, -5.0, 5.0)
+    assert found.success.sum() > 30
+    assert torch.equal(found.success, model(found.inputs).argmax(1) != y)
+
+
 @pytest.mark.parametrize("settings", [{"iterations": 0}, {"rate": 0}, {"searches": 1.5}, {"confidence": -1}])
 def test_mistakes(settings):
     with pytest.raises(BadInput):

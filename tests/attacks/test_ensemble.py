@@ -1,5 +1,7 @@
 """Ensembles: mean gradients of members, copies that share weights, similarity and choice against references."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -10,13 +12,14 @@ from torch import nn
 
 import toys
 import zoo
-from mutiny.attacks.base import Batch
+from mutiny.attacks.base import Batch, cross_entropy, margin
 from mutiny.attacks.ensemble import Ensemble
 from mutiny.attacks.member import with_weights
 from mutiny.attacks.methods import ATTACKS, as_attack
 from mutiny.attacks.mutants import Choice, Mutant, chosen, described, most_central
 from mutiny.attacks.pgd import Fgsm, Pgd
 from mutiny.attacks.similarity import Representation
+from mutiny.data.balls import Ball, distances
 from mutiny.errors import BadInput
 from mutiny.models import ModelState, ModelView, Patch, default_forward
 from mutiny.operators import OPERATORS
@@ -44,7 +47,8 @@ def test_gradients_are_the_mean_of_members(name):
     model, inputs = double(name)
     made = patches(model, inputs)
     state = ModelState.of(model)
-    ours, losses, said = Ensemble(model, made).slope(inputs, first)
+    slope = Ensemble(model, made).slope(inputs, first)
+    ours, losses, said = slope.gradient, slope.losses, slope.outputs
     torch.testing.assert_close(said, default_forward(model, inputs))
     each, each_loss = [], []
     for patch in (Patch(()), *made):
@@ -73,9 +77,9 @@ def test_outputs_can_be_averaged_instead(combine):
         return said.mean(0) if combine == "logits" else said.softmax(-1).mean(0).log()
 
     torch.testing.assert_close(ensemble.mean(x), mean(x))
-    ours, _, _ = ensemble.slope(
+    ours = ensemble.slope(
         x, lambda outputs: nn.functional.cross_entropy(outputs, torch.zeros(6).long(), reduction="none")
-    )
+    ).gradient
     for at in range(2):
         step = torch.zeros_like(x)
         step[:, at] = 1e-6
@@ -118,6 +122,8 @@ def test_cka_is_the_normalised_hsic_of_its_definition(a, b):
     if expected is not None:
         assert left.cka(right) == pytest.approx(expected, abs=1e-6)
         assert right.cka(left) == pytest.approx(left.cka(right))
+        assert left.cka(right) <= 1
+        assert left.cka(left) == 1
     assert Representation.of(torch.ones(5, 2)).cka(Representation.of(torch.rand(5, 2))) == 0
 
 
@@ -211,7 +217,7 @@ def test_no_mutants():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"count": -1}, "mutants"), ({"iterations": 2}, "iterations"), ({"kind": "dull"}, "diverse, random, similar"),
+        ({"count": -1}, "mutants"), ({"iterations": 0}, "iterations"), ({"kind": "dull"}, "diverse, random, similar"),
         ({"operators": ("XX",)}, "some of"), ({"ratios": ()}, "shares"), ({"floor": 2}, "between 0 and 1"),
     ],
 )  # fmt: skip
@@ -242,7 +248,8 @@ def test_attacks_raise_the_loss_and_stay_inside(norm, momentum):
 
 
 def test_fgsm_is_one_step_along_the_sign():
-    model, (x, y) = toys.classifier(), toys.blobs(30)
+    model, (x, y) = toys.classifier().double(), toys.blobs(30)
+    x = x.double()
     moving = x.clone().requires_grad_()
     nn.functional.cross_entropy(model(moving), y, reduction="sum").backward()
     found = Fgsm().attacked(Ensemble(model, []), Batch(x, y, 0, -9.0, 9.0, 0), 0.3)
@@ -286,11 +293,73 @@ def test_more_attempts_fool_more_and_leave_alone_what_is_fooled():
     assert ((found[8].inputs - x).abs() <= 0.5 + 1e-6).all()
 
 
+def test_cross_entropy_is_that_of_torch_with_the_gradient_of_exact_numbers():
+    logits = torch.randn(20, 4, generator=torch.Generator().manual_seed(0)).double().requires_grad_()
+    labels = torch.arange(20) % 4
+    torch.testing.assert_close(cross_entropy(logits, labels), crossed(labels)(logits))
+    ours, theirs = (torch.autograd.grad(loss.sum(), logits)[0]
+                    for loss in (cross_entropy(logits, labels), crossed(labels)(logits)))  # fmt: skip
+    torch.testing.assert_close(ours, theirs)
+    far = torch.tensor([[300.0, 0.0, -1.0]], requires_grad=True, dtype=torch.double)
+    (slope,) = torch.autograd.grad(cross_entropy(far, torch.tensor([0])).sum(), far)
+    small = np.exp([-300.0, -301.0])
+    np.testing.assert_allclose(slope[0], [-small.sum(), *small], rtol=1e-9)
+
+
+def test_gradients_too_small_for_their_type_keep_their_direction():
+    model, (x, y) = toys.classifier(), toys.blobs(40)
+    with torch.no_grad():
+        model[-1].weight.mul_(60)
+        model[-1].bias.mul_(60)
+    y = model(x).argmax(1)
+    made = patches(model, x, ("GF", "NAI"))
+    for each in ([], made):
+        ours = Ensemble(model, each).slope(x, partial(cross_entropy, labels=y)).direction
+        model.double()
+        exact = Ensemble(model, each).slope(x.double(), partial(cross_entropy, labels=y)).gradient
+        model.float()
+        told = exact.abs().amax(1) > 0
+        assert told.sum() > 30
+        cosine = nn.functional.cosine_similarity(ours.double(), exact / exact.abs().amax(1, keepdim=True))
+        assert cosine[told].min() > 0.999
+
+
+def test_both_losses_take_turns():
+    labels = torch.zeros(2).long()
+    way = Pgd(loss="both", restarts=4)
+    kinds = [way.rising(labels, attempt).func for attempt in range(4)]
+    assert kinds == [cross_entropy, margin, cross_entropy, margin]
+    x = torch.zeros(2, 3)
+    assert [way.starts(x, 0.5, 0, attempt, 0) is None for attempt in range(4)] == [True, True, False, False]
+    assert Pgd().times(1) == Pgd()
+    assert Pgd(loss="margin").times(3) == Pgd(loss="both", restarts=3)
+
+
+@given(
+    arrays(np.float32, (3, 4), elements=st.floats(0, 1, width=32)),
+    arrays(np.float32, (3, 4), elements=st.floats(-1, 2, width=32)),
+    st.floats(1e-4, 1.5),
+    st.sampled_from([torch.float16, torch.bfloat16, torch.float32, torch.float64]),
+    st.sampled_from(["linf", "l2"]),
+)
+@settings(deadline=None)
+def test_nothing_leaves_its_ball_by_rounding(centre, new, eps, kind, norm):
+    centre, new = (torch.from_numpy(one).to(kind) for one in (centre, new))
+    found = Ball(centre, eps, norm, 0.0, 1.0).inside(new)
+    assert found.dtype == kind
+    assert distances(centre, found)[norm].max() <= eps
+    assert found.min() >= 0
+    assert found.max() <= 1
+    inner = distances(centre, new)[norm] < 0.99 * eps
+    np.testing.assert_allclose(found[inner].double(), new.clamp(0, 1)[inner].double(), atol=0.01)
+
+
 @pytest.mark.parametrize("code", ATTACKS)
 def test_attacks_by_name(code):
     attack = as_attack(code)
     assert str(attack) == code
-    assert as_attack(str(attack.times(3))) == attack.times(3)
+    longer = attack.times(3)
+    assert longer is None or as_attack(str(longer)) == longer
     model, (x, y) = toys.classifier(), toys.blobs(10)
     found = attack.attacked(Ensemble(model, []), Batch(x, y, 0, -5.0, 5.0, 0), 1.0)
     assert found.inputs.shape == x.shape

@@ -1,5 +1,7 @@
 """Trained defences: what they learn from."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -8,7 +10,7 @@ import toys
 from mutiny.attacks.trained import distilled, smoothed
 from mutiny.data import as_data
 from mutiny.errors import BadInput
-from mutiny.task import Classification
+from mutiny.task import Classification, Regression
 from mutiny.training import Recipe
 
 RECIPE = Recipe(lambda: nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 3)), epochs=40, learning_rate=0.02)
@@ -53,9 +55,23 @@ def test_data_stay_as_they_are():
     assert (before.targets == targets).all()
 
 
+def test_data_as_a_subject_takes_them():
+    quick = replace(RECIPE, epochs=1)
+    one, other = (distilled(quick, source, Classification(3)) for source in (toys.blobs(240), data()))
+    assert torch.equal(one[0].weight, other[0].weight)
+
+
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: smoothed(RECIPE, 1.0), "between 0 and 1"),
+    (lambda: smoothed(RECIPE, "a"), "share='a'"),
+    (lambda: smoothed(nn.Linear(1, 2)), "recipe=Linear"),
     (lambda: distilled(RECIPE, data(), Classification(3), temperature=0.5), "at least 1"),
+    (lambda: distilled(RECIPE, data(), Classification(3), temperature="a"), "temperature='a'"),
+    (lambda: distilled(RECIPE, data(), Classification(3), temperature=float("inf")), "temperature=inf"),
+    (lambda: distilled(RECIPE, data(), Classification(3), seed=-1), "seed=-1"),
+    (lambda: distilled(RECIPE, data(), Regression(0.1)), "task=Regression"),
+    (lambda: distilled(RECIPE, 5, Classification(3)), "data=int"),
+    (lambda: distilled(toys.classifier(), data(), Classification(3)), "recipe=Sequential"),
 ])  # fmt: skip
 def test_mistakes(make, message):
     with pytest.raises(BadInput, match=message):

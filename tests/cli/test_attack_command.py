@@ -46,6 +46,9 @@ def test_quiet(run, write):
         (["--eps", "a lot"], "8/255"),
         (["--kind", "odd"], "diverse, random, similar"),
         (["--operators", "QQ"], "some of"),
+        (["--ratios", "a"], "--ratios"),
+        (["--ratios", "0.1,2"], "shares above 0"),
+        (["--attack", "carlini", "--eps", "0.1"], "leave out --eps"),
         (["--mutants", "-1"], "mutants=-1"),
         (["--low", "0", "--high", "0.5"], "State their range"),
         (["--grid", "a.gif"], ".png, .svg, .pdf"),
@@ -55,3 +58,32 @@ def test_mistakes(run, write, arguments, message):
     ran = run("attack", write(SUBJECT), *RANGE, *arguments)
     assert ran.code == 2, ran.out
     assert message in ran.err
+
+
+def test_a_grid_of_what_is_no_image_is_refused_before_the_attack(run, write, tmp_path):
+    out = tmp_path / "a.json"
+    ran = run("attack", write(SUBJECT), *RANGE, "--attack", "fgsm", "--json", out, "--grid", tmp_path / "a.png")
+    assert (ran.code, ran.out) == (2, "")
+    assert "images (n, channels, height, width)" in " ".join(ran.err.split())
+    assert not out.exists()
+
+
+def test_mutants_without_and_with_ratios(run, write, tmp_path):
+    out = tmp_path / "a.json"
+    ran = run(
+        "attack", write(SUBJECT), *RANGE, "--attack", "fgsm(norm=L2)", "--operators", "afr,ns", "--ratios", "1/4,0.5",
+        "--mutants", 55, "--kind", "random", "--json", out,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    told = json.loads(out.read_text())
+    assert set(told["mutants"]) == {"AFR", "NS 25%", "NS 50%"}
+    assert told["settings"]["mutants"]["iterations"] == 55
+    assert told["attack"] == "fgsm(norm=l2)"
+
+
+def test_reduced_precision_can_be_saved(run, write, tmp_path):
+    new = tmp_path / "a.npz"
+    body = "subject = blob_subject(1)\nsubject.models = [model.bfloat16() for model in subject.models]"
+    ran = run("attack", write(body), *RANGE, "--attack", "fgsm", "--mutants", 0, "--save", new)
+    assert ran.code == 0, ran.err
+    assert np.load(new)["x"].dtype == np.float32

@@ -10,6 +10,7 @@ from torch import nn
 
 import toys
 from mutiny import Classification, Regression, Subject, assess
+from mutiny.errors import Diverged
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.savings import Savings
@@ -109,6 +110,27 @@ def test_networks_trained_at_once_get_the_same_verdicts(tmp_path, operator):
     assert verdicts(theirs) == verdicts(ours)
     assert at_once.trainings == one_by_one.trainings
     assert not list((tmp_path / "two" / "mutants").glob("*"))  # all of them were trained at once
+
+
+@pytest.mark.parametrize("operator", [FewerEpochs(3), LearningRate(1e-3)])
+def test_the_network_of_an_instance_is_the_one_that_was_judged(tmp_path, operator):
+    trainer = made(tmp_path)
+    judged, trainings = trainer.instance(operator, 1), trainer.trainings
+    model = trainer.network(operator, 1)
+    assert trainer.trainings == trainings == 1
+    x, y = toys.blobs(90, seed=1)
+    assert (model(x).argmax(1) == y).numpy().tolist() == judged.outcomes["test"].correct.tolist()
+    again = made(tmp_path)  # finds it on the disk
+    assert torch.equal(weights(again.network(operator, 1)), weights(model))
+    assert again.trainings == 0
+
+
+def test_a_network_that_is_not_there_is_trained_unless_it_diverges(tmp_path):
+    trainer = made(tmp_path, replace(RECIPE, optimizer="sgd"))
+    assert weights(trainer.network(LearningRate(1e-3), 0)).isfinite().all()
+    assert trainer.trainings == 1
+    with pytest.raises(Diverged):
+        trainer.network(LearningRate(1e30), 0)
 
 
 def test_killability_and_instability(tmp_path):

@@ -85,13 +85,14 @@ def row_of(folder, attack, level, arm, number="0", defence=NONE):
 
 @pytest.mark.parametrize("level", ["0.1", "0.4"])
 def test_a_row_is_what_attack_says(done, lab, subject, level):
+    starts = ["pgd(iterations=2, step=0.1, restarts=6)", "pgd(iterations=2, restarts=6)"]
     found = mutiny.attack(
-        subject.models[0], mutiny.attacks.pgd.Pgd(iterations=2, step=0.1), float(level),
+        subject.models[0], "pgd(iterations=2, step=0.1)", float(level), beside=starts,
         mutants=arms.mutants(arms.MUTEN, SETTINGS.made), data=lab.images(arms.ART, 1), task=subject.task, seed=1,
     )  # fmt: skip
     both = [
         (arms.ART, arms.MUTEN, result.MUTANTS), (arms.ART, arms.ORIGINAL, result.ORIGINAL),
-        (arms.ART, arms.RESTARTED, result.BUDGET), (arms.SANE, arms.RESTARTED, result.SANE),
+        (arms.ART, arms.RESTARTED, starts[0]), (arms.SANE, arms.RESTARTED, starts[1]),
     ]  # fmt: skip
     for attack, arm, way in both:
         one, row = found.levels[0].ways[way], row_of(done[0], attack, level, arm, "1")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
+from mutiny.attacks.base import cross_entropy
 from mutiny.attacks.ensemble import Ensemble
 from mutiny.errors import MissingExtra
+from mutiny.evaluation.exact import placement
+from mutiny.models.forward import steady
 
 
 class EnsembleModule(nn.Module):
@@ -17,6 +20,9 @@ class EnsembleModule(nn.Module):
 
     A module can only show outputs, so gradients are those of a loss of the mean, not the mean of gradients: with
     ``combine="gradients"`` or ``"logits"`` it returns mean logits, with ``"probabilities"`` the logarithm of the mean.
+
+    It answers in the type and on the device of its inputs, whatever those of the model are. The model is no part of
+    it: what others do to a module before they attack it (``train()``, ``zero_grad()``, ``to()``) does not reach it.
 
     >>> model = nn.Linear(2, 3).eval()
     >>> module = EnsembleModule(Ensemble(model, []))
@@ -26,14 +32,16 @@ class EnsembleModule(nn.Module):
 
     def __init__(self, ensemble: Ensemble) -> None:
         super().__init__()
-        self.model = ensemble.model  # others look for parameters, to find the device
         self._ensemble = ensemble
+        device, dtype = placement(ensemble.model)
+        empty = torch.empty(0, device=device, dtype=dtype)
+        self.place = nn.Parameter(empty, requires_grad=False)  # others look for parameters, to find the device
         self.training = False
 
     def forward(self, inputs: Tensor) -> Tensor:
         """The mean. Only inputs get gradients: what others do with the graph leaves no trace on the model."""
-        with self._ensemble.frozen():
-            return self._ensemble.mean(inputs)
+        with steady(), self._ensemble.frozen():
+            return self._ensemble.mean(_entering(self._ensemble, inputs)).to(inputs)
 
 
 def art_classifier(
@@ -42,7 +50,7 @@ def art_classifier(
     """The ensemble as a classifier of the Adversarial Robustness Toolbox, on which any of its attacks runs.
 
     ``loss_gradient`` is the mean of the members' gradients where the ensemble averages gradients, as MUTEN does;
-    ``predict`` and ``class_gradient`` are those of mean outputs.
+    ``predict`` and ``class_gradient`` are those of mean outputs. The model behind it is never changed.
 
     Args:
         ensemble: of a model that returns logits.
@@ -59,17 +67,33 @@ def art_classifier(
     class MutantEnsemble(PyTorchClassifier):  # type: ignore[misc, unused-ignore]
         """See `art_classifier`."""
 
+        def predict(self, x: Any, batch_size: int = 128, training_mode: bool = False, **kwargs: Any) -> Any:
+            """Mean outputs, without ART's loader, which draws from torch's global generator."""
+            del training_mode, kwargs
+            batches = (torch.as_tensor(x[at : at + batch_size]) for at in range(0, len(x), batch_size))
+            with torch.no_grad():
+                return torch.cat([module(batch) for batch in batches]).float().cpu().numpy()
+
         def loss_gradient(self, x: Any, y: Any, training_mode: bool = False, **kwargs: Any) -> Any:
             """Of the cross-entropy of each input, by the input; a tensor for a tensor, otherwise an array."""
-            if ensemble.combine != "gradients" or training_mode:
+            if ensemble.combine != "gradients":
                 return super().loss_gradient(x, y, training_mode=training_mode, **kwargs)
-            inputs, wanted = (torch.as_tensor(one).to(self.device) for one in (x, y))
+            given = torch.as_tensor(x)
+            inputs = _entering(ensemble, given)
+            wanted = torch.as_tensor(y).to(inputs.device)
             labels = wanted.argmax(dim=1) if wanted.ndim == 2 else wanted.long()
-            slope = ensemble.slope(inputs, lambda said: functional.cross_entropy(said, labels, reduction="none"))
-            return slope.gradient if isinstance(x, Tensor) else slope.gradient.cpu().numpy()
+            slope = ensemble.slope(inputs, partial(cross_entropy, labels=labels))
+            gradient = slope.gradient.to(given)
+            return gradient if isinstance(x, Tensor) else gradient.numpy()
 
-    device = next(ensemble.model.parameters()).device
+    module, (device, _) = EnsembleModule(ensemble), placement(ensemble.model)
     return MutantEnsemble(
-        EnsembleModule(ensemble), loss=nn.CrossEntropyLoss(), input_shape=input_shape, nb_classes=classes,
-        clip_values=(low, high), device_type="cpu" if device.type == "cpu" else "gpu",
+        module, loss=nn.CrossEntropyLoss(), input_shape=input_shape, nb_classes=classes, clip_values=(low, high),
+        device_type="cpu" if device.type == "cpu" else "gpu",
     )  # fmt: skip
+
+
+def _entering(ensemble: Ensemble, inputs: Tensor) -> Tensor:
+    """Inputs as the model takes them; gradients find their way back."""
+    device, dtype = placement(ensemble.model)
+    return inputs.to(device, dtype if inputs.is_floating_point() else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from mutiny.attacks.base import Attack, Attacked, Batch
 from mutiny.attacks.ensemble import Ensemble
 from mutiny.attacks.pgd import Bound
 from mutiny.checks import check_whole
-from mutiny.data.balls import within
+from mutiny.data.balls import Ball, widest
+from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput, MissingExtra
 from mutiny.random import seed_for
 
@@ -28,6 +29,9 @@ class Auto(Attack):
 
     Croce and Hein's own has FAB instead of DeepFool. The first step of APGD is twice the distance, as they say. Square
     is for images only, one of the losses for three classes or more. Needs ``pip install "mutiny[attacks]"``.
+
+    What it draws belongs to batches, not to inputs, so results depend a little on the batch size. It works in single
+    precision whatever the model's is; the new inputs have the model's.
 
     Args:
         norm: of the distance: ``linf`` or ``l2``.
@@ -46,7 +50,7 @@ class Auto(Attack):
     queries: int = 5000
 
     def __post_init__(self) -> None:
-        if self.norm not in ("linf", "l2"):
+        if self.norm not in get_args(Bound):
             raise BadInput("norm", repr(self.norm), "linf or l2")
         for name in ("iterations", "restarts", "queries"):
             check_whole(name, getattr(self, name))
@@ -58,22 +62,14 @@ class Auto(Attack):
             classes = ensemble.mean(batch.inputs[:1]).shape[1]
         estimator = art_classifier(ensemble, tuple(batch.inputs.shape[1:]), classes, batch.low, batch.high)
         whole, passes = self._whole(estimator, eps, len(batch.inputs), classes), ensemble.passes
-        before = np.random.get_state()  # noqa: NPY002 - ART draws from the global generator
-        np.random.seed(seed_for(batch.seed, "attack", "auto", batch.first) % 2**32)  # noqa: NPY002 - see above
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                new = whole.generate(batch.inputs.cpu().numpy(), batch.labels.cpu().numpy())
-        finally:
-            np.random.set_state(before)  # noqa: NPY002 - see above
-        change = within(torch.from_numpy(new).to(batch.inputs) - batch.inputs, eps, self.norm)  # ART allows 0.01% more
-        found = (batch.inputs + change).clamp(batch.low, batch.high)
-        return Attacked(found, ensemble.passes - passes)
-
-    def times(self, budget: int) -> Self:
-        """It is what it is: its parts stop when they no longer get better."""
-        del budget
-        return self
+        given = batch.inputs.detach().cpu().float()  # ART knows single precision only
+        seed = seed_for(batch.seed, "attack", "auto", batch.first)
+        with warnings.catch_warnings(), seeded(seed, batch.inputs.device):  # ART draws from global generators
+            warnings.simplefilter("ignore")
+            new = torch.from_numpy(whole.generate(given.numpy(), batch.labels.cpu().numpy()))
+        change = torch.where(new.isfinite(), new - given, 0).to(batch.inputs.device)
+        ball = Ball(batch.inputs, eps, self.norm, batch.low, batch.high)  # ART allows 0.01% more
+        return Attacked(ball.inside(widest(batch.inputs) + change), ensemble.passes - passes)
 
     def _whole(self, estimator: Any, eps: float, size: int, classes: int) -> Any:
         try:

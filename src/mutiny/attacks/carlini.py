@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isfinite
 from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-from mutiny.attacks.base import Attack, Attacked, Batch
-from mutiny.attacks.ensemble import Ensemble
-from mutiny.checks import check_whole
+from mutiny.attacks.base import Attack, Attacked, Batch, answers, margin
+from mutiny.attacks.ensemble import Ensemble, Loss
+from mutiny.checks import check_positive, check_whole
 from mutiny.errors import BadInput
 
 EDGE = 1 - 1e-6
@@ -72,9 +73,8 @@ class Carlini(Attack):
         check_whole("iterations", self.iterations)
         check_whole("searches", self.searches)
         for name in ("rate", "constant"):
-            if not getattr(self, name) > 0:
-                raise BadInput(name, getattr(self, name), "a number above 0")
-        if not self.confidence >= 0:
+            check_positive(name, getattr(self, name))
+        if not self.confidence >= 0 or not isfinite(self.confidence):
             raise BadInput("confidence", self.confidence, "a number of at least 0")
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
@@ -86,6 +86,10 @@ class Carlini(Attack):
     def times(self, budget: int) -> Self:
         """More iterations for each weight of the loss."""
         return replace(self, iterations=self.iterations * budget)
+
+    def rising(self, labels: Tensor) -> Loss:
+        """It is the lead of the true class that is lowered."""
+        return partial(margin, labels=labels)
 
     def nearest(self, ensemble: Ensemble, inputs: Tensor, labels: Tensor, low: float, high: float) -> Found:
         """The nearest inputs to which the ensemble's original gives another answer.
@@ -121,42 +125,51 @@ class Carlini(Attack):
         middle, half = (low + high) / 2, (high - low) / 2
         best, distance = inputs.clone(), _endless(inputs)
         left = torch.arange(len(inputs), device=inputs.device)
-        place = torch.atanh(((inputs - middle) / half).clamp(-EDGE, EDGE))
+        exact = inputs.to(distance.dtype)
+        place = torch.atanh(((exact - middle) / half).clamp(-EDGE, EDGE))
         mean, square = torch.zeros_like(place), torch.zeros_like(place)
         before, passes = _endless(inputs), 0
         every = max(1, self.iterations // CHECKS)
         for number in range(1, self.iterations + 1):
             bent = place.tanh()
-            now, start = middle + half * bent, inputs[left]
+            now, start = (middle + half * bent).clamp(low, high).to(inputs.dtype), exact[left]
             slope = ensemble.slope(now, partial(self._lead, labels=labels[left]))
             passes += len(left)
-            apart = (now - start).flatten(1).square().sum(dim=1)
-            lost = self._lead(slope.outputs, labels[left]) <= 0
+            change = now.to(exact.dtype) - start
+            apart = change.flatten(1).square().sum(dim=1)
+            lost = self._lost(slope.outputs, labels[left])
             nearer = lost & (apart.sqrt() < distance[left])
             best[left[nearer]], distance[left[nearer]] = now[nearer], apart.sqrt()[nearer]
-            gradient = 2 * (now - start) + _fit(constant[left], now) * slope.gradient
+            gradient = 2 * change + _fit(constant[left], now) * slope.gradient
             gradient = gradient * half * (1 - bent.square())
             mean, square = FIRST * mean + (1 - FIRST) * gradient, SECOND * square + (1 - SECOND) * gradient.square()
             size = (square / (1 - SECOND**number)).sqrt() + TINY
             place = place - self.rate * mean / (1 - FIRST**number) / size
             if number % every == 0:
-                total = apart + constant[left] * slope.losses
+                total = apart + constant[left] * slope.losses.to(apart.dtype)
                 going = total <= BETTER * before[left]
                 before[left] = total
                 left, place, mean, square = left[going], place[going], mean[going], square[going]
                 if not len(left):
                     break
-        return Found(best, distance.isfinite(), distance, passes)
+        with torch.no_grad():  # the original by itself may round otherwise than together with mutants
+            success = distance.isfinite() & self._lost(next(ensemble.outputs(best)), labels)
+        best = torch.where(_fit(success, inputs), best, inputs)
+        return Found(best, success, distance.where(success, torch.inf), passes)
 
     def _lead(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """By how much the true class leads, plus the confidence; at least 0."""
-        true = outputs.gather(1, labels[:, None])[:, 0]
-        other = outputs.scatter(1, labels[:, None], -torch.inf).amax(dim=1)
-        return (true - other + self.confidence).clamp_min(0)
+        return (self.confidence - margin(outputs, labels)).clamp_min(0)
+
+    def _lost(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Where the answer is another one, by the lead that is asked for; two classes that are level are not enough."""
+        return (answers(outputs) != labels) & (self._lead(outputs, labels) <= 0)
 
 
 def _endless(inputs: Tensor) -> Tensor:
-    return torch.full((len(inputs),), torch.inf, device=inputs.device, dtype=inputs.dtype)
+    """For each input, in single precision at least."""
+    kind = torch.promote_types(inputs.dtype, torch.float32)
+    return torch.full((len(inputs),), torch.inf, device=inputs.device, dtype=kind)
 
 
 def _fit(values: Tensor, inputs: Tensor) -> Tensor:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ class Defended(nn.Module, ABC):
 
     def __init__(self, model: nn.Module, low: float = 0.0, high: float = 1.0) -> None:
         super().__init__()
-        if not low < high:
+        if not all(isinstance(end, Real) and isfinite(end) for end in (low, high)) or not low < high:
             raise BadInput("low, high", (low, high), "the range of an input's numbers, the least first")
         self.model, self.low, self.high = model, float(low), float(high)
         self.training = model.training

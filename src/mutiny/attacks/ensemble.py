@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from mutiny.attacks.folding import folded
 from mutiny.attacks.member import Member
+from mutiny.data.balls import widest
 from mutiny.errors import BadInput
 from mutiny.evaluation.remembered import Facts, key_of, remembered
 from mutiny.models import Forward, Patch, default_forward
@@ -23,22 +25,45 @@ Combine = Literal["gradients", "logits", "probabilities"]
 ENOUGH, ALIKE, PASSES = 32, 4, 3
 """With so many inputs it is measured whether joining members is faster; answers of so many are compared before; the
 fastest of so many passes counts."""
+SINGLE = 4
+"""Bytes of a number in single precision."""
+DIFFERENTIABLE = "a model that can be differentiated by its inputs"
+BPDA = (
+    "Put the part without a gradient into a torch.autograd.Function whose backward pass lets gradients through (BPDA), "
+    "as mutiny.attacks.defences does; docs/attack.md, Defences."
+)
 Loss = Callable[[Tensor], Tensor]
-"""From outputs ``(n, classes)`` to one loss per input, ``(n,)``."""
+"""From outputs ``(n, classes)``, in double precision where there is one, to one loss per input, ``(n,)``."""
 
 
 class Slope(NamedTuple):
     """Where the loss rises.
 
+    A model that is very sure has gradients below what its numbers can hold. So each input's are computed for a loss
+    that is divided by a power of two, which leaves their direction as it is.
+
     Attributes:
-        gradient: of the summed mean loss by the inputs, in their shape.
+        direction: the gradient of the summed mean loss by the inputs, divided by ``scale``; in their shape.
+        scale: of each input, ``(n,)``.
         losses: each input's, mean over members, ``(n,)``.
         outputs: what the original says, ``(n, ...)``.
     """
 
-    gradient: Tensor
+    direction: Tensor
+    scale: Tensor
     losses: Tensor
     outputs: Tensor
+
+    @property
+    def gradient(self) -> Tensor:
+        """Of the summed mean loss by the inputs; 0 where it is too small for the inputs' type."""
+        return self.direction * _fit(self.scale, self.direction)
+
+    def plus(self, other: Slope) -> Slope:
+        """The slope of the sum of both losses; outputs are those of the first."""
+        scale = torch.maximum(self.scale, other.scale)
+        mine, theirs = (one.direction * _fit(one.scale / scale, one.direction) for one in (self, other))
+        return Slope(mine + theirs, scale, self.losses + other.losses, self.outputs)
 
 
 class Ensemble:
@@ -57,6 +82,7 @@ class Ensemble:
 
     Attributes:
         passes: inputs that the ensemble was asked about so far, once for each member.
+        undefined: gradients of one input, among those, that were not finite, and were taken for 0 where they were not.
 
     >>> model = nn.Linear(2, 2).eval()
     >>> ensemble = Ensemble(model, [])
@@ -78,7 +104,7 @@ class Ensemble:
         self._joint: nn.Module | None = None
         self._outside: list[Member] = []
         self._tried = not patches
-        self.passes = 0
+        self.passes = self.undefined = 0
 
     def __len__(self) -> int:
         return len(self._members)
@@ -96,12 +122,10 @@ class Ensemble:
                 self._join(moving, loss)
             if self._joint is None and self.combine == "gradients":
                 return self._one_by_one(moving, loss)
-            said = self._said(moving)
-            if self.combine == "gradients":
-                each = torch.stack([loss(one) for one in said]).mean(dim=0)
-            else:
-                each = loss(self._mean(said))
-            return Slope(torch.autograd.grad(each.sum(), moving)[0], each.detach(), said[0].detach())
+            found = _slope(self._said(moving), moving, partial(self._loss, loss=loss), rows=1)
+            if self.combine == "gradients" and not bool(found.direction.isfinite().all()):
+                return self._one_by_one(moving, loss)  # one member's must not spoil those of the others
+            return self._finite(found._replace(outputs=found.outputs[0]))
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -115,15 +139,26 @@ class Ensemble:
 
     def _one_by_one(self, moving: Tensor, loss: Loss) -> Slope:
         """Each member's graph is gone before the next one runs."""
-        total, losses, first = torch.zeros_like(moving), None, None
+        total = None
         for outputs in self.outputs(moving):
-            each = loss(outputs)
-            total += torch.autograd.grad(each.sum(), moving)[0]
-            losses = each.detach() if losses is None else losses + each.detach()
-            first = outputs.detach() if first is None else first
-        assert losses is not None
-        assert first is not None
-        return Slope(total / len(self), losses / len(self), first)
+            one = self._finite(_slope(outputs, moving, loss))
+            total = one if total is None else total.plus(one)
+        assert total is not None
+        return total._replace(direction=total.direction / len(self), losses=total.losses / len(self))
+
+    def _loss(self, said: Tensor, loss: Loss) -> Tensor:
+        """Of all members together, from their outputs ``(members, n, ...)``."""
+        if self.combine == "gradients":
+            return torch.stack([loss(one) for one in said]).mean(dim=0)
+        return loss(self._mean(said))
+
+    def _finite(self, found: Slope) -> Slope:
+        """With 0 where a gradient is not a number, or endless."""
+        bad = ~found.direction.isfinite()
+        if not bool(bad.any()):
+            return found
+        self.undefined += int(bad.flatten(1).any(dim=1).sum())
+        return found._replace(direction=found.direction.masked_fill(bad, 0))
 
     def _join(self, inputs: Tensor, loss: Loss) -> None:
         """Makes one network of all members that can be part of it, if that is faster."""
@@ -152,13 +187,13 @@ class Ensemble:
         if self._joint is None:
             return torch.stack([*self.outputs(inputs)])
         inside = len(self) - len(self._outside)
-        said = self.forward(self._joint, inputs).chunk(inside, dim=1)  # the original is the first of them
+        said = self.forward(self._joint, inputs.clone()).chunk(inside, dim=1)  # the original is the first of them
         return torch.stack([*said, *self._each(self._outside, inputs)])
 
     def _each(self, members: Sequence[Member], inputs: Any) -> Iterator[Tensor]:
         for model, patch in members:
             with patch.applied(model, self.forward) as call:
-                yield call(inputs)
+                yield call(inputs.clone())  # some models write into what they are given
 
     def mean(self, inputs: Any) -> Tensor:
         """The mean of all outputs; of probabilities, their logarithm, so that a loss on logits is theirs."""
@@ -169,6 +204,31 @@ class Ensemble:
         if self.combine == "probabilities":
             return said.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(self))
         return said.mean(dim=0)
+
+
+def _slope(said: Tensor, moving: Tensor, loss: Loss, rows: int = 0) -> Slope:
+    """How a loss of outputs changes with the inputs; ``rows`` is the dimension of outputs that counts inputs."""
+    outputs = widest(said.detach()).requires_grad_()
+    losses = loss(outputs)
+    (pull,) = torch.autograd.grad(losses.sum(), outputs)
+    largest = pull.abs().nan_to_num(0, 0, 0).amax(dim=[at for at in range(pull.ndim) if at != rows])
+    scale = (largest / largest.frexp().mantissa).nan_to_num(0).clamp_min(torch.finfo(largest.dtype).tiny)
+    shape = [-1 if at == rows else 1 for at in range(pull.ndim)]
+    direction = _gradient(said, moving, (pull / scale.reshape(shape)).to(said.dtype))
+    return Slope(direction, scale, losses.detach(), said.detach())
+
+
+def _gradient(said: Tensor, moving: Tensor, pull: Tensor) -> Tensor:
+    """Of outputs by inputs, in single precision at least."""
+    found = torch.autograd.grad(said, moving, pull, allow_unused=True)[0] if said.requires_grad else None
+    if found is None:
+        raise BadInput("model", "one whose answers have no gradient by their inputs", DIFFERENTIABLE, BPDA)
+    return found if found.element_size() >= SINGLE else found.float()
+
+
+def _fit(values: Tensor, inputs: Tensor) -> Tensor:
+    """One number per input, in a shape and type that fit them."""
+    return values.to(inputs.dtype).reshape(-1, *[1] * (inputs.ndim - 1))
 
 
 def _seconds(call: Callable[[], object]) -> float:

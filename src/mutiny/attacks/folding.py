@@ -46,8 +46,8 @@ def folded(members: Sequence[nn.Module], forward: Forward, inputs: Tensor) -> nn
     try:
         exact = [copy.deepcopy(member).double() for member in members]
         with torch.no_grad():
-            each = torch.cat([forward(member, inputs.double()) for member in exact], dim=1)
-            together = forward(_joined(exact), inputs.double())
+            each = torch.cat([forward(member, inputs.to(torch.double, copy=True)) for member in exact], dim=1)
+            together = forward(_joined(exact), inputs.to(torch.double, copy=True))
         alike = same(together, each)
     except Exception:  # whatever a model does when it gets more channels than it expects: it cannot be folded
         return None

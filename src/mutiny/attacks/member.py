@@ -43,8 +43,8 @@ class Member(NamedTuple):
         quiet = with_weights(self.model, Patch(tuple(_silence(self.patch.edits))))
         try:
             with self.patch.applied(copy.deepcopy(self.model).double(), forward) as call, torch.no_grad():
-                wanted = call(inputs.double())
-                found = forward(copy.deepcopy(quiet).double(), inputs.double())
+                wanted = call(inputs.to(torch.double, copy=True))
+                found = forward(copy.deepcopy(quiet).double(), inputs.to(torch.double, copy=True))
         except Exception:  # a model or a device that has no double precision
             return None
         return quiet if same(found, wanted) else None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import islice
+from math import isnan
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -35,14 +38,17 @@ class Choice:
         kind: ``"diverse"``: made one after another, and whenever there is one too many, the one that is most like the
             others leaves. ``"random"``: the first that are made. ``"similar"``: the first that keep 95% of the
             original's accuracy.
-        iterations: mutants that are made for a diverse choice. The paper does not say how many.
-        operators: codes; each is used at every ratio.
+        iterations: mutants that are made for a diverse choice, never fewer than ``count``. The paper does not say how
+            many.
+        operators: codes; each is used at every ratio, or as it is if it has none (LR, LA, LD, AFR).
         ratios: shares of weights or neurons that change.
         floor: least share of the original's accuracy that a mutant must keep; a worse one is thrown away and does not
             count. The paper has none for diverse mutants.
 
     >>> Choice(count=3).pairs()[:2]
     [('GF', 0.01), ('GF', 0.02)]
+    >>> Choice(count=60).iterations
+    60
     """
 
     count: int = 5
@@ -54,20 +60,18 @@ class Choice:
 
     def __post_init__(self) -> None:
         check_whole("mutants", self.count, 0)
-        check_whole("iterations", self.iterations, self.count)
+        check_whole("iterations", self.iterations)
+        object.__setattr__(self, "iterations", max(self.iterations, self.count))
+        object.__setattr__(self, "operators", _codes(self.operators))
+        object.__setattr__(self, "ratios", _shares(self.ratios))
         if self.kind not in get_args(Kind):
             raise BadInput("kind", repr(self.kind), f"one of {', '.join(get_args(Kind))}")
-        unknown = [code for code in self.operators if code not in OPERATORS]
-        if unknown or not self.operators:
-            raise BadInput("operators", unknown or self.operators, f"some of {', '.join(OPERATORS)}")
-        if not self.ratios or not all(0 < ratio <= 1 for ratio in self.ratios):
-            raise BadInput("ratios", self.ratios, "shares between 0 and 1")
-        if not 0 <= self.floor <= 1:
-            raise BadInput("floor", self.floor, "a share between 0 and 1")
+        if not (_is_number(self.floor) and 0 <= self.floor <= 1):
+            raise BadInput("floor", repr(self.floor), "a share between 0 and 1")
 
-    def pairs(self) -> list[tuple[str, float]]:
-        """Operators and ratios, of which each mutant draws one."""
-        return [(code, ratio) for code in self.operators for ratio in self.ratios]
+    def pairs(self) -> list[tuple[str, float | None]]:
+        """Operators and ratios, of which each mutant draws one; all operators are equally likely."""
+        return [(code, ratio if _has_ratio(code) else None) for code in self.operators for ratio in self.ratios]
 
     @property
     def least(self) -> float:
@@ -93,7 +97,7 @@ class Mutant:
 
 
 Look = Callable[[Patch], tuple[Tensor, float]]
-"""From a patch to the features of some inputs ``(n, d)`` and the accuracy on them."""
+"""From a patch to the features of some inputs ``(n, d)`` and the accuracy on them; NaN if outputs are not finite."""
 
 
 def chosen(view: ModelView, choice: Choice, look: Look, seed: int) -> tuple[Mutant, ...]:
@@ -108,12 +112,17 @@ def chosen(view: ModelView, choice: Choice, look: Look, seed: int) -> tuple[Muta
     if not choice.count:
         return ()
     _, clean = look(Patch(()))
+    if isnan(clean):
+        raise BadInput(
+            "model", "outputs that are NaN or infinite", "a model with finite outputs, of which to make mutants",
+            "Give data that it can answer, or attack it alone with mutants=0.",
+        )  # fmt: skip
     made = _made(view, choice, look, choice.least * clean, seed)
     if choice.kind != "diverse":
-        return tuple(mutant for mutant, _ in zip(made, range(choice.count), strict=False))
+        return tuple(islice(made, choice.count))
     members: list[Mutant] = []
     alike = np.zeros((0, 0))
-    for mutant, _ in zip(made, range(choice.iterations), strict=False):
+    for mutant in islice(made, choice.iterations):
         new = np.array([mutant.features.cka(member.features) for member in members])
         alike = np.block([[alike, new[:, None]], [new[None], np.zeros((1, 1))]]) if members else np.zeros((1, 1))
         members.append(mutant)
@@ -140,7 +149,7 @@ def _made(view: ModelView, choice: Choice, look: Look, least: float, seed: int) 
     number = refused = 0
     while True:
         code, ratio = pairs[int(rng.integers(len(pairs)))]
-        operator = _with_ratio(code, ratio)
+        operator = _operator(code, ratio)
         number += 1
         try:
             patch = operator.patch(view, generator_for(seed, "attack", "mutant", number))
@@ -150,23 +159,72 @@ def _made(view: ModelView, choice: Choice, look: Look, least: float, seed: int) 
             if not pairs:
                 raise BadInput("operators", choice.operators, "some that apply to this model", str(reason)) from None
             continue
-        if accuracy < least or not bool(features.isfinite().all()):
-            refused += 1
-            if refused >= TRIES:
-                raise BadInput(
-                    "floor", f"{least:.1%} accuracy", "a bar that mutants can reach",
-                    f"{refused} in a row did not; the last had {accuracy:.1%}. Lower the ratios.",
-                )  # fmt: skip
+        finite = not isnan(accuracy) and bool(features.isfinite().all())
+        if finite and accuracy >= least:
+            refused = 0
+            yield Mutant(operator, patch, accuracy, Representation.of(features))
             continue
-        refused = 0
-        yield Mutant(operator, patch, accuracy, Representation.of(features))
+        refused += 1
+        if refused >= TRIES:
+            raise _hopeless(least, accuracy if finite else None)
 
 
-def _with_ratio(code: str, ratio: float) -> Operator:
+def _hopeless(least: float, last: float | None) -> BadInput:
+    """Why no mutant is good enough; ``last`` is the accuracy of the last, if it has one."""
+    if last is None:
+        return BadInput(
+            "mutants", "NaN or infinite outputs", "mutants that answer with numbers",
+            f"{TRIES} in a row were of no use, the last for this reason. Lower the ratios, or take other operators.",
+        )  # fmt: skip
+    return BadInput(
+        "floor", f"{least:.1%} accuracy", "a bar that mutants can reach",
+        f"{TRIES} in a row did not; the last had {last:.1%}. Lower the ratios.",
+    )  # fmt: skip
+
+
+def _codes(operators: Any) -> tuple[str, ...]:
+    """Codes as they are written in `OPERATORS`, from several or from text with commas.
+
+    >>> _codes("gf, NS")
+    ('GF', 'NS')
+    """
+    given = operators.split(",") if isinstance(operators, str) else operators
+    if not isinstance(given, Iterable):
+        raise BadInput("operators", repr(operators), "codes such as GF")
+    found = tuple(code.strip().upper() if isinstance(code, str) else code for code in given)
+    unknown = [code for code in found if code not in OPERATORS]
+    if unknown or not found:
+        raise BadInput("operators", ", ".join(map(str, unknown)) or "none", f"some of {', '.join(OPERATORS)}")
+    return found
+
+
+def _shares(ratios: Any) -> tuple[float, ...]:
+    """One or several ratios."""
+    found = tuple(ratios) if isinstance(ratios, Iterable) else (ratios,)
+    if not found or not all(_is_number(one) and 0 < one <= 1 for one in found):
+        raise BadInput("ratios", repr(ratios), "shares above 0, at most 1")
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _has_ratio(code: str) -> bool:
+    return any(field.name == "ratio" for field in fields(OPERATORS[code]))
+
+
+def _operator(code: str, ratio: float | None) -> Operator:
     kind: Any = OPERATORS[code]
-    return kind(ratio=ratio)  # type: ignore[no-any-return]
+    return kind() if ratio is None else kind(ratio=ratio)  # type: ignore[no-any-return]
 
 
 def described(mutants: Sequence[Mutant]) -> list[str]:
-    """What each is, for people."""
-    return [f"{mutant.operator.code} {mutant.operator.parameters()['ratio']:.0%}" for mutant in mutants]
+    """What each is, for people: the operator and, where it has one, its ratio."""
+    return [" ".join((mutant.operator.code, *_ratio(mutant.operator))) for mutant in mutants]
+
+
+def _ratio(operator: Operator) -> Iterator[str]:
+    ratio = operator.parameters().get("ratio")
+    if ratio is not None:
+        yield f"{100 * ratio:.3g}%"

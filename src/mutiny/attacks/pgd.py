@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Literal, Self
+from math import isfinite
+from typing import ClassVar, Literal, Self, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from mutiny.attacks.base import Attack, Attacked, Batch, answers
+from mutiny.attacks.base import Attack, Attacked, Batch, answers, cross_entropy, margin
 from mutiny.attacks.ensemble import Ensemble, Loss
-from mutiny.checks import check_whole
-from mutiny.data.balls import within
+from mutiny.checks import check_positive, check_whole
+from mutiny.data.balls import Ball
 from mutiny.errors import BadInput
 from mutiny.random import seed_for
 
 Bound = Literal["linf", "l2"]
+Losses = Literal["cross-entropy", "margin", "both"]
 SANE = 2.5
 """The steps of an attack together are this many times as long as it may go (Madry et al.)."""
-SMALL = 1e-12
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class Pgd(Attack):
         restarts: attempts; the first one that succeeds counts.
         random_start: whether an attempt begins anywhere in the ball. All but the first always do.
         momentum: of gradients, each divided by its mean size (Dong et al., 2018); 0 has none.
+        loss: what is raised: ``cross-entropy`` (the paper's), ``margin``: by how much the largest other logit leads
+            before that of the true class, whose gradient does not vanish where a model is sure; or ``both``: attempts
+            take turns, the first with cross-entropy, the second with the margin, none of these two at random.
     """
 
     code: ClassVar[str] = "pgd"
@@ -48,15 +51,15 @@ class Pgd(Attack):
     restarts: int = 1
     random_start: bool = False
     momentum: float = 0.0
+    loss: Losses = "cross-entropy"
 
     def __post_init__(self) -> None:
-        if self.norm not in ("linf", "l2"):
-            raise BadInput("norm", repr(self.norm), "linf or l2")
+        _check(self.norm, self.loss)
         check_whole("iterations", self.iterations)
         check_whole("restarts", self.restarts)
-        if self.step is not None and not self.step > 0:
-            raise BadInput("step", self.step, "a number above 0, or None for one that fits the distance")
-        if not self.momentum >= 0:
+        if self.step is not None:
+            check_positive("step", self.step)
+        if not self.momentum >= 0 or not isfinite(self.momentum):
             raise BadInput("momentum", self.momentum, "a number of at least 0")
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
@@ -66,7 +69,7 @@ class Pgd(Attack):
         for attempt in range(self.restarts):
             inputs, labels = batch.inputs[left], batch.labels[left]
             start = self.starts(batch.inputs, eps, batch.first, attempt, batch.seed)
-            loss = partial(functional.cross_entropy, target=labels, reduction="none")
+            loss = self.rising(labels, attempt)
             now = self.moved(ensemble, inputs, loss, eps, batch.low, batch.high, None if start is None else start[left])
             passes += len(left) * self.iterations * len(ensemble)
             found[left] = now
@@ -79,8 +82,13 @@ class Pgd(Attack):
         return Attacked(found, passes)
 
     def times(self, budget: int) -> Self:
-        """More attempts, all but the first from random places."""
-        return replace(self, restarts=self.restarts * budget)
+        """More attempts, with both losses: mutants should not win against an attack that is weak on purpose."""
+        return replace(self, restarts=self.restarts * budget, loss="both") if budget > 1 else self
+
+    def rising(self, labels: Tensor, attempt: int = 0) -> Loss:
+        """What an attempt raises."""
+        turn = self.loss == "margin" or (self.loss == "both" and attempt % 2)
+        return partial(margin if turn else cross_entropy, labels=labels)
 
     def length(self, eps: float) -> float:
         """Of one step."""
@@ -107,16 +115,17 @@ class Pgd(Attack):
             high: largest value.
             start: where the attempt begins, as changes; at the inputs if not given.
         """
-        now = inputs if start is None else _inside(inputs, inputs + start, eps, self.norm, low, high)
-        speed = torch.zeros_like(inputs)
+        ball = Ball(inputs, eps, self.norm, low, high)
+        now = inputs if start is None else ball.near(inputs + start)
+        speed = torch.zeros_like(_single(inputs))
         for _ in range(self.iterations):
-            gradient = ensemble.slope(now, loss).gradient
+            gradient = ensemble.slope(now, loss).direction
             if self.momentum:
-                speed = self.momentum * speed + gradient / _sizes(gradient.abs(), "mean")
+                speed = self.momentum * speed + _even(gradient, "mean")
                 gradient = speed
-            step = gradient.sign() if self.norm == "linf" else gradient / _sizes(gradient, "l2")
-            now = _inside(inputs, now + self.length(eps) * step, eps, self.norm, low, high)
-        return now
+            step = gradient.sign() if self.norm == "linf" else _even(gradient, "l2")
+            now = ball.near(now + self.length(eps) * step)
+        return ball.inside(now)
 
     def starts(self, inputs: Tensor, eps: float, first: int, attempt: int, seed: int) -> Tensor | None:
         """Random changes to begin with, which belong to inputs, not to batches.
@@ -128,18 +137,18 @@ class Pgd(Attack):
             attempt: which one.
             seed: of the attack.
         """
-        if not attempt and not self.random_start:
+        if attempt <= (self.loss == "both") and not self.random_start:
             return None
         size = inputs[0].numel()
         stream = np.random.PCG64(seed_for(seed, "attack", "start", attempt))
         stream.advance(first * (size + 1))
         drawn = np.random.Generator(stream).random((len(inputs), size + 1))
-        change = torch.from_numpy(2 * drawn[:, 1:] - 1).to(inputs).reshape(inputs.shape)
+        change = torch.from_numpy(2 * drawn[:, 1:] - 1).to(_single(inputs)).reshape(inputs.shape)
         if self.norm == "linf":
             return eps * change
-        radius = torch.from_numpy(drawn[:, 0] ** (1 / size)).to(inputs).reshape(-1, *[1] * (inputs.ndim - 1))
+        radius = torch.from_numpy(drawn[:, 0] ** (1 / size)).to(change).reshape(-1, *[1] * (inputs.ndim - 1))
         normal = (2**0.5) * torch.erfinv(change.clamp(-1 + 1e-6, 1 - 1e-6))  # directions without a favourite
-        return eps * radius * normal / _sizes(normal, "l2")
+        return eps * radius * _even(normal, "l2")
 
 
 @dataclass(frozen=True)
@@ -148,6 +157,9 @@ class Fgsm(Attack):
 
     Args:
         norm: of the distance: ``linf`` or ``l2``.
+        restarts: attempts; the first one that succeeds counts. All but the first begin anywhere in the ball, much as
+            R+FGSM does (Tramèr et al., ICLR 2018).
+        loss: what is raised; see `Pgd`.
     """
 
     code: ClassVar[str] = "fgsm"
@@ -155,29 +167,46 @@ class Fgsm(Attack):
     source: ClassVar[str] = "Goodfellow, Shlens, Szegedy, ICLR 2015"
 
     norm: Bound = "linf"
+    restarts: int = 1
+    loss: Losses = "cross-entropy"
+
+    def __post_init__(self) -> None:
+        _check(self.norm, self.loss)
+        check_whole("restarts", self.restarts)
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
         """See above."""
         assert eps is not None
-        loss = partial(functional.cross_entropy, target=batch.labels, reduction="none")
-        moved = Pgd(self.norm, iterations=1, step=eps or 1.0).moved(
-            ensemble, batch.inputs, loss, eps, batch.low, batch.high
-        )
-        return Attacked(moved, len(moved) * len(ensemble))
+        return self._steps(eps or 1.0).attacked(ensemble, batch, eps)
 
     def times(self, budget: int) -> Self:
-        """One step is one step."""
-        del budget
-        return self
+        """More attempts, with both losses; see `Pgd`."""
+        return replace(self, restarts=self.restarts * budget, loss="both") if budget > 1 else self
+
+    def rising(self, labels: Tensor) -> Loss:
+        """What the first attempt raises."""
+        return self._steps().rising(labels)
+
+    def _steps(self, step: float | None = None) -> Pgd:
+        return Pgd(self.norm, 1, step, self.restarts, loss=self.loss)
 
 
-def _inside(inputs: Tensor, now: Tensor, eps: float, norm: Bound, low: float, high: float) -> Tensor:
-    found: Tensor = inputs + within(now - inputs, eps, norm)
-    return found.clamp(low, high)
+def _check(norm: str, loss: str) -> None:
+    if norm not in get_args(Bound):
+        raise BadInput("norm", repr(norm), "linf or l2")
+    if loss not in get_args(Losses):
+        raise BadInput("loss", repr(loss), "cross-entropy, margin or both")
 
 
-def _sizes(values: Tensor, kind: Literal["mean", "l2"]) -> Tensor:
-    """Of each input, in a shape that fits it; never 0."""
+def _even(values: Tensor, kind: Literal["mean", "l2"]) -> Tensor:
+    """Each input's divided by their mean size, or by their length; however small they are. 0 stays 0."""
+    tiny, shape = torch.finfo(values.dtype).tiny, (-1, *[1] * (values.ndim - 1))
+    values = values / values.flatten(1).abs().amax(dim=1).clamp_min(tiny).reshape(shape)
     flat = values.flatten(1)
-    size = flat.mean(dim=1) if kind == "mean" else flat.norm(dim=1)
-    return size.clamp_min(SMALL).reshape(-1, *[1] * (values.ndim - 1))
+    size = flat.abs().mean(dim=1) if kind == "mean" else flat.norm(dim=1)
+    return values / size.clamp_min(tiny).reshape(shape)
+
+
+def _single(inputs: Tensor) -> Tensor:
+    """In single precision at least."""
+    return inputs.to(torch.promote_types(inputs.dtype, torch.float32))

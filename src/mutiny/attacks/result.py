@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.errors import BadInput
 from mutiny.records import to_plain
-from mutiny.stats import Interval, Rate, paired_difference
+from mutiny.stats import Interval, Rate, bootstrap, paired_difference, wilcoxon
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MUTANTS, ORIGINAL, BUDGET, SANE = "mutants", "original", "same budget", "sane step"
-"""Ways: the ensemble; the same attack on the original alone; that with as many passes; with a step that fits."""
+"""Ways: the ensemble; the same attack on the original alone; that with as many passes allowed; with a step that fits.
+"""
+LEVEL = 0.05
+"""Below this a p-value is significant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,39 @@ class Assault:
         return Rate.of(self.fooled[correct])
 
 
+@dataclass(frozen=True)
+class Nearer:
+    """How far mutants go and how far another way goes, on the inputs that were right before and that both fool.
+
+    Attributes:
+        inputs: how many.
+        ours: mean L2 distance with mutants.
+        theirs: that of the other way.
+        interval: of the mean difference, by bootstrap over inputs, 95%.
+        p_value: of Wilcoxon's test on the differences.
+    """
+
+    inputs: int
+    ours: float
+    theirs: float
+    interval: Interval
+    p_value: float
+
+    @property
+    def difference(self) -> float:
+        """Below 0 where mutants come nearer."""
+        return self.ours - self.theirs
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is significant, by both."""
+        return self.p_value < LEVEL and not self.interval.low <= 0 <= self.interval.high
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"value": self.difference, **to_plain(vars(self))}
+
+
 @dataclass(frozen=True, eq=False)
 class Level:
     """All ways at one distance.
@@ -69,9 +106,32 @@ class Level:
 
         See `mutiny.stats.paired_difference`.
         """
-        ours, theirs = (self.ways[name].fooled[self.correct] for name in (MUTANTS, over))
+        ours, theirs = (one.fooled[self.correct] for one in self._pair(over))
         wins, losses = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
         return (wins - losses) / max(1, len(ours)), paired_difference(wins, losses, len(ours))
+
+    def nearer(self, over: str = BUDGET) -> Nearer | None:
+        """How much nearer mutants come than another way, in L2; none where there is no input that both fool."""
+        ours, theirs = self._pair(over)
+        both = self.correct & ours.fooled & theirs.fooled
+        if not both.any():
+            return None
+        near, far = (one.distances["l2"][both] for one in (ours, theirs))
+        interval = bootstrap(near - far, np.mean, 0, "attack", "nearer", over)
+        return Nearer(int(both.sum()), float(near.mean()), float(far.mean()), interval, wilcoxon(near, far))
+
+    def everywhere(self) -> Bools:
+        """Inputs that were right before and that every way fools, ``(n,)``."""
+        found: Bools = np.logical_and.reduce([self.correct, *(one.fooled for one in self.ways.values())])
+        return found
+
+    def _pair(self, over: str) -> tuple[Assault, Assault]:
+        if over not in self.ways:
+            raise BadInput(
+                "over", repr(over), f"one of {', '.join(self.ways)}",
+                "Without mutants or without baselines, and for attacks that cannot use more passes, there is no other.",
+            )  # fmt: skip
+        return self.ways[MUTANTS], self.ways[over]
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,14 +195,18 @@ def _level(level: Level) -> dict[str, Any]:
     if BUDGET in ways:
         value, interval = level.gain()
         told["gain"] = {"value": value, "interval": to_plain(interval)}
+    if level.eps is None:
+        nearer = {name: level.nearer(name) for name in told["baseline"]}
+        told["nearer"] = {name: one and one.to_json() for name, one in nearer.items()}
     return told
 
 
 def _way(one: Assault, correct: Bools) -> dict[str, Any]:
+    lost = one.fooled & correct
     return {
         "attack": one.attack,
         "success_rate": to_plain({"of_all": one.of_all().to_json(), "of_correct": one.of_correct(correct).to_json()}),
-        "distance": {norm: float(values[one.fooled].mean()) if one.fooled.any() else None
+        "distance": {norm: float(values[lost].mean()) if lost.any() else None
                      for norm, values in one.distances.items()},
         "passes": one.passes,
     }  # fmt: skip

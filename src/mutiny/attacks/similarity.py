@@ -39,12 +39,14 @@ class Representation:
         """
         if not (self.size and other.size):
             return 0.0
+        if other is self:
+            return 1.0
         mine, theirs = self.features, other.features
         if len(mine) < mine.shape[1]:  # |Y'X|^2 is the sum of all products of what rows have in common
             shared = float(((mine @ mine.T) * (theirs @ theirs.T)).sum())
         else:
             shared = float((theirs.T @ mine).square().sum())
-        return shared / (self.size * other.size)
+        return min(1.0, shared / (self.size * other.size))
 
 
 def _smaller(one: Tensor, other: Tensor) -> Tensor:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from math import inf
+from numbers import Real
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mutiny.data import Data
+from mutiny.checks import check_whole
+from mutiny.data import as_data
 from mutiny.errors import BadInput
 from mutiny.evaluation.exact import Pace, rows
 from mutiny.models import Forward, default_forward
@@ -29,14 +33,15 @@ def smoothed(recipe: Recipe, share: float = 0.1) -> Recipe:
     >>> smoothed(Recipe(lambda: nn.Linear(1, 2)), 0.2).loss(torch.zeros(1, 2), torch.tensor([0]))
     tensor(0.6931)
     """
-    if not 0 < share < 1:
-        raise BadInput("share", share, "a number between 0 and 1")
+    _check_recipe(recipe)
+    if not _is_number(share) or not 0 < share < 1:
+        raise BadInput("share", repr(share), "a number between 0 and 1")
     return replace(recipe, loss=partial(functional.cross_entropy, label_smoothing=share))
 
 
 def distilled(
     recipe: Recipe,
-    data: Data,
+    data: Any,
     task: Classification,
     temperature: float = 20.0,
     *,
@@ -51,15 +56,20 @@ def distilled(
 
     Args:
         recipe: of both.
-        data: labelled.
+        data: labelled: ``(inputs, labels)``, a dataset, a path, or whatever a subject takes as ``train``.
         task: with which classes.
         temperature: above 1; the authors recommend 20 to 100. MUTEN does not say which, and ART has none.
         seed: of teacher and student.
         forward: how a network is called.
         device: where to train.
     """
-    if not temperature >= 1:
-        raise BadInput("temperature", temperature, "a number of at least 1")
+    _check_recipe(recipe)
+    if not isinstance(task, Classification):
+        raise BadInput("task", type(task).__name__, "mutiny.Classification(classes): a student learns probabilities")
+    if not _is_number(temperature) or not 1 <= temperature < inf:
+        raise BadInput("temperature", repr(temperature), "a number of at least 1")
+    check_whole("seed", seed, 0)
+    data = as_data(data, "data")
     teacher = replace(recipe, loss=partial(_cooled, temperature=temperature)).train(
         data, task, seed_for(seed, "teacher"), forward=forward, device=device
     )
@@ -77,3 +87,12 @@ def _cooled(outputs: Tensor, targets: Tensor, temperature: float) -> Tensor:
     """Cross-entropy of logits at a temperature, against classes or probabilities."""
     wanted = targets if targets.ndim == 1 else targets.to(outputs.dtype)
     return functional.cross_entropy(outputs / temperature, wanted)
+
+
+def _check_recipe(recipe: object) -> None:
+    if not isinstance(recipe, Recipe):
+        raise BadInput("recipe", type(recipe).__name__, "a mutiny.Recipe, which says how a network is trained")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -16,11 +16,17 @@ def attack(
         str,
         typer.Option(help='"pgd", "fgsm", "carlini" or "autoattack"; with parameters: "pgd(norm=l2, iterations=20)".'),
     ] = "pgd",
-    eps: Annotated[str, typer.Option(help="How far inputs may go; several: 0.1,0.2,0.3.")] = "0.1",
+    eps: Annotated[
+        str | None,
+        typer.Option(help="How far inputs may go; several: 0.1,0.2,0.3. Not for carlini.", show_default="0.1"),
+    ] = None,
     mutants: Annotated[int, typer.Option(help="Mutants that attack with the model; 0: the model alone.")] = 5,
     kind: Annotated[str, typer.Option(help="Which mutants: diverse, random or similar.")] = "diverse",
     operators: Annotated[str, typer.Option(help="That make them.")] = "GF,WS,NEB,NAI,NS",
-    iterations: Annotated[int, typer.Option(help="Mutants that are made for a diverse choice.")] = 50,
+    ratios: Annotated[str, typer.Option(help="Shares of weights or neurons that they change.")] = "0.01,0.02,0.03,0.04",
+    iterations: Annotated[
+        int, typer.Option(help="Mutants that are made for a diverse choice; steps are --attack 'pgd(iterations=...)'.")
+    ] = 50,
     floor: Annotated[float, typer.Option(help="Least share of the accuracy that a mutant must keep.")] = 0.0,
     combine: Annotated[str, typer.Option(help="What is averaged: gradients, logits or probabilities.")] = "gradients",
     beside: Annotated[
@@ -54,7 +60,14 @@ def attack(
         threads=threads,
         save=save,
         grid=grid,
-        choice={"count": mutants, "kind": kind, "operators": operators, "iterations": iterations, "floor": floor},
+        choice={
+            "count": mutants,
+            "kind": kind,
+            "operators": operators,
+            "ratios": ratios,
+            "iterations": iterations,
+            "floor": floor,
+        },
         attack=attack,
         eps=eps,
         combine=combine,

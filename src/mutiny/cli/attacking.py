@@ -11,7 +11,8 @@ import torch
 from rich.console import Console
 
 from mutiny.attacks.attack import attack
-from mutiny.attacks.methods import NAMES, as_attack
+from mutiny.attacks.base import Attack
+from mutiny.attacks.methods import as_attack, as_attacks
 from mutiny.attacks.mutants import Choice
 from mutiny.attacks.result import Robustness
 from mutiny.checks import check_whole
@@ -20,9 +21,14 @@ from mutiny.reports.attack_files import draw_adversarial, write_adversarial
 from mutiny.reports.attack_text import attack_text
 from mutiny.reports.curves import check_picture
 from mutiny.reports.files import check_writable
+from mutiny.reports.grid import images
 from mutiny.reports.json import write_json
 from mutiny.reports.progress import TerminalProgress
 from mutiny.subjects import load_subject
+from mutiny.subjects.given import as_given
+
+DISTANCE = "0.1"
+"""How far inputs may go if nothing is said."""
 
 
 def run_attack(
@@ -46,14 +52,15 @@ def run_attack(
     if grid is not None:
         check_picture(grid, "--grid")
     check_whole("--threads", threads)
-    settings["attack"] = as_attack(settings["attack"])
-    settings["beside"] = NAMES.parse(settings["beside"]) if settings.get("beside") else ()
-    settings["eps"] = [_number(one) for one in settings["eps"].split(",")]
-    codes = tuple(code.strip() for code in choice["operators"].split(","))
-    made = Choice(**{**choice, "operators": codes, "iterations": max(choice["iterations"], choice["count"])})
+    way = settings["attack"] = as_attack(settings["attack"])
+    settings["beside"] = as_attacks(settings.get("beside") or ())
+    settings["eps"] = _distances(settings["eps"], way)
+    made = Choice(**{**choice, "ratios": _numbers(choice["ratios"], "--ratios")})
     torch.set_num_threads(threads)
     console = console or Console()
     subject = load_subject(name, data)
+    if grid is not None:
+        images(as_given(subject, inputs, None, None, None, "--inputs", pool=False).data.first(1))
     with nullcontext() if quiet else TerminalProgress(Console(stderr=True)) as progress:
         result = attack(subject, data=inputs, mutants=made, progress=progress, **settings)
     if not quiet:
@@ -67,14 +74,23 @@ def run_attack(
     return result
 
 
-def _number(text: str) -> float:
-    """Also a fraction, as distances of pixels often are.
+def _distances(text: str | None, way: Attack) -> list[float]:
+    """Those that were given, or 0.1; an error if the attack takes none."""
+    if text is not None and not way.bounded:
+        raise BadInput(
+            "--eps", repr(text), f"no distance with {way.code}", "It looks for the nearest: leave out --eps."
+        )
+    return _numbers(DISTANCE if text is None else text, "--eps")
 
-    >>> _number("8/255") == 8 / 255
+
+def _numbers(text: str, option: str) -> list[float]:
+    """Also fractions, as distances of pixels often are.
+
+    >>> _numbers("8/255, 0.1", "--eps") == [8 / 255, 0.1]
     True
     """
     try:
-        above, _, below = text.partition("/")
-        return float(above) / float(below or 1)
+        parts = [one.partition("/") for one in text.split(",")]
+        return [float(above) / float(below or 1) for above, _, below in parts]
     except (ValueError, ZeroDivisionError):
-        raise BadInput("--eps", repr(text), "numbers or fractions such as 0.1 or 8/255, with commas") from None
+        raise BadInput(option, repr(text), "numbers or fractions such as 0.1 or 8/255, with commas") from None

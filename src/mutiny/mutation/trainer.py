@@ -74,6 +74,11 @@ class Trainer:
             self._at_once(operator, missing)
         return [self.instance(operator, number) for number in numbers]
 
+    def network(self, operator: TrainingOperator, number: int) -> nn.Module:
+        """The network of an instance, from the disk if it is kept there; raises `Diverged` if training gives none."""
+        program, seed = self._program(operator, number), seed_for(self.runner.seed, "original", number)
+        return self._network(program, number, self._stored(program, seed))[0]
+
     def _at_once(self, operator: TrainingOperator, numbers: Sequence[int]) -> None:
         """Remembers the instances that can be trained together; they differ from others by rounding, and stay here."""
         programs = [self._program(operator, number) for number in numbers]
@@ -101,15 +106,19 @@ class Trainer:
         stored = self._stored(program, own)
         if self.savings.shared and stored.path.name in self._twins:  # another configuration is the very same program
             return self._twins[stored.path.name]
-        model, trained, diverged = self._remembered(stored, program, own), False, False
+        trained, diverged = False, False
         try:
-            if model is None:
-                model, trained = self._trained(program, number, stored), True
+            model, trained = self._network(program, number, stored)
             outcomes = {split: self._outcome(model, split) for split in self.runner.splits}
         except Diverged:
             diverged, outcomes = True, {split: self._wrong(split) for split in self.runner.splits}
         made = self._twins[stored.path.name] = Instance(outcomes, trained or diverged, diverged)
         return made
+
+    def _network(self, program: Program, number: int, stored: Stored) -> tuple[nn.Module, bool]:
+        """The trained network, and whether it was trained now."""
+        model = self._remembered(stored, program, seed_for(self.runner.seed, "original", number))
+        return (self._trained(program, number, stored), True) if model is None else (model, False)
 
     def _program(self, operator: TrainingOperator, number: int) -> Program:
         return operator.mutate(self.program, generator_for(self.runner.seed, "fault", operator.code, number))

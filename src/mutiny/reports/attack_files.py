@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from mutiny.attacks.result import MUTANTS, Robustness
 from mutiny.reports.files import replacing
@@ -21,9 +23,9 @@ def write_adversarial(result: Robustness, path: Path) -> None:
     assaults = [level.ways[MUTANTS] for level in result.levels]
     rows = len(result.indices)
     arrays: dict[str, npt.NDArray[Any]] = {
-        "x": np.concatenate([one.inputs.numpy() for one in assaults]),
+        "x": np.concatenate([_array(one.inputs) for one in assaults]),
         "y": np.tile(result.labels, len(assaults)),
-        "original": np.concatenate([result.inputs.numpy()] * len(assaults)),
+        "original": np.concatenate([_array(result.inputs)] * len(assaults)),
         "index": np.tile(result.indices, len(assaults)),
         "eps": np.repeat([np.nan if level.eps is None else level.eps for level in result.levels], rows),
         "said": np.concatenate([one.said for one in assaults]),
@@ -45,4 +47,10 @@ def draw_adversarial(result: Robustness, path: Path) -> None:
     ]
     where = "" if level.eps is None else f" at {level.eps:g}"
     title = f"{result.subject['name']}: {result.attack}{where}, {len(result.mutants)} mutants"
-    draw_changes(path, result.inputs, one.inputs, marks, "adversarial", title)
+    draw_changes(path, result.inputs.float(), one.inputs.float(), marks, "adversarial", title)
+
+
+def _array(inputs: Tensor) -> npt.NDArray[Any]:
+    """In single precision where numpy has no such type."""
+    found: npt.NDArray[Any] = (inputs.float() if inputs.dtype == torch.bfloat16 else inputs).numpy()
+    return found

@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Level, Robustness
-from mutiny.stats import Rate
+from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Nearer, Robustness
 
 TITLES = {MUTANTS: "with mutants", ORIGINAL: "alone", BUDGET: "alone, same passes", SANE: "sane step"}
+AGAINST = {BUDGET: "the same passes", SANE: "a sane step"}
 
 
 def attack_text(result: Robustness) -> RenderableType:
@@ -22,7 +22,8 @@ def attack_text(result: Robustness) -> RenderableType:
     parts: list[RenderableType] = [_head(result), _table(result)]
     parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
     if BUDGET in result.levels[0].ways:
-        parts.append(Padding(Text.from_markup("\n".join(map(_verdict, result.levels))), (1, 1, 0, 1), expand=False))
+        said = "\n".join(line for level in result.levels for line in _verdicts(level))
+        parts.append(Padding(Text.from_markup(said), (1, 1, 0, 1), expand=False))
     notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in result.notes]
     parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
     return Group(*parts, Text(""))
@@ -43,31 +44,60 @@ def _table(result: Robustness) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
     table.add_column(" eps", justify="right", no_wrap=True)
     ways = [*result.levels[0].ways]
-    for way in ways:
-        table.add_column(TITLES.get(way, way) if len(ways) > 1 else "fooled", justify="right")
-    table.add_column("L2", justify="right", no_wrap=True)
+    if len(ways) > 1:
+        table.add_column("", overflow="fold")
+    for title in ("fooled", "95%", "L2", "passes"):
+        table.add_column(title, justify="right", no_wrap=True)
     for level in result.levels:
-        rates = [_share(one.of_correct(level.correct)) for one in level.ways.values()]
-        main = level.ways[MUTANTS]
-        far = f"{main.distances['l2'][main.fooled].mean():.3g}" if main.fooled.any() else "-"
-        table.add_row(" nearest" if level.eps is None else f" {level.eps:.4g}", *rates, far)
+        for at, name in enumerate(ways):
+            where = " nearest" if level.eps is None else f" {level.eps:.4g}"
+            titles = [escape(TITLES.get(name, name))] if len(ways) > 1 else []
+            table.add_row("" if at else where, *titles, *_cells(level, level.ways[name]))
+        table.add_section()
     return table
 
 
+def _cells(level: Level, one: Assault) -> Iterator[str]:
+    rate = one.of_correct(level.correct)
+    yield "-" if rate.value is None else f"{rate.value:.1%}"
+    yield "-" if rate.value is None else f"{100 * rate.interval.low:.0f} to {100 * rate.interval.high:.0f}"
+    lost = level.everywhere() if level.eps is None else one.fooled & level.correct
+    yield f"{one.distances['l2'][lost].mean():.3g}" if lost.any() else "-"
+    yield f"{one.passes:,}"
+
+
 def _legend(result: Robustness) -> Iterator[str]:
-    yield "Share of correct answers that are lost, with its 95% interval."
-    yield f"L2: mean distance of inputs that fool{', with mutants' * bool(result.mutants)}."
+    ways = result.levels[0].ways
+    yield "Fooled: share of correct answers that are lost, with its 95% interval."
+    every = " in every way" if result.levels[0].eps is None and len(ways) > 1 else ""
+    yield f"L2: mean distance of those that are fooled{every}."
+    if BUDGET in ways:
+        yield "Same passes: as many are allowed as with mutants; no attack goes on when it is done."
+    elif ORIGINAL in ways:
+        yield "This attack cannot make use of more passes, so whether mutants help is not said."
 
 
-def _share(rate: Rate) -> str:
-    if rate.value is None:
-        return "-"
-    return f"{rate.value:.1%} ({100 * rate.interval.low:.0f} to {100 * rate.interval.high:.0f})"
-
-
-def _verdict(level: Level) -> str:
-    gain, interval = level.gain()
-    said = "help" if interval.low > 0 else "harm" if interval.high < 0 else "make no clear difference"
+def _verdicts(level: Level) -> Iterator[str]:
+    """What mutants do, against the same passes and against a step that fits."""
     where = "" if level.eps is None else f"At {level.eps:.4g} "
+    for name in (BUDGET, SANE):
+        if name not in level.ways:
+            continue
+        yield f"{where}{_gain(level, name)} against {AGAINST[name]}."
+        nearer = level.nearer(name) if level.eps is None else None
+        if nearer is not None:
+            yield f"{_nearer(nearer)} against {AGAINST[name]}."
+
+
+def _gain(level: Level, over: str) -> str:
+    gain, interval = level.gain(over)
+    said = "help" if interval.low > 0 else "harm" if interval.high < 0 else "make no clear difference"
     points = f"{100 * gain:+.1f} points (95%: {100 * interval.low:+.1f} to {100 * interval.high:+.1f})"
-    return f"{where}[bold]mutants {said}[/]: {points} against the same passes."
+    return f"[bold]mutants {said}[/]: {points}"
+
+
+def _nearer(found: Nearer) -> str:
+    said = "come as near" if not found.clear else "come nearer" if found.difference < 0 else "stay further away"
+    ends = f"95%: {found.interval.low:+.3g} to {found.interval.high:+.3g}"
+    count = f"{found.inputs:,} that both fool"
+    return f"[bold]mutants {said}[/]: L2 {found.difference:+.3g} ({ends}) on {count}"
