@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+sys.dont_write_bytecode = True  # tests look at what is left in folders, and rewrite modules within a second
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the same for commands that tests start
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 

@@ -94,6 +94,13 @@ def test_whatever_is_not_obeyed_is_not_applicable(code):
         TRAINING[code]().configurations(replace(everything, recipe=replace(everything.recipe, obeys=())))
 
 
+def test_one_configuration_that_is_not_obeyed_is_enough():
+    """Most optimisers have another learning rate by default; the first of the list may have the same."""
+    one = program(replace(own(("optimizer",)), learning_rate=1e-3))
+    with pytest.raises(NotApplicable, match="does not obey learning_rate"):
+        TRAINING["OCH"]().configurations(one)
+
+
 def test_the_plan_says_what_applies():
     subject = Subject(
         recipe=own(("data", "epochs")), task=Classification(3), train=toys.blobs(60), test=toys.blobs(60, seed=1)

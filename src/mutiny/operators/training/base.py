@@ -105,14 +105,14 @@ class TrainingOperator(ABC):
         found = tuple(self.values(program)) if self.strength is None else (self,)
         if not found:
             raise NotApplicable(f"nothing that {self.code} could change")
-        ignored = program.recipe.ignored(self._changed(program, found[0]))
+        ignored = program.recipe.ignored(name for one in found for name in one._changed(program))
         if ignored:
             raise NotApplicable(f"the training function does not obey {' and '.join(ignored)}")
         return found
 
-    def _changed(self, program: Program, one: TrainingOperator) -> Iterator[str]:
-        """Which settings a configuration changes; lazily, because only training functions of one's own ask."""
-        faulty = one.change(program, np.random.default_rng(0))
+    def _changed(self, program: Program) -> Iterator[str]:
+        """Which settings this configuration changes; lazily, because only training functions of one's own ask."""
+        faulty = self.change(program, np.random.default_rng(0))
         if faulty.data is not program.data:
             yield "data"
         for each in fields(Recipe):
