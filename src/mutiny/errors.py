@@ -6,8 +6,14 @@
     ├── BadInput            an argument, a file or a model is not what was expected (command line: exit code 2)
     │   ├── Diverged        a training whose loss is no longer a finite number
     │   ├── UntrustedFile   loading it could run code, and the user did not allow that
-    │   └── PreflightFailed the harness could not detect any fault with this subject, so no verdict would mean anything
+    │   ├── PreflightFailed the harness could not detect any fault with this subject, so no verdict would mean anything
+    │   └── StoreError      a file that keeps campaigns cannot be used as it is
+    │       ├── StoreBusy       another process is writing it
+    │       ├── StoreDamaged    some of it is not what was written; the rest can be salvaged
+    │       └── StoreFull       there is no room for more; what was saved stays
     ├── NotApplicable       an operator finds nothing to change in this model (becomes the verdict "invalid")
+    ├── TaskFailed          a piece of work crashed, again and again where that was tried
+    ├── Interrupted         the user asked to stop; what is done is kept (command line: exit code 3)
     └── MissingExtra        an optional dependency is not installed
 """
 
@@ -52,8 +58,44 @@ class PreflightFailed(BadInput):
     """With this subject the harness cannot detect any fault, so no verdict would mean anything."""
 
 
+class StoreError(BadInput):
+    """A file that keeps campaigns cannot be used as it is."""
+
+
+class StoreBusy(StoreError):
+    """Another process is writing this file."""
+
+
+class StoreDamaged(StoreError):
+    """Some of this file is not what was written; the rest can be salvaged."""
+
+
+class StoreFull(StoreError):
+    """There is no room for more; what was saved stays."""
+
+
 class NotApplicable(MutinyError):
     """An operator finds nothing to change in this model; the message is the reason."""
+
+
+class TaskFailed(MutinyError):
+    """A piece of work crashed.
+
+    >>> raise TaskFailed("WI at 0.25 on test", "the worker died 3 times")
+    Traceback (most recent call last):
+    mutiny.errors.TaskFailed: WI at 0.25 on test: the worker died 3 times
+    """
+
+    def __init__(self, task: str, reason: str) -> None:
+        self.task, self.reason = task, reason
+        super().__init__(f"{task}: {reason}")
+
+    def __reduce__(self) -> tuple[type[TaskFailed], tuple[str, str]]:
+        return type(self), (self.task, self.reason)
+
+
+class Interrupted(MutinyError):
+    """The user asked to stop; the message says how to go on."""
 
 
 class MissingExtra(MutinyError, ImportError):

@@ -31,6 +31,7 @@ class Status(StrEnum):
     SCORED = "scored"
     NOT_KILLABLE = "not killable"
     INVALID = "invalid"
+    FAILED = "failed"
 
 
 class Basis(StrEnum):

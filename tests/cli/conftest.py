@@ -16,8 +16,9 @@ class Ran:
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs ``mutiny ARGUMENTS`` in 80 columns."""
+def run(monkeypatch, capsys, tmp_path_factory):
+    """Runs ``mutiny ARGUMENTS`` in 80 columns and a folder of its own."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("work"))
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("MUTINY_DATA", raising=False)
 

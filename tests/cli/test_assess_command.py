@@ -183,11 +183,18 @@ before = ModelState.of(net)
 """
 
 
-def test_an_interrupt_leaves_with_3_writes_nothing_and_leaves_the_model_alone(run, write, tmp_path):
+@pytest.mark.parametrize(
+    ("store", "told"),
+    [
+        ([], "what is done is kept. Go on with: mutiny resume interrupted_in_the_middle-subject.mutiny"),
+        (["--no-store"], "nothing was written."),
+    ],
+)
+def test_an_interrupt_leaves_with_3_writes_nothing_and_leaves_the_model_alone(run, write, tmp_path, store, told):
     file = write(INTERRUPTED, "interrupted_in_the_middle.py")
-    ran = run("assess", file, *QUICK, "--json", tmp_path / "a", "--kills", tmp_path / "b")
+    ran = run("assess", file, *QUICK, "--json", tmp_path / "a", "--kills", tmp_path / "b", *store)
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.startswith("mutiny: interrupted; nothing was written.")
+    assert ran.err.startswith(f"mutiny: interrupted; {told}")
     assert ran.err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["interrupted_in_the_middle.py"]
     module = sys.modules.pop("interrupted_in_the_middle")

@@ -22,6 +22,7 @@ def test_an_example_is_assessed_as_it_is(path, originals, cache, tmp_path, monke
     monkeypatch.setenv("MUTINY_CACHE", str(cache))
     arguments = ["--operators", "WI,NI,NEB,LR,AFR", "--originals", str(originals), "--max-probes", "2"]
     out = tmp_path / "out.json"
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["mutiny", "assess", f"{path}:subject", *arguments, "--json", str(out)])
     with pytest.raises(SystemExit) as end:
         main()

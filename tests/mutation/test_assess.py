@@ -207,9 +207,12 @@ class Raises(BaseException):
     """Raised in the middle of a mutant."""
 
 
-@pytest.mark.parametrize("error", [RuntimeError("out of luck"), KeyboardInterrupt(), Raises()])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("out of luck"), mutiny.BadInput("x", 1, "2"), KeyboardInterrupt(), Raises()]
+)
 @pytest.mark.parametrize("text", ["WI", "NI", "NS", "AFR", "LA"])
 def test_models_are_untouched_after_success_errors_and_interrupts(error, text):
+    """A crash costs one operator; what is meant for the user, and interrupts, end everything."""
     fuse = {"left": 10**9}
 
     def forward(model, x):
@@ -228,9 +231,14 @@ def test_models_are_untouched_after_success_errors_and_interrupts(error, text):
     assert [ModelState.of(model) for model in subject.models] == before
     used = 10**9 - fuse["left"]
     fuse["left"] = used - 2  # the last calls: both mutants on the weak set
-    with pytest.raises(type(error)):
-        mutiny.assess(subject, text, search=quick)
-    assert fuse["left"] == -1
+    if isinstance(error, RuntimeError):
+        (record,) = mutiny.assess(subject, text, search=quick).operators
+        assert record.status == "failed"
+        assert "RuntimeError: out of luck" in record.reason
+    else:
+        with pytest.raises(type(error)):
+            mutiny.assess(subject, text, search=quick)
+    assert fuse["left"] < 0
     assert [ModelState.of(model) for model in subject.models] == before
 
 

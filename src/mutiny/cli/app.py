@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 from mutiny import __version__
-from mutiny.cli import assess, attack, demo, locate, measures, methods, operators, repair, select
+from mutiny.cli import (
+    assess,
+    attack,
+    demo,
+    locate,
+    measures,
+    methods,
+    operators,
+    repair,
+    report,
+    resume,
+    select,
+    status,
+)
 
 app = typer.Typer(
     name="mutiny",
@@ -40,6 +53,9 @@ app.command(name="select")(select.select)
 app.command(name="locate")(locate.locate)
 app.command(name="repair")(repair.repair)
 app.command(name="attack")(attack.attack)
+app.command(name="resume")(resume.resume)
+app.command(name="status")(status.status)
+app.command(name="report")(report.report)
 app.command(name="operators")(operators.operators)
 app.command(name="methods")(methods.methods)
 app.command(name="measures")(measures.measures)

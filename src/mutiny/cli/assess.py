@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
+from mutiny.cli.options import (
+    Address,
+    DataFolder,
+    Device,
+    Engine,
+    Json,
+    NoStore,
+    Quiet,
+    Seed,
+    StoreFile,
+    SubjectName,
+    Threads,
+    Workers,
+)
 
 
 def assess(
@@ -56,9 +69,16 @@ def assess(
     batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
     device: Device = None,
     threads: Threads = 1,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    store: StoreFile = None,
+    no_store: NoStore = False,
     data: DataFolder = None,
 ) -> None:
     """Would the test set notice if the network went wrong? This is mutation testing."""
+    command = {**locals()}
+    from mutiny.cli.keeping import file_for
     from mutiny.cli.running import run_assess
     from mutiny.evaluation import Screening
     from mutiny.mutation.kill import KillRule
@@ -68,6 +88,11 @@ def assess(
     run_assess(
         subject,
         data,
+        command=command,
+        engine=engine,
+        workers=workers,
+        address=address,
+        store=None if no_store else store or file_for(subject),
         json=json,
         kills=kills,
         quiet=quiet,

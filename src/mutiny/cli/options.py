@@ -20,3 +20,17 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No table, no progres
 DataFolder = Annotated[
     Path | None, typer.Option("--data", envvar="MUTINY_DATA", help="Folder with data sets, for mnist and the like.")
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(help="Where tasks run: serial, processes or ray. processes if there are several workers."),
+]
+Workers = Annotated[int | None, typer.Option(help="Processes that work at once.")]
+Address = Annotated[str | None, typer.Option(help="Of a Ray cluster; without it ray starts one on this machine.")]
+StoreFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", help="Keep what is done in this file; in the working folder, named after the subject, if not given."
+    ),
+]
+NoStore = Annotated[bool, typer.Option("--no-store", help="Keep nothing.")]
+Campaigns = Annotated[Path, typer.Argument(metavar="FILE", help="The file of a campaign, such as digits.mutiny.")]

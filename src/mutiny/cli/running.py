@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import typer
 from rich.console import Console
 
 from mutiny.checks import check_whole
+from mutiny.cli.keeping import command_of, keeping, shown
+from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
 from mutiny.mutation.assess import assess
 from mutiny.mutation.assessment import Assessment
@@ -35,6 +38,11 @@ def run_assess(
     threads: int = 1,
     dry_run: bool = False,
     console: Console | None = None,
+    command: Mapping[str, Any] | None = None,
+    store: Path | None = None,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
     **settings: Any,
 ) -> Assessment | None:
     """Runs ``assess``, shows and writes the result, and exits with 1 below the bar; or shows the plan."""
@@ -55,12 +63,17 @@ def run_assess(
         planned = plan(subject, **wanted)
         console.print(plan_text(planned, str(subject.name), subject.count(settings.get("originals"))))
         return None
-    if quiet:
-        result = assess(subject, **settings)
-    else:
-        with TerminalProgress(Console(stderr=True)) as progress:
-            result = assess(subject, progress=progress, **settings)
+    settings["engine"] = as_engine(engine, workers, address, threads)
+    with keeping(store, None if command is None else command_of("assess", command)) as kept:
+        if quiet:
+            result = assess(subject, store=kept, **settings)
+        else:
+            with TerminalProgress(Console(stderr=True)) as progress:
+                result = assess(subject, store=kept, progress=progress, **settings)
+    if not quiet:
         console.print(assessment_text(result, console.width))
+        if store is not None:
+            console.print(f" Kept in {shown(store)}; the same command, or mutiny report, shows it again.", style="dim")
     if json is not None:
         write_json(json, result.to_json())
     if kills is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +79,40 @@ class Between:
         return self.way * (1 - self.way)
 
 
+@dataclass(frozen=True)
+class Piece:
+    """What one mutant adds to a memory.
+
+    Attributes:
+        strength: of the mutant.
+        trusted: whether tails may still be extrapolated afterwards.
+        looseness: as of `Memory`, afterwards.
+        checks: answers that were checked at random, without a surprise.
+        seen: inputs and what was condensed of the answers to them, by original and repetition.
+    """
+
+    strength: float
+    trusted: bool
+    looseness: float
+    checks: int
+    seen: Mapping[tuple[int, int], Seen]
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it holds."""
+        return sum(rows.numel() for _, rows in self.seen.values())
+
+
+def near(pieces: Sequence[Piece], strength: float | None) -> tuple[Piece, ...]:
+    """The pieces without the answers that are farthest from ``strength``, beyond `MOST_NUMBERS`."""
+    left, kept = MOST_NUMBERS, list(pieces)
+    for place in sorted(range(len(pieces)), key=lambda each: abs(pieces[each].strength - (strength or 0.0))):
+        left -= pieces[place].numbers
+        if left < 0:
+            kept[place] = replace(pieces[place], seen={})
+    return tuple(kept)
+
+
 @dataclass
 class Memory:
     """What the instances of one operator answered at the strengths tried so far, on one set of inputs.
@@ -97,6 +132,22 @@ class Memory:
     _checks: dict[float, int] = field(default_factory=dict)
     _seen: dict[tuple[int, int], list[tuple[float, Indices, Tensor]]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], start: dict[int, npt.NDArray[np.int8]] | None = None) -> Memory:
+        """What mutants left behind, in the order in which they were judged."""
+        memory = cls(start={} if start is None else start)
+        for piece in pieces:
+            memory.trusted, memory.looseness = piece.trusted, piece.looseness
+            memory.check(piece.strength, piece.checks)
+            for (original, repetition), seen in piece.seen.items():
+                memory.add(original, repetition, piece.strength, [seen])
+        return memory
+
+    def piece(self, strength: float) -> Piece:
+        """What the mutant at ``strength`` added."""
+        seen = {key: (where, rows) for key, all_ in self._seen.items() for at, where, rows in all_ if at == strength}
+        return Piece(strength, self.trusted, self.looseness, self._checks.get(strength, 0), seen)
+
     def add(self, original: int, repetition: int, strength: float, seen: list[Seen]) -> None:
         """Keeps the answers of one instance."""
         if not seen:
@@ -105,17 +156,6 @@ class Memory:
         self._seen.setdefault((original, repetition), []).append(
             (strength, indices, torch.cat([rows for _, rows in seen]))
         )
-
-    def trim(self, strength: float) -> None:
-        """Forgets what is farthest from ``strength``, and of that the later repetitions, beyond `MOST_NUMBERS`."""
-        entries = [(abs(at - strength), key[1], key, at) for key, seen in self._seen.items() for at, _, _ in seen]
-        sizes = {(key, at): rows.numel() for key, seen in self._seen.items() for at, _, rows in seen}
-        total = sum(sizes.values())
-        for _, _, key, at in sorted(entries, reverse=True):
-            if total <= MOST_NUMBERS:
-                break
-            self._seen[key] = [entry for entry in self._seen[key] if entry[0] != at]
-            total -= sizes[key, at]
 
     def check(self, strength: float | None, count: int) -> None:
         """Notes that so many answers were checked at random, without a surprise, where others are extrapolated."""

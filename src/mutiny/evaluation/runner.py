@@ -37,6 +37,7 @@ class Runner:
         forward: how a model is called.
         seed: of the campaign.
         batch_size: inputs per forward pass; ``None`` measures which one, and which memory layout, is fastest.
+        pace: as it was measured before.
     """
 
     def __init__(
@@ -47,11 +48,13 @@ class Runner:
         forward: Forward,
         seed: int,
         batch_size: int | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.models, self.forward, self.seed = tuple(models), forward, seed
         self.splits = dict(splits)
         self.task = settle(task, self.models, self.splits["train"], forward, batch_size)
-        self.pace = Pace(batch_size) if batch_size else measured_pace(self.models[0], self.splits["train"], forward)
+        measured = pace or (Pace(batch_size) if batch_size else None)
+        self.pace = measured or measured_pace(self.models[0], self.splits["train"], forward)
         self._targets: dict[tuple[str, torch.device], Tensor] = {}
         self._clean: dict[tuple[int, str], CleanPass] = {}
         self._bits: dict[str, Bits] = {}
@@ -87,6 +90,14 @@ class Runner:
             data = self.splits[split]
             self._clean[key] = clean_pass(model, data, targets, self.task, self.forward, self.pace, name)
         return self._clean[key]
+
+    def keep(self, original: int, split: str, found: CleanPass) -> None:
+        """Takes over a pass that was made elsewhere."""
+        self._clean[original, split] = found
+
+    def __getstate__(self) -> dict[str, object]:
+        """All but what is probed anew."""
+        return {name: value for name, value in vars(self).items() if name != "views"}
 
     def clean_outcomes(self, split: str) -> list[Outcome]:
         """What all originals do on a split."""

@@ -375,4 +375,3 @@ class Screened:
         if self.strength is not None:
             for instance in self.instances:
                 self.memory.add(instance.original, instance.repetition, self.strength, instance.seen)
-            self.memory.trim(self.strength)

@@ -10,13 +10,20 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.opening import opened
+from mutiny.campaigns.schedule import ask
 from mutiny.checks import check_whole
+from mutiny.engines.base import Engine
+from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
 from mutiny.evaluation import Runner, Screening
-from mutiny.evaluation.exact import placement
+from mutiny.evaluation.exact import Pace, placement
 from mutiny.models import ModelState
 from mutiny.models.state import check_untouched
 from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, spent
+from mutiny.mutation.bench import Bench
+from mutiny.mutation.identity import basis_of, begun, campaign_of, code_of
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import OperatorRun
 from mutiny.mutation.preflight import preflight
@@ -33,7 +40,9 @@ from mutiny.operators.training.base import Program, TrainingOperator
 from mutiny.progress import Progress, Silent
 from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain, versions
 from mutiny.stats import holm
+from mutiny.stores.base import Store
 from mutiny.subjects import Subject
+from mutiny.tasks import Task, hash_of
 
 PREFLIGHT = 2000
 """Inputs per split that the pre-flight asks first, unless everything is exact."""
@@ -53,6 +62,9 @@ def assess(
     screening: Screening | None = None,
     savings: Savings | None = None,
     batch_size: int | None = None,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
+    store: str | Path | Store | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Assessment:
@@ -73,11 +85,14 @@ def assess(
         screening: how sure a verdict must be before the remaining inputs are left out, unless ``exact``.
         savings: what need not be trained.
         batch_size: inputs per forward pass; measured once per model and device if not given.
+        engine: where mutants are evaluated and trained: ``"serial"`` (here), ``"processes"``, ``"ray"``, or an engine.
+        workers: how many processes.
+        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
         folder: where trained originals are kept.
         progress: told what is being done.
 
     Returns:
-        An `Assessment`.
+        An `Assessment`, the same on every engine and after any interruption, but for the times.
 
     >>> import torch
     >>> from torch import nn
@@ -101,8 +116,7 @@ def assess(
     ):
         if not isinstance(value, kind):
             raise BadInput(name, repr(value)[:60], f"a {kind.__name__}")
-    start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    progress = progress or Silent()
+    start, progress = time.monotonic(), progress or Silent()
     wanted = as_faults(operators)
     labels = _labels(wanted)
     search, weak = search or Search(), weak or WeakSet()
@@ -112,22 +126,9 @@ def assess(
     rule = (rule or KillRule()).resolve(count)
     _check_settings(wanted, search, count, batch_size)
     subject.check()
-    models = subject.ready(originals, seed=seed, device=device, folder=folder, progress=progress)
-    before = [ModelState.of(model) for model in models]
-    runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size)
-    _prepare(runner, subject, weak, rule, progress, screening)
-    trainer = _trainer(subject, runner, folder, savings)
-    runs = [_run(runner, trainer, op, label, rule, search, screening) for op, label in zip(wanted, labels, strict=True)]
-    progress.stage("searching mutants", sum(run.steps for run in runs))
-    records = _adjusted([run.run(progress) for run in runs])
-    check_untouched(models, before)
-    scored = [(run, record) for run, record in zip(runs, records, strict=True) if record.status is Status.SCORED]
-    values = [record.score for _, record in scored if record.score is not None]
-    better = runner.task.higher_is_better
-    interval = score_interval([run.scored() for run, _ in scored], rule, better, seed)
-    return Assessment(
-        subject=describe_subject(subject, runner),
-        settings={
+    with as_engine(engine, workers) as where, opened(store) as kept:
+        models = subject.ready(originals, seed=seed, device=device, folder=folder, progress=progress)
+        settings = {
             "seed": seed,
             "operators": labels,
             "rule": to_plain(rule),
@@ -135,21 +136,56 @@ def assess(
             "weak": to_plain(weak) if subject.weak is None else "given",
             "screening": to_plain(screening),
             "savings": to_plain(savings),
-            "batch_size": runner.pace.batch_size,
-            "layout": runner.pace.layout,
+            "batch_size": batch_size,
             "device": str(placement(models[0])[0]),
-            "threads": torch.get_num_threads(),
-        },
-        versions=versions(),
-        evaluation=spent(runner, records),
-        score=Score(float(np.mean(values)) if values else None, interval, len(values), len(records)),
-        operators=tuple(records),
-        notes=tuple(notes(runner, rule, records)),
-        seconds=time.monotonic() - start,
-        created=created,
-        trainings=trainer.trainings if trainer else 0,
-        kills={key: bits for run in runs for key, bits in run.kills().items()},
-    )
+            "threads": torch.get_num_threads() if where.threads is None else where.threads,
+        }
+        campaign = campaign_of(subject, models, wanted, settings)
+        before = begun(kept, campaign)
+        if kept is not None and before is not None and (found := kept.outcome(campaign.id)) is not None:
+            return found  # type: ignore[no-any-return]
+        pace = None if before is None else Pace(before.settings["batch_size"], before.settings["layout"])
+        untouched = [ModelState.of(model) for model in models]
+        runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size, pace)
+        settings |= {"batch_size": runner.pace.batch_size, "layout": runner.pace.layout}
+        campaign = before or replace(campaign, settings=settings)
+        running = Running(campaign, where, kept)
+        basis = basis_of(subject, models, settings)
+        _prepare(runner, subject, weak, rule, progress, screening, running, basis)
+        trainer = _trainer(subject, runner, folder, savings)
+        runs: list[OperatorRun | TrainingRun] = []
+        for operator, label in zip(wanted, labels, strict=True):
+            own = hash_of([basis, code_of(operator)])
+            if isinstance(operator, TrainingOperator):
+                runs.append(TrainingRun(runner, trainer, operator, label, rule, search, basis))
+            else:
+                runs.append(OperatorRun(runner, operator, label, rule, search, screening, own))
+        progress.stage("searching mutants", sum(run.steps for run in runs))
+        running.expect(count * len(subject.splits()) + sum(run.steps for run in runs))
+        judges = {run.label: run.judge for run in runs if isinstance(run, OperatorRun)}
+        bench = Bench(runner, judges, trainer)
+        records = _adjusted(running.run(bench, [run.plan(progress) for run in runs]))
+        check_untouched(models, untouched)
+        scored = [(run, record) for run, record in zip(runs, records, strict=True) if record.status is Status.SCORED]
+        values = [record.score for _, record in scored if record.score is not None]
+        better = runner.task.higher_is_better
+        interval = score_interval([run.scored() for run, _ in scored], rule, better, seed)
+        result = Assessment(
+            subject=describe_subject(subject, runner),
+            settings=settings,
+            versions=versions(),
+            evaluation=spent(runner, records),
+            score=Score(float(np.mean(values)) if values else None, interval, len(values), len(records)),
+            operators=tuple(records),
+            notes=tuple(notes(runner, rule, records)),
+            seconds=time.monotonic() - start,
+            created=campaign.created,
+            trainings=sum(trainer.counted.values()) if trainer else 0,
+            kills={key: bits for run in runs for key, bits in run.kills().items()},
+        )
+        if not any(record.status is Status.FAILED for record in records):  # these are tried again
+            running.finish(result)
+        return result
 
 
 def _labels(operators: Sequence[Fault]) -> list[str]:
@@ -174,15 +210,26 @@ def _check_settings(operators: Sequence[Fault], search: Search, originals: int, 
 
 
 def _prepare(
-    runner: Runner, subject: Subject, weak: WeakSet, rule: KillRule, progress: Progress, screening: Screening | None
+    runner: Runner,
+    subject: Subject,
+    weak: WeakSet,
+    rule: KillRule,
+    progress: Progress,
+    screening: Screening | None,
+    running: Running,
+    basis: str,
 ) -> None:
     """Clean passes, the weak set, and the pre-flight."""
     count = len(runner.models)
     progress.stage("clean passes and pre-flight", count * len(runner.splits) + 1)
-    for split in list(runner.splits):
-        for original in range(count):
-            runner.clean(original, split)
-            progress.step(f"original {original + 1} on {split}")
+
+    async def clean(original: int, split: str) -> None:
+        name = f"original {original + 1} on {split}"
+        runner.keep(original, split, await ask(Task("clean", (original, split), basis, name)))
+        progress.step(name)
+
+    passes = [clean(original, split) for split in runner.splits for original in range(count)]
+    running.run(Bench(runner), passes)
     if "weak" not in runner.splits and len(subject.test) >= 2:
         chosen = weak.choose([runner.clean(original, "test") for original in range(count)])
         runner.add_split("weak", subject.test.subset(chosen))
@@ -196,20 +243,6 @@ def _trainer(subject: Subject, runner: Runner, folder: Path | None, savings: Sav
         return None
     program = Program(subject.recipe, subject.train, subject.task, subject.forward)
     return Trainer(program, runner, None if folder is None else folder / "mutants", savings)
-
-
-def _run(
-    runner: Runner,
-    trainer: Trainer | None,
-    operator: Fault,
-    label: str,
-    rule: KillRule,
-    search: Search,
-    screening: Screening | None,
-) -> OperatorRun | TrainingRun:
-    if isinstance(operator, TrainingOperator):
-        return TrainingRun(runner, trainer, operator, label, rule, search)
-    return OperatorRun(runner, operator, label, rule, search, screening)
 
 
 def _adjusted(records: Sequence[OperatorRecord]) -> list[OperatorRecord]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mutiny.evaluation import Estimate, Outcome, Runner, Screened, Screening
-from mutiny.evaluation.prediction import Memory
+from mutiny.evaluation.prediction import Memory, Piece, near
 from mutiny.mutation.decision import corners, room, screenable, telling_share
 from mutiny.mutation.kill import KillRule, Sample
 from mutiny.mutation.score import killed_classes
@@ -97,11 +98,20 @@ class Judge:
     ) -> None:
         self.runner, self.operator, self.label, self.rule, self.search = runner, operator, label, rule, search
         self.screening = screening
-        self._memories: dict[str, tuple[int, Memory]] = {}
+        self._checks: dict[str, int] = {}
+        self._starts: dict[str, dict[int, npt.NDArray[np.int8]]] = {}
+        self._pieces: dict[str, tuple[Piece, ...]] = {}
         self._outcomes: dict[tuple[int, str, str], Outcome] = {}
         self._known: dict[tuple[float | None, str], Judged] = {}
         self._first: dict[tuple[str, ...], float | None] = {}
         self._same: dict[float | None, float | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What decides verdicts, without what was seen: a copy elsewhere begins afresh."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
     def __call__(self, strength: float | None, split: str) -> Judged:
         """The verdict on the mutant at ``strength`` (``None``: the operator has none)."""
@@ -109,11 +119,32 @@ class Judge:
         if key not in self._known:
             same = self.representative(strength)
             if same == strength:
-                self._known[key] = self._judge(strength, split)
+                judged, piece = self.examine(strength, split, self.pieces(split, strength))
+                self.learn(judged, piece)
             else:
                 judged = self(same, split)
                 self._known[key] = replace(judged, record=replace(judged.record, strength=strength, same_as=same))
         return self._known[key]
+
+    def pieces(self, split: str, strength: float | None) -> tuple[Piece, ...]:
+        """What the mutants judged on a split so far tell about the one at ``strength``."""
+        self._pieces[split] = near(self._pieces.get(split, ()), strength)
+        return self._pieces[split]
+
+    def learn(self, judged: Judged, piece: Piece | None) -> None:
+        """Takes over what `examine` found, here or elsewhere."""
+        split = judged.record.guiding_set
+        self._known[judged.record.strength, split] = judged
+        if piece is not None:
+            self._pieces[split] = (*self._pieces.get(split, ()), piece)
+
+    def tried(self, split: str) -> list[float | None]:
+        """The strengths that were examined on a split, in order."""
+        return [strength for strength, judged in self.seen(split).items() if judged.record.same_as is None]
+
+    def known(self, strength: float | None, split: str) -> bool:
+        """Whether the mutant was judged on the split."""
+        return (strength, split) in self._known
 
     def representative(self, strength: float | None) -> float | None:
         """The first strength seen that makes the very same mutant: ratios may round to the same number of neurons."""
@@ -127,12 +158,28 @@ class Judge:
         """All mutants judged on a split, in the order of judging."""
         return {strength: judged for (strength, where), judged in self._known.items() if where == split}
 
-    def _judge(self, strength: float | None, split: str) -> Judged:
+    def examine(
+        self, strength: float | None, split: str, pieces: Sequence[Piece] = ()
+    ) -> tuple[Judged, Piece | None]:  # fmt: skip
+        """Evaluates a mutant. Nothing but the arguments decides what is found, and nothing is remembered here.
+
+        Args:
+            strength: of the mutant.
+            split: the set of inputs.
+            pieces: what was left behind by mutants judged on the same set before.
+
+        Returns:
+            The verdict, and what the mutant leaves behind for the next.
+        """
         operator = self.operator.at(strength)
         single = all(operator.choices(view) == 1 for view in self.runner.views)  # repetitions would be copies
         screens = self.screening is not None and len(self.runner.splits[split]) >= self.screening.fewest
-        find = self._screened if screens and screenable(self.rule, self.runner.task) else self._exact
-        return self._judged(find(operator, split, single), strength, split, single)
+        if not (screens and screenable(self.rule, self.runner.task)):
+            return self._judged(self._exact(operator, split, single), strength, split, single), None
+        memory = Memory.of(pieces, self._starts.setdefault(split, {}))
+        found = self._screened(operator, split, single, memory)
+        piece = None if strength is None else memory.piece(strength)
+        return self._judged(found, strength, split, single), piece
 
     def _judged(self, found: Found, strength: float | None, split: str, single: bool) -> Judged:
         sample, metrics = found.sample, found.sample.mutants.ravel()
@@ -203,14 +250,14 @@ class Judge:
             self._outcomes[key] = self.runner.run(patch, original, split)
         return self._outcomes[key]
 
-    def _screened(self, operator: Operator, split: str, single: bool) -> Found:
+    def _screened(self, operator: Operator, split: str, single: bool, memory: Memory) -> Found:
         """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""
         assert self.screening is not None
         clean, task = self.runner.clean_outcomes(split), self.runner.task
-        if split not in self._memories:
+        if split not in self._checks:
             passes = [self.runner.clean(original, split) for original in range(len(self.runner.models))]
-            self._memories[split] = self.screening.checks(telling_share(passes, self.rule, task)), Memory()
-        screen = self.runner.screened(operator, split, self.screening, *self._memories[split])
+            self._checks[split] = self.screening.checks(telling_share(passes, self.rule, task))
+        screen = self.runner.screened(operator, split, self.screening, self._checks[split], memory)
 
         def decide(estimate: Estimate) -> str | None:
             """The answer if it is the same at all corners."""

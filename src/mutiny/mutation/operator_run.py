@@ -7,16 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from mutiny.errors import NotApplicable
+from mutiny.campaigns.campaign import here
+from mutiny.campaigns.schedule import ask, together
+from mutiny.errors import NotApplicable, TaskFailed
 from mutiny.evaluation import Runner, Screening
+from mutiny.mutation.bench import Bench
 from mutiny.mutation.judge import Judge, Judged
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.redundancy import TRIVIAL, redundant
 from mutiny.mutation.score import interval_score, sensitivity, set_score
-from mutiny.mutation.search import Search, Trace, binary_search, not_monotone
+from mutiny.mutation.search import Search, Trace, bisection, following, not_monotone
 from mutiny.operators import Operator
 from mutiny.progress import Progress
 from mutiny.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+from mutiny.tasks import Noted, Task
 
 SETS = ("train", "test", "weak")
 
@@ -35,7 +39,9 @@ class OperatorRun:
         rule: KillRule,
         search: Search,
         screening: Screening | None = None,
+        basis: str = "",
     ) -> None:
+        self.basis = basis
         self.runner, self.operator, self.search, self.label = runner, operator, search, label
         self.judge = Judge(runner, operator, label, rule, search, screening)
         self.sets = tuple(name for name in SETS if name in runner.splits)
@@ -58,27 +64,56 @@ class OperatorRun:
         return each * len(self.sets)
 
     def run(self, progress: Progress) -> OperatorRecord:
+        """The plan, done here and now."""
+        record: OperatorRecord = here(self.plan(progress), Bench(self.runner, {self.label: self.judge}))
+        return record
+
+    async def plan(self, progress: Progress) -> OperatorRecord:
         """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
         if self.reason_against is not None:
             progress.step(self.label, self.steps)
             return self._record(Status.INVALID, self.reason_against)
-        for split in self.sets:
-            self.traces[split] = self._search(split, progress)
-            progress.step(self.label, self.steps // len(self.sets) - len(self.traces[split].probes))
-        for strength in self._archive("train"):
-            for split in self.sets[1:]:
-                self.judge(strength, split)
+        try:
+            found = await together(self._searched(split, progress) for split in self.sets)
+            self.traces = dict(zip(self.sets, found, strict=True))
+            await together(self._all_judged(self._archive("train"), split) for split in self.sets[1:])
+        except TaskFailed as failure:
+            self.traces = {}
+            return self._record(Status.FAILED, str(failure))
         return self._summarise()
 
-    def _search(self, split: str, progress: Progress) -> Trace:
-        def probe(strength: float | None) -> Verdict:
-            verdict = self.judge(strength, split).record.verdict
+    async def _searched(self, split: str, progress: Progress) -> Trace:
+        async def probe(strength: float | None) -> Verdict:
+            verdict = (await self._judged(strength, split)).record.verdict
             progress.step(f"{self.label} on {split}")
             return verdict
 
         if self.operator.strength is None:
-            return Trace(((None, probe(None)),), "one configuration")
-        return binary_search(probe, self.search.bounds(self.operator.bounds), self.search)
+            return Trace(((None, await probe(None)),), "one configuration")
+        trace = await following(bisection(self.search.bounds(self.operator.bounds), self.search), probe)
+        progress.step(self.label, self.steps // len(self.sets) - len(trace.probes))
+        return trace
+
+    async def _all_judged(self, strengths: Iterable[float | None], split: str) -> None:
+        for strength in strengths:
+            await self._judged(strength, split)
+
+    async def _judged(self, strength: float | None, split: str) -> Judged:
+        """The verdict on a mutant, as one task; what was judged before on the same set helps."""
+        same = self.judge.representative(strength)
+        if not self.judge.known(same, split):
+            before = self.judge.tried(split)
+            task = Task(
+                "probe",
+                (self.label, same, split, before),
+                self.basis,
+                name=f"{self.label}{'' if same is None else f' at {same:.4g}'} on {split}",
+                given=self.judge.pieces(split, same),
+            )
+            found = await ask(task)
+            judged, piece = (found.value, found.scratch) if isinstance(found, Noted) else (found, None)
+            self.judge.learn(judged, piece)
+        return self.judge(strength, split)
 
     def _archive(self, split: str) -> tuple[float | None, ...]:
         return self.traces[split].archive
@@ -196,7 +231,7 @@ class OperatorRun:
             return (MutantRecord(self.label, None, "train", Verdict.INVALID, self.reason_against),)
         return tuple(
             replace(judged.record, searched=strength in {s for s, _ in self.traces[split].probes})
-            for split in self.sets
+            for split in self.traces
             for strength, judged in self.judge.seen(split).items()
         )
 

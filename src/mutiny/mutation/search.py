@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 
 from mutiny.checks import check_whole
@@ -80,24 +80,35 @@ class Trace:
         return tuple(strength for strength, verdict in self.probes if verdict is Verdict.KILLED)
 
 
+Asking = Generator[float, Verdict, Trace]
+"""A search that yields the strength it wants to know about, is sent the verdict, and returns its path."""
+
+
 def binary_search(
     probe: Callable[[float], Verdict],
     bounds: tuple[float, float],
     search: Search,
     clock: Callable[[], float] = time.monotonic,
 ) -> Trace:
-    """Halves the interval: unstable or killed goes down, survived goes up (lines 2, 13-19).
+    """`bisection` with a function that knows all verdicts.
 
     >>> trace = binary_search(lambda s: Verdict.KILLED if s >= 0.3 else Verdict.SURVIVED, (0.0, 1.0), Search())
     >>> len(trace.probes), round(trace.archive[-1], 2), trace.stopped
     (11, 0.3, 'precision')
     """
+    return _answered(bisection(bounds, search, clock), probe)
+
+
+def bisection(
+    bounds: tuple[float, float], search: Search, clock: Callable[[], float] = time.monotonic
+) -> Asking:  # fmt: skip
+    """Halves the interval: unstable or killed goes down, survived goes up (lines 2, 13-19)."""
     low, high = bounds
     tried: list[tuple[float, Verdict]] = []
     start = clock()
     while True:
         middle = (low + high) / 2
-        verdict = probe(middle)
+        verdict = yield middle
         tried.append((middle, verdict))
         if verdict is Verdict.SURVIVED:
             low = middle
@@ -111,6 +122,28 @@ def binary_search(
             return Trace(tuple(tried), "time")
 
 
+def _answered(asking: Asking, probe: Callable[[float], Verdict]) -> Trace:
+    strength = next(asking)
+    while True:
+        try:
+            strength = asking.send(probe(strength))
+        except StopIteration as end:
+            trace: Trace = end.value
+            return trace
+
+
+async def following(asking: Asking, probe: Callable[[float], Awaitable[Verdict]]) -> Trace:
+    """The path of a search whose verdicts have to be waited for."""
+    strength = next(asking)
+    while True:
+        verdict = await probe(strength)
+        try:
+            strength = asking.send(verdict)
+        except StopIteration as end:
+            trace: Trace = end.value
+            return trace
+
+
 def steps(span: Span) -> int:
     """How many values `weakest_killed` tries at most.
 
@@ -122,20 +155,26 @@ def steps(span: Span) -> int:
 
 
 def weakest_killed(probe: Callable[[float], Verdict], span: Span) -> Trace:
-    """DeepCrime's search: the severest value first, and if that is killed, halves down to the weakest killed one.
+    """`descent` with a function that knows all verdicts.
 
     >>> found = weakest_killed(lambda epochs: Verdict.KILLED if epochs < 5 else Verdict.SURVIVED, Span(10, 1, 1, True))
     >>> [int(epochs) for epochs, _ in found.probes], found.archive[-1]
     ([1, 5, 3, 4], 4)
     """
-    tried = [(span.severe, probe(span.severe))]
+    return _answered(descent(span), probe)
+
+
+def descent(span: Span) -> Asking:
+    """DeepCrime's search: the severest value first, and if that is killed, halves down to the weakest killed one."""
+    verdict = yield span.severe
+    tried = [(span.severe, verdict)]
     if tried[0][1] is not Verdict.KILLED:
         return Trace(tuple(tried), "the severest is not killed")
     mild, severe = span.mild, span.severe
     while abs(mild - severe) > span.precision * (1 + 1e-9):
         middle = (mild + severe) / 2
         middle = math.floor(middle) if span.whole else middle
-        verdict = probe(middle)
+        verdict = yield middle
         tried.append((middle, verdict))
         if verdict is Verdict.KILLED:
             severe = middle

@@ -57,6 +57,8 @@ class Trainer:
         self._known: dict[tuple[TrainingOperator, int], Instance] = {}
         self._twins: dict[str, Instance] = {}
         self._walked: set[int] = set()
+        self._identities: dict[tuple[TrainingOperator, int], tuple[str, bool]] = {}
+        self.counted: dict[str, int] = {}
 
     def instance(self, operator: TrainingOperator, number: int) -> Instance:
         """One instance of a configuration, on all sets; raises `NotApplicable` if it cannot be trained."""
@@ -73,6 +75,33 @@ class Trainer:
         if self.savings.together and len(missing) > 1:
             self._at_once(operator, missing)
         return [self.instance(operator, number) for number in numbers]
+
+    def identity(self, operator: TrainingOperator, number: int) -> str:
+        """Hash of everything that decides an instance's network; raises `NotApplicable` if there is none."""
+        key = (operator, number)
+        if key not in self._identities:
+            program = self._program(operator, number)
+            beginning = program.data is self.program.data and is_beginning(program.recipe, self.program.recipe)
+            own = seed_for(self.runner.seed, "original", number)
+            self._identities[key] = self._stored(program, own).path.stem, beginning
+        return self._identities[key][0]
+
+    def way(self, number: int) -> str:
+        """Hash of everything that decides an original's training."""
+        return self._stored(self.program, seed_for(self.runner.seed, "original", number)).path.stem
+
+    def is_beginning(self, operator: TrainingOperator, number: int) -> bool:
+        """Whether the instance is taken from the way of its original's training."""
+        self.identity(operator, number)
+        return self.savings.beginnings and self._identities[operator, number][1]
+
+    def walk(self, operator: TrainingOperator, number: int) -> int:
+        """Keeps everything on the way of an original's training, unless the instance is there; trainings it took."""
+        program, seed = self._program(operator, number), seed_for(self.runner.seed, "original", number)
+        before = self.trainings
+        if self._remembered(self._stored(program, seed), program, seed) is None and number not in self._walked:
+            self._walk(number, seed)
+        return self.trainings - before
 
     def network(self, operator: TrainingOperator, number: int) -> nn.Module:
         """The network of an instance, from the disk if it is kept there; raises `Diverged` if training gives none."""

@@ -7,16 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from mutiny.errors import NotApplicable
+from mutiny.campaigns.campaign import here
+from mutiny.campaigns.schedule import Plan, together
+from mutiny.errors import NotApplicable, TaskFailed
 from mutiny.evaluation import Runner
+from mutiny.mutation.bench import Bench
 from mutiny.mutation.foregone import surely_killed
 from mutiny.mutation.judge import KILLED, SURVIVED, Found, Judge, Judged, sample_of
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import SETS
 from mutiny.mutation.redundancy import TRIVIAL, redundant
 from mutiny.mutation.score import interval_score, sensitivity, set_score
-from mutiny.mutation.search import Search, Trace, steps, weakest_killed
+from mutiny.mutation.search import Search, Trace, descent, following, steps
 from mutiny.mutation.trainer import Instance, Trainer
+from mutiny.mutation.trainings import trained
 from mutiny.operators.training.base import Span, TrainingOperator
 from mutiny.parsing import described
 from mutiny.progress import Progress
@@ -33,26 +37,27 @@ Key = float | str
 class TrainedJudge(Judge):
     """Judges networks that were trained with a fault, each configuration once on every set."""
 
-    def __init__(self, trainer: Trainer, label: str, rule: KillRule, search: Search) -> None:
+    def __init__(self, trainer: Trainer, label: str, rule: KillRule, search: Search, basis: str = "") -> None:
+        self.basis = basis
         self.runner, self.trainer, self.label, self.rule, self.search = trainer.runner, trainer, label, rule, search
         self._seen: dict[str, dict[Key, Judged]] = {}
 
-    def configuration(self, key: Key, operator: TrainingOperator, split: str) -> Judged:
+    async def configuration(self, key: Key, operator: TrainingOperator, split: str) -> Judged:
         """The verdict on a configuration; raises `NotApplicable` if it cannot be trained."""
         seen = self._seen.setdefault(split, {})
         if key not in seen:
-            instances, found = self._in_groups(operator, split)
+            instances, found = await self._in_groups(operator, split)
             judged = self._judged(found, None, split, single=False)
             record = replace(_named(judged.record, key, instances), power=self._power(judged))
             seen[key] = replace(judged, record=record)
         return seen[key]
 
-    def _in_groups(self, operator: TrainingOperator, split: str) -> tuple[list[Instance], Found]:
+    async def _in_groups(self, operator: TrainingOperator, split: str) -> tuple[list[Instance], Found]:
         """Trains instances until the verdict is certain."""
         instances: list[Instance] = []
         total = len(self.runner.models)
         for size in self.trainer.savings.groups(total):
-            instances += self.trainer.group(operator, range(len(instances), size))
+            instances += await trained(self.trainer, operator, range(len(instances), size), split, self.basis)
             found = self._found(instances, split)
             if size < total and surely_killed(found.sample, total, self.rule, self.runner.task):
                 return instances, replace(found, answer=KILLED, basis=Basis.FOREGONE)
@@ -94,8 +99,9 @@ class TrainingRun:
         label: str,
         rule: KillRule,
         search: Search,
+        basis: str = "",
     ) -> None:
-        self.runner, self.operator, self.label = runner, operator, label
+        self.runner, self.trainer, self.operator, self.label = runner, trainer, operator, label
         self.sets = tuple(name for name in SETS if name in runner.splits)
         self.traces: dict[str, Trace] = {}
         self.failed: dict[Key, str] = {}
@@ -105,7 +111,7 @@ class TrainingRun:
         if trainer is None:
             self.reason_against = "the originals were given, and there is no recipe to train others"
             return
-        self.judge = TrainedJudge(trainer, label, rule, search)
+        self.judge = TrainedJudge(trainer, label, rule, search, basis)
         try:
             found = operator.configurations(trainer.program)
             if operator.strength is None:
@@ -121,36 +127,46 @@ class TrainingRun:
         return len(self.configurations) if self.span is None else steps(self.span)
 
     def run(self, progress: Progress) -> OperatorRecord:
+        """The plan, done here and now."""
+        record: OperatorRecord = here(self.plan(progress), Bench(self.runner, trainer=self.trainer))
+        return record
+
+    async def plan(self, progress: Progress) -> OperatorRecord:
         """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
         if self.reason_against is None:
-            for split in self.sets:
-                self.traces[split] = self.searched(split, progress)
-            for key in self._keys():
-                for split in self.sets:
-                    self._verdict(key, split)
+            try:
+                for split, trace in zip(self.sets, await together(self._searches(progress)), strict=True):
+                    self.traces[split] = trace
+                await together(self._verdict(key, split) for key in self._keys() for split in self.sets)
+            except TaskFailed as failure:
+                return self._record(Status.FAILED, str(failure))
         if self.reason_against is not None or not self._keys():
             return self._record(Status.INVALID, self.reason_against or "; ".join(dict.fromkeys(self.failed.values())))
         return self._summarise()
 
-    def searched(self, split: str, progress: Progress) -> Trace:
+    def _searches(self, progress: Progress) -> Iterator[Plan[Trace]]:
+        return (self.searched(split, progress) for split in self.sets)
+
+    async def searched(self, split: str, progress: Progress) -> Trace:
         """The search of one set of inputs."""
 
-        def probe(key: Key) -> Verdict:
-            verdict = self._verdict(key, split)
+        async def probe(key: Key) -> Verdict:
+            verdict = await self._verdict(key, split)
             progress.step(f"{self.label} on {split}")
             return verdict
 
         if self.span is not None:
-            return weakest_killed(probe, self.span)
-        tried = tuple((key, probe(key)) for key in self.configurations)
+            return await following(descent(self.span), probe)
+        verdicts = await together(probe(key) for key in self.configurations)
+        tried = tuple(zip(self.configurations, verdicts, strict=True))
         return Trace(tried, "all configurations")  # type: ignore[arg-type]
 
-    def _verdict(self, key: Key, split: str) -> Verdict:
+    async def _verdict(self, key: Key, split: str) -> Verdict:
         if key in self.failed:
             return Verdict.INVALID
         operator = self.operator.at(key) if isinstance(key, (int, float)) else self.configurations[key]
         try:
-            return self.judge.configuration(key, operator, split).record.verdict
+            return (await self.judge.configuration(key, operator, split)).record.verdict
         except NotApplicable as reason:
             self.failed[key] = str(reason)
             return Verdict.INVALID

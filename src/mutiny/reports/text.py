@@ -91,8 +91,9 @@ def _table(result: Assessment, width: int) -> Table:
 
 
 def _found(record: OperatorRecord) -> list[RenderableType]:
-    if record.status is Status.INVALID:
-        return [Text("invalid", style="dim"), Text(""), Text("")]
+    if record.status in (Status.INVALID, Status.FAILED):
+        style = "red" if record.status is Status.FAILED else "dim"
+        return [Text(record.status.value, style=style), Text(""), Text("")]
     shown = [Text(_weakest(record, record.sets.get(split))) for split in ("train", "test", "weak")]
     return [Text("none", style="yellow"), *shown[1:]] if record.status is Status.NOT_KILLABLE else [*shown]
 

@@ -106,7 +106,7 @@ class _Describer:
         if isinstance(thing, _BY_REPR):
             return {"value": repr(thing)}
         if isinstance(thing, torch.Generator):
-            return {"generator": thing.initial_seed()}
+            return {"generator": "default" if thing is torch.default_generator else thing.initial_seed()}
         if isinstance(thing, Data):
             return {"data": thing.fingerprint()}
         if isinstance(thing, functools.partial):

@@ -1,0 +1,85 @@
+"""Runs plans through an engine, and remembers what they found in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from mutiny.campaigns.schedule import Plan, Schedule
+from mutiny.campaigns.stopping import stop_requested
+from mutiny.engines.base import Engine
+from mutiny.engines.serial import Serial
+from mutiny.errors import Interrupted
+from mutiny.stores.base import Campaign, Store
+from mutiny.stores.memory import MemoryStore
+from mutiny.tasks import Noted, Result, Task, Work
+
+
+class Running:
+    """A campaign under way.
+
+    Args:
+        campaign: what is done.
+        engine: where tasks are run; here, one after the other, if not given.
+        store: where results are kept; nowhere if not given.
+        stopping: asked before each task; once it says yes, no further task is begun.
+    """
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        engine: Engine | None = None,
+        store: Store | None = None,
+        stopping: Callable[[], bool] = stop_requested,
+    ) -> None:
+        self.engine, self.store, self.stopping = engine or Serial(), store or MemoryStore(), stopping
+        self.campaign = replace(campaign, command=self.store.command or campaign.command)
+        self.store.open(self.campaign)
+
+    def run(self, work: Work, plans: Iterable[Plan[Any]]) -> list[Any]:
+        """The results of all plans, in their order. What the store knows is not done again."""
+        schedule = Schedule(plans, self._known, self._forget)
+        try:
+            with closing(self.engine.run(work, self._begun(schedule))) as results:  # type: ignore[type-var]
+                for result in results:
+                    self.store.save(self.campaign.id, result)
+                    schedule.give(result)
+        finally:
+            schedule.close()
+        if schedule.left:
+            raise Interrupted(f"stopped with {schedule.left} of {len(schedule.results)} plans unfinished")
+        return schedule.results
+
+    def expect(self, most: int) -> None:
+        """Tells how many tasks there will be at most."""
+        self.store.open(self.campaign, most)
+
+    def finish(self, result: Any) -> None:
+        """Keeps the result of the whole."""
+        self.store.finish(self.campaign.id, result)
+
+    def _begun(self, schedule: Schedule) -> Iterator[Task | None]:
+        for task in schedule.tasks():
+            if self.stopping():
+                return
+            if task is not None:
+                self.store.begin(self.campaign.id, task)
+            yield task
+
+    def _known(self, task: Task) -> Result | None:
+        kept = self.store.load(task)
+        if kept is None:
+            self.store.want(self.campaign.id, [task])
+            return None
+        return Result(task, kept.value if kept.scratch is None else Noted(kept.value, kept.scratch))
+
+    def _forget(self, tasks: list[Task]) -> None:
+        self.store.forget(tasks)
+
+
+def here(plan: Plan[Any], work: Work) -> Any:
+    """The result of a plan, done here and now, with nothing kept."""
+    (found,) = Running(Campaign("", "", "")).run(work, [plan])
+    return found

@@ -1,0 +1,174 @@
+"""Plans that grow: coroutines that ask for tasks and decide from the results what to ask next.
+
+A plan is an ``async def`` that awaits `ask` for one task and `together` for several plans. Nothing here knows of clocks
+or threads: `Schedule` hands out tasks when it is asked for them, and goes on with a plan when the result is given.
+
+>>> async def halve(low, high):
+...     while high - low > 1:
+...         middle = (low + high) // 2
+...         low, high = (middle, high) if await ask(Task("below", middle)) else (low, middle)
+...     return low
+>>> schedule = Schedule([halve(0, 100)])
+>>> for task in schedule.tasks():
+...     schedule.give(Result(task, value=task.arguments <= 42))
+>>> schedule.results
+[42]
+"""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from mutiny.errors import TaskFailed
+from mutiny.tasks import Noted, Result, Task
+
+T = TypeVar("T")
+Plan = Coroutine[Any, Any, T]
+
+
+@types.coroutine
+def ask(task: Task) -> Generator[Task, Any, Any]:
+    """The value of a task. If the work refused, what it raised; if it failed, `TaskFailed`."""
+    return (yield task)
+
+
+@types.coroutine
+def together(plans: Iterable[Plan[T]]) -> Generator[list[Plan[T]], Any, list[T]]:
+    """The results of several plans that go on at the same time, in the order of the plans."""
+    found: list[T] = yield list(plans)
+    return found
+
+
+@dataclass(eq=False)
+class _Node:
+    """A plan that has begun, and where its result goes."""
+
+    plan: Plan[Any]
+    place: int
+    parent: _Node | None = None
+    found: list[Any] = field(default_factory=list)
+    raised: dict[int, Exception] = field(default_factory=dict)
+    left: int = 0
+    scratched: list[Task] = field(default_factory=list)
+
+    @property
+    def root(self) -> _Node:
+        """The plan that it is a part of."""
+        return self if self.parent is None else self.parent.root
+
+
+class Schedule:
+    """Drives plans.
+
+    Args:
+        plans: begun one after the other, and only when those before have nothing to do: so what is under way stays
+            small.
+        known: looks up what was found before; such tasks are never handed out.
+        ended: told the tasks that left scratch behind, when the plan that asked for them ends.
+    """
+
+    def __init__(
+        self,
+        plans: Iterable[Plan[Any]],
+        known: Callable[[Task], Result | None] = lambda _: None,
+        ended: Callable[[list[Task]], None] = lambda _: None,
+    ) -> None:
+        self._new = deque(_Node(plan, place) for place, plan in enumerate(plans))
+        self.results: list[Any] = [None] * len(self._new)
+        self.left = len(self._new)
+        self._alive = set(self._new)
+        self._ready: deque[Task] = deque()
+        self._waiting: dict[str, list[_Node]] = {}
+        self._known, self._ended_with = known, ended
+
+    def tasks(self) -> Iterator[Task | None]:
+        """The next task; ``None`` while all plans wait for results."""
+        while True:
+            while self._new and not self._ready:
+                self._go_on(self._new.popleft(), None)
+            if self._ready:
+                yield self._ready.popleft()
+            elif self.left:
+                yield None
+            else:
+                return
+
+    def give(self, result: Result) -> None:
+        """Goes on with all plans that wait for this result."""
+        for node in self._waiting.pop(result.task.id):
+            self._go_on(node, *_answered(node, result))
+
+    def close(self) -> None:
+        """Abandons all plans."""
+        for node in self._alive:
+            node.plan.close()
+        self._alive.clear()
+
+    def _go_on(self, node: _Node, value: Any, error: Exception | None = None) -> None:
+        """Sends a value into a plan, and then on, as far as everything is known."""
+        moves: deque[tuple[_Node, Any, Exception | None]] = deque([(node, value, error)])
+        while moves:
+            node, value, error = moves.popleft()
+            try:
+                wish = node.plan.send(value) if error is None else node.plan.throw(error)
+            except StopIteration as end:
+                moves.extend(self._ended(node, end.value, None))
+            except Exception as raised:
+                moves.extend(self._ended(node, None, raised))
+            else:
+                moves.extend(self._wished(node, wish))
+
+    def _wished(self, node: _Node, wish: Task | Sequence[Plan[Any]]) -> Iterator[tuple[_Node, Any, Exception | None]]:
+        if not isinstance(wish, Task):
+            node.found, node.raised, node.left = [None] * len(wish), {}, len(wish)
+            parts = [_Node(plan, place, node) for place, plan in enumerate(wish)]
+            self._alive.update(parts)
+            yield from ((part, None, None) for part in parts)
+            if not wish:
+                yield node, [], None
+            return
+        identity = wish.id
+        waiting = self._waiting.get(identity)
+        if waiting is not None:
+            waiting.append(node)
+            return
+        known = self._known(wish)
+        if known is not None:
+            yield (node, *_answered(node, known))
+            return
+        self._waiting[identity] = [node]
+        self._ready.append(wish)
+
+    def _ended(
+        self, node: _Node, value: Any, error: Exception | None
+    ) -> Iterator[tuple[_Node, Any, Exception | None]]:  # fmt: skip
+        parent = node.parent
+        self._alive.discard(node)
+        if parent is None:
+            if error is not None:
+                raise error
+            self.results[node.place] = value
+            self.left -= 1
+            if node.scratched:
+                self._ended_with(node.scratched)
+            return
+        parent.found[node.place] = value
+        if error is not None:
+            parent.raised[node.place] = error
+        parent.left -= 1
+        if not parent.left:
+            yield parent, parent.found, parent.raised[min(parent.raised)] if parent.raised else None
+
+
+def _answered(node: _Node, result: Result) -> tuple[Any, Exception | None]:
+    if isinstance(result.value, Noted):
+        node.root.scratched.append(replace(result.task, given=None))
+    if result.error is not None:
+        return None, result.error
+    if result.failure is not None:
+        return None, TaskFailed(str(result.task), result.failure)
+    return result.value, None

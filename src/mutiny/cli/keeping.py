@@ -1,0 +1,73 @@
+"""The file of a campaign, as the command line handles it: opened, told how to go on, closed whatever happens."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from mutiny.campaigns.stopping import interruptible
+from mutiny.errors import Interrupted, StoreFull
+from mutiny.stores.sqlite import SqliteStore
+
+STOPPED = 3
+"""Exit code: interrupted, and to be resumed."""
+
+
+def file_for(subject: str) -> Path:
+    """The campaign file in the working folder that is named after a subject.
+
+    >>> file_for("digits"), file_for("models/mine.py:subject"), file_for("mnist/lenet5")
+    (PosixPath('digits.mutiny'), PosixPath('mine-subject.mutiny'), PosixPath('mnist-lenet5.mutiny'))
+    """
+    path, _, name = subject.rpartition(":")
+    plain = f"{Path(path).stem}-{name}" if path else name
+    return Path(re.sub(r"[^\w.]+", "-", plain).strip("-.") + ".mutiny")
+
+
+def command_of(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A command in plain values, such that it means the same in another folder."""
+    plain = {name: str(value.resolve()) if isinstance(value, Path) else value for name, value in arguments.items()}
+    path, colon, name = str(plain["subject"]).rpartition(":")
+    if colon and Path(path).is_file():
+        plain["subject"] = f"{Path(path).resolve()}:{name}"
+    return {"verb": verb, "arguments": plain}
+
+
+@contextmanager
+def keeping(file: Path | None, command: Mapping[str, Any] | None) -> Iterator[SqliteStore | None]:
+    """The open store; an interrupt ends with a sentence that says how to go on, and exit code 3."""
+    if file is None:
+        yield None
+        return
+    with SqliteStore(file) as store, interruptible(_finishing):
+        store.command = command
+        try:
+            yield store
+        except (Interrupted, KeyboardInterrupt):
+            _say(f"interrupted; what is done is kept. Go on with: mutiny resume {shown(file)}")
+            raise typer.Exit(STOPPED) from None
+        except StoreFull as error:
+            _say(f"{error} Then go on with: mutiny resume {shown(file)}")
+            raise typer.Exit(STOPPED) from None
+
+
+def shown(file: Path) -> str:
+    """A file as the user would type it here."""
+    text = os.path.relpath(file) if file.is_absolute() else str(file)
+    text = str(file) if text.startswith("..") else text
+    return f"'{text}'" if re.search(r"\s", text) else text
+
+
+def _finishing() -> None:
+    _say("finishing what is under way; Ctrl-C again stops at once.")
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"mutiny: {' '.join(sentence.split())}\n")

@@ -1,0 +1,125 @@
+"""A cluster, by Ray: https://docs.ray.io."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any, Self
+
+from mutiny.engines.base import Engine, Intake
+from mutiny.errors import BadInput, MissingExtra
+from mutiny.tasks import Result, Task, Work
+
+TOKEN = (
+    "If the cluster asks for a token, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token, or RAY_AUTH_TOKEN_PATH "
+    "to a file that holds it; `ray get-auth-token` shows it on a machine that has it."
+)
+
+QUICK = {"worker_niceness": 0}
+"""Ray's own value, 15, starves the workers of a machine that does something else too."""
+
+
+class Ray(Engine):
+    """Runs tasks on a Ray cluster: one that it starts on this machine and ends again, or one that is there.
+
+    The work goes into the object store once, each machine maps it once, and a bounded number of calls is under way.
+    Workers and machines may die: their tasks are tried again elsewhere. Machines that join are used.
+
+    Args:
+        address: of a cluster, such as ``10.0.0.7:6379`` or ``auto``; by default what the variable ``RAY_ADDRESS``
+            says, or else a cluster on this machine.
+        workers: how many tasks run at once; by default as many as the cluster has cores for.
+        threads: cores for each task.
+        retries: how often a task whose worker died is tried again before it counts as failed.
+        batch: how many short tasks one call may carry; those that take long are always sent one by one.
+    """
+
+    threads: int
+
+    def __init__(
+        self,
+        address: str | None = None,
+        workers: int | None = None,
+        threads: int = 1,
+        retries: int = 2,
+        batch: int = 64,
+    ) -> None:
+        least = (("workers", workers, 1), ("threads", threads, 1), ("retries", retries, 0), ("batch", batch, 1))
+        for name, value, smallest in least:
+            if value is not None and value < smallest:
+                raise BadInput(name, value, f"a whole number, at least {smallest}")
+        self.address, self.workers = address, workers
+        self.threads: int = threads
+        self.retries: int = retries
+        self.batch: int = batch
+        self._stays = False
+        self._started = False
+
+    def run(self, work: Work, tasks: Iterable[Task | None]) -> Iterator[Result]:
+        """Results as they come; up to two calls per worker are under way."""
+        ray = self._joined()
+        try:
+            from mutiny.engines.calling import Calls
+
+            calls = Calls(ray, work, self.workers, self.threads, self.retries, self.batch)
+            intake = Intake(tasks)
+            try:
+                while calls.fill(intake):
+                    yield from calls.results()
+            finally:
+                calls.end()
+        finally:
+            if not self._stays:
+                self._leave()
+
+    def __enter__(self) -> Self:
+        self._stays = True
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stays = False
+        self._leave()
+
+    def _joined(self) -> ModuleType:
+        try:
+            import ray
+        except ImportError as error:
+            raise MissingExtra("ray", "ray") from error
+        if ray.is_initialized():
+            return ray
+        address = self.address or os.environ.get("RAY_ADDRESS") or "local"
+        local: dict[str, Any] = {
+            "num_cpus": self.workers and self.workers * self.threads,
+            "include_dashboard": False,
+            "_system_config": QUICK,
+        }
+        try:
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **(local if address == "local" else {}))
+        except Exception as error:
+            raise BadInput(
+                "address", repr(address), "a Ray cluster that can be joined", f"{first_sentence(error)}. {TOKEN}"
+            ) from error
+        self._started = True
+        return ray
+
+    def _leave(self) -> None:
+        if self._started:
+            import ray
+
+            self._started = False
+            ray.shutdown()
+
+    def __repr__(self) -> str:
+        return f"Ray({self.address!r})" if self.address else "Ray()"
+
+
+def first_sentence(error: BaseException) -> str:
+    """What Ray says first about an error; the rest is advice for those who run it.
+
+    >>> first_sentence(ConnectionError("Failed to connect to it. Please check that ..."))
+    'ConnectionError: Failed to connect to it'
+    """
+    text = str(error).strip().partition("\n")[0].partition(". ")[0].rstrip(".")
+    return f"{type(error).__name__}: {text}"

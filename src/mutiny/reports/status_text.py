@@ -1,0 +1,73 @@
+"""How far campaigns are, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from mutiny.stores.base import Campaign, Tally
+
+SHOWN = 5
+"""Names of tasks in a list."""
+
+
+def status_text(file: Path, told: Sequence[tuple[Campaign, Tally]], writer: str | None) -> RenderableType:
+    """One block per campaign, the newest last."""
+    if not told:
+        return Text(f" {file.name}: no campaign yet")
+    parts: list[RenderableType] = []
+    for place, (campaign, tally) in enumerate(told):
+        parts += _campaign(campaign, tally, writer if place == len(told) - 1 else None, file)
+    return Group(*parts)
+
+
+def _campaign(campaign: Campaign, tally: Tally, writer: str | None, file: Path) -> list[RenderableType]:
+    title = Text.assemble(
+        "\n ", (f"{campaign.verb} {campaign.subject}", "bold"), f"  begun {campaign.created[:16].replace('T', ' ')}  ",
+        _state(tally, writer),
+    )  # fmt: skip
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for name in (" tasks", "done", "waiting", "sec. each", "in all"):
+        table.add_column(name, justify="left" if name == " tasks" else "right")
+    for kind in dict.fromkeys([*tally.done, *tally.waiting]):
+        done, seconds = tally.done.get(kind, 0), tally.seconds.get(kind, 0.0)
+        each = f"{seconds / done:.2f}" if done else "-"
+        table.add_row(f" {kind}", str(done), str(tally.waiting.get(kind, 0)), each, _span(seconds))
+    lines = [*_lines(tally, writer, file)]
+    return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {line}") for line in lines)]
+
+
+def _state(tally: Tally, writer: str | None) -> tuple[str, str]:
+    if tally.finished:
+        return "finished", "green"
+    return (f"running: {writer}", "cyan") if writer else ("interrupted", "yellow")
+
+
+def _lines(tally: Tally, writer: str | None, file: Path) -> list[str]:
+    lines = []
+    done = sum(tally.done.values())
+    if tally.most and not tally.finished:
+        lines.append(f"{done} of at most {tally.most} tasks are done; a search plans its next task from the last.")
+    lost = tally.attempts - done - len(tally.failed)
+    if tally.begun:
+        names = ", ".join(tally.begun[:SHOWN]) + (f" and {len(tally.begun) - SHOWN} more" * (len(tally.begun) > SHOWN))
+        lines.append(f"{'under way' if writer else 'begun, to be done again'}: {names}")
+    elif lost > 0:
+        lines.append(f"{lost} begun in vain, and done again")
+    lines += [f"failed: {each.task}: {each.reason}" for each in tally.failed[:SHOWN]]
+    if len(tally.failed) > SHOWN:
+        lines.append(f"and {len(tally.failed) - SHOWN} more failed")
+    if not tally.finished and not writer:
+        lines.append(f"Go on with: mutiny resume {file}")
+    return lines
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else str(timedelta(seconds=round(seconds)))

@@ -1,0 +1,1 @@
+"""What has been planned and what is done, on disk."""

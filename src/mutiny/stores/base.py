@@ -1,0 +1,137 @@
+"""What a store is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from mutiny.tasks import Result, Task
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One call of a verb.
+
+    Attributes:
+        id: hash of verb, subject and settings: the same call is the same campaign.
+        verb: such as ``assess``.
+        subject: its name.
+        settings: that decide the result, in plain values.
+        versions: of mutiny, torch and so on.
+        command: how the command line can repeat it: parameters by name; ``None`` if it was called from Python.
+        created: when, for people.
+    """
+
+    id: str
+    verb: str
+    subject: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    command: Mapping[str, Any] | None = None
+    created: str = ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a store has of a task: its value, and what later tasks of the plan need, unless that was forgotten."""
+
+    value: Any
+    scratch: Any = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task that failed, by name, and why."""
+
+    task: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How far a campaign is.
+
+    Attributes:
+        done: tasks with a value, by kind.
+        seconds: that these took, by kind.
+        waiting: planned tasks with neither value nor failure, by kind; a plan may still grow.
+        begun: names of those waiting that were begun: under way, or lost with the process.
+        failed: tasks whose last attempt failed, until the next begins.
+        attempts: how often tasks of this campaign were begun.
+        most: how many tasks there will be at most, if that is known.
+        finished: whether the campaign has its result.
+    """
+
+    done: Mapping[str, int]
+    seconds: Mapping[str, float]
+    waiting: Mapping[str, int]
+    begun: Sequence[str]
+    failed: Sequence[Failed]
+    attempts: int
+    most: int | None
+    finished: bool
+
+
+class Store(ABC):
+    """Remembers campaigns, their planned tasks and results. One process writes, any number read.
+
+    Results belong to tasks, not to campaigns: what one campaign did, another that needs the same task finds done.
+    Every change is whole or not there, whenever the process dies.
+
+    Attributes:
+        command: how the command line can repeat the campaigns that are opened from now on, if it can.
+    """
+
+    command: Mapping[str, Any] | None = None
+
+    @abstractmethod
+    def open(self, campaign: Campaign, most: int | None = None) -> None:
+        """Begins a campaign, or goes on with it: then only ``most`` and the command are new."""
+
+    @abstractmethod
+    def campaigns(self) -> list[Campaign]:
+        """All campaigns, the oldest first."""
+
+    @abstractmethod
+    def begin(self, campaign: str, task: Task) -> None:
+        """Notes that a task is wanted and begun."""
+
+    @abstractmethod
+    def want(self, campaign: str, tasks: Iterable[Task]) -> None:
+        """Notes that tasks are wanted."""
+
+    @abstractmethod
+    def save(self, campaign: str, result: Result) -> None:
+        """Keeps a result, with its scratch if the value is a `Noted`, or a failure, unless there is a value."""
+
+    @abstractmethod
+    def load(self, task: Task) -> Kept | None:
+        """What is known of a task; ``None`` if it has no value."""
+
+    @abstractmethod
+    def forget(self, tasks: Iterable[Task]) -> None:
+        """Drops the scratch of tasks."""
+
+    @abstractmethod
+    def finish(self, campaign: str, value: Any) -> None:
+        """Keeps the result of a campaign."""
+
+    @abstractmethod
+    def outcome(self, campaign: str) -> Any:
+        """The result of a campaign; ``None`` if it has none."""
+
+    @abstractmethod
+    def tally(self, campaign: str) -> Tally:
+        """How far a campaign is."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets other processes write."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

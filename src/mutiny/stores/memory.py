@@ -1,0 +1,126 @@
+"""Campaigns in memory, for calls without a file."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mutiny.errors import BadInput
+from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally
+from mutiny.tasks import Noted, Result, Task
+
+
+@dataclass
+class _Known:
+    kind: str
+    name: str
+    kept: Kept | None = None
+    seconds: float = 0.0
+    failure: str | None = None
+
+
+@dataclass
+class _Running:
+    campaign: Campaign
+    most: int | None = None
+    attempts: Counter[str] = field(default_factory=Counter)
+    finished: bool = False
+    outcome: Any = None
+
+
+class MemoryStore(Store):
+    """Campaigns of this process; they end with it.
+
+    >>> with MemoryStore() as store:
+    ...     store.open(Campaign("c1", "assess", "digits"))
+    ...     store.begin("c1", Task("probe", ("WI", 0.25), name="WI at 0.25"))
+    ...     store.tally("c1").begun
+    ('WI at 0.25',)
+    """
+
+    def __init__(self) -> None:
+        self._campaigns: dict[str, _Running] = {}
+        self._tasks: dict[str, _Known] = {}
+
+    def open(self, campaign: Campaign, most: int | None = None) -> None:
+        """Begins a campaign, or goes on with it."""
+        running = self._campaigns.setdefault(campaign.id, _Running(campaign))
+        running.campaign, running.most = replace(running.campaign, command=campaign.command), most
+
+    def campaigns(self) -> list[Campaign]:
+        """All campaigns, the oldest first."""
+        return [running.campaign for running in self._campaigns.values()]
+
+    def begin(self, campaign: str, task: Task) -> None:
+        """Notes that a task is wanted and begun."""
+        self.want(campaign, [task])
+        self._running(campaign).attempts[task.id] += 1
+        self._tasks[task.id].failure = None
+
+    def want(self, campaign: str, tasks: Iterable[Task]) -> None:
+        """Notes that tasks are wanted."""
+        running = self._running(campaign)
+        for task in tasks:
+            self._tasks.setdefault(task.id, _Known(task.kind, str(task)))
+            running.attempts[task.id] += 0
+
+    def save(self, campaign: str, result: Result) -> None:
+        """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
+        self.want(campaign, [result.task])
+        known = self._tasks[result.task.id]
+        if result.failure is None:
+            noted = result.value if isinstance(result.value, Noted) else Noted(result.value, None)
+            known.kept, known.seconds, known.failure = Kept(noted.value, noted.scratch), result.seconds, None
+        elif known.kept is None:
+            known.failure = result.failure
+
+    def load(self, task: Task) -> Kept | None:
+        """What is known of a task; ``None`` if it has no value."""
+        known = self._tasks.get(task.id)
+        return known.kept if known else None
+
+    def forget(self, tasks: Iterable[Task]) -> None:
+        """Drops the scratch of tasks."""
+        for task in tasks:
+            known = self._tasks.get(task.id)
+            if known and known.kept:
+                known.kept = Kept(known.kept.value)
+
+    def finish(self, campaign: str, value: Any) -> None:
+        """Keeps the result of a campaign."""
+        running = self._running(campaign)
+        running.finished, running.outcome = True, value
+
+    def outcome(self, campaign: str) -> Any:
+        """The result of a campaign; ``None`` if it has none."""
+        return self._campaigns[campaign].outcome if campaign in self._campaigns else None
+
+    def tally(self, campaign: str) -> Tally:
+        """How far a campaign is."""
+        running = self._running(campaign)
+        mine = [(key, known) for key, known in self._tasks.items() if key in running.attempts]
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for _, known in mine:
+            if known.kept is not None:
+                seconds[known.kind] += known.seconds
+        open_ = [(key, known) for key, known in mine if known.kept is None and known.failure is None]
+        return Tally(
+            done=dict(Counter(known.kind for _, known in mine if known.kept is not None)),
+            seconds=dict(seconds),
+            waiting=dict(Counter(known.kind for _, known in open_)),
+            begun=tuple(known.name for key, known in open_ if running.attempts[key]),
+            failed=tuple(Failed(known.name, known.failure) for _, known in mine if known.failure is not None),
+            attempts=running.attempts.total(),
+            most=running.most,
+            finished=running.finished,
+        )
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    def _running(self, campaign: str) -> _Running:
+        if campaign not in self._campaigns:
+            raise BadInput("campaign", campaign, "one of the store's", "Open it first.")
+        return self._campaigns[campaign]

@@ -1,0 +1,255 @@
+"""The contract of engines, for those who write one: every promise that campaigns rely on.
+
+>>> from mutiny.engines.serial import Serial
+>>> check_engine(Serial, workers=False)
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mutiny.engines.base import Engine
+from mutiny.engines.serial import Serial
+from mutiny.errors import BadInput, Diverged, MissingExtra, MutinyError, NotApplicable
+from mutiny.tasks import Result, Task
+
+AHEAD = 64
+"""Tasks that an engine may hold when each takes long."""
+
+
+def check_engine(make_engine: Callable[[], Engine], workers: bool = True) -> None:
+    """Raises `AssertionError`, with a sentence, unless an engine keeps all promises.
+
+    Args:
+        make_engine: makes one with a few workers.
+        workers: whether it runs tasks in other processes, whose death it survives.
+    """
+    with make_engine() as engine:
+        check_results(engine)
+        check_waiting(engine)
+        check_failures(engine)
+        check_large(engine)
+        check_patched(engine)
+        if workers:
+            check_crashes(engine)
+        check_lazy(engine)
+        check_results(engine)
+    check_closing(make_engine)
+
+
+def check_results(engine: Engine) -> None:
+    """Each task has one result, its own object in it; what a function defines here can be sent."""
+
+    class Square:
+        power = 2
+
+        def __call__(self, task: Task) -> int:
+            return int(task.arguments[0] ** self.power)
+
+    for work in (Square(), lambda task: task.arguments[0] ** 2):
+        for count in (0, 1, 50):
+            tasks = [Task("square", (number,), name=f"task {number}") for number in range(count)]
+            results = list(engine.run(work, iter(tasks)))
+            assert len(results) == count, f"{engine}: {count} tasks gave {len(results)} results"
+            assert {id(result.task) for result in results} == {id(task) for task in tasks}, f"{engine}: other tasks"
+            wrong = [r for r in results if r.failure or r.value != r.task.arguments[0] ** 2 or r.seconds < 0]
+            assert not wrong, f"{engine}: wrong results, such as {wrong[0]}"
+
+
+def check_waiting(engine: Engine) -> None:
+    """``None`` makes it ask again after a result; a chain of tasks, each made of the last result, comes to its end."""
+    found: list[int] = []
+
+    def chain() -> Iterator[Task | None]:
+        for step in range(12):
+            while len(found) < step:
+                yield None
+            yield Task("step", (step, found[-1] if found else 1))
+
+    for result in engine.run(lambda task: task.arguments[0] + 2 * task.arguments[1], chain()):
+        found.append(result.value)  # noqa: PERF401, the chain reads it meanwhile
+    expected = [2]
+    for step in range(1, 12):
+        expected.append(step + 2 * expected[-1])
+    assert found == expected, f"{engine}: a chain of tasks gave {found}"
+    stuck = itertools.chain([Task("a"), Task("b")], itertools.repeat(None))
+    results = list(engine.run(lambda task: task.kind, stuck))
+    assert sorted(r.value for r in results) == ["a", "b"], f"{engine}: did not end when nothing was left to wait for"
+
+
+def check_failures(engine: Engine) -> None:
+    """Whatever the work raises is a result with its reason; errors meant for the user come back as they were."""
+
+    def work(task: Task) -> int:
+        if task.kind == "meant":
+            raise _meant()[task.arguments[0]]
+        return 1 // int(task.arguments[0])
+
+    expected = _meant()
+    tasks = [*(Task("meant", (index,)) for index in range(len(expected))), *(Task("divide", (n,)) for n in (1, 0))]
+    results = {(r.task.kind, r.task.arguments[0]): r for r in engine.run(work, tasks)}
+    assert len(results) == len(tasks), f"{engine}: failures are missing"
+    zero = results["divide", 0]
+    assert zero.failure is not None, f"{engine}: a failed task has no reason"
+    assert zero.failure.startswith("ZeroDivisionError: "), f"{engine}: the reason is {zero.failure}"
+    assert (zero.value, zero.error) == (None, None), f"{engine}: a failed task has a value, or an error for the user"
+    assert results["divide", 1].value == 1, f"{engine}: a failure spoils other results"
+    for index, error in enumerate(expected):
+        got = results["meant", index].error
+        assert type(got) is type(error), f"{engine}: {type(error).__name__} came back as {got!r}"
+        assert _text(got) == _text(error), f"{engine}: the message {error} came back as {got}"
+        assert set(vars(got)) == set(vars(error)), f"{engine}: {got!r} came back without what it held"
+
+
+def check_large(engine: Engine) -> None:
+    """Large arrays and tensors come and go unchanged, and can be written to on both sides."""
+
+    def work(task: Task) -> Any:
+        array, tensor = task.given
+        array += 1
+        tensor *= 2
+        return {"array": array, "tensor": tensor.t(), "empty": np.empty((0, 3))}
+
+    array = np.arange(1_500_000, dtype=np.float64)
+    tensor = torch.arange(600_000, dtype=torch.float32).reshape(600, 1000)
+    tasks = [Task("large", (index,), given=(array.copy(), tensor.clone())) for index in range(3)]
+    for result in engine.run(work, tasks):
+        assert result.failure is None, f"{engine}: {result.failure}"
+        value = result.value
+        assert np.array_equal(value["array"], array + 1), f"{engine}: an array is not what it was"
+        assert torch.equal(value["tensor"], 2 * tensor.t()), f"{engine}: a tensor is not what it was"
+        assert value["empty"].shape == (0, 3), f"{engine}: an empty array is not what it was"
+        value["array"][0] = value["tensor"][0, 0] = 7
+
+
+def check_patched(engine: Engine) -> None:
+    """Work that writes to weights and undoes it gives what it gives in this process, to the last bit."""
+    rng = torch.Generator().manual_seed(5)
+    first = torch.nn.Linear(20, 32)
+    net = torch.nn.Sequential(first, torch.nn.ReLU(), torch.nn.Linear(32, 4)).eval()
+    inputs = torch.randn(64, 20, generator=rng)
+
+    class Patched:
+        def __init__(self) -> None:
+            self.net, self.weight, self.inputs = net, first.weight, inputs
+
+        def __call__(self, task: Task) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+            with torch.no_grad():
+                before = self.weight.clone()
+                self.weight[task.arguments[0]] *= -3.0
+                patched = self.net(self.inputs).numpy()
+                self.weight.copy_(before)
+                return patched, self.net(self.inputs).numpy()
+
+    tasks = [Task("patched", (neuron,)) for neuron in range(32)]
+    here = {result.task.id: result.value for result in Serial().run(Patched(), tasks)}
+    there = {result.task.id: result.value for result in engine.run(Patched(), tasks)}
+    for task in tasks:
+        for one, other in zip(here[task.id], there[task.id], strict=True):
+            assert np.array_equal(one, other), f"{engine}: another result than in this process for {task}"
+
+
+def check_crashes(engine: Engine) -> None:
+    """A task that ends its process fails, with a reason; all others have their results."""
+
+    def work(task: Task) -> int:
+        if task.kind == "exit":
+            sys.exit(3)
+        if task.kind == "end":
+            os._exit(3)
+        return int(task.arguments[0])
+
+    tasks = [Task("number", (number,)) for number in range(20)]
+    results = list(engine.run(work, [*tasks[:7], Task("exit"), Task("end"), *tasks[7:]]))
+    assert len(results) == 22, f"{engine}: {len(results)} results of 22 tasks, two of which end their process"
+    for result in results:
+        if result.task.kind == "number":
+            assert result.value == result.task.arguments[0], f"{engine}: a dying process spoiled {result}"
+        else:
+            assert result.failure, f"{engine}: no failure of a task that ends its process"
+
+
+def check_lazy(engine: Engine) -> None:
+    """It takes tasks from an endless source only as it has room for them, and can be closed at any time."""
+    taken = 0
+
+    def endless() -> Iterator[Task]:
+        nonlocal taken
+        for taken in itertools.count(1):
+            yield Task("slow", (taken,))
+
+    results = engine.run(lambda _: time.sleep(0.03), endless())
+    assert taken == 0, f"{engine}: took {taken} tasks before it was asked for a result"
+    for count, _ in enumerate(itertools.islice(results, 40), 1):
+        assert taken - count <= AHEAD, f"{engine}: holds {taken - count} tasks of 0.03 seconds each"
+    _close(results)
+
+
+def check_closing(make_engine: Callable[[], Engine]) -> None:
+    """Closed in the middle of tasks that take long, it comes back soon and leaves no process of this machine behind."""
+
+    def work(task: Task) -> tuple[str, int]:
+        time.sleep(task.arguments[0])
+        return socket.gethostname(), os.getpid()
+
+    engine = make_engine()
+    tasks = [Task("who", (0.0,)), Task("who", (0.01,)), *(Task("long", (600.0, index)) for index in range(8))]
+    results = engine.run(work, tasks)
+    host, process = next(results).value
+    start = time.monotonic()
+    _close(results)
+    assert time.monotonic() < start + 60, f"{engine}: closing took {time.monotonic() - start:.0f} seconds"
+    if host == socket.gethostname() and process != os.getpid():
+        while _lives(process) and time.monotonic() < start + 60:
+            time.sleep(0.05)
+        assert not _lives(process), f"{engine}: left process {process} behind"
+
+
+def _meant() -> list[MutinyError]:
+    """Errors as operators raise them, one of which holds what no process can send to another."""
+    return [
+        BadInput("alpha", 2, "a probability", "Use 0.05."),
+        Diverged("loss", float("nan"), "a number"),
+        MissingExtra("ray", "ray"),
+        NotApplicable("no bias"),
+        BadInput("lock", threading.Lock(), "something else"),
+    ]
+
+
+def _text(error: Exception | None) -> str:
+    return re.sub("0x[0-9a-f]+", "0x", str(error))
+
+
+def _close(results: Iterator[Result]) -> None:
+    close = getattr(results, "close", None)
+    assert close is not None, "run must give an iterator with a method close, as generators have"
+    close()
+
+
+def _lives(process: int) -> bool:
+    """Whether there is such a process that is more than a name."""
+    if sys.platform == "win32":
+        return False  # no harmless way to ask
+    state = Path(f"/proc/{process}/stat")
+    if Path("/proc/self/stat").exists():
+        try:
+            return state.read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True

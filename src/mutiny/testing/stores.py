@@ -1,0 +1,243 @@
+"""The contract of stores, for those who write one: every promise that campaigns rely on.
+
+>>> from mutiny.stores.memory import MemoryStore
+>>> check_store(MemoryStore, reopen=lambda store: store)
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mutiny.errors import BadInput
+from mutiny.records import Evidence, KillBits, MutantRecord, Verdict
+from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally
+from mutiny.tasks import Noted, Result, Task
+
+Make = Callable[[], Store]
+Reopen = Callable[[Store], Store]
+
+ONE = Campaign("c1", "assess", "digits", {"seed": 0}, {"mutiny": "1"}, {"store": "a"}, "on Monday")
+TWO = Campaign("c0", "select", "digits")
+
+
+def check_store(make: Make, reopen: Reopen, sequences: int = 20) -> None:
+    """Raises `AssertionError`, with a sentence, unless a store keeps all promises.
+
+    Args:
+        make: gives a new, empty store at each call.
+        reopen: closes a store and gives it again, as another process would find it.
+        sequences: how many random sequences of calls are compared with an obvious model.
+    """
+    for check in (check_campaigns, check_values, check_scratch, check_failures, check_sharing):
+        check(make, reopen)
+    for seed in range(sequences):
+        check_sequence(make, reopen, seed)
+
+
+def check_campaigns(make: Make, reopen: Reopen) -> None:
+    """Campaigns keep their order and what they were opened with; a second opening changes ``most`` and command."""
+    store = make()
+    assert store.campaigns() == [], "a new store has campaigns"
+    store.open(ONE, most=5)
+    store.open(TWO)
+    store = reopen(store)
+    assert store.campaigns() == [ONE, TWO], "campaigns are not what was opened, the oldest first"
+    assert (store.tally("c1").most, store.tally("c0").most) == (5, None), "most is not what was given"
+    store.begin("c1", Task("probe", [1]))
+    store.open(replace(ONE, created="on Tuesday", command=None, settings={"seed": 1}), most=7)
+    assert store.campaigns() == [replace(ONE, command=None), TWO], "a second opening changed more than the command"
+    tally = store.tally("c1")
+    assert (tally.most, tally.attempts) == (7, 1), "a second opening lost what was begun, or most"
+    assert store.outcome("c1") is None, "an unfinished campaign has an outcome"
+    assert store.outcome("nosuch") is None, "an unknown campaign has an outcome"
+    store.finish("c1", {"score": 0.5})
+    store.finish("c0", None)
+    store = reopen(store)
+    assert store.outcome("c1") == {"score": 0.5}, "the outcome is not what was finished with"
+    assert store.tally("c1").finished, "a finished campaign does not say so"
+    assert store.tally("c0").finished, "a campaign that finished with None does not say so"
+    task = Task("probe")
+    for act in (
+        lambda: store.begin("nosuch", task),
+        lambda: store.want("nosuch", [task]),
+        lambda: store.save("nosuch", Result(task)),
+        lambda: store.finish("nosuch", 1),
+        lambda: store.tally("nosuch"),
+    ):
+        try:
+            act()
+        except BadInput:
+            continue
+        raise AssertionError("a campaign that was never opened is not refused")
+    assert store.load(task) is None, "a refused result was kept"
+    store.close()
+
+
+def check_values(make: Make, reopen: Reopen) -> None:
+    """What is loaded equals what was saved, of the same types."""
+    bits = np.packbits(np.ones((2, 3, 16), bool), axis=-1)
+    values: list[Any] = [
+        None, False, 3, 1 << 200, 0.1, float("inf"), "é\n", b"\x00", [1, [2]], (1, (2,)), {"a": {1: "b"}},
+        {(1, 2): {3}, None: frozenset({4})}, np.float32(0.5), np.arange(6.0).reshape(2, 3).T,
+        MutantRecord("WI", 0.25, "test", Verdict.KILLED, metrics=((0.5, 0.25),)), Evidence(True, 0.01, float("inf")),
+        KillBits(bits[0], bits, 16),
+    ]  # fmt: skip
+    store = make()
+    store.open(ONE)
+    tasks = [Task("value", [i]) for i in range(len(values))]
+    for task, value in zip(tasks, values, strict=True):
+        store.save("c1", Result(task, value, seconds=0.5))
+    store = reopen(store)
+    for task, value in zip(tasks, values, strict=True):
+        kept = store.load(task)
+        assert kept is not None, f"{value!r} is gone"
+        assert type(kept.value) is type(value), f"{value!r} became a {type(kept.value).__name__}"
+        assert repr(kept.value) == repr(value), f"{value!r} became {kept.value!r}"
+        assert kept.scratch is None, f"{value!r} has scratch"
+    assert store.tally("c1").seconds == {"value": 0.5 * len(values)}, "seconds do not add up"
+    store.save("c1", Result(tasks[0], "second"))
+    assert store.load(tasks[0]) == Kept("second"), "a second value does not replace the first"
+    assert store.load(Task("value", [0], basis="other")) is None, "a task with another basis has the same result"
+    store.close()
+
+
+def check_scratch(make: Make, reopen: Reopen) -> None:
+    """Scratch is kept until it is forgotten; the value stays."""
+    store = make()
+    store.open(ONE)
+    one, two = Task("probe", [1]), Task("probe", [2])
+    store.save("c1", Result(one, Noted(1, {"rows": [1.5]})))
+    store.save("c1", Result(two, Noted(2, "notes")))
+    store = reopen(store)
+    assert store.load(one) == Kept(1, {"rows": [1.5]}), "value or scratch is not what was saved"
+    store.forget([one, Task("probe", ["never seen"])])
+    store = reopen(store)
+    assert (store.load(one), store.load(two)) == (Kept(1), Kept(2, "notes")), "forget dropped more or less than asked"
+    store.save("c1", Result(one, Noted(1, "again")))
+    assert store.load(one) == Kept(1, "again"), "forgotten scratch cannot be saved again"
+    store.save("c1", Result(one, 1))
+    assert store.load(one) == Kept(1), "scratch outlived its result"
+    store.close()
+
+
+def check_failures(make: Make, reopen: Reopen) -> None:
+    """A failure is told until the next attempt, and never replaces a value."""
+    store = make()
+    store.open(ONE)
+    task, other = Task("probe", [1], name="the first"), Task("probe", [2])
+    store.begin("c1", task)
+    store.save("c1", Result(task, failure="out of luck"))
+    store.want("c1", [other])
+    store = reopen(store)
+    tally = store.tally("c1")
+    assert tally.failed == (Failed("the first", "out of luck"),), "the failure is not told"
+    assert (tally.waiting, tally.begun, tally.done) == ({"probe": 1}, (), {}), "a failed task waits, runs or is done"
+    assert store.load(task) is None, "a failed task has a value"
+    store.begin("c1", task)
+    tally = store.tally("c1")
+    assert (tally.failed, tally.begun, tally.attempts) == ((), ("the first",), 2), "a second attempt is not told"
+    store.save("c1", Result(task, 5))
+    store.begin("c1", task)
+    store.save("c1", Result(task, failure="late"))
+    tally = store.tally("c1")
+    assert store.load(task) == Kept(5), "a failure replaced a value"
+    assert (tally.failed, tally.done) == ((), {"probe": 1}), "a failure counts although there is a value"
+    store.close()
+
+
+def check_sharing(make: Make, reopen: Reopen) -> None:
+    """A result belongs to its task: a second campaign that wants it finds it done."""
+    store = make()
+    store.open(ONE)
+    store.open(TWO)
+    shared, own = Task("probe", [1]), Task("clean", [2])
+    store.begin("c1", shared)
+    store.save("c1", Result(shared, 1, seconds=2.0))
+    store.want("c0", [shared, own])
+    store = reopen(store)
+    first, second = store.tally("c1"), store.tally("c0")
+    assert (first.done, first.waiting) == ({"probe": 1}, {}), "another campaign's wishes count"
+    assert (second.done, second.waiting) == ({"probe": 1}, {"clean": 1}), "a shared result is not found done"
+    assert (first.attempts, second.attempts) == (1, 0), "attempts of another campaign count"
+    store.close()
+
+
+def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
+    """After random calls, tallies and values are those of a list of all that happened."""
+    draw = random.Random(seed)
+    store, ids = make(), ["c1", "c0"]
+    store.open(ONE)
+    store.open(TWO)
+    tasks = [Task(draw.choice(["probe", "clean"]), (i,), name=f"task {i}") for i in range(8)]
+    events: list[tuple[str, str, Task, Any]] = []
+    for step in range(40):
+        campaign, task = draw.choice(ids), draw.choice(tasks)
+        what = draw.choice(["want", "begin", "value", "noted", "failure", "forget", "reopen"])
+        events.append((what, campaign, task, step))
+        if what == "want":
+            store.want(campaign, [task])
+        elif what == "begin":
+            store.begin(campaign, task)
+        elif what == "value":
+            store.save(campaign, Result(task, step, seconds=float(step)))
+        elif what == "noted":
+            store.save(campaign, Result(task, Noted(step, [step]), seconds=float(step)))
+        elif what == "failure":
+            store.save(campaign, Result(task, failure=f"reason {step}"))
+        elif what == "forget":
+            store.forget([task])
+        else:
+            store = reopen(store)
+    for task in tasks:
+        assert store.load(task) == _expected_value(events, task), f"{task} is wrong after the calls of seed {seed}"
+    for campaign in ids:
+        told, expected = store.tally(campaign), _expected_tally(events, campaign)
+        assert told == expected, f"after the calls of seed {seed}: {told}, not {expected}"
+    store.close()
+
+
+def _expected_value(events: list[tuple[str, str, Task, Any]], task: Task) -> Kept | None:
+    mine = [(what, step) for what, _, other, step in events if other == task]
+    values = [(what, step) for what, step in mine if what in ("value", "noted")]
+    if not values:
+        return None
+    what, last = values[-1]
+    forgotten = any(what == "forget" and step > last for what, step in mine)
+    return Kept(last, [last] if what == "noted" and not forgotten else None)
+
+
+def _expected_tally(events: list[tuple[str, str, Task, Any]], campaign: str) -> Tally:
+    calls = [event for event in events if event[0] not in ("forget", "reopen")]
+    order = list(dict.fromkeys(task for _, _, task, _ in calls))
+    mine = [task for task in order if any(c == campaign and t == task for _, c, t, _ in calls)]
+    done = [(task, kept) for task in mine if (kept := _expected_value(events, task)) is not None]
+    rest = [task for task in mine if task not in [other for other, _ in done]]
+    last = {
+        task: [(what, step) for what, _, other, step in calls if other == task and what in ("begin", "failure")][-1:]
+        for task in rest
+    }
+    failed = [
+        Failed(str(task), f"reason {last[task][0][1]}")
+        for task in rest
+        if last[task][:1] and last[task][0][0] == "failure"
+    ]
+    waiting = [task for task in rest if not (last[task] and last[task][0][0] == "failure")]
+    seconds: Counter[str] = Counter()
+    for task, kept in done:
+        seconds[task.kind] += kept.value
+    return Tally(
+        done=dict(Counter(task.kind for task, _ in done)),
+        seconds={kind: float(total) for kind, total in seconds.items()},
+        waiting=dict(Counter(task.kind for task in waiting)),
+        begun=tuple(str(t) for t in waiting if any(w == "begin" and c == campaign and o == t for w, c, o, _ in calls)),
+        failed=tuple(failed),
+        attempts=sum(what == "begin" and c == campaign for what, c, _, _ in calls),
+        most=None,
+        finished=False,
+    )

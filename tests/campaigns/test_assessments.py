@@ -1,0 +1,194 @@
+"""Assessments that are interrupted, resumed, and spread over engines: one answer."""
+
+import pytest
+import torch
+from torch import nn
+
+import mutiny
+from mutiny.engines.processes import Processes
+from mutiny.engines.serial import Serial
+from mutiny.evaluation import Screening
+from mutiny.stores.memory import MemoryStore
+from mutiny.stores.sqlite import SqliteStore
+from mutiny.training import Recipe
+from toys import blobs, classifier
+
+QUICK = mutiny.Search(max_probes=4, k_max=2)
+TEXT = "WI,GF,LA"
+
+
+def subject_of(count=3, **more):
+    models = [classifier(seed) for seed in range(count)]
+    return mutiny.Subject(
+        models, task=mutiny.Classification(3), train=blobs(), test=blobs(120, seed=1), name="blobs", **more
+    )
+
+
+def screened(**more):
+    return mutiny.Subject(
+        [classifier(seed) for seed in range(5)], task=mutiny.Classification(3), train=blobs(4000),
+        test=blobs(3000, seed=1), **more,
+    )  # fmt: skip
+
+
+def build_classifier():
+    return nn.Sequential(nn.Linear(2, 12), nn.ReLU(), nn.Linear(12, 3))
+
+
+def plain(result):
+    told = result.to_json()
+    return {name: value for name, value in told.items() if name != "timing"}
+
+
+class Counting(Serial):
+    """Counts tasks, and is interrupted before the last that it may do."""
+
+    def __init__(self, most=10**9):
+        self.done, self.most = [], most
+
+    def run(self, work, tasks):
+        def counted(task):
+            if len(self.done) >= self.most:
+                raise KeyboardInterrupt
+            self.done.append(str(task))
+            return work(task)
+
+        yield from super().run(counted, tasks)
+
+
+def interrupted(subject, store, step, **more):
+    """Assesses with an interrupt after every ``step`` tasks; all tasks that were done, and the result."""
+    done = []
+    while True:
+        engine = Counting(step)
+        try:
+            result = mutiny.assess(subject, store=store, engine=engine, **more)
+        except KeyboardInterrupt:
+            done += engine.done
+            continue
+        return done + engine.done, result
+
+
+@pytest.mark.parametrize("make", [subject_of, screened])
+@pytest.mark.parametrize("step", [1, 7])
+def test_an_interrupted_assessment_ends_as_an_undisturbed_one(tmp_path, make, step):
+    more = {"operators": TEXT, "search": QUICK}
+    if make is screened:
+        more["screening"] = Screening(fewest=1000)
+    whole = Counting()
+    undisturbed = mutiny.assess(make(), engine=whole, **more)
+    done, result = interrupted(make(), tmp_path / "a.mutiny", step, **more)
+    assert plain(result) == plain(undisturbed)
+    assert sorted(done) == sorted(whole.done)  # nothing twice, nothing left out
+    assert result.kills.keys() == undisturbed.kills.keys()
+    for key, bits in undisturbed.kills.items():
+        assert (result.kills[key].kills() == bits.kills()).all()
+
+
+def test_screening_depends_on_what_it_remembers(tmp_path):
+    """Otherwise the test above would not show that memories survive."""
+    more = {"operators": "WI", "search": QUICK, "screening": Screening(fewest=1000)}
+    (record,) = mutiny.assess(screened(), **more).operators
+    assert any(mutant.basis != "exact" for mutant in record.mutants)
+
+
+def test_faults_before_training_survive_as_well(tmp_path):
+    recipe = Recipe(build_classifier, epochs=4, batch_size=16, learning_rate=0.01)
+
+    def make():
+        return mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(), test=blobs(90, seed=1))
+
+    more = {"operators": "HNE,OCH,WI", "search": QUICK, "originals": 5}
+    undisturbed = mutiny.assess(make(), folder=tmp_path / "one", **more)
+    _, result = interrupted(make(), tmp_path / "a.mutiny", 3, folder=tmp_path / "two", **more)
+    assert plain(result) == plain(undisturbed)
+    assert result.trainings == undisturbed.trainings > 0
+
+
+def test_processes_and_serial_have_one_answer(tmp_path):
+    recipe = Recipe(build_classifier, epochs=3, batch_size=16, learning_rate=0.01)
+    subject = mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(), test=blobs(90, seed=1))
+    more = {"operators": "WI,LA,HNE,TRD", "search": QUICK, "originals": 3}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        here = mutiny.assess(subject, folder=tmp_path / "one", **more)
+        with Processes(2) as engine:
+            there = mutiny.assess(subject, folder=tmp_path / "two", engine=engine, **more)
+            _, both = interrupted_once(subject, tmp_path / "a.mutiny", engine, folder=tmp_path / "three", **more)
+    finally:
+        torch.set_num_threads(threads)
+    assert plain(here) == plain(there) == plain(both)
+
+
+def interrupted_once(subject, store, engine, **more):
+    done, result = [], None
+    with pytest.raises(KeyboardInterrupt):
+        mutiny.assess(subject, store=store, engine=Counting(9), **more)
+    result = mutiny.assess(subject, store=store, engine=engine, **more)
+    return done, result
+
+
+def test_a_finished_assessment_is_shown_and_not_done_again(tmp_path):
+    first = mutiny.assess(subject_of(), TEXT, search=QUICK, store=tmp_path / "a.mutiny")
+    again = Counting()
+    second = mutiny.assess(subject_of(), TEXT, search=QUICK, store=tmp_path / "a.mutiny", engine=again)
+    assert second.to_json() == first.to_json()
+    assert again.done == []
+
+
+def test_a_further_operator_finds_what_the_others_did(tmp_path):
+    store = MemoryStore()
+    mutiny.assess(subject_of(), "WI", search=QUICK, store=store)
+    engine = Counting()
+    both = mutiny.assess(subject_of(), "WI,GF", search=QUICK, store=store, engine=engine)
+    assert engine.done
+    assert all(name.startswith("GF at") for name in engine.done)
+    assert plain(both) == plain(mutiny.assess(subject_of(), "WI,GF", search=QUICK))
+    assert len(store.campaigns()) == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 1},
+        {"rule": mutiny.KillRule(alpha=0.01)},
+        {"search": mutiny.Search(max_probes=5, k_max=2)},
+        {"batch_size": 7},
+        {"subject": subject_of(4)},
+        {"subject": subject_of(forward=lambda model, x: model(x) * 1.0)},
+    ],
+    ids=["seed", "rule", "search", "batches", "originals", "forward"],
+)
+def test_what_decides_a_result_makes_another_task(other):
+    store = MemoryStore()
+    mutiny.assess(subject_of(), "WI", search=QUICK, store=store)
+    engine, settings = Counting(), {"subject": subject_of(), "search": QUICK, **other}
+    mutiny.assess(settings.pop("subject"), "WI", store=store, engine=engine, **settings)
+    assert any(name.startswith("WI at") for name in engine.done)
+
+
+def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path):
+    class Fails(Counting):
+        def run(self, work, tasks):
+            def fragile(task):
+                if task.kind == "probe" and task.arguments[0] == "GF":
+                    raise MemoryError("no room")
+                return work(task)
+
+            yield from super().run(fragile, tasks)
+
+    file = tmp_path / "a.mutiny"
+    result = mutiny.assess(subject_of(), TEXT, search=QUICK, store=file, engine=Fails())
+    status = {record.code: record.status for record in result.operators}
+    assert status["GF"] == "failed"
+    assert status["WI"] != "failed" != status["LA"]
+    with SqliteStore(file, write=False) as store:
+        (campaign,) = store.campaigns()
+        tally = store.tally(campaign.id)
+    assert not tally.finished
+    assert "MemoryError: no room" in tally.failed[0].reason
+    engine = Counting()
+    again = mutiny.assess(subject_of(), TEXT, search=QUICK, store=file, engine=engine)
+    assert all(name.startswith("GF at") for name in engine.done)
+    assert plain(again) == plain(mutiny.assess(subject_of(), TEXT, search=QUICK))

@@ -1,0 +1,165 @@
+"""Plans: coroutines that ask for tasks."""
+
+import random
+
+import pytest
+
+from mutiny.campaigns.schedule import Schedule, ask, together
+from mutiny.errors import BadInput, TaskFailed
+from mutiny.tasks import Noted, Result, Task
+
+
+async def double(number):
+    return await ask(Task("double", number))
+
+
+async def binary(secret, low=0, high=1024):
+    """Asks whether numbers are too large until one is left; which it asks depends on the answers."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        if await ask(Task("too large", (secret, middle))):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def answer(task):
+    return 2 * task.arguments if task.kind == "double" else task.arguments[1] > task.arguments[0]
+
+
+def drive(schedule, width=1, seed=0, work=answer):
+    """As an engine with ``width`` tasks under way would, results in a random order; the tasks it was given."""
+    rng, under_way, given, asked = random.Random(seed), [], [], schedule.tasks()
+    while True:
+        while len(under_way) < width:
+            task = next(asked, None)
+            if task is None:
+                break
+            under_way.append(task)
+            given.append(task)
+        if not under_way:
+            return given
+        task = under_way.pop(rng.randrange(len(under_way)))
+        schedule.give(Result(task, work(task)))
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 100])
+def test_plans_end_with_their_results_in_any_order_of_tasks(width):
+    secrets = [5, 700, 0, 1023, 512]
+    for seed in range(5):
+        schedule = Schedule([binary(secret) for secret in secrets])
+        given = drive(schedule, width, seed)
+        assert schedule.results == secrets
+        assert schedule.left == 0
+        assert len(given) == len({task.id for task in given}) == 10 * len(secrets)
+
+
+def test_plans_begin_only_when_there_is_room():
+    begun = []
+
+    async def plan(number):
+        begun.append(number)
+        return await double(number)
+
+    schedule = Schedule([plan(number) for number in range(100)])
+    tasks = schedule.tasks()
+    assert begun == []
+    first = [next(tasks) for _ in range(3)]
+    assert begun == [0, 1, 2]
+    schedule.give(Result(first[1], 2))
+    assert begun == [0, 1, 2]
+    schedule.close()
+
+
+def test_parts_of_a_plan_go_on_together_and_are_nested():
+    async def both(secret):
+        return sum(await together([binary(secret), nested(secret)]))
+
+    async def nested(secret):
+        return sum(await together(double(number) for number in range(secret)))
+
+    async def nothing():
+        return await together([])
+
+    schedule = Schedule([both(9), nothing()])
+    drive(schedule, 4)
+    assert schedule.results == [9 + 2 * sum(range(9)), []]
+
+
+def test_a_task_that_two_plans_want_is_done_once():
+    schedule = Schedule([binary(77), binary(77), double(3), double(3)])
+    given = drive(schedule, 3)
+    assert schedule.results == [77, 77, 6, 6]
+    assert len(given) == 11
+
+
+def test_what_is_known_is_not_asked_for_and_takes_the_same_path():
+    whole = drive(Schedule([binary(300), double(1)]))
+    for kept in range(len(whole) + 1):
+        known = {task.id: Result(task, answer(task)) for task in whole[:kept]}
+        schedule = Schedule([binary(300), double(1)], lambda task, known=known: known.get(task.id))
+        assert [task.id for task in drive(schedule)] == [task.id for task in whole[kept:]]
+        assert schedule.results == [300, 2]
+
+
+def test_long_paths_of_known_tasks_do_not_fill_the_stack():
+    async def counts():
+        return sum([await double(1) for _ in range(50_000)])
+
+    schedule = Schedule([counts()], lambda task: Result(task, 2))
+    assert drive(schedule) == []
+    assert schedule.results == [100_000]
+
+
+def test_a_failure_is_raised_where_it_is_waited_for():
+    async def careful():
+        try:
+            return await together([double(1), double(2), double(3)])
+        except TaskFailed as failure:
+            return str(failure)
+
+    schedule = Schedule([careful(), double(4)])
+    for task in schedule.tasks():
+        lost = "it died" if task.arguments in (2, 3) else None
+        schedule.give(Result(task, None if lost else answer(task), failure=lost))
+    assert schedule.results == ["double 2: it died", 8]
+
+
+def test_what_is_meant_for_the_user_ends_everything_unless_it_is_caught():
+    async def caught():
+        try:
+            await double(1)
+        except BadInput:
+            return "caught"
+
+    error = BadInput("x", 1, "2")
+    schedule = Schedule([caught()])
+    (task,) = [task for task in schedule.tasks() if task and not schedule.give(Result(task, failure="x", error=error))]
+    assert (task.arguments, schedule.results) == (1, ["caught"])
+    schedule = Schedule([double(1)])
+    task = next(schedule.tasks())
+    with pytest.raises(BadInput, match="x=1"):
+        schedule.give(Result(task, failure="x", error=error))
+
+
+def test_scratch_is_reported_when_the_plan_that_left_it_ends():
+    ended = []
+    schedule = Schedule([double(1), binary(3, 0, 4)], ended=lambda tasks: ended.append([str(task) for task in tasks]))
+    drive(schedule, work=lambda task: Noted(2, "scratch") if task.kind == "double" else answer(task))
+    assert ended == [["double 1"]]
+
+
+def test_closing_closes_every_plan():
+    closed = []
+
+    async def plan(number):
+        try:
+            await together([double(number), double(-number)])
+        finally:
+            closed.append(number)
+
+    schedule = Schedule([plan(1), plan(2), plan(3)])
+    next(schedule.tasks())
+    schedule.close()
+    assert closed == [1]
