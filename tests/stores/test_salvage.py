@@ -272,19 +272,20 @@ def test_results_without_their_campaign_are_found_by_the_same_command(pristine, 
 
 
 def test_old_versions_of_a_record_do_not_win(tmp_path):
-    """Pages that became free when rows shrank still hold what the rows were."""
-    names = [f"c{i}" for i in range(60)]
-    with SqliteStore(tmp_path / "store") as store:
-        for name in names:
-            store.open(Campaign(name, "assess", "digits", command={"long": random.Random(name).randbytes(2000)}))
-            store.finish(name, random.Random(name).randbytes(2000))
-        for name in reversed(names):
-            store.open(Campaign(name, "assess", "digits", command={"new": name}))
-            store.finish(name, name)
-    salvage(tmp_path / "store", tmp_path / "new")
-    with SqliteStore(tmp_path / "new") as store:
-        assert [campaign.command for campaign in store.campaigns()] == [{"new": name} for name in names]
-        assert [store.outcome(name) for name in names] == names
+    """Free pages still hold what rows were, before or behind the pages with what they are."""
+    versions = []
+    for number in range(3):
+        with SqliteStore(tmp_path / "store") as store:
+            store.open(Campaign("c1", "assess", "digits", command={"number": number}), number)
+            store.finish("c1", number)
+        versions.append((tmp_path / "store").read_bytes())
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+        broken = tmp_path / f"broken {order}"
+        broken.write_bytes(b"".join(versions[number] for number in order))
+        salvage(broken, tmp_path / f"new {order}")
+        with SqliteStore(tmp_path / f"new {order}") as store:
+            assert store.campaigns()[0].command == {"number": 2}
+            assert (store.outcome("c1"), store.tally("c1").most) == (2, 2)
 
 
 def in_the_log(folder):

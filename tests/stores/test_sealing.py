@@ -314,6 +314,11 @@ def test_formats_of_later_versions_are_refused():
         unseal(bytes(sealed))
 
 
+def test_integers_of_any_size():
+    for value in (1 << 63, -(1 << 63), (1 << 63) - 1, -(1 << 63) - 1, 3**100_000, -(3**100_000)):
+        assert back(value) == value
+
+
 def test_typical_records():
     bits = np.packbits(np.ones((3, 2, 100), bool), axis=-1)
     record = MutantRecord("WI", 0.25, "test", Verdict.KILLED, metrics=((0.5, float("nan")),))

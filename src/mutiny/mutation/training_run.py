@@ -145,11 +145,14 @@ class TrainingRun:
         return self._summarise()
 
     def _searches(self, progress: Progress) -> Iterator[Plan[Trace]]:
-        return (self.searched(split, progress) for split in self.sets)
+        return (self._searched(split, progress) for split in self.sets)
 
-    async def searched(self, split: str, progress: Progress) -> Trace:
-        """The search of one set of inputs."""
+    def searched(self, split: str, progress: Progress) -> Trace:
+        """The search of one set of inputs, done here and now."""
+        trace: Trace = here(self._searched(split, progress), Bench(self.runner, trainer=self.trainer))
+        return trace
 
+    async def _searched(self, split: str, progress: Progress) -> Trace:
         async def probe(key: Key) -> Verdict:
             verdict = await self._verdict(key, split)
             progress.step(f"{self.label} on {split}")
