@@ -251,6 +251,12 @@ def test_code_from_the_command_line(tmp_path):
     assert done.stdout == "done 1\n", done.stderr
 
 
+NO_PROC = """
+    from pathlib import Path
+    exists = Path.exists
+    Path.exists = lambda self: not str(self).startswith("/proc/") and exists(self)
+"""
+
 LONG = """
     import os, sys, time
     from mutiny.engines.processes import Processes
@@ -283,27 +289,39 @@ def workers_of(process):
 
 
 @LINUX
-@pytest.mark.parametrize("way", ["killed", "interrupted", "interrupted as a group"])
+@pytest.mark.parametrize("way", ["killed", "killed on another system", "interrupted", "interrupted as a group"])
 def test_workers_end_with_their_parent(tmp_path, way):
-    process = script(tmp_path, LONG, start_new_session=True)
-    first = process.stdout.readline()
-    assert first.strip().isdigit(), process.stderr.read()
-    workers = workers_of(process)
-    assert int(first) in workers
-    time.sleep(0.3)
-    if way == "killed":
+    (tmp_path / "temporary").mkdir()
+    process = script(
+        tmp_path,
+        textwrap.dedent(NO_PROC if "another" in way else "") + textwrap.dedent(LONG),
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+    )
+    try:
+        first = process.stdout.readline()
+        assert first.strip().isdigit(), process.stderr.read()
+        workers = workers_of(process)
+        assert int(first) in workers
+        time.sleep(0.3)
+        assert len(list((tmp_path / "temporary").glob("mutiny-*"))) == ("another" in way)
+        if "killed" in way:
+            process.kill()
+        elif way == "interrupted":
+            process.send_signal(signal.SIGINT)
+        else:  # what a terminal does on Ctrl-C
+            os.killpg(process.pid, signal.SIGINT)
+        start = time.monotonic()
+        out, err = process.communicate(timeout=60)
+        assert time.monotonic() < start + 20
+        if "killed" not in way:
+            assert (out, process.returncode) == ("interrupted\n", 3), err
+            assert "Traceback" not in err
+        assert not gone(workers, 20)
+        assert not list((tmp_path / "temporary").glob("mutiny-*"))
+    finally:
         process.kill()
-    elif way == "interrupted":
-        process.send_signal(signal.SIGINT)
-    else:  # what a terminal does on Ctrl-C
-        os.killpg(process.pid, signal.SIGINT)
-    start = time.monotonic()
-    out, err = process.communicate(timeout=60)
-    assert time.monotonic() < start + 20
-    if way != "killed":
-        assert (out, process.returncode) == ("interrupted\n", 3), err
-        assert "Traceback" not in err
-    assert not gone(workers, 20)
+        process.communicate()
 
 
 def test_work_that_cannot_be_sent_or_loaded_is_an_error(two, tmp_path, monkeypatch):

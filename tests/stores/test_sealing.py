@@ -289,6 +289,12 @@ def test_a_forged_file_names_nothing_but_records(name):
     assert "mutiny.__main__" not in sys.modules
 
 
+def test_what_a_module_of_mutiny_imports_is_not_mutinys(module, monkeypatch):
+    monkeypatch.setattr(sys.modules["mutiny.invented"], "Own", Own, raising=False)
+    with pytest.raises(StoreError, match=r"mutiny.invented:Own, which is not mutiny's"):
+        unseal(forged({"!": "record", "class": "mutiny.invented:Own", "fields": {"x": 1}}))
+
+
 @pytest.mark.parametrize(
     "tree",
     [{"!": "nosuch"}, {"!": 5}, {"!": "array", "dtype": "|O", "shape": [1], "axes": [0], "part": 0},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -51,6 +51,11 @@ class Running:
         if schedule.left:
             raise Interrupted(f"stopped with {schedule.left} of {len(schedule.results)} plans unfinished")
         return schedule.results
+
+    def settle(self, settings: Mapping[str, Any]) -> None:
+        """Keeps settings that were found out on the way, for the next time."""
+        self.campaign = replace(self.campaign, settings=settings)
+        self.store.open(self.campaign)
 
     def expect(self, most: int) -> None:
         """Tells how many tasks there will be at most."""

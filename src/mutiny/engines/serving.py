@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +22,7 @@ class Desk:
     def __init__(self, threads: int) -> None:
         torch.set_num_threads(threads)
         self._work: Work | None = None
+        self._path: Path | None = None
 
     def answer(self, order: Sequence[Part]) -> list[Part]:
         """For work ``None``, or why it could not be loaded; for a task what `hear` understands."""
@@ -32,12 +35,19 @@ class Desk:
             return tell(guarded(self._work, *details))
         self._work = None
         path, chosen = details
+        self._path = Path(path)
         try:
             adopt(chosen)
             self._work = read_work(path)
         except BaseException as error:
             return pack(reason_of(error))
         return pack(None)
+
+    def abandon(self) -> None:
+        """Removes the file with the work: whoever would have done it is gone."""
+        if self._path is not None and not self._path.is_relative_to("/proc"):
+            with suppress(OSError):
+                self._path.unlink()
 
 
 def guarded(work: Work, task: Task) -> Result:

@@ -38,6 +38,7 @@ def main() -> None:
             try:
                 orders.put(receive(source))
             except (EOFError, OSError):
+                desk.abandon()
                 os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()

@@ -18,7 +18,7 @@ from mutiny.engines.base import Engine
 from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
 from mutiny.evaluation import Runner, Screening
-from mutiny.evaluation.exact import Pace, placement
+from mutiny.evaluation.exact import Pace
 from mutiny.models import ModelState
 from mutiny.models.state import check_untouched
 from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, spent
@@ -40,8 +40,9 @@ from mutiny.operators.training.base import Program, TrainingOperator
 from mutiny.progress import Progress, Silent
 from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain, versions
 from mutiny.stats import holm
-from mutiny.stores.base import Store
+from mutiny.stores.base import Campaign, Store
 from mutiny.subjects import Subject
+from mutiny.subjects.training import train_at_once
 from mutiny.tasks import Task, hash_of
 
 PREFLIGHT = 2000
@@ -127,7 +128,6 @@ def assess(
     _check_settings(wanted, search, count, batch_size)
     subject.check()
     with as_engine(engine, workers) as where, opened(store) as kept:
-        models = subject.ready(originals, seed=seed, device=device, folder=folder, progress=progress)
         settings = {
             "seed": seed,
             "operators": labels,
@@ -137,20 +137,23 @@ def assess(
             "screening": to_plain(screening),
             "savings": to_plain(savings),
             "batch_size": batch_size,
-            "device": str(placement(models[0])[0]),
+            "device": subject.device(device),
             "threads": torch.get_num_threads() if where.threads is None else where.threads,
         }
-        campaign = campaign_of(subject, models, wanted, settings)
+        fingerprints = subject.fingerprints(originals, seed=seed, device=device)
+        campaign = campaign_of(subject, fingerprints, wanted, settings)
         before = begun(kept, campaign)
         if kept is not None and before is not None and (found := kept.outcome(campaign.id)) is not None:
             return found  # type: ignore[no-any-return]
-        pace = None if before is None else Pace(before.settings["batch_size"], before.settings["layout"])
+        running = Running(before or campaign, where, kept)
+        train_at_once(running, subject, count, seed, device, folder, progress)
+        models = subject.ready(originals, seed=seed, device=device, folder=folder, progress=progress)
+        pace = _pace(running.campaign)
         untouched = [ModelState.of(model) for model in models]
         runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size, pace)
         settings |= {"batch_size": runner.pace.batch_size, "layout": runner.pace.layout}
-        campaign = before or replace(campaign, settings=settings)
-        running = Running(campaign, where, kept)
-        basis = basis_of(subject, models, settings)
+        running.settle(settings)
+        basis = basis_of(subject, fingerprints, settings)
         _prepare(runner, subject, weak, rule, progress, screening, running, basis)
         trainer = _trainer(subject, runner, folder, savings)
         runs: list[OperatorRun | TrainingRun] = []
@@ -179,13 +182,19 @@ def assess(
             operators=tuple(records),
             notes=tuple(notes(runner, rule, records)),
             seconds=time.monotonic() - start,
-            created=campaign.created,
+            created=running.campaign.created,
             trainings=sum(trainer.counted.values()) if trainer else 0,
             kills={key: bits for run in runs for key, bits in run.kills().items()},
         )
         if not any(record.status is Status.FAILED for record in records):  # these are tried again
             running.finish(result)
         return result
+
+
+def _pace(campaign: Campaign) -> Pace | None:
+    """At which the campaign was begun; ``None`` if it is new."""
+    layout = campaign.settings.get("layout")
+    return None if layout is None else Pace(campaign.settings["batch_size"], layout)
 
 
 def _labels(operators: Sequence[Fault]) -> list[str]:

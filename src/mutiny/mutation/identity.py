@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from torch import nn
-
 from mutiny.operators.parsing import Fault
 from mutiny.records import to_plain, versions
 from mutiny.stores.base import Campaign, Store
@@ -24,11 +22,11 @@ PACE = ("batch_size", "layout")
 
 
 def campaign_of(
-    subject: Subject, models: Sequence[nn.Module], operators: Sequence[Fault], settings: Mapping[str, Any]
+    subject: Subject, originals: Sequence[str], operators: Sequence[Fault], settings: Mapping[str, Any]
 ) -> Campaign:  # fmt: skip
-    """The campaign of a call of ``assess``."""
+    """The campaign of a call of ``assess``; ``originals`` are their fingerprints."""
     wanted = {
-        "subject": subject_identity(subject, models),
+        "subject": subject_identity(subject, originals),
         "operators": [code_of(operator) for operator in operators],
         "settings": dict(settings),
         "versions": decisive_versions(),
@@ -49,16 +47,16 @@ def begun(store: Store | None, campaign: Campaign) -> Campaign | None:
     return next((each for each in found if each.id == campaign.id), None)
 
 
-def basis_of(subject: Subject, models: Sequence[nn.Module], settings: Mapping[str, Any]) -> str:
+def basis_of(subject: Subject, originals: Sequence[str], settings: Mapping[str, Any]) -> str:
     """Hash of everything but the operator that decides what a task of the campaign finds."""
     apart = {name: value for name, value in settings.items() if name != "operators"}
-    return hash_of([subject_identity(subject, models), apart, decisive_versions()])
+    return hash_of([subject_identity(subject, originals), apart, decisive_versions()])
 
 
-def subject_identity(subject: Subject, models: Sequence[nn.Module]) -> dict[str, Any]:
+def subject_identity(subject: Subject, originals: Sequence[str]) -> dict[str, Any]:
     """Networks, data, task and how a network is called."""
     return {
-        "originals": [hash_of(describe(model)) for model in models],
+        "originals": list(originals),
         "splits": {name: data.fingerprint() for name, data in subject.splits().items()},
         "task": {"kind": type(subject.task).__name__, **asdict(subject.task)},
         "forward": hash_of(describe(subject.forward)),

@@ -88,7 +88,7 @@ class Store(ABC):
 
     @abstractmethod
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Begins a campaign, or goes on with it: then only ``most`` and the command are new."""
+        """Begins a campaign, or goes on with it: then ``most``, command and settings are new."""
 
     @abstractmethod
     def campaigns(self) -> list[Campaign]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 import weakref
 from pathlib import Path
 
@@ -35,6 +36,9 @@ else:
         return True
 
 
+PATIENCE = 0.4
+"""Seconds before a refusal: who only looks whether it is held, or tidies up after reading, holds it for a moment."""
+
 _held: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
@@ -49,12 +53,15 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self.path = path.with_name(f"{path.name}.lock")
         self._handle = -1
+        patience = time.monotonic() + PATIENCE
         while self._handle < 0:
             handle = _opened(self.path, path)
             try:
                 if not _taken(handle, path):
-                    raise _busy(path, _holder(self.path))
-                if _is(handle, self.path):  # else its last holder removed it just before it was ours
+                    if time.monotonic() > patience:
+                        raise _busy(path, _holder(self.path))
+                    time.sleep(PATIENCE / 20)
+                elif _is(handle, self.path):  # else its last holder removed it just before it was ours
                     self._handle, handle = handle, -1
             finally:
                 if handle >= 0:
@@ -86,7 +93,8 @@ class Lock:
 
 def holder(path: Path) -> str | None:
     """Who writes a file now, in words; ``None`` if nobody does."""
-    side = path.resolve().with_name(f"{path.name}.lock")
+    path = path.resolve()
+    side = path.with_name(f"{path.name}.lock")
     try:
         handle = os.open(side, os.O_RDWR)
     except OSError:

@@ -47,7 +47,8 @@ class MemoryStore(Store):
     def open(self, campaign: Campaign, most: int | None = None) -> None:
         """Begins a campaign, or goes on with it."""
         running = self._campaigns.setdefault(campaign.id, _Running(campaign))
-        running.campaign, running.most = replace(running.campaign, command=campaign.command), most
+        running.campaign = replace(running.campaign, command=campaign.command, settings=campaign.settings)
+        running.most = most
 
     def campaigns(self) -> list[Campaign]:
         """All campaigns, the oldest first."""

@@ -61,7 +61,8 @@ class SqliteStore(Store):
                 change.execute("INSERT INTO campaigns (id, most, body) VALUES (?, ?, ?)", (campaign.id, most, body))
                 return
             old, known = self._unsealed(row[0], f"campaign {campaign.id}", campaign=campaign.id)
-            body = seal(replace(known, command=campaign.command), {**header, "revision": old["revision"] + 1})
+            changed = replace(known, command=campaign.command, settings=campaign.settings)
+            body = seal(changed, {**header, "revision": old["revision"] + 1})
             change.execute("UPDATE campaigns SET most = ?, body = ? WHERE id = ?", (most, body, campaign.id))
 
     def campaigns(self) -> list[Campaign]:

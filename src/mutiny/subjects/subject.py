@@ -18,8 +18,11 @@ from mutiny.errors import BadInput
 from mutiny.models import Forward, check_model, default_forward
 from mutiny.models.state import check_parameters, digest
 from mutiny.progress import Progress
+from mutiny.random import seed_for
 from mutiny.task import Classification, Task
-from mutiny.training import Recipe, train_originals
+from mutiny.tasks import hash_of
+from mutiny.training import Recipe, fingerprint, train_originals
+from mutiny.training.describe import describe
 from mutiny.training.loop import built
 
 DEFAULT_ORIGINALS = 10
@@ -118,6 +121,20 @@ class Subject:
                 folder=folder, forward=self.forward, device=target or "cpu", progress=progress,
             )  # fmt: skip
         return [model if target is None else on_device(model, target) for model in models]
+
+    def device(self, wanted: str | None) -> str:
+        """Where the originals are, or will be."""
+        if wanted is not None or not self.models:
+            return str(torch.device("cpu") if wanted is None else as_device(wanted))
+        return str(next((p.device for p in self.models[0].parameters()), torch.device("cpu")))
+
+    def fingerprints(self, count: int | None = None, *, seed: int = 0, device: str | None = None) -> list[str]:
+        """What identifies each original: its code and weights, or everything that decides what training makes of it."""
+        number, target = self.count(count), torch.device("cpu") if device is None else as_device(device)
+        if self.models or self.recipe is None:
+            return [hash_of(describe(model)) for model in self.models[:number]]
+        recipe, own = self.recipe, (seed_for(seed, "original", each) for each in range(number))
+        return [fingerprint(recipe, self.train, self.task, s, forward=self.forward, device=target) for s in own]
 
     def ready(
         self, count: int | None, *, seed: int, device: str | None, folder: Path | None, progress: Progress

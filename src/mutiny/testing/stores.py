@@ -41,7 +41,7 @@ def check_store(make: Make, reopen: Reopen, sequences: int = 20) -> None:
 
 
 def check_campaigns(make: Make, reopen: Reopen) -> None:
-    """Campaigns keep their order and what they were opened with; a second opening changes ``most`` and command."""
+    """Campaigns keep their order and what they were opened with; a second one changes ``most``, command, settings."""
     store = make()
     assert store.campaigns() == [], "a new store has campaigns"
     store.open(ONE, most=5)
@@ -51,7 +51,8 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     assert (store.tally("c1").most, store.tally("c0").most) == (5, None), "most is not what was given"
     store.begin("c1", Task("probe", [1]))
     store.open(replace(ONE, created="on Tuesday", command=None, settings={"seed": 1}), most=7)
-    assert store.campaigns() == [replace(ONE, command=None), TWO], "a second opening changed more than the command"
+    changed = replace(ONE, command=None, settings={"seed": 1})
+    assert store.campaigns() == [changed, TWO], "a second opening changed more than command and settings"
     tally = store.tally("c1")
     assert (tally.most, tally.attempts) == (7, 1), "a second opening lost what was begun, or most"
     assert store.outcome("c1") is None, "an unfinished campaign has an outcome"

@@ -68,17 +68,32 @@ def train_originals(
     folder = _usable(Path(folder) if folder is not None else default_folder())
     originals = []
     for number in range(count):
-        own = seed_for(seed, "original", number)
-        stored = Stored(folder, settings(recipe, data, task, own, forward=forward, device=device))
-        model = stored.load(recipe, own, device)
-        if model is None:
-            step = _shifted(progress, number * recipe.epochs, count * recipe.epochs)
-            model = recipe.train(data, task, own, forward=forward, device=device, progress=step)
-            stored.save(model)
-        elif progress is not None:
-            progress((number + 1) * recipe.epochs, count * recipe.epochs)
-        originals.append(model)
+        step = _shifted(progress, number * recipe.epochs, count * recipe.epochs)
+        originals.append(train_original(recipe, data, task, number, seed, folder, forward, device, step))
     return originals
+
+
+def train_original(
+    recipe: Recipe,
+    data: Data,
+    task: Task,
+    number: int,
+    seed: int,
+    folder: Path,
+    forward: Forward | None,
+    device: torch.device | str,
+    progress: Callable[[int, int], None] | None = None,
+) -> nn.Module:
+    """One of `train_originals`."""
+    own = seed_for(seed, "original", number)
+    stored = Stored(folder, settings(recipe, data, task, own, forward=forward, device=device))
+    model = stored.load(recipe, own, device)
+    if model is None:
+        model = recipe.train(data, task, own, forward=forward, device=device, progress=progress)
+        stored.save(model)
+    elif progress is not None:
+        progress(recipe.epochs, recipe.epochs)
+    return model
 
 
 def settings(
