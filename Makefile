@@ -1,15 +1,15 @@
-# make demo | test | check | bench: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | check | bench | torture: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench torture clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
 
 test: .venv/installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .
@@ -22,6 +22,10 @@ format: .venv/installed-dev
 
 bench: .venv/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks --quick $(if $(DATA),--data $(DATA))
+
+torture: .venv/installed-dev
+	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture
+	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests/engines
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
