@@ -59,3 +59,11 @@ def test_every_link_in_the_documentation_leads_somewhere():
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_campaign_of_the_guide_is_found_done(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MUTINY_CACHE", str(tmp_path / "cache"))
+    (block,) = code_blocks("docs/campaigns.md")
+    exec(compile(block, "docs/campaigns.md", "exec"), {})
+    assert (tmp_path / "digits.mutiny").is_file()

@@ -45,6 +45,16 @@ def children():
     return sorted(found)
 
 
+def test_an_inner_with_leaves_the_workers_to_the_outer_one():
+    with Processes(1) as engine:
+        with engine:
+            list(engine.run(lambda task: task.arguments, [Task("a", 1)]))
+            before = children()
+        assert before
+        assert children() == before
+    assert not set(before) & set(children())
+
+
 def gone(processes, seconds=30):
     end = time.monotonic() + seconds
     while any(Path(f"/proc/{p}").exists() for p in processes) and time.monotonic() < end:

@@ -14,13 +14,13 @@ from mutiny.errors import BadInput
 from mutiny.models import ModelState, ModelView, Patch, default_forward
 from mutiny.models.patch import WeightEdit
 from mutiny.progress import Silent
+from mutiny.repairs.bench import dose
 from mutiny.repairs.credit import credits, losses
 from mutiny.repairs.damage import Damage
 from mutiny.repairs.files import load_patch
 from mutiny.repairs.knobs import Knobs
 from mutiny.repairs.methods import REPAIRS, as_repair
 from mutiny.repairs.proposals import Weighing
-from mutiny.repairs.repair import dose
 from mutiny.repairs.target import check_target, targeted
 from mutiny.task import Classification, Regression
 from repairs.spoilt import QUICK, data, faulty

@@ -3,46 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
-import torch
 from torch import nn
 
 from mutiny.attacks.base import Attack
-from mutiny.attacks.ensemble import Combine, Ensemble
-from mutiny.attacks.field import Field, copying
+from mutiny.attacks.bench import Bench, Way, made_by
+from mutiny.attacks.ensemble import Combine
 from mutiny.attacks.methods import as_attack
-from mutiny.attacks.mutants import Choice, Mutant, chosen, described
+from mutiny.attacks.mutants import Choice, Mutant
+from mutiny.attacks.notes import notes
 from mutiny.attacks.pgd import Pgd
+from mutiny.attacks.plan import Plan
 from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Level, Robustness
-from mutiny.attacks.similarity import Representation
-from mutiny.checks import check_whole
-from mutiny.data.labels import unknown
+from mutiny.attacks.scene import check_numbers, labelled, scene_of
+from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.opening import opened
+from mutiny.engines.base import Engine
+from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
-from mutiny.evaluation import steadiness
-from mutiny.evaluation.exact import placement
-from mutiny.evaluation.settling import settle
-from mutiny.models import Forward, ModelState, default_forward
+from mutiny.models import Forward
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
-from mutiny.random import generator_for
 from mutiny.records import versions
+from mutiny.stores.base import Store
 from mutiny.subjects import Subject
-from mutiny.subjects.given import Given, as_given
-from mutiny.task import Classification, Task
+from mutiny.subjects.identity import Call, device_of, threads_of
+from mutiny.task import Task
 
-LOOKED_AT = 500
-"""Inputs by which mutants are compared."""
 FARTHEST = 1e30
 """Distances beyond this are a mistake, and overflow in single precision."""
-NOTABLE = 0.01
-"""Share of inputs without a gradient that is worth a note."""
 
 
 def attack(
@@ -63,6 +58,9 @@ def attack(
     seed: int = 0,
     device: str | None = None,
     batch_size: int = 128,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
+    store: str | Path | Store | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Robustness:
@@ -92,9 +90,17 @@ def attack(
         seed: one seed, one answer.
         device: where to run; where the model is if not given.
         batch_size: inputs per pass.
+        engine: where attacks run, each of them at each distance by itself: ``"serial"`` (here), ``"processes"``,
+            ``"ray"``, or an engine.
+        workers: how many processes.
+        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
         folder: where trained originals are kept.
         progress: told what is being done.
 
+    Returns:
+        A `Robustness`, the same on every engine and after any interruption, but for the times.
+
+    >>> import torch
     >>> x = torch.rand(60, 2, generator=torch.Generator().manual_seed(0))
     >>> net = nn.Linear(2, 2, bias=False).eval()
     >>> with torch.no_grad():
@@ -102,67 +108,63 @@ def attack(
     >>> attack(net, "pgd(iterations=10)", eps=(0.1, 1.0), mutants=0, data=(x, x.argmax(1)))
     Robustness('pgd(iterations=10)', 0 mutants, fooled 0.1: 55%, 1: 100%)
     """
-    start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    progress = progress or Silent()
+    start, progress = time.monotonic(), progress or Silent()
     way, others = as_attack(attack), [as_attack(one) for one in ([beside] if isinstance(beside, str) else beside)]
     for other in others:
         if other.bounded != way.bounded:
             raise BadInput("beside", str(other), f"attacks that {'' if way.bounded else 'do not '}take a distance")
     steps, choice, ends = _distances(eps) if way.bounded else (None,), _choice(mutants), _range(low, high)
-    scene = _scene(subject, data, task, forward, count, seed, device, batch_size, folder, progress)
-    field, model = scene.field, scene.field.model
-    field.low, field.high = ends
-    field.check()
-    progress.stage("making mutants", 1)
-    made = scene.mutants(choice)
-    progress.step()
-    ensemble, alone = (Ensemble(model, [mutant.patch for mutant in some], field.logits, combine) for some in (made, ()))
-    ways = _ways(way, ensemble, alone, baselines) | {str(other): (other, alone) for other in others}
-    correct = field.right()
-    masked = field.masked(way, alone, correct)
-    progress.stage("attacking", len(steps) * len(ways))
-    levels = []
-    for far in steps:
-        assaults = {}
-        for name, one in ways.items():
-            assaults[name] = field.assault(*one, far)
-            progress.step()
-        levels.append(Level(far, assaults, correct))
-    check_untouched([model], [scene.state])
-    return Robustness(
-        subject={
-            "name": scene.given.name,
-            "model": type(model).__name__,
-            "task": {"kind": "classification", "metric": scene.task.metric, **vars(scene.task)},
-            "inputs": len(scene.given.data),
-            "from": scene.given.source,
-        },
-        settings={
-            "seed": seed,
-            "count": len(field.indices),
+    ways = _ways(way, 1 + choice.count, baselines) | {str(other): Way(other) for other in others}
+    check_numbers(count, seed, batch_size)
+    given = labelled(subject, data, task, forward)
+    with as_engine(engine, workers) as where, opened(store) as kept:
+        settings = {
+            "seed": int(seed),
+            "count": min(int(count), len(given.data)),
             "range": list(ends),
-            "combine": combine,
-            "mutants": vars(choice),
-            "batch_size": batch_size,
-            "device": str(placement(model)[0]),
-            "threads": torch.get_num_threads(),
-        },
-        versions=versions(),
-        attack=str(way),
-        mutants=tuple(described(made)),
-        similarity=_similarity(field, made),
-        levels=tuple(levels),
-        indices=field.indices,
-        inputs=field.inputs(),
-        labels=field.labels.numpy()[field.indices],
-        notes=(
-            *_data_notes(scene, correct),
-            *_mutant_notes(scene, made, correct),
-            *_gradient_notes(way, masked, ensemble.undefined + alone.undefined),
-        ),
-        seconds=time.monotonic() - start,
-        created=created,
-    )
+            "batch_size": int(batch_size),
+            "device": device_of(given, device),
+            "threads": threads_of(where),
+        }
+        wanted: dict[str, Any] = {"eps": steps, "mutants": choice, "combine": combine}
+        wanted |= {f"way {name}": one.attack for name, one in ways.items()}
+        call = Call.of("attack", given, settings, wanted, kept, device=device)
+        if call.outcome is not None:
+            return cast(Robustness, call.outcome)
+        scene = scene_of(given, count, seed, device, batch_size, folder, progress)
+        field, model = scene.field, scene.field.model
+        field.low, field.high = ends
+        field.check()
+        running = Running(call.campaign, where, kept)
+        running.expect(bool(choice.count) + 1 + len(steps) * len(ways))
+        plan = Plan(call.basis, choice, combine, ways, progress)
+        ((team, clean, done),) = running.run(Bench(field, choice, combine, ways), [plan.all(steps)])
+        check_untouched([model], [scene.state])
+        each = [{name: done[far, name].assault for name in ways} for far in steps]
+        undefined = clean.undefined + sum(one.undefined for one in done.values())
+        result = Robustness(
+            subject={
+                "name": given.name,
+                "model": type(model).__name__,
+                "task": {"kind": "classification", "metric": scene.task.metric, **vars(scene.task)},
+                "inputs": len(given.data),
+                "from": given.source,
+            },
+            settings={**settings, "combine": combine, "mutants": vars(choice)},
+            versions=versions(),
+            attack=str(way),
+            mutants=tuple(map(str, team.members)),
+            similarity=team.similarity,
+            levels=tuple(Level(far, found, clean.correct) for far, found in zip(steps, each, strict=True)),
+            indices=field.indices,
+            inputs=field.inputs(),
+            labels=field.labels.numpy()[field.indices],
+            notes=tuple(notes(scene, way, team, clean, undefined)),
+            seconds=time.monotonic() - start,
+            created=call.campaign.created,
+        )
+        running.finish(result)
+        return result
 
 
 def mutants_of(
@@ -180,74 +182,31 @@ def mutants_of(
 ) -> tuple[Mutant, ...]:
     """The mutants with which `attack` attacks, for an `Ensemble` of your own; the arguments are those of `attack`.
 
+    >>> import torch
     >>> from mutiny.attacks.adapters import EnsembleModule
+    >>> from mutiny.attacks.ensemble import Ensemble
     >>> x, net = torch.rand(60, 2), nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
     >>> mutants = mutants_of(net, Choice(count=2, iterations=4, ratios=(0.2,)), data=(x, net(x).argmax(1)))
     >>> module = EnsembleModule(Ensemble(net, [mutant.patch for mutant in mutants]))
     >>> module(x).shape
     torch.Size([60, 3])
     """
-    scene = _scene(subject, data, task, forward, count, seed, device, batch_size, folder, Silent())
-    return scene.mutants(_choice(mutants))
+    check_numbers(count, seed, batch_size)
+    given = labelled(subject, data, task, forward)
+    return made_by(scene_of(given, count, seed, device, batch_size, folder, Silent()).field, _choice(mutants))
 
 
-class _Scene(NamedTuple):
-    """Who is attacked, before anything is known about how."""
-
-    given: Given
-    task: Classification
-    field: Field
-    state: ModelState
-    repeatable: bool
-
-    def mutants(self, choice: Choice) -> tuple[Mutant, ...]:
-        if not choice.count:
-            return ()  # some models can be attacked, but have no layers of which to make mutants
-        return chosen(self.field.view, choice, self.field.look(self.field.indices[:LOOKED_AT]), self.field.seed)
-
-
-def _scene(
-    subject: Subject | nn.Module,
-    data: Any,
-    task: Task | None,
-    forward: Forward | None,
-    count: int,
-    seed: int,
-    device: str | None,
-    batch_size: int,
-    folder: Path | None,
-    progress: Progress,
-) -> _Scene:
-    for name, value, least in (("count", count, 1), ("seed", seed, 0), ("batch_size", batch_size, 1)):
-        check_whole(name, value, least)
-    if not isinstance(subject, Subject):
-        forward = copying(forward or default_forward)
-    given = as_given(subject, data, None, task, forward, "data", pool=False)
-    if not isinstance(given.task, Classification):
-        raise BadInput("task", type(given.task).__name__, "Classification: regression has no answer to change")
-    if unknown(given.data.targets, given.task):
-        raise BadInput("data", "unknown labels", "labelled inputs")
-    model = given.originals(1, seed, device, folder, progress)[0]
-    state, call = ModelState.of(model), copying(given.forward)
-    repeatable = steadiness.repeats(model, given.data, call)
-    steadiness.check_constant(model, state)
-    settled = settle(given.task, [model], given.data, call, batch_size)
-    assert isinstance(settled, Classification)
-    indices = np.sort(generator_for(seed, "attack", "inputs").permutation(len(given.data))[:count])
-    field = Field(model, given.data, settled, given.forward, indices, seed, batch_size)
-    return _Scene(given, settled, field, state, repeatable)
-
-
-def _ways(way: Attack, ensemble: Ensemble, alone: Ensemble, baselines: bool) -> dict[str, tuple[Attack, Ensemble]]:
-    found = {MUTANTS: (way, ensemble)}
-    if not baselines or len(ensemble) == 1:
+def _ways(way: Attack, members: int, baselines: bool) -> dict[str, Way]:
+    """Attacks by name; the model is a member itself."""
+    found = {MUTANTS: Way(way, mutants=True)}
+    if not baselines or members == 1:
         return found
-    found[ORIGINAL] = (way, alone)
-    longer = way.times(len(ensemble))
+    found[ORIGINAL] = Way(way)
+    longer = way.times(members)
     if longer is not None:
-        found[BUDGET] = (longer, alone)
+        found[BUDGET] = Way(longer)
     if isinstance(way, Pgd) and way.step is not None:
-        found[SANE] = (replace(way, step=None).times(len(ensemble)), alone)
+        found[SANE] = Way(replace(way, step=None).times(members))
     return found
 
 
@@ -276,41 +235,3 @@ def _number(value: Any) -> float:
         return nan if isinstance(value, (str, bool, np.bool_)) else float(value)
     except (TypeError, ValueError, OverflowError):
         return nan
-
-
-def _similarity(field: Field, made: Sequence[Mutant]) -> npt.NDArray[np.float64]:
-    if not made:
-        return np.ones((1, 1))
-    each: list[Representation] = [field.original(field.indices[:LOOKED_AT]), *(mutant.features for mutant in made)]
-    return np.array([[one.cka(other) for other in each] for one in each])
-
-
-def _data_notes(scene: _Scene, correct: npt.NDArray[np.bool_]) -> Iterator[str]:
-    originals = len(scene.given.subject.models) if scene.given.subject else 1
-    if originals > 1:
-        yield f"The subject has {originals} originals; only the first is attacked."
-    if not correct.any():
-        yield "Every answer is wrong before the attack, so there is nothing to lose."
-    if not scene.repeatable:
-        yield "The model answers differently when it is asked twice (dropout or noise in its forward pass?)."
-
-
-def _mutant_notes(scene: _Scene, made: Sequence[Mutant], correct: npt.NDArray[np.bool_]) -> Iterator[str]:
-    bad = [mutant for mutant in made if mutant.accuracy < 0.5 * max(correct.mean(), 1e-9)]
-    if bad:
-        verb, them = ("has", "it") if len(bad) == 1 else ("have", "them")
-        yield f"{len(bad)} of {len(made)} mutants {verb} less than half of the accuracy: a floor= would refuse {them}."
-    if made and scene.field.listened is None:
-        yield "The output layer does not read one row for each input, so mutants are compared by their answers."
-
-
-def _gradient_notes(way: Attack, masked: float, undefined: int) -> Iterator[str]:
-    if masked >= NOTABLE:
-        margin = "loss=margin or " * (getattr(way, "loss", "") == "cross-entropy")
-        advice = f"; try {margin}autoattack beside" if way.bounded else ""
-        yield (
-            f"{masked:.0%} of the correct inputs have no gradient in the original: success may be low because of "
-            f"masked gradients, not robustness{advice}."
-        )
-    if undefined:
-        yield f"Gradients were not finite {undefined:,} times (one input in one pass); such numbers count as 0."

@@ -119,7 +119,7 @@ class Ensemble:
         with steady(), torch.inference_mode(False), torch.enable_grad():
             moving = inputs.detach().clone().requires_grad_()
             if not self._tried and len(moving) >= ENOUGH:
-                self._join(moving, loss)
+                self.join(moving, loss)
             if self._joint is None and self.combine == "gradients":
                 return self._one_by_one(moving, loss)
             found = _slope(self._said(moving), moving, partial(self._loss, loss=loss), rows=1)
@@ -160,16 +160,35 @@ class Ensemble:
         self.undefined += int(bad.flatten(1).any(dim=1).sum())
         return found._replace(direction=found.direction.masked_fill(bad, 0))
 
-    def _join(self, inputs: Tensor, loss: Loss) -> None:
-        """Makes one network of all members that can be part of it, if that is faster."""
+    def join(self, inputs: Tensor, loss: Loss, faster: bool | None = None) -> bool:
+        """Makes one network of all members that can be part of it, if that is faster; otherwise it stays as it is.
+
+        Args:
+            inputs: some that will be asked about.
+            loss: likewise.
+            faster: what was found before, here or elsewhere; measured, and remembered, if not given.
+
+        Returns:
+            Whether it was made. One network may round otherwise, so whoever goes on elsewhere must do the same.
+        """
         self._tried = True
         few = inputs[:ALIKE].detach()
-        weights = [member.in_weights(self.forward, few) for member in self._members]
-        inside = [model for model in weights if model is not None]
-        joint = folded(inside, self.forward, few) if len(inside) > 1 else None
-        if joint is None:
-            return
-        self._outside = [member for member, model in zip(self._members, weights, strict=True) if model is None]
+        if faster is False:
+            return False
+        with steady(), torch.inference_mode(False), torch.enable_grad():
+            weights = [member.in_weights(self.forward, few) for member in self._members]
+            inside = [model for model in weights if model is not None]
+            joint = folded(inside, self.forward, few) if len(inside) > 1 else None
+            if joint is None:
+                return False
+            self._outside = [member for member, model in zip(self._members, weights, strict=True) if model is None]
+            found = self._is_faster(joint, inputs, loss) if faster is None else faster
+        self._joint = joint if found else None
+        return found
+
+    def _is_faster(self, joint: nn.Module, inputs: Tensor, loss: Loss) -> bool:
+        """Whether one network is faster than all members one by one; what is tried does not count."""
+        before = self.passes, self.undefined
 
         def measured() -> Facts:
             took = {}
@@ -179,8 +198,9 @@ class Ensemble:
             return {"joined": took["joined"] < took["one by one"]}
 
         key = key_of(self.model, inputs, "ensemble", len(self), self.combine)
-        faster = remembered(key, measured, lambda found: isinstance(found.get("joined"), bool))["joined"]
-        self._joint = joint if faster else None
+        faster: bool = remembered(key, measured, lambda found: isinstance(found.get("joined"), bool))["joined"]
+        self.passes, self.undefined = before
+        return faster
 
     def _said(self, inputs: Any) -> Tensor:
         """Outputs of all members, ``(members, n, ...)``."""

@@ -79,6 +79,30 @@ class Choice:
         return max(self.floor, SIMILAR) if self.kind == "similar" else self.floor
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """How a mutant was made, in few words; with the original and the seed that is all of it.
+
+    Attributes:
+        code: of the operator.
+        ratio: of weights or neurons, if the operator has one.
+        number: among all that were made.
+        accuracy: on the inputs that were looked at.
+    """
+
+    code: str
+    ratio: float | None
+    number: int
+    accuracy: float
+
+    def patch(self, view: ModelView, seed: int) -> Patch:
+        """The same patch again."""
+        return _operator(self.code, self.ratio).patch(view, generator_for(seed, "attack", "mutant", self.number))
+
+    def __str__(self) -> str:
+        return self.code if self.ratio is None else f"{self.code} {100 * self.ratio:.3g}%"
+
+
 @dataclass(frozen=True, eq=False)
 class Mutant:
     """One that was made.
@@ -88,12 +112,19 @@ class Mutant:
         patch: of the original.
         accuracy: on the inputs that were looked at.
         features: what its last hidden layer says to them.
+        number: among all that were made: with the seed it says what the operator draws.
     """
 
     operator: Operator
     patch: Patch
     accuracy: float
     features: Representation
+    number: int = 0
+
+    @property
+    def drawn(self) -> Drawn:
+        """How it was made."""
+        return Drawn(self.operator.code, self.operator.parameters().get("ratio"), self.number, self.accuracy)
 
 
 Look = Callable[[Patch], tuple[Tensor, float]]
@@ -162,7 +193,7 @@ def _made(view: ModelView, choice: Choice, look: Look, least: float, seed: int) 
         finite = not isnan(accuracy) and bool(features.isfinite().all())
         if finite and accuracy >= least:
             refused = 0
-            yield Mutant(operator, patch, accuracy, Representation.of(features))
+            yield Mutant(operator, patch, accuracy, Representation.of(features), number)
             continue
         refused += 1
         if refused >= TRIES:
@@ -221,10 +252,4 @@ def _operator(code: str, ratio: float | None) -> Operator:
 
 def described(mutants: Sequence[Mutant]) -> list[str]:
     """What each is, for people: the operator and, where it has one, its ratio."""
-    return [" ".join((mutant.operator.code, *_ratio(mutant.operator))) for mutant in mutants]
-
-
-def _ratio(operator: Operator) -> Iterator[str]:
-    ratio = operator.parameters().get("ratio")
-    if ratio is not None:
-        yield f"{100 * ratio:.3g}%"
+    return [str(mutant.drawn) for mutant in mutants]

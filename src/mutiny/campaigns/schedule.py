@@ -54,6 +54,7 @@ class _Node:
     raised: dict[int, Exception] = field(default_factory=dict)
     left: int = 0
     scratched: list[Task] = field(default_factory=list)
+    failed: bool = False
 
     @property
     def root(self) -> _Node:
@@ -68,7 +69,8 @@ class Schedule:
         plans: begun one after the other, and only when those before have nothing to do: so what is under way stays
             small.
         known: looks up what was found before; such tasks are never handed out.
-        ended: told the tasks that left scratch behind, when the plan that asked for them ends.
+        ended: told the tasks that left scratch behind, when the plan that asked for them ends; not if a task of it
+            failed, which will be tried again and needs them.
     """
 
     def __init__(
@@ -153,7 +155,7 @@ class Schedule:
                 raise error
             self.results[node.place] = value
             self.left -= 1
-            if node.scratched:
+            if node.scratched and not node.failed:
                 self._ended_with(node.scratched)
             return
         parent.found[node.place] = value
@@ -170,5 +172,6 @@ def _answered(node: _Node, result: Result) -> tuple[Any, Exception | None]:
     if result.error is not None:
         return None, result.error
     if result.failure is not None:
+        node.root.failed = True
         return None, TaskFailed(str(result.task), result.failure)
     return result.value, None

@@ -20,6 +20,8 @@ def stop_requested() -> bool:
 def interruptible(told: Callable[[], None]) -> Iterator[None]:
     """Within, SIGINT and SIGTERM ask to stop; the second one raises `KeyboardInterrupt`.
 
+    Afterwards, if there was one, further ones are ignored: the process is about to end, and with a good exit code.
+
     Args:
         told: called at the first one, to tell the user.
     """
@@ -37,6 +39,7 @@ def interruptible(told: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
+        stopped = _asked.is_set()
         _asked.clear()
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if stopped else handler)

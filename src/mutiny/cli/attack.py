@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
+from mutiny.cli.options import (
+    Address,
+    DataFolder,
+    Device,
+    Engine,
+    Json,
+    NoStore,
+    Quiet,
+    Seed,
+    StoreFile,
+    SubjectName,
+    Threads,
+    Workers,
+)
 
 
 def attack(
@@ -46,14 +59,26 @@ def attack(
     batch_size: Annotated[int, typer.Option(help="Inputs per pass.")] = 128,
     device: Device = None,
     threads: Threads = 1,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    store: StoreFile = None,
+    no_store: NoStore = False,
     data: DataFolder = None,
 ) -> None:
     """How robust is the model, attacked alone and with its mutants?"""
+    command = {**locals()}
     from mutiny.cli.attacking import run_attack
+    from mutiny.cli.keeping import file_for
 
     run_attack(
         subject,
         data,
+        command=command,
+        engine=engine,
+        workers=workers,
+        address=address,
+        store=None if no_store else store or file_for(subject),
         inputs=inputs,
         json=json,
         quiet=quiet,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from mutiny.attacks.methods import as_attack, as_attacks
 from mutiny.attacks.mutants import Choice
 from mutiny.attacks.result import Robustness
 from mutiny.checks import check_whole
+from mutiny.cli.engaging import engaged, tell_where
 from mutiny.errors import BadInput
 from mutiny.reports.attack_files import draw_adversarial, write_adversarial
 from mutiny.reports.attack_text import attack_text
@@ -23,7 +23,6 @@ from mutiny.reports.curves import check_picture
 from mutiny.reports.files import check_writable
 from mutiny.reports.grid import images
 from mutiny.reports.json import write_json
-from mutiny.reports.progress import TerminalProgress
 from mutiny.subjects import load_subject
 from mutiny.subjects.given import as_given
 
@@ -43,6 +42,11 @@ def run_attack(
     save: Path | None = None,
     grid: Path | None = None,
     console: Console | None = None,
+    command: Mapping[str, Any] | None = None,
+    store: Path | None = None,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
     **settings: Any,
 ) -> Robustness:
     """Runs ``attack``, shows and writes the result."""
@@ -61,10 +65,13 @@ def run_attack(
     subject = load_subject(name, data)
     if grid is not None:
         images(as_given(subject, inputs, None, None, None, "--inputs", pool=False).data.first(1))
-    with nullcontext() if quiet else TerminalProgress(Console(stderr=True)) as progress:
-        result = attack(subject, data=inputs, mutants=made, progress=progress, **settings)
+    with engaged(
+        "attack", command, store=store, engine=engine, workers=workers, address=address, threads=threads, quiet=quiet
+    ) as how:  # fmt: skip
+        result = attack(subject, data=inputs, mutants=made, **how, **settings)
     if not quiet:
         console.print(attack_text(result))
+        tell_where(console, store)
     if json is not None:
         write_json(json, result.to_json())
     if save is not None:

@@ -33,11 +33,20 @@ def file_for(subject: str) -> Path:
 
 def command_of(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A command in plain values, such that it means the same in another folder."""
-    plain = {name: str(value.resolve()) if isinstance(value, Path) else value for name, value in arguments.items()}
+    plain = {
+        name: {"path": str(value.resolve())} if isinstance(value, Path) else value for name, value in arguments.items()
+    }
     path, colon, name = str(plain["subject"]).rpartition(":")
     if colon and Path(path).is_file():
         plain["subject"] = f"{Path(path).resolve()}:{name}"
     return {"verb": verb, "arguments": plain}
+
+
+def arguments_of(command: Mapping[str, Any]) -> dict[str, Any]:
+    """What `command_of` made plain."""
+    return {
+        name: Path(value["path"]) if isinstance(value, dict) else value for name, value in command["arguments"].items()
+    }
 
 
 @contextmanager

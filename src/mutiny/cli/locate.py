@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
+from mutiny.cli.options import (
+    Address,
+    DataFolder,
+    Device,
+    Engine,
+    Json,
+    NoStore,
+    Quiet,
+    Seed,
+    StoreFile,
+    SubjectName,
+    Threads,
+    Workers,
+)
 
 
 def locate(
@@ -49,14 +62,26 @@ def locate(
     batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
     device: Device = None,
     threads: Threads = 1,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    store: StoreFile = None,
+    no_store: NoStore = False,
     data: DataFolder = None,
 ) -> None:
     """Which neurons are to blame for failures?"""
+    command = {**locals()}
+    from mutiny.cli.keeping import file_for
     from mutiny.cli.locating import run_locate
 
     run_locate(
         subject,
         data,
+        command=command,
+        engine=engine,
+        workers=workers,
+        address=address,
+        store=None if no_store else store or file_for(subject),
         inputs=inputs,
         json=json,
         quiet=quiet,

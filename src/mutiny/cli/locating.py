@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from rich.console import Console
 
 from mutiny.checks import check_whole
+from mutiny.cli.engaging import engaged, tell_where
 from mutiny.errors import BadInput
 from mutiny.localization.activity import as_activity
 from mutiny.localization.locate import locate
@@ -43,6 +45,11 @@ def run_locate(
     save: Path | None = None,
     grid: Path | None = None,
     console: Console | None = None,
+    command: Mapping[str, Any] | None = None,
+    store: Path | None = None,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
     **settings: Any,
 ) -> Location:
     """Runs ``locate``, shows and writes the result."""
@@ -55,10 +62,13 @@ def run_locate(
     subject = load_subject(name, data)
     if grid is not None:
         images(as_given(subject, inputs, None, None, None, "inputs", pool=False).data.first(1))
-    with _progress(quiet) as progress:
-        result = locate(subject, data=inputs, progress=progress, **settings)
+    with engaged(
+        "locate", command, store=store, engine=engine, workers=workers, address=address, threads=threads, quiet=quiet
+    ) as how:  # fmt: skip
+        result = locate(subject, data=inputs, **how, **settings)
     if not quiet:
         console.print(location_text(result))
+        tell_where(console, store)
     new = None
     if synthesized and (result.suspects or save or grid):  # without suspects there is a sentence, and no file
         same = {name: settings[name] for name in ("at", "seed", "device", "batch_size")}

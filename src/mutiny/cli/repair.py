@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
+from mutiny.cli.options import (
+    Address,
+    DataFolder,
+    Device,
+    Engine,
+    Json,
+    NoStore,
+    Quiet,
+    Seed,
+    StoreFile,
+    SubjectName,
+    Threads,
+    Workers,
+)
 
 
 def repair(
@@ -41,14 +54,26 @@ def repair(
     batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
     device: Device = None,
     threads: Threads = 1,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    store: StoreFile = None,
+    no_store: NoStore = False,
     data: DataFolder = None,
 ) -> None:
     """Can failures be mended? Exit code 1 if no repair was found."""
+    command = {**locals()}
+    from mutiny.cli.keeping import file_for
     from mutiny.cli.repairing import run_repair
 
     run_repair(
         subject,
         data,
+        command=command,
+        engine=engine,
+        workers=workers,
+        address=address,
+        store=None if no_store else store or file_for(subject),
         inputs=inputs,
         json=json,
         quiet=quiet,

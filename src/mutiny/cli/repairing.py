@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from mutiny.checks import check_whole
+from mutiny.cli.engaging import engaged, tell_where
 from mutiny.errors import BadInput
 from mutiny.repairs.files import SUFFIX, save_patch, save_weights
 from mutiny.repairs.methods import as_repair
@@ -18,7 +19,6 @@ from mutiny.repairs.repair import repair
 from mutiny.repairs.result import Repair
 from mutiny.reports.files import check_writable, replacing
 from mutiny.reports.json import write_json
-from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.repair_text import repair_text
 from mutiny.subjects import load_subject
 
@@ -35,6 +35,11 @@ def run_repair(
     patch: Path | None = None,
     anyway: bool = False,
     console: Console | None = None,
+    command: Mapping[str, Any] | None = None,
+    store: Path | None = None,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
     **settings: Any,
 ) -> Repair:
     """Runs ``repair``, shows and writes the result, and exits with 1 if there are failures but no repair."""
@@ -44,10 +49,13 @@ def run_repair(
     torch.set_num_threads(threads)
     console = console or Console()
     subject = load_subject(name, data)
-    with nullcontext() if quiet else TerminalProgress(Console(stderr=True)) as progress:
-        result = repair(subject, data=inputs, progress=progress, **settings)
+    with engaged(
+        "repair", command, store=store, engine=engine, workers=workers, address=address, threads=threads, quiet=quiet
+    ) as how:  # fmt: skip
+        result = repair(subject, data=inputs, **how, **settings)
     if not quiet:
         console.print(repair_text(result))
+        tell_where(console, store)
     if json is not None:
         write_json(json, result.to_json())
     if result.repaired or (anyway and result.patch.edits):
@@ -82,6 +90,6 @@ def _write(result: Repair, save: Path | None, patch: Path | None) -> None:
     if save is not None:
         with replacing(save) as part:
             save_weights(result.model(), part)
-    if patch is not None:
+    if patch is not None and result.original is not None:
         with replacing(patch) as part:
             save_patch(result.patch, result.original, part)

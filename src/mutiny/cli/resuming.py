@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mutiny.cli.keeping import shown
+from mutiny.cli.keeping import arguments_of, shown
 from mutiny.errors import BadInput
 from mutiny.stores.base import Campaign
 from mutiny.stores.salvage import salvage
@@ -50,12 +50,6 @@ def _again(file: Path, campaign: Campaign, quiet: bool, changed: Mapping[str, An
     from mutiny.cli.verbs import VERBS
 
     verb = VERBS[command["verb"]]
-    arguments = {**command["arguments"], **changed, "store": file, "no_store": False}
-    arguments["quiet"] = quiet
-    paths = {name for name, each in inspect.signature(verb).parameters.items() if "Path" in str(each.annotation)}
-    known = inspect.signature(verb).parameters
-    verb(**{
-        name: Path(value) if name in paths and isinstance(value, str) else value
-        for name, value in arguments.items()
-        if name in known
-    })  # fmt: skip
+    arguments = {**arguments_of(command), **changed, "store": file, "no_store": False, "quiet": quiet}
+    known = inspect.signature(verb).parameters  # of another version, perhaps
+    verb(**{name: value for name, value in arguments.items() if name in known})

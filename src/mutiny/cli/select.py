@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import DataFolder, Device, Json, Quiet, Seed, SubjectName, Threads
+from mutiny.cli.options import (
+    Address,
+    DataFolder,
+    Device,
+    Engine,
+    Json,
+    NoStore,
+    Quiet,
+    Seed,
+    StoreFile,
+    SubjectName,
+    Threads,
+    Workers,
+)
 
 
 def select(
@@ -45,14 +58,26 @@ def select(
     batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
     device: Device = None,
     threads: Threads = 1,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    store: StoreFile = None,
+    no_store: NoStore = False,
     data: DataFolder = None,
 ) -> None:
     """Which unlabelled inputs should be labelled first, because the network probably gets them wrong?"""
+    command = {**locals()}
+    from mutiny.cli.keeping import file_for
     from mutiny.cli.selecting import run_select
 
     run_select(
         subject,
         data,
+        command=command,
+        engine=engine,
+        workers=workers,
+        address=address,
+        store=None if no_store else store or file_for(subject),
         method=method,
         compare=compare,
         pool=pool,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,13 @@ import torch
 from rich.console import Console
 
 from mutiny.checks import check_whole
+from mutiny.cli.engaging import engaged, tell_where
 from mutiny.data import Data, as_pool, mutate
 from mutiny.data.labels import unknown
 from mutiny.errors import BadInput
 from mutiny.reports.curves import check_picture, draw_curves
 from mutiny.reports.files import check_writable, replacing
 from mutiny.reports.json import write_json
-from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.selection_text import selection_text
 from mutiny.selection.budget import as_count
 from mutiny.selection.parsing import as_methods
@@ -37,6 +38,11 @@ def run_select(
     quiet: bool = False,
     threads: int = 1,
     console: Console | None = None,
+    command: Mapping[str, Any] | None = None,
+    store: Path | None = None,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
     **settings: Any,
 ) -> Selection:
     """Runs ``select``, shows and writes the result."""
@@ -55,12 +61,13 @@ def run_select(
     labels = next(data for data in (inputs, subject.pool, subject.test) if data is not None).targets
     if plot is not None and unknown(labels, subject.task):
         raise BadInput("--plot", plot, "a pool whose labels are known", "Without labels nobody knows what is a fault.")
-    if quiet:
-        result = select(subject, methods, pool=inputs, **settings)
-    else:
-        with TerminalProgress(Console(stderr=True)) as progress:
-            result = select(subject, methods, pool=inputs, progress=progress, **settings)
+    with engaged(
+        "select", command, store=store, engine=engine, workers=workers, address=address, threads=threads, quiet=quiet
+    ) as how:  # fmt: skip
+        result = select(subject, methods, pool=inputs, **how, **settings)
+    if not quiet:
         console.print(selection_text(result, console.width))
+        tell_where(console, store)
     if json is not None:
         write_json(json, result.to_json())
     if indices is not None:

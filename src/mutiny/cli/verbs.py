@@ -5,5 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mutiny.cli.assess import assess
+from mutiny.cli.attack import attack
+from mutiny.cli.locate import locate
+from mutiny.cli.repair import repair
+from mutiny.cli.select import select
 
-VERBS: dict[str, Callable[..., None]] = {"assess": assess}
+VERBS: dict[str, Callable[..., None]] = {
+    "assess": assess, "attack": attack, "locate": locate, "repair": repair, "select": select,
+}  # fmt: skip

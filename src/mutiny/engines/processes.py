@@ -39,6 +39,7 @@ class Processes(Engine):
         self.threads: int = threads
         self.retries: int = retries
         self._idle: list[Worker] | None = None
+        self._depth = 0
         self._unremoved: list[Shipment] = []
 
     @property
@@ -77,10 +78,15 @@ class Processes(Engine):
         return Worker(self.threads)
 
     def __enter__(self) -> Self:
-        self._idle = []
+        self._depth += 1
+        if self._idle is None:
+            self._idle = []
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._depth -= 1
+        if self._depth:  # an outer ``with`` keeps the workers
+            return
         idle, self._idle = self._idle, None
         self._keep_or_end(idle or [])
         self._unremoved = [shipment for shipment in self._unremoved if not shipment.close()]

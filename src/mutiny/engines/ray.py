@@ -54,7 +54,7 @@ class Ray(Engine):
         self.threads: int = threads
         self.retries: int = retries
         self.batch: int = batch
-        self._stays = False
+        self._stays = 0
         self._started = False
 
     def run(self, work: Work, tasks: Iterable[Task | None]) -> Iterator[Result]:
@@ -75,12 +75,13 @@ class Ray(Engine):
                 self._leave()
 
     def __enter__(self) -> Self:
-        self._stays = True
+        self._stays += 1
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stays = False
-        self._leave()
+        self._stays -= 1
+        if not self._stays:
+            self._leave()
 
     def _joined(self) -> ModuleType:
         try:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from mutiny.campaigns.schedule import ask, together
 from mutiny.localization.case import Case
 from mutiny.localization.spectrum import Ints, Spectrum
 from mutiny.localization.suspects import Suspect
@@ -14,6 +16,9 @@ from mutiny.models import ModelView, Patch
 from mutiny.models.patch import SignalEdit
 from mutiny.progress import Progress
 from mutiny.random import generator_for
+from mutiny.tasks import Task
+
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -68,15 +73,18 @@ def by_layer(suspects: Iterable[Suspect]) -> dict[str, Ints]:
     return {name: np.array(sorted(units), np.int64) for name, units in found.items()}
 
 
-def ablation(
+async def ablation(
     case: Case,
     suspects: Sequence[Suspect],
     spectrum: Spectrum,
     draws: int,
     progress: Progress,
     label: int | None = None,
+    basis: str = "",
 ) -> Ablation | None:
     """Silences the suspects, then ``draws`` times as many others of the same layers, on all inputs or one class.
+
+    A plan, whose tasks `mutiny.localization.bench` does.
 
     Returns:
         ``None`` if some layer has no other neurons left to compare with.
@@ -86,21 +94,23 @@ def ablation(
     if not chosen or any(len(others[name]) < len(units) for name, units in chosen.items()):
         return None
     progress.stage("silencing suspects", draws + 2)
-    where = case.of_class(label)
-    before = case.failed(indices=where)
+    before: Bools = await ask(Task("before", [label], basis, "failures before"))
     progress.step()
 
-    def effect(neurons: Mapping[str, Ints]) -> Effect:
-        after = case.failed(silenced(case.view, neurons), where)
+    async def effect(name: str, neurons: Mapping[str, Ints]) -> Effect:
+        decides = [label, [[layer, units.tolist()] for layer, units in neurons.items()]]
+        after: Bools = await ask(Task("silence", decides, basis, f"{name} silenced", given=(label, dict(neurons))))
         progress.step()
         return Effect(int((before & ~after).sum()), int((~before & after).sum()))
 
-    found = effect(chosen)
-    random = []
+    drawn = []
     for draw in range(draws):
         rng = generator_for(case.seed, "locate", "random neurons", draw)
-        drawn = {name: np.sort(rng.choice(others[name], len(units), replace=False)) for name, units in chosen.items()}
-        random.append(effect(drawn))
+        drawn.append(
+            {name: np.sort(rng.choice(others[name], len(units), replace=False)) for name, units in chosen.items()}
+        )
+    named = [("suspects", chosen), *((f"others, draw {number + 1},", one) for number, one in enumerate(drawn))]
+    found, *random = await together(effect(name, neurons) for name, neurons in named)
     p_mended = (1 + sum(one.mended >= found.mended for one in random)) / (draws + 1)
     p_broken = (1 + sum(one.broken >= found.broken for one in random)) / (draws + 1)
     return Ablation(int(before.sum()), int((~before).sum()), found, tuple(random), p_mended, p_broken)

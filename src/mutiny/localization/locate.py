@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import torch
 from torch import nn
 
+from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.opening import opened as kept_in
+from mutiny.campaigns.schedule import ask
 from mutiny.checks import check_whole
+from mutiny.engines.base import Engine
+from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import placement
-from mutiny.localization.ablation import ablation
+from mutiny.localization.ablation import Ablation, ablation
 from mutiny.localization.activity import Activity, as_activity
+from mutiny.localization.bench import Bench
 from mutiny.localization.case import check_reading
 from mutiny.localization.failures import Oracle
 from mutiny.localization.location import Location
@@ -27,10 +31,14 @@ from mutiny.models import Forward
 from mutiny.models.capture import Said
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
-from mutiny.records import versions
+from mutiny.records import to_plain, versions
+from mutiny.stores.base import Store
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
-from mutiny.task import Classification, Task
+from mutiny.subjects.identity import Call, code_of, device_of, pace_of, threads_of
+from mutiny.task import Classification
+from mutiny.task import Task as Kind
+from mutiny.tasks import Task, hash_of
 
 ALONE = "Too few others are left in the suspects' layers to compare with, so nobody was silenced: lower k."
 
@@ -41,7 +49,7 @@ def locate(
     k: int = 10,
     *,
     data: Any = None,
-    task: Task | None = None,
+    task: Kind | None = None,
     forward: Forward | None = None,
     label: int | None = None,
     by_class: bool = False,
@@ -55,6 +63,9 @@ def locate(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
+    store: str | Path | Store | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Location:
@@ -86,9 +97,14 @@ def locate(
         seed: one seed, one answer.
         device: where to run; where the model is if not given.
         batch_size: inputs per forward pass; measured if not given.
+        engine: where neurons are counted, in one pass that does not divide, and silenced, each draw by itself:
+            ``"serial"`` (here), ``"processes"``, ``"ray"``, or an engine.
+        workers: how many processes.
+        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
         folder: where trained originals are kept.
         progress: told what is being done.
 
+    >>> import torch
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.2]])
     >>> net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)).eval()
     >>> with torch.no_grad():
@@ -97,68 +113,93 @@ def locate(
     >>> locate(net, k=1, data=(x, torch.tensor([0, 0, 0, 0])), validate=0).suspects[0].neuron  # it says 1, wrongly
     1
     """
-    start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    progress = progress or Silent()
+    start, progress = time.monotonic(), progress or Silent()
     judged, activity = as_measure(measure), as_activity(active)
     check_whole("k", k)
     check_whole("validate", validate, 0)
     check_reading(at)
+    if layers is not None and not isinstance(layers, Sequence):
+        raise BadInput("layers", repr(layers), "names or patterns of layers")
     given = as_given(subject, data, None, task, forward, "data", pool=False)
-    case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
-    model, task = case.model, case.task
-    _check_classes(task, label, by_class)
-    places = case.hidden(layers)
-    unreadable = case.unreadable(places) if layers is None else ()
-    progress.stage("counting", 1)
-    spectrum = case.spectrum(places, activity, at)
-    progress.step()
-    found = suspects(spectrum, judged, int(k), label, silent, guilty=True)
-    checked = ablation(case, found, spectrum, validate, progress, label) if validate else None
-    check_untouched([model], [state])
-    return Location(
-        subject={
-            "name": given.name,
-            "model": type(model).__name__,
-            "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
-            "inputs": len(given.data),
-            "from": given.source,
-            "neurons": int(sum(spectrum.sizes)),
-            "layers": dict(zip(spectrum.layers, spectrum.sizes, strict=True)),
-        },
-        settings={
+    with as_engine(engine, workers) as where, kept_in(store) as kept:
+        settings = to_plain({
             "seed": seed,
-            "k": int(k),
-            "label": None if label is None else int(label),
-            "by_class": by_class,
-            "active": str(activity),
             "at": at,
-            "silent": silent,
-            "layers": [layers] if isinstance(layers, str) else None if layers is None else list(layers),
+            "layers": [layers] if isinstance(layers, str) else None if layers is None else [*map(str, layers)],
             "failures": "oracle" if oracle else "against another model" if against is not None else "labels",
-            "validate": int(validate),
-            "batch_size": case.pace.batch_size,
-            "device": str(placement(model)[0]),
-            "threads": torch.get_num_threads(),
-        },
-        versions=versions(),
-        measure=str(judged),
-        suspects=found,
-        by_class=_by_class(spectrum, judged, int(k), silent) if by_class else {},
-        spectrum=spectrum,
-        ablation=checked,
-        failing=spectrum.failing(label),
-        passing=spectrum.passing(label),
-        notes=(
-            *notes_on_suspects(spectrum, found, int(k), label, silent),
-            *notes_on_model(case, len(given.subject.models) if given.subject else 1, unreadable),
-            *([ALONE] if validate and found and checked is None else []),
-        ),
-        seconds=time.monotonic() - start,
-        created=created,
-    )
+            "batch_size": batch_size,
+            "device": device_of(given, device),
+            "threads": threads_of(where),
+        })  # fmt: skip
+        how = {"active": activity, "oracle": oracle, "against": against}
+        asked = {"measure": judged, "k": int(k), "label": label, "by_class": by_class, "silent": silent}
+        call = Call.of("locate", given, settings, {**how, **asked, "validate": int(validate)}, kept, device=device)
+        if call.outcome is not None:
+            return cast(Location, call.outcome)
+        case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
+        case.pace = pace_of(call.campaign) or case.pace
+        model, task = case.model, case.task
+        _check_classes(task, label, by_class)
+        places = case.hidden(layers)
+        unreadable = case.unreadable(places) if layers is None else ()
+        running = Running(call.campaign, where, kept)
+        settings |= {"batch_size": int(case.pace.batch_size)}
+        running.settle({**settings, "layout": case.pace.layout})
+        running.expect(1 + (2 + int(validate)) * bool(validate))
+        told = progress
+        basis = "" if kept is None else hash_of([call.basis, settings, case.pace.layout, *map(code_of, how.values())])
+
+        async def plan() -> tuple[Spectrum, tuple[Suspect, ...], Ablation | None]:
+            told.stage("counting", 1)
+            counted: Spectrum = await ask(Task("count", [], basis, "what neurons do"))
+            told.step()
+            some = suspects(counted, judged, int(k), label, silent, guilty=True)
+            one = None if label is None else int(label)
+            checked = await ablation(case, some, counted, int(validate), told, one, basis) if validate else None
+            return counted, some, checked
+
+        ((spectrum, found, checked),) = running.run(Bench(case, places, activity, at), [plan()])
+        check_untouched([model], [state])
+        result = Location(
+            subject={
+                "name": given.name,
+                "model": type(model).__name__,
+                "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+                "inputs": len(given.data),
+                "from": given.source,
+                "neurons": int(sum(spectrum.sizes)),
+                "layers": dict(zip(spectrum.layers, spectrum.sizes, strict=True)),
+            },
+            settings={
+                **settings,
+                "k": int(k),
+                "label": None if label is None else int(label),
+                "by_class": by_class,
+                "active": str(activity),
+                "silent": silent,
+                "validate": int(validate),
+            },
+            versions=versions(),
+            measure=str(judged),
+            suspects=found,
+            by_class=_by_class(spectrum, judged, int(k), silent) if by_class else {},
+            spectrum=spectrum,
+            ablation=checked,
+            failing=spectrum.failing(label),
+            passing=spectrum.passing(label),
+            notes=(
+                *notes_on_suspects(spectrum, found, int(k), label, silent),
+                *notes_on_model(case, len(given.subject.models) if given.subject else 1, unreadable),
+                *([ALONE] if validate and found and checked is None else []),
+            ),
+            seconds=time.monotonic() - start,
+            created=call.campaign.created,
+        )
+        running.finish(result)
+        return result
 
 
-def _check_classes(task: Task, label: Any, by_class: bool) -> None:
+def _check_classes(task: Kind, label: Any, by_class: bool) -> None:
     for name, value, asked in (("label", label, label is not None), ("by_class", by_class, by_class)):
         if asked and not isinstance(task, Classification):
             raise BadInput(name, value, "a classifier, which has classes", f"Leave out {name} for regression.")

@@ -5,32 +5,34 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
+from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.opening import opened
+from mutiny.campaigns.schedule import ask
 from mutiny.checks import check_whole
-from mutiny.data import Data
 from mutiny.data.labels import unknown
+from mutiny.engines.base import Engine
+from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
 from mutiny.evaluation import steadiness
-from mutiny.evaluation.calibration import measured_pace
-from mutiny.evaluation.exact import Pace, cast, placement, rows
 from mutiny.evaluation.settling import settle
 from mutiny.models import Forward, ModelState, ModelView, Patch
 from mutiny.models.layers import Layer
-from mutiny.models.patch import WeightEdit
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
 from mutiny.random import generator_for
-from mutiny.records import versions
+from mutiny.records import to_plain, versions
 from mutiny.repairs.base import Method
-from mutiny.repairs.credit import losses
+from mutiny.repairs.bench import Bench, Judge
 from mutiny.repairs.damage import Damage
 from mutiny.repairs.methods import as_repair
 from mutiny.repairs.notes import notes
@@ -38,16 +40,17 @@ from mutiny.repairs.result import Repair
 from mutiny.repairs.split import ROLES, check_shares, equals, split
 from mutiny.repairs.target import Target, check_target, targeted
 from mutiny.repairs.verdict import Change
+from mutiny.stores.base import Store
 from mutiny.subjects import Subject
 from mutiny.subjects.given import Given, as_given
-from mutiny.task import Classification, Task
+from mutiny.subjects.identity import Call, code_of, device_of, pace_of, threads_of
+from mutiny.task import Classification
+from mutiny.task import Task as Kind
+from mutiny.tasks import Task, hash_of
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 SHARES = (0.5, 0.25, 0.25)
-PROBE_INPUTS = 4
-DOSES = (0.5, 0.25, 0.1)
-"""Parts of the most promising patch that are tried too: what a search finds tends to be too much of the good."""
 
 
 @torch.inference_mode(False)  # blame and training need gradients, also where the caller wants none
@@ -57,13 +60,16 @@ def repair(
     *,
     target: Target = "all",
     data: Any = None,
-    task: Task | None = None,
+    task: Kind | None = None,
     forward: Forward | None = None,
     layers: str | Sequence[str] | None = None,
     shares: tuple[float, float, float] = SHARES,
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
+    store: str | Path | Store | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Repair:
@@ -73,6 +79,9 @@ def repair(
     chooses among them (or none), and the third alone says what the choice is worth. It is called a repair only if the
     interval of its gain on held-out inputs, mended failures less broken passes, lies above 0, and at least 20 of them
     passed before.
+
+    The search is one task, for each generation needs the one before: a store keeps what it found, and an engine with
+    several workers does not make it faster.
 
     Args:
         subject: what is tested; or simply a model in evaluation mode, with ``data``. It is never changed.
@@ -88,6 +97,9 @@ def repair(
         seed: one seed, one answer.
         device: where to run; where the model is if not given.
         batch_size: inputs per forward pass; measured if not given.
+        engine: where the patch is looked for: ``"serial"`` (here), ``"processes"``, ``"ray"``, or an engine.
+        workers: how many processes.
+        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
         folder: where trained originals are kept.
         progress: told what is being done.
 
@@ -98,130 +110,89 @@ def repair(
     >>> repair(net, data=(x, (x[:, 1] > x[:, 0]).long()))
     Repair('search', repaired, held-out: 28 of 28 mended, 0 of 72 broken)
     """
-    start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    progress = progress or Silent()
+    start, progress = time.monotonic(), progress or Silent()
     chosen = as_repair(method)
     check_shares(shares)
     check_whole("seed", seed, 0)
     check_whole("batch_size", 1 if batch_size is None else batch_size)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     _check_labels(given)
-    model = given.originals(1, seed, device, folder, progress)[0]
-    state, kept = ModelState.of(model), _copied(model)
-    repeatable = steadiness.repeats(model, given.data, given.forward)
-    steadiness.check_constant(model, state)
-    task = settle(given.task, [model], given.data, given.forward, batch_size)
-    wanted = check_target(target, task)
-    judge = _Judge(model, task, given.data, given.forward, batch_size)
-    before, said, sound = judge.answers(Patch(()), np.arange(len(given.data)))
-    labels = judge.targets.numpy() if isinstance(task, Classification) else np.zeros(len(before), np.int64)
-    which, about = targeted(wanted, ~before, labels, said)
-    parts = split(_strata(which, before, labels), shares, generator_for(seed, "repair", "split"), equals(given.data))
-    view = judge.view()
-    found = _layers(view, layers)
-    patch = Patch(())
-    if which[parts[0]].any():
-        own = parts[0][which[parts[0]] | before[parts[0]]]
-        damage = Damage(
-            view, task, given.data.subset(own), judge.targets[torch.from_numpy(own)], which[own], sound[own],
-            found, given.forward, seed, judge.pace.batch_size,
-        )  # fmt: skip
-        patch = _best(chosen.patches(damage, progress), judge, which, before, parts[1], progress)
-    progress.stage("judging", 1)
-    after = judge.answers(patch, np.arange(len(before))).right if patch.edits else before
-    progress.step()
-    changes = {role: Change.of(which[at], before[at], after[at]) for role, at in zip(ROLES, parts, strict=True)}
-    check_untouched([model], [state])
-    originals = len(given.subject.models) if given.subject else 1
-    return Repair(
-        subject={
-            "name": given.name,
-            "model": type(model).__name__,
-            "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
-            "inputs": len(given.data),
-            "from": given.source,
-        },
-        settings={
+    with as_engine(engine, workers) as where, opened(store) as remembered:
+        settings = to_plain({
             "seed": seed,
-            "layers": [layer.name for layer in found],
+            "layers": layers,
             "shares": list(shares),
-            "batch_size": judge.pace.batch_size,
-            "device": str(placement(model)[0]),
-            "threads": torch.get_num_threads(),
-        },
-        versions=versions(),
-        method=str(chosen),
-        target=about,
-        patch=patch,
-        changes=changes,
-        notes=tuple(notes(changes, patch, repeatable, originals, int((~sound).sum()), _unseen(task, labels[parts[2]]))),
-        seconds=time.monotonic() - start,
-        created=created,
-        original=kept,
-    )
-
-
-class _Answers(NamedTuple):
-    """Which are right, ``(n,)``, the class that is said, and where the loss is a number."""
-
-    right: Bools
-    said: Ints
-    sound: Bools
-
-
-class _Judge:
-    """Which answers are right, with a patch or without."""
-
-    def __init__(self, model: nn.Module, task: Task, data: Data, forward: Forward, batch_size: int | None) -> None:
-        self.model, self.task, self.data, self.forward = model, task, data, forward
-        self.targets = torch.from_numpy(task.check_targets(data.targets, "data"))
-        self.pace = Pace(batch_size) if batch_size else measured_pace(model, data, forward)
-
-    def view(self) -> ModelView:
-        device, dtype = placement(self.model)
-        return ModelView.of(self.model, cast(next(iter(self.data.batches(PROBE_INPUTS, device))), dtype), self.forward)
-
-    def answers(self, patch: Patch, indices: Ints) -> _Answers:
-        """Of the model with a patch."""
-        none = torch.zeros(0, dtype=torch.bool)
-        right, sound, said, start = [none], [none], [], 0
-        with patch.applied(self.model, self.forward) as call:
-            for outputs in rows(call, self.model, self.data, self.pace, indices):
-                wanted = self.targets[torch.from_numpy(indices[start : start + len(outputs)])].to(outputs.device)
-                right.append(self.task.judge(outputs, wanted)[0].cpu())
-                known = ~outputs.flatten(1).isnan().any(dim=1) if outputs.ndim > 1 else ~outputs.isnan()
-                sound.append((known & losses(self.task, outputs, wanted).isfinite()).cpu())
-                if isinstance(self.task, Classification):
-                    said.append(self.task.probabilities(outputs).argmax(dim=1).cpu())
-                start += len(outputs)
-        classes = torch.cat(said).numpy() if said else np.zeros(start, np.int64)
-        return _Answers(torch.cat(right).numpy(), classes, torch.cat(sound).numpy())
-
-
-def _best(
-    patches: Sequence[Patch], judge: _Judge, which: Bools, before: Bools, indices: Ints, progress: Progress
-) -> Patch:
-    """The patch, or part of the first, with the largest gain on validation inputs; none if none gains."""
-    tried = [*patches, *(dose(patches[0], judge.model, share) for share in DOSES if patches)]
-    progress.stage("validating", len(tried))
-    best, most = Patch(()), 0.0
-    for patch in tried:
-        after = judge.answers(patch, indices).right
-        gain = Change.of(which[indices], before[indices], after).gain
-        if gain > most:
-            best, most = patch, gain
+            "batch_size": batch_size,
+            "device": device_of(given, device),
+            "threads": threads_of(where),
+        })  # fmt: skip
+        asked = {"method": chosen, "target": target}
+        call = Call.of("repair", given, settings, asked, remembered, device=device)
+        model = given.originals(1, seed, device, folder, progress)[0]
+        state, kept = ModelState.of(model), _copied(model)
+        if call.outcome is not None:
+            return replace(cast(Repair, call.outcome), original=kept)
+        repeatable = steadiness.repeats(model, given.data, given.forward)
+        steadiness.check_constant(model, state)
+        task = settle(given.task, [model], given.data, given.forward, batch_size)
+        wanted = check_target(target, task)
+        judge = Judge(model, task, given.data, given.forward, batch_size)
+        judge.pace = pace_of(call.campaign) or judge.pace
+        before, said, sound = judge.answers(Patch(()), np.arange(len(given.data)))
+        labels = judge.targets.numpy() if isinstance(task, Classification) else np.zeros(len(before), np.int64)
+        which, about = targeted(wanted, ~before, labels, said)
+        parts = split(
+            _strata(which, before, labels), shares, generator_for(seed, "repair", "split"), equals(given.data)
+        )  # fmt: skip
+        view = judge.view()
+        found = _layers(view, layers)
+        settings |= {"batch_size": int(judge.pace.batch_size), "layout": judge.pace.layout}
+        running = Running(call.campaign, where, remembered)
+        running.settle(settings)
+        patch = Patch(())
+        if which[parts[0]].any():
+            own = parts[0][which[parts[0]] | before[parts[0]]]
+            damage = Damage(
+                view, task, given.data.subset(own), judge.targets[torch.from_numpy(own)], which[own], sound[own],
+                found, given.forward, seed, judge.pace.batch_size,
+            )  # fmt: skip
+            running.expect(1)
+            basis = hash_of([call.basis, settings, code_of(chosen), to_plain(about)])
+            work = Bench(chosen, damage, judge, which, before, parts[1], progress)
+            (patch,) = running.run(work, [_found(Task("repair", [], basis, str(chosen)))])
+        progress.stage("judging", 1)
+        after = judge.answers(patch, np.arange(len(before))).right if patch.edits else before
         progress.step()
-    return best
+        changes = {role: Change.of(which[at], before[at], after[at]) for role, at in zip(ROLES, parts, strict=True)}
+        check_untouched([model], [state])
+        originals = len(given.subject.models) if given.subject else 1
+        unseen = _unseen(task, labels[parts[2]])
+        result = Repair(
+            subject={
+                "name": given.name,
+                "model": type(model).__name__,
+                "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+                "inputs": len(given.data),
+                "from": given.source,
+            },
+            settings={**settings, "layers": [layer.name for layer in found]},
+            versions=versions(),
+            method=str(chosen),
+            target=about,
+            patch=patch,
+            changes=changes,
+            notes=tuple(notes(changes, patch, repeatable, originals, int((~sound).sum()), unseen)),
+            seconds=time.monotonic() - start,
+            created=call.campaign.created,
+            original=kept,
+        )
+        running.finish(replace(result, original=None))  # the model is the user's, who has it
+        return result
 
 
-def dose(patch: Patch, model: nn.Module, share: float) -> Patch:
-    """A patch of weights that goes only a part of the way."""
-    weights, edits = dict(model.named_parameters()), []
-    for edit in patch.edits:
-        assert isinstance(edit, WeightEdit)
-        now = weights[edit.parameter].detach().flatten()[torch.from_numpy(edit.indices)].cpu()
-        edits.append(WeightEdit(edit.parameter, edit.indices, now + share * (edit.values - now)))
-    return Patch(tuple(edits), patch.first_layer)
+async def _found(task: Task) -> Patch:
+    patch: Patch = await ask(task)
+    return patch
 
 
 def _check_labels(given: Given) -> None:
@@ -244,7 +215,7 @@ def _copied(model: nn.Module) -> nn.Module:
         raise BadInput("model", type(model).__name__, "a model that copy.deepcopy copies", str(error)) from error
 
 
-def _unseen(task: Task, labels: Ints) -> Sequence[int]:
+def _unseen(task: Kind, labels: Ints) -> Sequence[int]:
     """Classes without any of these labels."""
     return np.setdiff1d(np.arange(task.classes), labels).tolist() if isinstance(task, Classification) else ()
 

@@ -31,7 +31,7 @@ class Repair:
         changes: what it does on the inputs of each role: ``repair``, ``validation``, ``held-out``.
         verdict: ``"repaired"`` only if the interval of the gain on held-out inputs lies above 0, and enough of them
             passed before to see what breaks; ``"cannot tell"`` if only the first holds.
-        original: a copy of the model as it was.
+        original: a copy of the model as it was; ``None`` in what `mutiny report` reads, for a store keeps no models.
         notes: what a careful reader should know.
     """
 
@@ -45,7 +45,7 @@ class Repair:
     notes: tuple[str, ...]
     seconds: float
     created: str
-    original: nn.Module = field(compare=False)
+    original: nn.Module | None = field(compare=False)
 
     @property
     def held_out(self) -> Change:
@@ -79,7 +79,7 @@ class Repair:
 
     def model(self) -> nn.Module:
         """A copy of the model with the patch in it."""
-        model = copy.deepcopy(self.original)
+        model = copy.deepcopy(self._original())
         weights = dict(model.named_parameters())
         with torch.inference_mode():
             for edit in self.patch.edits:
@@ -87,6 +87,13 @@ class Repair:
                 tensor = weights[edit.parameter].data
                 tensor.put_(torch.from_numpy(edit.indices).to(tensor.device), edit.values.to(tensor))
         return model
+
+    def _original(self) -> nn.Module:
+        if self.original is None:
+            raise BadInput(
+                "original", None, "the model", "Call mutiny.repair again, as before: a store keeps no models."
+            )
+        return self.original
 
     def save(self, weights: str | Path | None = None, patch: str | Path | None = None, anyway: bool = False) -> None:
         """Writes the repaired weights, or the patch alone, to safetensors files.
@@ -108,7 +115,7 @@ class Repair:
         if weights is not None:
             save_weights(self.model(), weights)
         if patch is not None:
-            save_patch(self.patch, self.original, patch)
+            save_patch(self.patch, self._original(), patch)
 
     def __repr__(self) -> str:
         rates = (f"{rate.count} of {rate.total}" for rate in (self.repair_rate, self.break_rate))

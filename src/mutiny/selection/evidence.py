@@ -47,6 +47,7 @@ class Evidence:
         layers: where to read features, in place of each method's own choice.
         mutate: benign changes of inputs; by default those of NSS for images, and noise for other inputs.
         batch_size: inputs per forward pass; measured if not given.
+        pace: batch size and layout, if they are known.
     """
 
     def __init__(
@@ -61,11 +62,13 @@ class Evidence:
         layers: str | Sequence[str] | None = None,
         mutate: Mutation | None = None,
         batch_size: int | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.models, self.task, self.pool, self._train = tuple(models), task, pool, train
         self.forward, self.seed, self.layers, self._mutate = forward, seed, layers, mutate
         self.size = len(pool)
-        self.pace = Pace(batch_size) if batch_size else measured_pace(self.model, pool, forward)
+        known = Pace(batch_size) if batch_size else pace
+        self.pace = measured_pace(self.model, pool, forward) if known is None else known
         self.notes: list[str] = []
         self._known: dict[tuple[Any, ...], Any] = {}
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from typing import cast as typed
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
+from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.opening import opened
 from mutiny.checks import check_whole
 from mutiny.data import Data, Mutation, as_pool
 from mutiny.data.joined import Joined
 from mutiny.data.labels import matched, unknown
+from mutiny.engines.base import Engine
+from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.evaluation.exact import Pace, cast, evaluate, placement
 from mutiny.evaluation.settling import settle
@@ -24,72 +28,26 @@ from mutiny.models import Forward, ModelState, default_forward
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
 from mutiny.random import generator_for, seed_for
+from mutiny.records import to_plain
 from mutiny.selection.base import Order, Selector
+from mutiny.selection.bench import Refused
 from mutiny.selection.budget import as_count
 from mutiny.selection.evidence import Evidence
-from mutiny.selection.metrics import Repeated, over_repeats
+from mutiny.selection.gains import CONTROL as CONTROL
+from mutiny.selection.gains import RANDOM, Retraining, gains
+from mutiny.selection.gains import Gain as Gain
 from mutiny.selection.parsing import as_methods, describe
 from mutiny.selection.roles import Protocol, Roles, some_of
+from mutiny.selection.trials import Plan, Start, check_some
+from mutiny.stores.base import Store
 from mutiny.subjects import Subject
+from mutiny.subjects.given import Given
+from mutiny.subjects.identity import Call, code_of, device_of, threads_of
+from mutiny.subjects.training import train_at_once
 from mutiny.task import Classification, Task
+from mutiny.tasks import Task as Piece
+from mutiny.tasks import hash_of
 from mutiny.training import Recipe
-
-CONTROL, RANDOM = "none", "random"
-"""Trained further without new inputs, and with any: without these two beside it, a gain means nothing."""
-BEFORE = "before"
-Trial = dict[str, list[float]]
-"""Accuracy before, and after retraining by each method: on inputs of the pool and, if they judge, of the test set."""
-
-
-@dataclass(frozen=True)
-class Gain:
-    """Accuracy on one set of inputs, over repeats.
-
-    Attributes:
-        before: of the original.
-        after: of its copy that was trained further.
-        gain: the difference, repeat by repeat.
-        beyond_control: by how much the gain exceeds that of the control, repeat by repeat.
-    """
-
-    before: Repeated
-    after: Repeated
-    gain: Repeated
-    beyond_control: Repeated
-
-
-@dataclass(frozen=True)
-class Retraining:
-    """What `accuracy_after_retraining` found; ``print`` shows a table.
-
-    Attributes:
-        budget: how many of the ``candidates`` were labelled.
-        judges: inputs of the pool that judge; the fewest, if repeats differ.
-        test_judges: the same of the test set; 0 if it does not judge.
-        gains: on the pool's judges, by method; ``none`` is the control.
-        test_gains: likewise on the test set's; empty if it does not judge.
-        skipped: methods that do not apply here, and why.
-        settings: of retraining.
-        notes: what a careful reader should know.
-    """
-
-    protocol: Protocol
-    budget: int
-    candidates: int
-    judges: int
-    test_judges: int
-    gains: Mapping[str, Gain]
-    test_gains: Mapping[str, Gain]
-    skipped: Mapping[str, str]
-    settings: Mapping[str, Any]
-    notes: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = [f"{self.budget} of {self.candidates} candidates labelled, {self.settings['epochs']} more epochs"]
-        lines += _table(f"{self.judges} inputs of the pool judge", self.gains)
-        lines += _table(f"{self.test_judges} inputs of the test set judge", self.test_gains)
-        lines += [f"skipped {name}: {reason}" for name, reason in self.skipped.items()]
-        return "\n".join([*lines, *self.notes])
 
 
 @torch.inference_mode(False)  # training needs gradients, also where the caller wants none
@@ -110,6 +68,9 @@ def accuracy_after_retraining(
     seed: int = 0,
     device: str | None = None,
     batch_size: int = 256,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
+    store: str | Path | Store | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Retraining:
@@ -140,6 +101,10 @@ def accuracy_after_retraining(
         seed: one seed, one answer.
         device: where to run; where the models are if not given.
         batch_size: inputs per forward pass in ranking and judging.
+        engine: where candidates are ranked and copies trained, each by itself: ``"serial"`` (here), ``"processes"``,
+            ``"ray"``, or an engine.
+        workers: how many processes.
+        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
         folder: where originals are kept that the subject's recipe trains.
         progress: told what is being done.
 
@@ -162,58 +127,138 @@ def accuracy_after_retraining(
     """
     progress = progress or Silent()
     _check_settings(subject, protocol, repeats=repeats, batch_size=batch_size, train_inputs=train_inputs)
-    given, asked = _labelled(subject, pool), as_methods(method)
-    count, methods = _count(budget, len(given), protocol), as_methods([*asked, RANDOM])
+    pooled, asked = _labelled(subject, pool), as_methods(method)
+    count, methods = _count(budget, len(pooled), protocol), as_methods([*asked, RANDOM])
+    given = Given(subject.name, pooled, "the pool", subject.train, subject.task, subject.forward, subject, None)
     wanted = originals if originals is not None else len(subject.models) or 1
-    models = subject.ready(wanted, seed=seed, device=device, folder=folder, progress=progress)
-    recipes = [further(model, subject.recipe, epochs, learning_rate) for model in models]
-    states = [ModelState.of(model) for model in models]
-    task = settle(subject.task, models, subject.train, subject.forward, batch_size)
-    roles = Roles.of(given, subject, protocol)
-    skipped: dict[str, str] = {}
-    trials, sizes = list[Trial](), list[list[int]]()
-    progress.stage("retraining", repeats * (1 + len(methods)) * epochs)
-    for number in range(repeats):
-        own, turn = seed if not number else seed_for(seed, "repeat", number), number % len(models)
-        tested, others = models[turn], (*models[turn + 1 :], *models[:turn])
-        candidates, judges = roles.drawn(generator_for(own, "retraining", "halves"))
-        orders = _orders(methods, asked, skipped, Evidence(
-            (tested, *others), task, candidates, subject.train,
-            forward=subject.forward, seed=own, layers=layers, mutate=mutate, batch_size=batch_size,
-        ))  # fmt: skip
-        again = some_of(subject.train, train_inputs, generator_for(own, "retraining", "train"))
-        trial = {BEFORE: [_accuracy(tested, data, task, subject.forward, batch_size) for data in judges]}
-        for name in (CONTROL, *orders):
-            data = again if name == CONTROL else Joined(again, candidates.subset(orders[name][:count]))
-            after = retrained(
-                tested, recipes[turn], data, task, seed_for(own, "retraining"),
-                forward=subject.forward, progress=_stepping(progress, name),
-            )  # fmt: skip
-            trial[name] = [_accuracy(after, data, task, subject.forward, batch_size) for data in judges]
-        progress.step(done=epochs * len(skipped))
-        trials.append(trial)
-        sizes.append([len(data) for data in judges])
-    check_untouched(models, states)
-    fewest = [min(some) for some in zip(*sizes, strict=False)]
-    told = ("epochs", "learning_rate", "batch_size", "optimizer")
-    return Retraining(
-        protocol=protocol,
-        budget=count,
-        candidates=len(candidates),
-        judges=fewest[0],
-        test_judges=fewest[1] if len(fewest) > 1 else 0,
-        gains=_gains(trials, 0),
-        test_gains=_gains(trials, 1) if len(fewest) > 1 else {},
-        skipped=skipped,
-        settings={
-            "seed": seed,
-            "repeats": repeats,
-            "originals": len(models),
-            "train_inputs": len(again),
-            **{name: getattr(recipes[0], name) for name in told},
-        },
-        notes=tuple(roles.notes(fewest[0])),
-    )
+    with as_engine(engine, workers) as where, opened(store) as kept:
+        settings = to_plain({
+            "seed": seed, "protocol": protocol, "epochs": epochs, "learning_rate": learning_rate, "layers": layers,
+            "train_inputs": train_inputs, "batch_size": batch_size, "device": device_of(given, device),
+            "threads": threads_of(where),
+        })  # fmt: skip
+        decides = {"test": subject.test, "recipe": subject.recipe, "mutate": mutate}
+        call = Call.of(
+            "accuracy_after_retraining", given, settings,
+            {**decides, "methods": [code_of(one) for one in methods], "budget": count, "repeats": repeats},
+            kept, wanted, device,
+        )  # fmt: skip
+        if call.outcome is not None:
+            return typed(Retraining, call.outcome)
+        running = Running(call.campaign, where, kept)
+        train_at_once(running, subject, wanted, seed, device, folder, progress)
+        models = subject.ready(wanted, seed=seed, device=device, folder=folder, progress=progress)
+        recipes = [further(model, subject.recipe, epochs, learning_rate) for model in models]
+        states = [ModelState.of(model) for model in models]
+        task = settle(subject.task, models, subject.train, subject.forward, batch_size)
+        roles = Roles.of(pooled, subject, protocol)
+        progress.stage("retraining", repeats * (1 + len(methods)) * epochs)
+        running.expect(repeats * (2 + 2 * len(methods)))
+        work = Trials(
+            models, recipes, task, subject.train, subject.forward, roles, {describe(one): one for one in methods},
+            seed, train_inputs, layers, mutate, batch_size,
+        )  # fmt: skip
+        basis = hash_of([call.basis, [code_of(one) for one in decides.values()]]) if call.basis else ""
+        plan = Plan(
+            basis, {describe(one): code_of(one) for one in methods}, [describe(one) for one in asked], count, epochs,
+            progress,
+        )  # fmt: skip
+        told = running.run(work, [plan.trial(number) for number in range(repeats)])
+        check_untouched(models, states)
+        skipped = {name: reason for one in reversed(told) for name, reason in one.skipped.items()}
+        check_some([describe(one) for one in asked], skipped)
+        trials = [one.accuracies for one in told]
+        fewest = [min(some) for some in zip(*(one.start.judges for one in told), strict=False)]
+        names = ("epochs", "learning_rate", "batch_size", "optimizer")
+        result = Retraining(
+            protocol=protocol,
+            budget=count,
+            candidates=told[-1].start.candidates,
+            judges=fewest[0],
+            test_judges=fewest[1] if len(fewest) > 1 else 0,
+            gains=gains(trials, 0),
+            test_gains=gains(trials, 1) if len(fewest) > 1 else {},
+            skipped=skipped,
+            settings={
+                "seed": seed,
+                "repeats": repeats,
+                "originals": len(models),
+                "train_inputs": told[-1].start.train_inputs,
+                **{name: getattr(recipes[0], name) for name in names},
+            },
+            notes=tuple(roles.notes(fewest[0])),
+        )
+        running.finish(result)
+        return result
+
+
+class Trials:
+    """The work of retraining: candidates are ranked, and copies of a model trained and judged. Each task stands alone.
+
+    The arguments are those of `accuracy_after_retraining`, made ready.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        recipes: Sequence[Recipe],
+        task: Task,
+        train: Data,
+        forward: Forward,
+        roles: Roles,
+        methods: Mapping[str, Selector],
+        seed: int,
+        train_inputs: int | None,
+        layers: str | Sequence[str] | None,
+        mutate: Mutation | None,
+        batch_size: int,
+    ) -> None:
+        self.models, self.recipes, self.task, self.train, self.forward = models, recipes, task, train, forward
+        self.roles, self.methods, self.seed, self.train_inputs = roles, methods, seed, train_inputs
+        self.layers, self.mutate, self.batch_size = layers, mutate, batch_size
+        self._evidence: dict[int, Evidence] = {}
+
+    @torch.inference_mode(False)
+    def __call__(self, task: Piece) -> Any:
+        """The result of a task; the first argument is the repeat."""
+        number = task.arguments[0]
+        own = self.seed if not number else seed_for(self.seed, "repeat", number)
+        turn = number % len(self.models)
+        candidates, judges = self.roles.drawn(generator_for(own, "retraining", "halves"))
+        if task.kind == "rank":
+            return self._ranked(task.given, number, turn, own, candidates)
+        again = some_of(self.train, self.train_inputs, generator_for(own, "retraining", "train"))
+        model = self.models[turn]
+        if task.kind == "before":
+            sizes = tuple(len(data) for data in judges)
+            return Start(self._judged(model, judges), sizes, len(candidates), len(again))
+        chosen = task.given
+        data = again if chosen is None else Joined(again, candidates.subset(chosen))
+        after = retrained(
+            model, self.recipes[turn], data, self.task, seed_for(own, "retraining"), forward=self.forward
+        )  # fmt: skip
+        return self._judged(after, judges)
+
+    def _ranked(self, name: str, number: int, turn: int, seed: int, candidates: Data) -> Order | Refused:
+        if number not in self._evidence:
+            models = (*self.models[turn:], *self.models[:turn])
+            self._evidence = {
+                number: Evidence(
+                    models, self.task, candidates, self.train, forward=self.forward, seed=seed, layers=self.layers,
+                    mutate=self.mutate, batch_size=self.batch_size,
+                )
+            }  # fmt: skip
+        try:
+            return self.methods[name].rank(self._evidence[number])[0]
+        except (NotApplicable, BadInput) as reason:
+            return Refused.of(reason)
+
+    def _judged(self, model: nn.Module, judges: Sequence[Data]) -> list[float]:
+        return [_accuracy(model, data, self.task, self.forward, self.batch_size) for data in judges]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What methods found out does not travel."""
+        return {**self.__dict__, "_evidence": {}}
 
 
 def further(
@@ -257,59 +302,9 @@ def retrained(
         return recipe.train(data, task, seed, forward=call, device=device, progress=progress)
 
 
-def _orders(
-    methods: Sequence[Selector], asked: Sequence[Selector], skipped: dict[str, str], evidence: Evidence
-) -> dict[str, Order]:
-    """The candidates in each method's order; a method that does not apply is noted and not asked again."""
-    orders = {}
-    for method in methods:
-        name = describe(method)
-        try:
-            if name not in skipped:
-                orders[name], _ = method.rank(evidence)
-        except (NotApplicable, BadInput) as reason:
-            skipped[name] = str(reason).rstrip(".")
-    if all(describe(method) in skipped for method in asked):
-        reasons = " ".join(f"{name}: {reason}." for name, reason in skipped.items())
-        raise BadInput("method", ", ".join(skipped), "at least one that applies here", reasons)
-    return orders
-
-
 def _accuracy(model: nn.Module, data: Data, task: Task, forward: Forward, batch_size: int) -> float:
     targets = torch.from_numpy(task.check_targets(data.targets, "judging")).to(placement(model)[0])
     return evaluate(lambda x: forward(model, x), model, data, targets, task, Pace(batch_size)).metric
-
-
-def _gains(trials: Sequence[Trial], judges: int) -> dict[str, Gain]:
-    """By method; one that was skipped in some repeat is not in the last."""
-    table = {name: np.array([trial[name][judges] for trial in trials]) for name in trials[-1]}
-    before, control = table.pop(BEFORE), table[CONTROL]
-    return {
-        name: Gain(*map(over_repeats, (before, after, after - before, after - control)))
-        for name, after in table.items()
-    }
-
-
-def _table(title: str, gains: Mapping[str, Gain]) -> Iterator[str]:
-    if not gains:
-        return
-    wide = max(map(len, gains))
-    yield title
-    yield f"  {'':{wide}}{'before':>8}{'after':>8}{'gain':>15}{'beyond control':>17}"
-    for name, one in gains.items():
-        beyond = "" if name == CONTROL else _points(one.beyond_control)
-        line = f"  {name:{wide}}{one.before.mean:8.1%}{one.after.mean:8.1%}{_points(one.gain):>15}{beyond:>17}"
-        yield line.rstrip()
-
-
-def _points(value: Repeated) -> str:
-    """In percentage points, with half of the interval's width."""
-    spread = "" if value.interval is None else f" ± {50 * value.interval.width:.1f}"
-    return f"{round(100 * value.mean, 1) + 0.0:+.1f}{spread}"  # no minus before zero
-
-
-def _stepping(progress: Progress, name: str) -> Callable[[int, int], None]:
-    return lambda _done, _total: progress.step(name)
 
 
 def _check_settings(subject: object, protocol: str, **counts: int | None) -> None:

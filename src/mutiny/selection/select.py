@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
 import torch
 from torch import nn
 
+from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.opening import opened
 from mutiny.checks import check_whole
-from mutiny.data import MutatedData, Mutation
-from mutiny.data.labels import unknown
-from mutiny.errors import BadInput, NotApplicable
+from mutiny.data import Mutation
+from mutiny.engines.base import Engine
+from mutiny.engines.choosing import as_engine
+from mutiny.errors import BadInput, TaskFailed
 from mutiny.evaluation import steadiness
-from mutiny.evaluation.exact import placement
 from mutiny.evaluation.settling import settle
 from mutiny.models import Forward, ModelState
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
-from mutiny.random import seed_for
 from mutiny.records import versions
 from mutiny.selection import metrics
 from mutiny.selection.base import Selector
+from mutiny.selection.bench import Bench, Ranked, Refused, sentence
 from mutiny.selection.budget import as_count
-from mutiny.selection.diverse import diversified
 from mutiny.selection.evidence import Evidence
 from mutiny.selection.parsing import as_methods, describe
+from mutiny.selection.plan import Outcome, Plan
 from mutiny.selection.quality import Quality, Truth, quality
 from mutiny.selection.selection import Ranking, Selection
+from mutiny.selection.truth import notes, references, truth_of
+from mutiny.stores.base import Store
 from mutiny.subjects import Subject
 from mutiny.subjects.given import Given, as_given
-from mutiny.task import Classification, Regression, Task
+from mutiny.subjects.identity import Call, code_of, device_of, pace_of, threads_of
+from mutiny.subjects.training import train_at_once
+from mutiny.task import Classification, Task
+from mutiny.tasks import hash_of
 
 
 @torch.inference_mode(False)  # some methods need gradients, also where the caller wants none
@@ -55,6 +60,9 @@ def select(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    engine: str | Engine | None = None,
+    workers: int | None = None,
+    store: str | Path | Store | None = None,
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Selection:
@@ -82,12 +90,16 @@ def select(
         seed: one seed, one answer.
         device: where to run; where the models are if not given.
         batch_size: inputs per forward pass; measured if not given.
+        engine: where methods run, each of them and each repeat by itself: ``"serial"`` (here), ``"processes"``,
+            ``"ray"``, or an engine.
+        workers: how many processes.
+        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
         folder: where trained originals are kept.
         progress: told what is being done.
 
     Returns:
         A `Selection`; ``chosen`` are the indices to label. Targets of the pool, if there are any, only serve to say
-        how good the choice is.
+        how good the choice is. It is the same on every engine and after any interruption, but for the times.
 
     >>> x = torch.linspace(-2, 2, 41)[:, None]
     >>> net = nn.Linear(1, 2).eval()
@@ -96,75 +108,101 @@ def select(
     >>> select(net, "deepgini", budget=1, pool=x).chosen  # the input on the border between the classes
     array([20])
     """
-    start, created = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    progress = progress or Silent()
+    start, progress = time.monotonic(), progress or Silent()
     _check_settings(repeats, batch_size, seed, layers, mutate)
     given = as_given(subject, pool, train, task, forward, "pool", pool=True)
     count = as_count(budget, len(given.data))
-    wanted = _methods(method, given)
-    models = given.originals(originals, seed, device, folder, progress)
-    states = [ModelState.of(model) for model in models]
-    repeatable = steadiness.repeats(models[0], given.data, given.forward)
-    steadiness.check_constant(models[0], states[0])
-    task = settle(given.task, models, given.data if given.train is None else given.train, given.forward, batch_size)
-    evidence = Evidence(
-        models, task, given.data, given.train,
-        forward=given.forward, seed=seed, layers=layers, mutate=mutate, batch_size=batch_size,
-    )  # fmt: skip
-    if layers is not None:
-        evidence.all_places.choose(layers)  # a wrong name is an error, also where no method reads features
-    truth = _truth(evidence)
-    progress.stage("ranking the pool", len(wanted) * repeats)
-    rankings, skipped = [], {}
-    for one in wanted:
-        name = describe(one)
-        try:
-            rankings.append(_ranking(one, evidence, count, truth, diverse, repeats, progress))
-        except (NotApplicable, BadInput) as reason:
-            if len(wanted) == 1 and isinstance(reason, BadInput):
-                raise
-            if len(wanted) == 1:
-                raise BadInput("method", name, "a method that applies here", f"{_sentence(str(reason))}") from None
-            skipped[name] = str(reason).rstrip(".")
-            progress.step(name, repeats)
-    if not rankings:
-        raise BadInput("method", ", ".join(skipped), "at least one that applies here", _reasons(skipped))
-    check_untouched(models, states)
-    return Selection(
-        subject={
-            "name": given.name,
-            "model": type(evidence.model).__name__,
-            "originals": len(models),
-            "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
-            "pool": {
-                "inputs": len(given.data),
-                "from": given.source,
-                "labelled": truth is not None,
-                "wrong": None if truth is None else int(truth.wrong.sum()),
-            },
-        },
-        settings={
-            "seed": seed,
-            "methods": [describe(one) for one in wanted],
-            "budget": str(budget),
+    wanted = {describe(one): one for one in _methods(method, given)}
+    with as_engine(engine, workers) as where, opened(store) as kept:
+        settings = {
+            "seed": int(seed),
             "layers": layers if layers is None or isinstance(layers, str) else list(layers),
             "diverse": diverse,
-            "repeats": repeats,
-            "batch_size": evidence.pace.batch_size,
-            "layout": evidence.pace.layout,
-            "device": str(placement(evidence.model)[0]),
-            "threads": torch.get_num_threads(),
-        },
-        versions=versions(),
-        budget=count,
-        rankings=tuple(rankings),
-        skipped=skipped,
-        references=_references(truth, count),
-        notes=tuple(_notes(given, truth, evidence, repeatable)),
-        seconds=time.monotonic() - start,
-        created=created,
-        names=given.data.names,
-    )
+            "batch_size": batch_size if batch_size is None else int(batch_size),
+            "device": device_of(given, device),
+            "threads": threads_of(where),
+        }
+        asked = {
+            "methods": [code_of(one) for one in wanted.values()],
+            "budget": [budget, count],
+            "repeats": int(repeats),
+        }
+        call = Call.of("select", given, settings, {**asked, "mutate": mutate}, kept, originals, device)
+        if call.outcome is not None:
+            return cast(Selection, call.outcome)
+        running = Running(call.campaign, where, kept)
+        if given.subject is not None:
+            number = len(given.subject.models) or 1 if originals is None else originals
+            train_at_once(running, given.subject, number, seed, device, folder, progress)
+        models = given.originals(originals, seed, device, folder, progress)
+        states = [ModelState.of(model) for model in models]
+        repeatable = steadiness.repeats(models[0], given.data, given.forward)
+        steadiness.check_constant(models[0], states[0])
+        task = settle(given.task, models, given.data if given.train is None else given.train, given.forward, batch_size)
+        evidence = Evidence(
+            models, task, given.data, given.train,
+            forward=given.forward, seed=seed, layers=layers, mutate=mutate, batch_size=batch_size,
+            pace=pace_of(call.campaign),
+        )  # fmt: skip
+        if layers is not None:
+            evidence.all_places.choose(layers)  # a wrong name is an error, also where no method reads features
+        truth = truth_of(evidence)
+        settings |= {"batch_size": int(evidence.pace.batch_size), "layout": evidence.pace.layout}
+        running.settle(settings)
+        running.expect(len(wanted) * repeats)
+        progress.stage("ranking the pool", len(wanted) * repeats)
+        basis = hash_of([call.basis, settings, code_of(mutate)])
+        plan = Plan(basis, int(seed), repeats, count if diverse else None, progress)
+        plans = [plan.ranked(name, one) for name, one in wanted.items()]
+        found = running.run(Bench(evidence, wanted, count if diverse else None), plans)
+        rankings, skipped, failed = _told(wanted, found, truth, count)
+        check_untouched(models, states)
+        result = Selection(
+            subject={
+                "name": given.name,
+                "model": type(evidence.model).__name__,
+                "originals": len(models),
+                "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+                "pool": {
+                    "inputs": len(given.data),
+                    "from": given.source,
+                    "labelled": truth is not None,
+                    "wrong": None if truth is None else int(truth.wrong.sum()),
+                },
+            },
+            settings={**settings, "methods": list(wanted), "budget": str(budget), "repeats": int(repeats)},
+            versions=versions(),
+            budget=count,
+            rankings=tuple(rankings),
+            skipped=skipped,
+            references=references(truth, count),
+            notes=tuple(notes(given, truth, evidence, repeatable)),
+            seconds=time.monotonic() - start,
+            created=call.campaign.created,
+            names=given.data.names,
+        )
+        if not failed:  # these are tried again
+            running.finish(result)
+        return result
+
+
+def _told(
+    methods: Mapping[str, Selector], found: Sequence[Outcome], truth: Truth | None, budget: int
+) -> tuple[list[Ranking], dict[str, str], bool]:
+    """Rankings, methods that gave none and why, and whether one of them crashed."""
+    rankings, skipped = [], {}
+    for (name, method), each in zip(methods.items(), found, strict=True):
+        if isinstance(each, Refused) and len(methods) == 1:
+            raise each.error(name)
+        if isinstance(each, TaskFailed) and len(methods) == 1:
+            raise each
+        if isinstance(each, (Refused, TaskFailed)):
+            skipped[name] = each.reason.rstrip(".")
+        else:
+            rankings.append(_ranking(name, method, each, truth, budget))
+    if not rankings:
+        raise BadInput("method", ", ".join(skipped), "at least one that applies here", _reasons(skipped))
+    return rankings, skipped, any(isinstance(each, TaskFailed) for each in found)
 
 
 def _methods(wanted: Any, given: Given) -> tuple[Selector, ...]:
@@ -187,34 +225,14 @@ def _check_settings(repeats: Any, batch_size: Any, seed: Any, layers: Any, mutat
         raise BadInput("mutate", repr(mutate), "a mutiny.data.Mutation, such as Benign() or Noise()")
 
 
-def _ranking(
-    method: Selector,
-    evidence: Evidence,
-    budget: int,
-    truth: Truth | None,
-    diverse: bool,
-    repeats: int,
-    progress: Progress,
-) -> Ranking:
+def _ranking(name: str, method: Selector, found: Sequence[Ranked], truth: Truth | None, budget: int) -> Ranking:
     """One method; the order is that of the given seed, the repeats only say how much it depends on it."""
-    found: list[Ranking] = []
-    for repeat in range(repeats):
-        one = evidence.reseeded(evidence.seed if not repeat else seed_for(evidence.seed, "repeat", repeat))
-        started = time.monotonic()
-        order, scores = method.rank(one)
-        if diverse:
-            order = diversified(order, budget, one)
-        seconds = time.monotonic() - started
-        graded = quality(order, truth, budget) if truth is not None else None
-        found.append(
-            Ranking(describe(method), method.title, order, scores, seconds, tuple(one.notes), graded)
-        )  # fmt: skip
-        progress.step(describe(method))
-    first = found[0]
-    if repeats == 1 or first.quality is None:
-        return first
-    each = [ranking.quality for ranking in found if ranking.quality is not None]
-    return replace(first, repeated=_repeated(each))
+    first, graded = found[0], [None if truth is None else quality(one.order, truth, budget) for one in found]
+    known = [one for one in graded if one is not None]
+    return Ranking(
+        name, method.title, first.order, first.scores, first.seconds, first.notes, graded[0],
+        _repeated(known) if len(known) > 1 else {},
+    )  # fmt: skip
 
 
 def _repeated(each: Sequence[Quality]) -> dict[str, metrics.Repeated]:
@@ -229,77 +247,5 @@ def _repeated(each: Sequence[Quality]) -> dict[str, metrics.Repeated]:
     return {name: metrics.over_repeats(some) for name, some in known.items() if len(some) == len(each)}
 
 
-def _truth(evidence: Evidence) -> Truth | None:
-    """Which answers are wrong, if all labels are known; only here targets of the pool are read."""
-    if unknown(evidence.pool.targets, evidence.task):
-        return None
-    task, outputs = evidence.task, evidence.outputs()
-    targets = task.check_targets(evidence.pool.targets, "pool")
-    wrong = ~task.judge(outputs, torch.from_numpy(targets))[0].numpy()
-    if isinstance(task, Regression):
-        return Truth(wrong)
-    return Truth(wrong, metrics.fault_types(targets, evidence.predicted()), task.classes)
-
-
-def _references(truth: Truth | None, budget: int) -> dict[str, dict[str, float | None]]:
-    if truth is None:
-        return {}
-    ideal = quality(metrics.ideal_order(truth.wrong), truth, budget)
-    random = {"fdr": metrics.expected_fdr(truth.wrong), "apfd": metrics.expected_apfd(truth.wrong), "rauc": None}
-    best = None
-    if truth.types is not None and ideal.rauc is not None:
-        area = metrics.expected_rauc(truth.types, classes=truth.classes)
-        random["rauc"] = None if area is None else area.value
-        best = quality(metrics.ideal_type_order(truth.types), truth, budget).rauc
-    return {
-        "ideal": {"fdr": ideal.fdr, "apfd": ideal.apfd, "rauc": best.value if best else None},
-        "random": random,
-    }
-
-
-def _notes(given: Given, truth: Truth | None, evidence: Evidence, repeatable: bool) -> Iterable[str]:
-    if given.source == "the test set":
-        yield "The pool is the test set, for the subject has no pool."
-    if isinstance(given.data, MutatedData):
-        yield "The pool is made of benign mutations; their clean originals are known."
-    if given.task != evidence.task and evidence.task == Classification(2, "probabilities") and _single(evidence):
-        yield (
-            "All outputs lie between 0 and 1, so they are taken for probabilities of class 1. If they are logits, say "
-            'so: Classification(2, outputs="logits").'
-        )
-    if not repeatable:
-        yield (
-            "The model answers differently when it is asked twice (dropout or noise in its forward pass?), so the same "
-            "seed may choose other inputs."
-        )
-    missing = unknown(given.data.targets, evidence.task)
-    if 0 < missing < len(given.data):
-        yield f"Only {len(given.data) - missing} of {len(given.data)} labels are known, so they are not used."
-    elif missing and given.data.classes is not None:
-        folders = ", ".join(given.data.classes[:5])
-        yield (
-            f"The pool's class folders ({folders}) are not known as classes, so its labels are not used. Call folders "
-            f"as those of the training data, or by the number of the class."
-        )
-    if truth is None:
-        return
-    if not truth.wrong.any():
-        yield "The model gets every input of the pool right, so no order can find a fault."
-    elif truth.wrong.all():
-        yield "The model gets every input of the pool wrong, so every order is as good."
-    if truth.types is not None and len(np.unique(evidence.pool.targets)) == 1:
-        yield f"All inputs of the pool have the label {evidence.pool.targets.flat[0]}."
-
-
-def _single(evidence: Evidence) -> bool:
-    """Whether the model returns one number for two classes."""
-    outputs = evidence.outputs()
-    return outputs.ndim == 1 or outputs.shape[1] == 1
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def _reasons(skipped: dict[str, str]) -> str:
-    return " ".join(f"{name}: {_sentence(reason)}" for name, reason in skipped.items())
+    return " ".join(f"{name}: {sentence(reason)}" for name, reason in skipped.items())

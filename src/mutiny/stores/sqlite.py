@@ -95,7 +95,7 @@ class SqliteStore(Store):
         }  # fmt: skip
         body = scratch = None
         if result.failure is None:
-            body = seal(noted.value, {"what": "result", **header})
+            body = seal(noted.value, {"what": "result", "scratch": noted.scratch is not None, **header})
             scratch = None if noted.scratch is None else seal(noted.scratch, {"what": "scratch", **header})
         with self._change() as change:
             number = self._want(change, self._number(change, campaign), task)

@@ -1,0 +1,33 @@
+"""``python -m studies.scale``; what it does stands at the top of the package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+
+from mutiny.reports.json import write_json
+from studies.scale import __doc__ as about
+from studies.scale import page
+from studies.scale.measuring import Measured, measure, plain
+
+
+def main() -> None:
+    """Measures if asked to, then writes the page."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", action="store_true", help="measure costs again; needs two idle cores")
+    parser.add_argument("--data", type=Path, help="folder with MNIST; scikit-learn's digits without it")
+    parser.add_argument("--out", type=Path, default=Path("docs"), help="where scale.md goes")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    file = given.out / "scale" / "measured.json"
+    if given.measure:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(file, plain(measure(given.data)))
+    print(f"wrote {page.write(Measured(**json.loads(file.read_text(encoding='utf-8'))), given.out)}")
+
+
+if __name__ == "__main__":
+    main()

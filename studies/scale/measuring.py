@@ -1,0 +1,139 @@
+"""What a task costs here: seconds of the driver, bytes, and seconds of the work itself."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import mutiny
+from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.schedule import ask
+from mutiny.engines.base import Engine
+from mutiny.engines.processes import Processes
+from mutiny.engines.ray import Ray
+from mutiny.engines.serial import Serial
+from mutiny.stores.base import Campaign
+from mutiny.stores.sqlite import SqliteStore
+from mutiny.tasks import Noted, Result, Task, Work
+
+EMPTY = 3000
+OPERATORS = "WI,GF,NEB"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Means over tasks.
+
+    Attributes:
+        subject: what was assessed, in words.
+        probe_seconds: of one mutant with all its instances on one set of inputs.
+        instances: of a mutant.
+        sent: bytes of a probe as it goes to a worker.
+        returned: bytes of its result, which the store has while the search goes on.
+        kept: bytes that stay when the search is done.
+        work: bytes of networks, data and clean passes.
+        driver: seconds of the driver for an empty task, store included, by engine.
+        rate: empty tasks in a second, by engine, without a store.
+    """
+
+    subject: str
+    probe_seconds: float
+    instances: float
+    sent: float
+    returned: float
+    kept: float
+    work: float
+    driver: dict[str, float]
+    rate: dict[str, float]
+
+
+class Weighing(Serial):
+    """Runs tasks here, and weighs them as they would travel."""
+
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+        self.returned: list[int] = []
+        self.seconds: list[float] = []
+        self.instances: list[int] = []
+        self.work = 0
+
+    def run(self, work: Work, tasks: Iterable[Task | None]) -> Iterator[Result]:
+        """As `Serial` does."""
+        for result in super().run(work, self._weighed(tasks)):
+            if result.task.kind == "probe":
+                self.returned.append(len(pickle.dumps(result.value)))
+                self.seconds.append(result.seconds)
+                judged = result.value.value if isinstance(result.value, Noted) else result.value
+                self.instances.append(judged.record.instances)
+            yield result
+        self.work = max(self.work, weight(work))
+
+    def _weighed(self, tasks: Iterable[Task | None]) -> Iterator[Task | None]:
+        for task in tasks:
+            if task is not None and task.kind == "probe":
+                self.sent.append(len(pickle.dumps(task)))
+            yield task
+
+
+def weight(work: Any) -> int:
+    """Bytes of a work as it is sent."""
+    import cloudpickle
+
+    return len(cloudpickle.dumps(work))
+
+
+def nothing(task: Task) -> None:
+    """An empty task."""
+
+
+def measure(data: Path | None) -> Measured:
+    """Runs a campaign and empty tasks."""
+    subject = mutiny.load_subject("mnist/lenet5" if data else "digits", data)
+    weighing = Weighing()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "a.mutiny"
+        mutiny.assess(subject, OPERATORS, engine=weighing, store=file, originals=10)
+        with SqliteStore(file, write=False) as store:
+            tasks = sum(store.tally(store.campaigns()[0].id).done.values())
+        kept = file.stat().st_size / tasks
+    engines: dict[str, Engine] = {"serial": Serial(), "processes": Processes(2), "ray": Ray(workers=2)}
+    driver, rate = {}, {}
+    for name, engine in engines.items():
+        with engine:
+            list(engine.run(nothing, (Task("warm", number) for number in range(4))))
+            rate[name] = EMPTY / _seconds(engine)
+            driver[name] = _driver(engine) / EMPTY
+    return Measured(
+        "ten LeNet-5 on MNIST" if data else "ten small networks on scikit-learn's digits", mean(weighing.seconds), mean(weighing.instances), mean(weighing.sent), mean(weighing.returned),
+        kept, weighing.work, driver, rate,
+    )  # fmt: skip
+
+
+def _seconds(engine: Engine) -> float:
+    start = time.perf_counter()
+    assert sum(1 for _ in engine.run(nothing, (Task("empty", number) for number in range(EMPTY)))) == EMPTY
+    return time.perf_counter() - start
+
+
+def _driver(engine: Engine) -> float:
+    """Processor seconds of this process for empty tasks, with plans and a store."""
+
+    async def plan(number: int) -> None:
+        await ask(Task("empty", number))
+
+    with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "a.mutiny") as store:
+        running = Running(Campaign("empty", "scale", "nothing"), engine, store)
+        start = time.process_time()
+        running.run(nothing, [plan(number) for number in range(EMPTY)])
+        return time.process_time() - start
+
+
+def plain(measured: Measured) -> dict[str, Any]:
+    """For a file."""
+    return asdict(measured)

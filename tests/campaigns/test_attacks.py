@@ -1,0 +1,200 @@
+"""Attacks that are interrupted, resumed, and spread over engines: one answer."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import mutiny
+import toys
+from campaigns.interrupting import Counting, interrupted, plain
+from mutiny.attacks.ensemble import Ensemble
+from mutiny.attacks.mutants import Choice
+from mutiny.attacks.pgd import Pgd
+from mutiny.attacks.result import MUTANTS
+from mutiny.engines.processes import Processes
+from mutiny.stores.memory import MemoryStore
+from mutiny.stores.sqlite import SqliteStore
+
+TEAM = Choice(2, iterations=4, ratios=(0.2, 0.4))
+SETTINGS = {"attack": "pgd(iterations=4, step=0.1, random_start=true)", "eps": (0.05, 0.2), "mutants": TEAM,
+            "count": 50, "low": -6.0, "high": 6.0, "batch_size": 33, "seed": 3}  # fmt: skip
+
+
+def subject_of(**more):
+    return toys.blob_subject(1, name="blobs", **more)
+
+
+def attack(store=None, engine=None, subject=None, **more):
+    return mutiny.attack(subject or subject_of(), store=store, engine=engine, **{**SETTINGS, **more})
+
+
+def assert_same(one, other):
+    assert plain(one) == plain(other)
+    np.testing.assert_array_equal(one.indices, other.indices)
+    assert torch.equal(one.inputs, other.inputs)
+    for mine, theirs in zip(one.levels, other.levels, strict=True):
+        assert list(mine.ways) == list(theirs.ways)
+        for name, way in mine.ways.items():
+            assert torch.equal(way.inputs, theirs.ways[name].inputs)
+            np.testing.assert_array_equal(way.said, theirs.ways[name].said)
+
+
+@pytest.fixture
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_an_interrupted_attack_ends_as_an_undisturbed_one(tmp_path, step):
+    whole = Counting()
+    undisturbed = attack(engine=whole)
+    done, result = interrupted(partial(attack, tmp_path / "a.mutiny"), step)
+    assert_same(result, undisturbed)
+    assert sorted(done) == sorted(whole.done)  # nothing twice, nothing left out
+    assert len(done) == 2 + 2 * 4
+
+
+def test_processes_and_serial_have_one_answer(one_thread):
+    more = {"beside": ("fgsm",)}
+    assert_same(attack(engine=Processes(2), **more), attack(**more))
+
+
+def test_processes_go_on_with_what_was_begun_here(tmp_path, one_thread):
+    more = {"attack": "carlini(iterations=5, searches=2)", "beside": ("carlini(iterations=3, searches=2)",)}
+    file = tmp_path / "a.mutiny"
+    with pytest.raises(KeyboardInterrupt):
+        attack(file, Counting(3), **more)
+    assert_same(attack(file, Processes(2), **more), attack(**more))
+
+
+def test_members_that_attack_as_one_network_do_so_everywhere(tmp_path, one_thread, monkeypatch):
+    """How an ensemble is computed is decided once, also where another process or machine would decide otherwise."""
+    from mutiny.attacks import ensemble as ensembles
+
+    found = {}
+    for joined in (True, False):
+        monkeypatch.setattr(ensembles, "remembered", lambda *_, joined=joined: {"joined": joined})
+        file = tmp_path / f"{joined}.mutiny"
+        with pytest.raises(KeyboardInterrupt):
+            attack(file, Counting(3))
+        monkeypatch.setattr(ensembles, "remembered", lambda *_, joined=joined: {"joined": not joined})
+        found[joined] = attack(file)
+        with SqliteStore(file, write=False) as store:
+            names = {each.id: store.tally(each.id).done for each in store.campaigns()}
+        assert list(names.values()) == [{"mutants": 1, "clean": 1, "attack": 8}]
+    monkeypatch.setattr(ensembles, "remembered", lambda *_: {"joined": True})
+    assert_same(found[True], attack())
+    monkeypatch.setattr(ensembles, "remembered", lambda *_: {"joined": False})
+    assert_same(found[False], attack())
+
+
+def test_a_finished_attack_is_shown_and_not_done_again(tmp_path):
+    first, again = attack(tmp_path / "a.mutiny"), Counting()
+    second = attack(tmp_path / "a.mutiny", again)
+    assert again.done == []
+    assert second.to_json() == first.to_json()
+    assert repr(second) == repr(first)
+    assert_same(second, first)
+
+
+def test_a_further_distance_finds_what_the_others_did():
+    store, engine = MemoryStore(), Counting()
+    attack(store, eps=0.05)
+    both = attack(store, engine, eps=(0.05, 0.2))
+    assert sorted(engine.done) == sorted(f"{name} at 0.2" for name in both.levels[0].ways)
+    assert_same(both, attack(eps=(0.05, 0.2)))
+
+
+def test_other_mutants_leave_the_baselines():
+    store, engine = MemoryStore(), Counting()
+    attack(store)
+    attack(store, engine, mutants=Choice(2, iterations=5, ratios=(0.2, 0.4)))
+    assert sorted(engine.done) == ["2 mutants", "mutants at 0.05", "mutants at 0.2"]
+
+
+class Doubled(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return 2 * self.inner(x)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 4},
+        {"attack": "pgd(iterations=4, step=0.11, random_start=true)"},
+        {"combine": "logits"},
+        {"count": 49},
+        {"high": 6.5},
+        {"batch_size": 32},
+        {"subject": subject_of(models=[toys.classifier(1)])},
+        {"subject": subject_of(models=[Doubled(toys.classifier()).eval()])},
+        {"subject": subject_of(test=toys.blobs(120, seed=2))},
+        {"subject": subject_of(forward=lambda model, x: model(x) * 1.0)},
+    ],
+    ids=["seed", "attack", "combine", "count", "range", "batches", "weights", "code", "data", "forward"],
+)
+def test_what_decides_a_result_makes_another_task(other):
+    store, engine = MemoryStore(), Counting()
+    attack(store)
+    attack(store, engine, **other)
+    assert "mutants at 0.05" in engine.done
+    assert len(store.campaigns()) == 2
+
+
+def test_an_attack_of_ones_own_counts_by_its_code(tmp_path):
+    def kind_of(sign):
+        class Own(Pgd):
+            def length(self, eps):
+                return sign * super().length(eps)
+
+        return Own(iterations=2)
+
+    store, engine = MemoryStore(), Counting()
+    one = attack(store, attack=kind_of(1.0))
+    assert one.attack == attack(store, engine, attack=Pgd(iterations=2)).attack
+    assert "mutants at 0.05" in engine.done
+
+
+def test_a_model_without_a_subject_is_kept_too(tmp_path):
+    x, y = toys.blobs(60)
+    settings = {"data": (x, y), "attack": "fgsm", "eps": 0.1, "mutants": 0, "low": -9, "high": 9}
+    first, engine = mutiny.attack(toys.classifier(), store=tmp_path / "a.mutiny", **settings), Counting()
+    assert plain(mutiny.attack(toys.classifier(), store=tmp_path / "a.mutiny", engine=engine, **settings)) == plain(
+        first
+    )
+    assert engine.done == []
+
+
+def test_trying_which_way_is_faster_does_not_count(tmp_path, monkeypatch):
+    """Gradients that were not finite are counted in the attack only, whether it was tried before or not."""
+    monkeypatch.setenv("MUTINY_CACHE", str(tmp_path))
+    model = toys.classifier()
+    patches = [one.patch for one in mutiny.attacks.attack.mutants_of(
+        model, TEAM, data=toys.blobs(60))]  # fmt: skip
+    x, y = toys.blobs(40)
+    counts = []
+    for _ in range(2):
+        ensemble = Ensemble(model, patches)
+        ensemble.slope(x, lambda said: said[:, 0] * torch.where(y == 0, torch.nan, 1.0))
+        counts.append((ensemble.passes, ensemble.undefined))
+    assert counts[0] == counts[1]
+    assert counts[0][0] == 40 * 3
+
+
+def test_the_store_keeps_new_inputs(tmp_path):
+    found = attack(tmp_path / "a.mutiny")
+    with SqliteStore(tmp_path / "a.mutiny", write=False) as store:
+        (campaign,) = store.campaigns()
+        assert campaign.verb == "attack"
+        kept = store.outcome(campaign.id)
+    assert torch.equal(kept.levels[0].ways[MUTANTS].inputs, found.levels[0].ways[MUTANTS].inputs)

@@ -1,0 +1,110 @@
+"""``attack``, ``select``, ``locate`` and ``repair`` keep what they did; ``resume`` and ``report`` know them."""
+
+import json
+import os
+
+import pytest
+
+from mutiny.cli.verbs import VERBS
+
+SUBJECT = """
+from repairs.spoilt import data, faulty
+
+subject = mutiny.Subject(faulty()[0], task=mutiny.Classification(3), train=blobs(), test=data(300), name="blobs")
+"""
+STOPPED = """
+from repairs.spoilt import data, faulty
+
+import os
+
+def forward(model, x):
+    left = int(os.environ["LEFT"]) - 1
+    os.environ["LEFT"] = str(left)
+    if not left:
+        raise KeyboardInterrupt
+    return model(x)
+
+subject = mutiny.Subject(faulty()[0], task=mutiny.Classification(3), train=blobs(), test=data(300), name="blobs",
+                         forward=forward)
+"""
+COMMANDS = {
+    "attack": ("--attack", "pgd(iterations=3)", "--eps", "0.1,0.2", "--mutants", "2", "--iterations", "3", "--low",
+               "-9", "--high", "9", "--count", "40"),
+    "select": ("--compare", "deepgini,dsa,random", "--repeats", "2"),
+    "locate": ("--k", "3", "--validate", "3"),
+    "repair": ("--method", "scale(generations=25)"),
+}  # fmt: skip
+
+
+def untimed(path):
+    return {name: value for name, value in json.loads(path.read_text()).items() if name != "timing"}
+
+
+def test_every_verb_can_be_resumed():
+    assert set(VERBS) == {"assess", *COMMANDS}
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_a_result_is_kept_shown_and_reported(run, write, tmp_path, verb):
+    first = run(verb, write(SUBJECT), *COMMANDS[verb], "--json", tmp_path / "a")
+    assert first.code == 0
+    assert "Kept in mine-subject.mutiny" in first.out
+    second = run(verb, write(SUBJECT), *COMMANDS[verb], "--json", tmp_path / "b")
+    assert second.out == first.out
+    assert (tmp_path / "b").read_text() == (tmp_path / "a").read_text()
+    (tmp_path / "mine.py").unlink()
+    report = run("report", "mine-subject.mutiny", "--json", tmp_path / "c")
+    assert report.code == 0
+    assert report.out == first.out[: first.out.index(" Kept in")]
+    assert (tmp_path / "c").read_text() == (tmp_path / "a").read_text()
+    status = run("status", "mine-subject.mutiny")
+    assert f"{verb} blobs" in status.out
+    assert "finished" in status.out
+
+
+def test_one_file_has_campaigns_of_several_verbs(run, write, tmp_path):
+    for verb in COMMANDS:
+        assert run(verb, write(SUBJECT), *COMMANDS[verb], "--quiet").code == 0
+    status = run("status", "mine-subject.mutiny").out
+    assert [verb for verb in COMMANDS if f"{verb} blobs" in status] == list(COMMANDS)
+    assert "repair" in run("report", "mine-subject.mutiny").out.lower()
+
+
+def test_nothing_is_kept_if_nobody_wants_it(run, write, tmp_path, monkeypatch):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    told = run("select", write(SUBJECT), "--no-store")
+    assert told.code == 0
+    assert "Kept in" not in told.out
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_what_was_interrupted_is_resumed(run, write, tmp_path, monkeypatch, verb):
+    arguments = (*COMMANDS[verb], "--batch-size", "64", "--json", tmp_path / "a")
+    subject = write(STOPPED)
+    monkeypatch.setenv("LEFT", "1000000")
+    undisturbed = run(verb, subject, *arguments, "--no-store")
+    assert undisturbed.code == 0
+    alone = untimed(tmp_path / "a")
+    (tmp_path / "a").unlink()
+    monkeypatch.setenv("LEFT", str((10**6 - int(os.environ["LEFT"])) * 2 // 3))
+    stopped = run(verb, subject, *arguments, "--store", tmp_path / "x.mutiny")
+    assert stopped.code == 3, stopped
+    assert f"mutiny resume {tmp_path / 'x.mutiny'}" in stopped.err
+    assert not (tmp_path / "a").exists()
+    monkeypatch.setenv("LEFT", "1000000")
+    assert run("resume", tmp_path / "x.mutiny", "--quiet").code == 0
+    assert untimed(tmp_path / "a") == alone
+    again = run("resume", tmp_path / "x.mutiny")
+    assert again.code == 2
+    assert "all in it are finished" in again.err
+
+
+def test_several_workers(run, write, tmp_path):
+    settings = (*COMMANDS["select"], "--json", tmp_path / "a")
+    assert run("select", write(SUBJECT), *settings, "--no-store").code == 0
+    alone = untimed(tmp_path / "a")
+    assert run("select", write(SUBJECT), *settings, "--no-store", "--workers", "2").code == 0
+    assert untimed(tmp_path / "a") == alone

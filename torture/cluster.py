@@ -1,0 +1,29 @@
+"""A Ray cluster of two machines on this one: ``python -m torture.cluster``, which obeys its standard input.
+
+It prints its address, removes a machine at the first line that it reads, and ends with its input.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from torture.watching import note
+
+
+def main() -> None:
+    """Starts it, and ends it."""
+    from ray.cluster_utils import Cluster
+
+    quick = {"num_cpus": 1, "_system_config": {"worker_niceness": 0}}
+    cluster = Cluster(initialize_head=True, head_node_args=quick)
+    second = cluster.add_node(num_cpus=1)
+    note(f"address {cluster.address}")
+    if sys.stdin.readline():
+        cluster.remove_node(second)
+        note("removed")
+    sys.stdin.read()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""(a) The whole run is killed at random moments, and resumed."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import cycle
+
+from torture.lab import Campaign, Lab, Run
+from torture.watching import check, no_orphans, note, results
+
+FLIGHT = {"serial": 1, "processes": 4, "ray": 256}
+"""Tasks that may be lost at once: two per worker, and on Ray up to 64 short ones in each call."""
+
+
+ORDER = ["serial", "processes", "serial", "processes", "serial", "processes", "serial", "processes", "ray"]
+STUCK = 3
+"""Kills in a row between which nothing more was kept; then a campaign may finish, and the next is killed elsewhere."""
+LANES = 2
+"""Campaigns that are killed side by side."""
+
+
+@dataclass
+class Count:
+    """What one lane has seen."""
+
+    finished: int = 0
+    lost: int = 0
+    moments: Counter[str] = field(default_factory=Counter)
+
+
+def run(lab: Lab) -> tuple[int, str]:
+    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    lanes = 1 if lab.quick else LANES
+    for seed in range(lanes):
+        lab.undisturbed(seed)
+    shares = [(lab.kills + lane) // lanes for lane in range(lanes)]
+    with ThreadPoolExecutor(lanes) as pool:
+        counts = list(pool.map(lambda lane: _lane(lab, lane, shares[lane]), range(lanes)))
+    moments = sum((count.moments for count in counts), Counter[str]())
+    finished, lost = sum(count.finished for count in counts), sum(count.lost for count in counts)
+    told = f"{finished} campaigns equal, nothing kept was lost or done again, {lost} tasks in flight were done again"
+    return moments.total(), f"{told} ({', '.join(f'{number} {kind}' for kind, number in sorted(moments.items()))})"
+
+
+def _lane(lab: Lab, lane: int, kills: int) -> Count:
+    """Kills and resumes one campaign after the other, so many times in all; the last one then finishes."""
+    draw, count = random.Random(f"{lab.seed} {lane}"), Count()
+    engines, kinds = cycle(ORDER[lane:] + ORDER[:lane]), cycle(["time", "write", "time", "early", "write"])
+    campaign, kept, stuck = None, 0, 0
+    while count.moments.total() < kills or campaign is not None:
+        campaign = campaign or lab.campaign(lane)
+        engine, before = next(engines), campaign.standing()
+        run = campaign.go_on(engine)
+        stuck = stuck + 1 if len(before[1]) == kept else 0
+        kept = len(before[1])
+        kind = next(kinds) if stuck < STUCK and count.moments.total() < kills else "never"
+        acknowledged = _until(kind, run, campaign, lab, draw)
+        if acknowledged is not None and run.kill(group=draw.random() < 0.7):
+            count.moments[kind] += 1
+            no_orphans(campaign.mark)
+            campaign.check_kept(acknowledged)
+            lost = campaign.check_once(before)
+            check(len(lost) <= FLIGHT[engine], f"{len(lost)} tasks were under way at once on {engine}")
+            count.lost += len(lost)
+            told = f"{len(results(campaign.store))} kept, {len(lost)} in flight"
+            note(f"    kill {count.moments.total()} of lane {lane}: {engine}, {kind}: {told}")
+            continue
+        run.succeed()
+        campaign.check_equal(lab.undisturbed(lane))
+        campaign.check_once(before)
+        campaign.check_tidy()
+        count.finished += 1
+        campaign, stuck = None, 0
+    return count
+
+
+def _until(kind: str, run: Run, campaign: Campaign, lab: Lab, draw: random.Random) -> dict[str, str] | None:
+    """Waits for the moment of a kill; what was kept then, or ``None`` if the run ended before."""
+    if kind == "write":
+        left = max(1, 3 * (lab.tasks - len(results(campaign.store))))
+        _changes(draw.randint(1, left), run, campaign)
+    else:
+        most = {"time": lab.seconds, "early": 0.3 * lab.seconds, "never": float("inf")}[kind]
+        end = time.monotonic() + (draw.uniform(0, most) if kind != "never" else most)
+        while run.alive and time.monotonic() < end:
+            time.sleep(0.002)
+    return results(campaign.store) if run.alive else None
+
+
+def _changes(count: int, run: Run, campaign: Campaign) -> None:
+    """Waits until the store's log was written so many times."""
+    log, last = campaign.store.with_name("a.mutiny-wal"), 0
+    while run.alive and count > 0:
+        try:
+            now = log.stat().st_mtime_ns
+        except OSError:
+            now = last
+        count -= now != last
+        last = now
+        time.sleep(0.0005)

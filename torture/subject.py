@@ -1,0 +1,52 @@
+"""What the cases assess: small networks, trained by a recipe, on sets large enough to be screened."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+
+import torch
+from torch import Tensor, nn
+
+import mutiny
+from mutiny.training import Recipe
+
+CLASSES = 4
+
+
+def blobs(count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Points around as many centres on a circle as there are classes."""
+    draw = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % CLASSES
+    angle = 2 * math.pi * labels / CLASSES
+    return torch.stack([2 * angle.cos(), 2 * angle.sin()], 1) + 0.9 * torch.randn(count, 2, generator=draw), labels
+
+
+def network() -> nn.Module:
+    """Two small layers."""
+    return nn.Sequential(nn.Linear(2, 32), nn.ReLU(), nn.Linear(32, CLASSES))
+
+
+def deadly(model: nn.Module, inputs: Tensor) -> Tensor:
+    """Kills the worker that trains a network."""
+    if model.training and "mutiny.engines.worker" in sys.orig_argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return model(inputs)
+
+
+def _made(**more: object) -> mutiny.Subject:
+    recipe = Recipe(network, epochs=5, batch_size=64, learning_rate=0.01)
+    data = {"train": blobs(3000, 0), "test": blobs(2500, 1)}
+    return mutiny.Subject(recipe=recipe, task=mutiny.Classification(CLASSES), name="blobs", **data, **more)
+
+
+def subject() -> mutiny.Subject:
+    """What most cases assess."""
+    return _made()
+
+
+def fatal() -> mutiny.Subject:
+    """The same, where each training kills the worker that tries it."""
+    return _made(forward=deadly)
