@@ -109,9 +109,10 @@ def measure(data: Path | None) -> Measured:
             list(engine.run(nothing, (Task("warm", number) for number in range(4))))
             rate[name] = EMPTY / _seconds(engine)
             driver[name] = _driver(engine) / EMPTY
+    words = "ten LeNet-5 on MNIST" if data else "ten small networks on scikit-learn's digits"
     return Measured(
-        "ten LeNet-5 on MNIST" if data else "ten small networks on scikit-learn's digits", mean(weighing.seconds), mean(weighing.instances), mean(weighing.sent), mean(weighing.returned),
-        kept, weighing.work, driver, rate,
+        words, mean(weighing.seconds), mean(weighing.instances), mean(weighing.sent),
+        mean(weighing.returned), kept, weighing.work, driver, rate,
     )  # fmt: skip
 
 
