@@ -192,3 +192,21 @@ def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path):
     again = mutiny.assess(subject_of(), TEXT, search=QUICK, store=file, engine=engine)
     assert all(name.startswith("GF at") for name in engine.done)
     assert plain(again) == plain(mutiny.assess(subject_of(), TEXT, search=QUICK))
+
+
+def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path):
+    class FailsOnce(Counting):
+        def run(self, work, tasks):
+            def fragile(task):
+                if task.kind == "probe" and len(task.arguments[3]) == 2 and task.arguments[2] == "test":
+                    raise MemoryError("no room")
+                return work(task)
+
+            yield from super().run(fragile, tasks)
+
+    more = {"operators": "WI", "search": QUICK, "screening": Screening(fewest=1000)}
+    file = tmp_path / "a.mutiny"
+    (record,) = mutiny.assess(screened(), store=file, engine=FailsOnce(), **more).operators
+    assert record.status == "failed"
+    again = mutiny.assess(screened(), store=file, **more)
+    assert plain(again) == plain(mutiny.assess(screened(), **more))
