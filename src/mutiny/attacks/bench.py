@@ -90,7 +90,7 @@ class Bench:
             case "attack":
                 name, eps, members, joined = task.given
                 return self.attacked(name, eps, members, joined)
-        raise NotImplementedError(task.kind)
+        raise ValueError(f"no such kind of task: {task.kind}")
 
     def team(self) -> Team:
         """Makes mutants, chooses among them, and finds out how they attack faster."""

@@ -40,4 +40,4 @@ class Bench:
             case "silence":
                 label, neurons = task.given
                 return self.case.failed(silenced(self.case.view, neurons), self.case.of_class(label))
-        raise NotImplementedError(task.kind)
+        raise ValueError(f"no such kind of task: {task.kind}")

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from mutiny.campaigns.campaign import Running
 from mutiny.campaigns.opening import opened
@@ -18,12 +17,11 @@ from mutiny.engines.base import Engine
 from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
 from mutiny.evaluation import Runner, Screening
-from mutiny.evaluation.exact import Pace
 from mutiny.models import ModelState
 from mutiny.models.state import check_untouched
 from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, spent
 from mutiny.mutation.bench import Bench
-from mutiny.mutation.identity import basis_of, begun, campaign_of, code_of
+from mutiny.mutation.identity import basis_of, campaign_of
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import OperatorRun
 from mutiny.mutation.preflight import preflight
@@ -40,8 +38,9 @@ from mutiny.operators.training.base import Program, TrainingOperator
 from mutiny.progress import Progress, Silent
 from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain, versions
 from mutiny.stats import holm
-from mutiny.stores.base import Campaign, Store
+from mutiny.stores.base import Store
 from mutiny.subjects import Subject
+from mutiny.subjects.identity import begun, code_of, pace_of, threads_of
 from mutiny.subjects.training import train_at_once
 from mutiny.tasks import Task, hash_of
 
@@ -138,17 +137,17 @@ def assess(
             "savings": to_plain(savings),
             "batch_size": batch_size,
             "device": subject.device(device),
-            "threads": torch.get_num_threads() if where.threads is None else where.threads,
+            "threads": threads_of(where),
         }
         fingerprints = subject.fingerprints(originals, seed=seed, device=device)
         campaign = campaign_of(subject, fingerprints, wanted, settings)
-        before = begun(kept, campaign)
+        before = begun(kept, campaign.id)
         if kept is not None and before is not None and (found := kept.outcome(campaign.id)) is not None:
             return found  # type: ignore[no-any-return]
         running = Running(before or campaign, where, kept)
         train_at_once(running, subject, count, seed, device, folder, progress)
         models = subject.ready(originals, seed=seed, device=device, folder=folder, progress=progress)
-        pace = _pace(running.campaign)
+        pace = pace_of(running.campaign)
         untouched = [ModelState.of(model) for model in models]
         runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size, pace)
         settings |= {"batch_size": runner.pace.batch_size, "layout": runner.pace.layout}
@@ -189,12 +188,6 @@ def assess(
         if not any(record.status is Status.FAILED for record in records):  # these are tried again
             running.finish(result)
         return result
-
-
-def _pace(campaign: Campaign) -> Pace | None:
-    """At which the campaign was begun; ``None`` if it is new."""
-    layout = campaign.settings.get("layout")
-    return None if layout is None else Pace(campaign.settings["batch_size"], layout)
 
 
 def _labels(operators: Sequence[Fault]) -> list[str]:

@@ -41,4 +41,4 @@ class Bench:
                 return self.trainer.group(*task.given)
             case "walk" if self.trainer is not None:
                 return self.trainer.walk(*task.given)
-        raise NotImplementedError(task.kind)
+        raise ValueError(f"no such kind of task: {task.kind}")

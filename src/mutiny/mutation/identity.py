@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import time
-from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from mutiny.operators.parsing import Fault
-from mutiny.records import to_plain, versions
-from mutiny.stores.base import Campaign, Store
+from mutiny.records import versions
+from mutiny.stores.base import Campaign
 from mutiny.subjects import Subject
+from mutiny.subjects.identity import code_of, decisive_versions
 from mutiny.tasks import hash_of
 from mutiny.training.describe import describe
-
-PACE = ("batch_size", "layout")
-"""Settings that are measured unless the user gives them; a campaign that goes on keeps those it began with."""
 
 
 def campaign_of(
@@ -26,6 +21,7 @@ def campaign_of(
 ) -> Campaign:  # fmt: skip
     """The campaign of a call of ``assess``; ``originals`` are their fingerprints."""
     wanted = {
+        "name": subject.name,
         "subject": subject_identity(subject, originals),
         "operators": [code_of(operator) for operator in operators],
         "settings": dict(settings),
@@ -39,12 +35,6 @@ def campaign_of(
         versions=versions(),
         created=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     )
-
-
-def begun(store: Store | None, campaign: Campaign) -> Campaign | None:
-    """The same campaign as it was begun before, if it was."""
-    found = [] if store is None else store.campaigns()
-    return next((each for each in found if each.id == campaign.id), None)
 
 
 def basis_of(subject: Subject, originals: Sequence[str], settings: Mapping[str, Any]) -> str:
@@ -62,21 +52,3 @@ def subject_identity(subject: Subject, originals: Sequence[str]) -> dict[str, An
         "forward": hash_of(describe(subject.forward)),
         "recipe": hash_of(describe(subject.recipe)),
     }
-
-
-def code_of(operator: Fault) -> str:
-    """Hash of an operator's parameters and of the source of its class."""
-    sources = [_source(kind) for kind in type(operator).__mro__ if kind not in (object, ABC)]
-    return hash_of([type(operator).__qualname__, to_plain(vars(operator)), sources])
-
-
-def _source(kind: type) -> str:
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):  # typed into a prompt
-        return json.dumps(describe(kind), sort_keys=True)
-
-
-def decisive_versions() -> dict[str, str]:
-    """Versions of what computes results; another one may round otherwise."""
-    return {name: value for name, value in versions().items() if name in ("mutiny", "torch")}

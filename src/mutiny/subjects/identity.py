@@ -66,10 +66,15 @@ class Call:
         asked = {name: code_of(value) for name, value in wanted.items()}
         there = 1 if given.subject is None else len(given.subject.models)
         own = hash_of([verb, basis, asked, given.name, given.source, there])
-        found = next((each for each in store.campaigns() if each.id == own), None)
+        found = begun(store, own)
         if found is not None:
             return cls(found, basis, store.outcome(own))
         return cls(Campaign(own, verb, given.name, dict(settings), versions(), created=created), basis)
+
+
+def begun(store: Store | None, campaign: str) -> Campaign | None:
+    """A campaign as it was begun before, if it was."""
+    return None if store is None else next((each for each in store.campaigns() if each.id == campaign), None)
 
 
 def identity_of(given: Given, originals: int | None, seed: int, device: str | None) -> dict[str, Any]:
