@@ -9,6 +9,7 @@ from mutiny.attacks.adapters import EnsembleModule, art_classifier
 from mutiny.attacks.attack import attack
 from mutiny.attacks.auto import Auto
 from mutiny.attacks.base import Batch
+from mutiny.attacks.carlini import Carlini
 from mutiny.attacks.ensemble import Ensemble
 from mutiny.attacks.pgd import Pgd
 from mutiny.data.balls import distances
@@ -223,3 +224,24 @@ def test_autoattack_finds_nothing_but_numbers(norm):
     found = Auto(norm, iterations=3, restarts=1, queries=3).attacked(Ensemble(model, []), batch, 1e-6)
     assert found.inputs.isfinite().all()
     assert distances(inputs, found.inputs)[norm].max() <= 1e-6
+
+
+def test_carlini_is_as_good_as_that_of_art(case):
+    """The same model, images, constants and iterations: no less success, and no longer ways."""
+    pytest.importorskip("art")
+    from art.attacks.evasion import CarliniL2Method
+
+    model, images, labels, _ = case
+    ours = Carlini(iterations=60, rate=0.01, searches=8, constant=0.1)
+    found = ours.nearest(Ensemble(model, []), images, labels, 0.0, 1.0)
+    theirs = CarliniL2Method(
+        art_classifier(Ensemble(model, []), (1, 12, 12), 5), learning_rate=ours.rate, max_iter=ours.iterations,
+        binary_search_steps=ours.searches, initial_const=ours.constant, batch_size=20, verbose=False,
+    )  # fmt: skip
+    moved = torch.from_numpy(theirs.generate(images.numpy(), labels.numpy()))
+    fooled = model(moved).argmax(1) != labels
+    assert fooled.float().mean() > 0.5  # otherwise this says nothing
+    assert (found.success | ~fooled).all()
+    both = found.success & fooled
+    distance = (moved - images).flatten(1).norm(dim=1)
+    assert found.distance[both].median() <= 1.02 * distance[both].median()

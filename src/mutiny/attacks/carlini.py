@@ -53,7 +53,7 @@ class Carlini(Attack):
     Args:
         confidence: lead of another class that is asked for.
         iterations: of Adam for each ``c``.
-        rate: of Adam.
+        rate: of Adam; where changes of 0.1 are enough a smaller one finds nearer inputs.
         searches: values of ``c`` that are tried for each input.
         constant: the first of them.
     """

@@ -34,7 +34,7 @@ def _mutant_notes(scene: Scene, team: Team, clean: Clean) -> Iterator[str]:
     if bad:
         verb, them = ("has", "it") if len(bad) == 1 else ("have", "them")
         some = f"{len(bad)} of {len(team.members)} mutants"
-        yield f"{some} {verb} less than half of the accuracy: a floor= would refuse {them}."
+        yield f"{some} {verb} less than half of the accuracy: a floor of 0.5 would refuse {them}."
     if team.members and scene.field.listened is None:
         yield "The output layer does not read one row for each input, so mutants are compared by their answers."
 
