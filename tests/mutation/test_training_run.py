@@ -295,3 +295,14 @@ def test_without_a_recipe_there_is_nothing_to_train(tmp_path):
     (record,) = assess(subject, "HNE", folder=tmp_path).operators
     assert record.status is Status.INVALID
     assert "no recipe" in record.reason
+
+
+def test_the_user_is_told_which_trainings_diverged(tmp_path):
+    x = torch.rand(60, 2, generator=torch.Generator().manual_seed(0)) * 1e4
+    y = x.sum(1, keepdim=True) / 1e4
+    recipe = Recipe(lambda: nn.Linear(2, 1), epochs=20, batch_size=20, learning_rate=0.01, optimizer="adam")
+    trainer = made(tmp_path, recipe, task=Regression(tolerance=0.1), data=((x, y), (x[:30], y[:30])))
+    record = run(trainer, OtherOptimiser())
+    assert any(note.startswith("OCH(optimizer=sgd): 5 of 5 trainings diverged") for note in record.notes)
+    (first, *_) = [one for one in record.mutants if "sgd" in one.operator]
+    assert first.verdict is not Verdict.SURVIVED

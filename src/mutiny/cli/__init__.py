@@ -6,6 +6,7 @@ import sys
 import traceback
 
 from mutiny.cli.app import app
+from mutiny.cli.faults import given_code, sentence
 from mutiny.errors import MutinyError
 
 CRASHED = 70
@@ -15,7 +16,11 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Runs the command; errors on purpose are one sentence and exit code 2, an interrupt is exit code 3, a bug 70."""
+    """Runs the command.
+
+    Errors on purpose are one sentence and exit code 2, as are crashes of code that was given, after its lines. An
+    interrupt is exit code 3, a bug 70.
+    """
     try:
         app(prog_name="mutiny")
     except MutinyError as error:
@@ -26,7 +31,11 @@ def main() -> None:
             raise
         _say("mutiny: interrupted; nothing was written. Originals that were trained are kept for the next run.")
         sys.exit(3)
-    except Exception:
+    except Exception as error:
+        if frames := given_code(error):
+            sys.stderr.writelines(traceback.format_list(frames))
+            _say(f"mutiny: {sentence(error, frames)}")
+            sys.exit(2)
         traceback.print_exc()
         _say("mutiny: this is a bug in mutiny; please report it with the lines above.")
         sys.exit(CRASHED)

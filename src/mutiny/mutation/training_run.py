@@ -27,6 +27,7 @@ from mutiny.progress import Progress
 from mutiny.records import Basis, KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 from mutiny.stats import power_two_sample
 
+DIVERGED = "trainings diverged"
 POWER = 0.8
 """Below this DeepCrime calls a mutant unstable."""
 
@@ -263,7 +264,14 @@ class TrainingRun:
         )
 
     def _notes(self) -> Iterator[str]:
-        for key, reason in self.failed.items():
+        if self.reason_against is not None:
+            return
+        diverged = {
+            key: f"{judged.record.reason}; their answers count as wrong"
+            for key, judged in self.judge.configurations("train").items()
+            if judged.record.reason.endswith(DIVERGED)
+        }
+        for key, reason in {**self.failed, **diverged}.items():
             yield f"{key if isinstance(key, str) else f'{self.label} at {key:g}'}: {reason}"
 
     def _mutants(self) -> Iterator[MutantRecord]:
@@ -296,7 +304,7 @@ class TrainingRun:
 def _named(record: MutantRecord, key: Key, instances: list[Instance]) -> MutantRecord:
     """With the configuration's name or value, and what became of its trainings."""
     lost = sum(instance.diverged for instance in instances)
-    reason = f"{lost} of {len(instances)} trainings diverged" if lost else record.reason
+    reason = f"{lost} of {len(instances)} {DIVERGED}" if lost else record.reason
     if isinstance(key, str):
         return replace(record, operator=key, reason=reason)
     return replace(record, strength=float(key), reason=reason)
