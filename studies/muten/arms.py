@@ -9,11 +9,15 @@ from mutiny.attacks.base import Attack
 from mutiny.attacks.carlini import Carlini
 from mutiny.attacks.mutants import Choice, Kind
 from mutiny.attacks.pgd import Pgd
+from studies.muten.clipped import ClippedPgd
 from studies.muten.subjects import Target
 
 ART, SANE, SEARCHED, FIXED = "pgd-art", "pgd-sane", "carlini", "carlini-fixed"
 """PGD with ART's step of 0.1; with 2.5 eps / iterations; Carlini and Wagner with a search for the constant; without."""
+CLIPPED = "pgd-clipped"
+"""PGD with ART's step on a loss of clipped probabilities."""
 STEPS = (ART, SANE)
+PGD = (*STEPS, CLIPPED)
 STEP = 0.1
 COUNT = 5
 """Mutants in the paper's ensembles."""
@@ -36,13 +40,14 @@ ATTACKS = {
     SANE: "PGD, sane step",
     SEARCHED: "C&W, search",
     FIXED: "C&W, fixed c",
+    CLIPPED: "PGD, step 0.1, clipped loss",
 }
 KINDS: dict[str, Kind] = {"diverse": "diverse", "random": "random", "similar": "similar"}
 
 
 def of(attack: str) -> tuple[str, ...]:
     """The usual arms of an attack."""
-    return FOUR if attack in STEPS else THREE
+    return FOUR if attack in PGD else THREE
 
 
 def way(target: Target, attack: str, level: str, arm: str, cut: int = 1) -> Attack:
@@ -54,8 +59,9 @@ def way(target: Target, attack: str, level: str, arm: str, cut: int = 1) -> Atta
     """
     kind, _, times = arm.partition(" ")
     found: Pgd | Carlini
-    if attack in STEPS:
-        found = Pgd(iterations=max(1, target.iterations // cut), step=STEP if attack == ART else None)
+    if attack in PGD:
+        pgd = ClippedPgd if attack == CLIPPED else Pgd
+        found = pgd(iterations=max(1, target.iterations // cut), step=None if attack == SANE else STEP)
     else:
         found = Carlini(constant=float(level), iterations=100 // cut, searches=10 if attack == SEARCHED else 1)
     if kind == ITERATIONS:
@@ -78,4 +84,4 @@ def mutants(arm: str, made: int) -> Choice:
 
 def distance(attack: str, level: str) -> float:
     """How far inputs may go; Carlini and Wagner look for the nearest, and take any."""
-    return float(Fraction(level)) if attack in STEPS else 1.0
+    return float(Fraction(level)) if attack in PGD else 1.0

@@ -9,12 +9,15 @@ from mutiny.attacks.defences import BitDepth, Jpeg
 from mutiny.attacks.trained import distilled, smoothed
 from mutiny.training import Recipe, default_folder
 from mutiny.training.originals import Stored, settings
+from studies.muten.clipped import Surer
 
 NONE = "none"
 BITS, JPEG, DISTILLATION, SMOOTHING = "bit depth", "jpeg", "distillation", "label smoothing"
 DEFENCES = (BITS, JPEG, DISTILLATION, SMOOTHING)
 LEVELS, QUALITY, TEMPERATURE, SHARE = 4, 50, 20.0, 0.1
 """Bits, quality of compression, temperature of distillation, share of a label that is spread."""
+SURER, FACTOR = "outputs x 3", 3.0
+"""Not a defence: the same answers, but surer, as after a longer training."""
 
 
 def defended(subject: mutiny.Subject, original: nn.Module, defence: str, seed: int) -> nn.Module:
@@ -23,6 +26,8 @@ def defended(subject: mutiny.Subject, original: nn.Module, defence: str, seed: i
         return original
     if defence == BITS:
         return BitDepth(original, LEVELS)
+    if defence == SURER:
+        return Surer(original, FACTOR)
     if defence == JPEG:
         return Jpeg(original, QUALITY)
     if subject.recipe is None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from mutiny.stats import Rate
-from studies.muten import arms, choice, comparisons, number, paper
+from studies.muten import arms, choice, comparisons, number, paper, saturation
 from studies.muten.comparisons import Side
+from studies.muten.defended import SURER
 from studies.muten.results import Results
 from studies.muten.subjects import ORDER, TARGETS
 from studies.nss.figures import DPI, GREY, INK
@@ -113,6 +114,29 @@ def kinds(results: Results, path: Path) -> bool:
                 _line(panel, np.arange(len(levels)) + 0.08 * (shift - 1), rates, KINDS[kind], "os^"[shift], kind)
             _ticks(panel, levels)
     return _finish(figure, panels, "allowed distance eps", path)
+
+
+def saturation_of(results: Results, path: Path) -> bool:
+    """Success on networks that are sure, with the usual loss and with a clipped one; False if there is nothing."""
+    subjects = [s for s in ORDER if any(r["subject"] == s and r["defence"] == SURER for r in results.assaults)]
+    if not subjects:
+        return False
+    figure, panels = _grid(saturation.ATTACKS, subjects, 2.6)
+    looks = {
+        arms.ORIGINAL: (GREY, "D"), arms.MUTEN: (ORANGE, "o"), arms.RESTARTED: (BLUE, "s"),
+        choice.ARMS["similar"]: (INK, "^"),
+    }  # fmt: skip
+    for row, attack in zip(panels, saturation.ATTACKS, strict=True):
+        for panel, subject in zip(row, subjects, strict=True):
+            levels = TARGETS[subject].levels[:: choice.EVERY]
+            for shift, (arm, (colour, mark)) in enumerate(looks.items()):
+                rates = [results.success(subject, Side(attack, arm), level, SURER) for level in levels]
+                title = arms.TITLES.get(arm, "5 similar mutants")
+                _line(panel, np.arange(len(levels)) + 0.08 * (shift - 1.5), rates, colour, mark, title)
+            _ticks(panel, levels)
+    for panel, attack in zip(panels[:, 0], saturation.ATTACKS, strict=True):
+        panel.set_ylabel(f"{'clipped' if attack == arms.CLIPPED else 'exact'} loss, step 0.1:\nsuccess in %")
+    return _finish(figure, panels, "allowed distance eps; outputs of the networks multiplied by 3", path)
 
 
 def _grid(attacks: Sequence[str], subjects: Sequence[str], width: float) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.stats import holm
-from studies.muten import arms, choice, comparisons, defences, number, paper
+from studies.muten import arms, choice, comparisons, defences, number, paper, saturation
 from studies.muten.answer import points
 from studies.muten.comparisons import Comparison, Side
 from studies.muten.defended import DEFENCES, NONE
@@ -122,6 +122,23 @@ def kinds(results: Results) -> Iterator[str]:
                 yield f"{TARGETS[name].title}, {arms.ATTACKS[attack]}: diverse mutants have {' and '.join(texts)}."
 
 
+def saturated(results: Results) -> Iterator[str]:
+    """What a loss that goes flat makes of the comparison."""
+    for name in ORDER:
+        levels = TARGETS[name].levels[:: choice.EVERY]
+        for network in saturation.NETWORKS:
+            for attack in saturation.ATTACKS:
+                theirs = results.gain(name, _against(attack, arms.ORIGINAL), levels, network)
+                fair = results.gain(name, _against(attack, arms.RESTARTED), levels, network)
+                if theirs is None or fair is None:
+                    continue
+                called = "as trained" if network == NONE else network
+                yield (
+                    f"{TARGETS[name].title}, {called}, {arms.ATTACKS[attack]}: alone {percent(theirs.second, 0)}, with "
+                    f"MUTEN {percent(theirs.first, 0)}: {points(theirs)}; against the same passes {points(fair)}."
+                )
+
+
 def defended(results: Results) -> Iterator[str]:
     """Table III."""
     for name in ORDER:
@@ -148,4 +165,7 @@ def defended(results: Results) -> Iterator[str]:
     yield f"The paper's Table III, PGD at {TARGETS[paper.DEFENCES_OF].level}, over the original alone: {theirs}."
 
 
-FINDINGS = {"epsilon": epsilon, "carlini": carlini, "number": numbers, "choice": kinds, "defences": defended}
+FINDINGS = {
+    "epsilon": epsilon, "carlini": carlini, "number": numbers, "choice": kinds, "saturation": saturated,
+    "defences": defended,
+}  # fmt: skip

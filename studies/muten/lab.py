@@ -107,7 +107,7 @@ class Lab:
             some = self.subject.test.subset(order[number * size : (number + 1) * size])
             self._images[number] = as_data((some.first(size), some.targets), "images")
         data = self._images[number]
-        return data if attack in arms.STEPS else data.subset(np.arange(min(self.target.few, len(data))))
+        return data if attack in arms.PGD else data.subset(np.arange(min(self.target.few, len(data))))
 
     @property
     def size(self) -> int:

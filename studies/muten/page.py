@@ -55,6 +55,15 @@ def sections(results: Results, folder: Path) -> Iterator[str]:
         yield f"{TARGETS[name].title}:"
         yield tables.kinds(results, name)
     yield follows(FINDINGS["choice"](results))
+    yield "## Where could a gain come from?"
+    yield words["saturation"]
+    yield figure(
+        folder / "saturation.png", "Success with a loss that goes flat", partial(figures.saturation_of, results)
+    )
+    for name in WHOLE:
+        yield f"{TARGETS[name].title}:"
+        yield tables.saturated(results, name)
+    yield follows(FINDINGS["saturation"](results))
     yield "## Defences (Table III)"
     yield words["defences"]
     yield tables.accuracies(results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mutiny.stats import Rate
-from studies.muten import arms, choice, comparisons, defences, number, paper
+from studies.muten import arms, choice, comparisons, defences, number, paper, saturation
 from studies.muten.comparisons import Side
 from studies.muten.defended import DEFENCES, NONE
 from studies.muten.gains import Gain
@@ -179,6 +179,21 @@ def kinds(results: Results, subject: str) -> str:
 
 def _by_attack(target: Target) -> list[tuple[str, Sequence[str]]]:
     return [*((attack, target.levels) for attack in arms.STEPS), (arms.FIXED, target.constants)]
+
+
+def saturated(results: Results, subject: str) -> str:
+    """Both losses on both networks: success of the original alone, and with mutants of each kind."""
+    body = [
+        [
+            "as trained" if network == NONE else network, arms.ATTACKS[attack], level,
+            *(cell(results.success(subject, Side(attack, arm), level, network)) for arm in saturation.ARMS),
+        ]
+        for network in saturation.NETWORKS
+        for attack in saturation.ATTACKS
+        for level in TARGETS[subject].levels[:: choice.EVERY]
+    ]  # fmt: skip
+    names = [arms.TITLES.get(arm, f"5 {arm.split()[0]} mutants") for arm in saturation.ARMS]
+    return markdown(["network", "attack", "eps", *names], body)
 
 
 def defended(results: Results, subject: str) -> str:
