@@ -50,5 +50,5 @@ def test_one_file_for_two_results_is_refused_before_anything_runs(run, write, tm
     file = write("raise AssertionError('must not run')")
     ran = run("assess", file, "--json", tmp_path / "out", "--kills", Path(f"{tmp_path}/./out"))
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"mutiny: --kills={tmp_path / 'out'}: expected another file than --json.\n"
+    assert ran.err == f"mutiny: --kills={tmp_path / 'out'}: expected another file than that of --json.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]

@@ -40,6 +40,8 @@ def assess(
     fail_under: Annotated[float | None, typer.Option(help="Exit with 1 if the score is below this (0 to 1).")] = None,
     json: Json = None,
     kills: Annotated[Path | None, typer.Option(help="Write which inputs kill which mutants to this .npz file.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report, for CI servers, to this file.")] = None,
+    summary: Annotated[Path | None, typer.Option(help="Write a summary in Markdown to this file.")] = None,
     quiet: Quiet = False,
     test: Annotated[
         str, typer.Option(help="auto, glm, welch, mann-whitney, wilcoxon, paired-t, fisher or mcnemar.")
@@ -78,12 +80,12 @@ def assess(
 ) -> None:
     """Would the test set notice if the network went wrong? This is mutation testing."""
     command = {**locals()}
-    from mutiny.cli.keeping import file_for
     from mutiny.cli.running import run_assess
     from mutiny.evaluation import Screening
     from mutiny.mutation.kill import KillRule
     from mutiny.mutation.search import Search
     from mutiny.mutation.weak import WeakSet
+    from mutiny.subjects.naming import file_for
 
     run_assess(
         subject,
@@ -95,6 +97,8 @@ def assess(
         store=None if no_store else store or file_for(subject),
         json=json,
         kills=kills,
+        junit=junit,
+        summary=summary,
         quiet=quiet,
         threads=threads,
         fail_under=fail_under,

@@ -69,7 +69,7 @@ def attack(
     """How robust is the model, attacked alone and with its mutants?"""
     command = {**locals()}
     from mutiny.cli.attacking import run_attack
-    from mutiny.cli.keeping import file_for
+    from mutiny.subjects.naming import file_for
 
     run_attack(
         subject,

@@ -20,17 +20,6 @@ STOPPED = 3
 """Exit code: interrupted, and to be resumed."""
 
 
-def file_for(subject: str) -> Path:
-    """The campaign file in the working folder that is named after a subject.
-
-    >>> file_for("digits"), file_for("models/mine.py:subject"), file_for("mnist/lenet5")
-    (PosixPath('digits.mutiny'), PosixPath('mine-subject.mutiny'), PosixPath('mnist-lenet5.mutiny'))
-    """
-    path, _, name = subject.rpartition(":")
-    plain = f"{Path(path).stem}-{name}" if path else name
-    return Path(re.sub(r"[^\w.]+", "-", plain).strip("-.") + ".mutiny")
-
-
 def command_of(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A command in plain values, such that it means the same in another folder."""
     plain = {

@@ -71,8 +71,8 @@ def locate(
 ) -> None:
     """Which neurons are to blame for failures?"""
     command = {**locals()}
-    from mutiny.cli.keeping import file_for
     from mutiny.cli.locating import run_locate
+    from mutiny.subjects.naming import file_for
 
     run_locate(
         subject,

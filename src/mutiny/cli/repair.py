@@ -63,8 +63,8 @@ def repair(
 ) -> None:
     """Can failures be mended? Exit code 1 if no repair was found."""
     command = {**locals()}
-    from mutiny.cli.keeping import file_for
     from mutiny.cli.repairing import run_repair
+    from mutiny.subjects.naming import file_for
 
     run_repair(
         subject,

@@ -19,10 +19,12 @@ from mutiny.mutation.assess import assess
 from mutiny.mutation.assessment import Assessment
 from mutiny.mutation.plan import plan
 from mutiny.operators.parsing import as_faults
-from mutiny.reports.files import check_writable, replacing
+from mutiny.reports.files import check_distinct, check_writable, replacing, write_text
 from mutiny.reports.json import write_json
+from mutiny.reports.junit import junit as to_junit
 from mutiny.reports.plan_text import plan_text
 from mutiny.reports.progress import TerminalProgress
+from mutiny.reports.summary import summary as to_summary
 from mutiny.reports.text import assessment_text
 from mutiny.subjects import load_subject
 
@@ -33,6 +35,8 @@ def run_assess(
     *,
     json: Path | None = None,
     kills: Path | None = None,
+    junit: Path | None = None,
+    summary: Path | None = None,
     quiet: bool = False,
     fail_under: float | None = None,
     threads: int = 1,
@@ -48,11 +52,11 @@ def run_assess(
     """Runs ``assess``, shows and writes the result, and exits with 1 below the bar; or shows the plan."""
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise BadInput("--fail-under", fail_under, "a score between 0 and 1")
-    for option, path in (("--json", json), ("--kills", kills)):
+    files = {"--json": json, "--kills": kills, "--junit": junit, "--summary": summary}
+    for option, path in files.items():
         if path is not None:
             check_writable(path, option)
-    if json is not None and kills is not None and json.resolve() == kills.resolve():
-        raise BadInput("--kills", kills, "another file than --json")
+    check_distinct(files)
     check_whole("--threads", threads)
     torch.set_num_threads(threads)
     settings["operators"] = as_faults(settings.get("operators"))
@@ -78,6 +82,10 @@ def run_assess(
         write_json(json, result.to_json())
     if kills is not None:
         write_kills(kills, result)
+    if junit is not None:
+        write_text(junit, to_junit(result, fail_under))
+    if summary is not None:
+        write_text(summary, to_summary(result, fail_under))
     if fail_under is not None and 0 < result.score.operators < result.score.tried:
         scored = f"{result.score.operators} of {result.score.tried} operators"
         typer.echo(f"mutiny: the bar is held against {scored}; the others have no score", err=True)

@@ -67,8 +67,8 @@ def select(
 ) -> None:
     """Which unlabelled inputs should be labelled first, because the network probably gets them wrong?"""
     command = {**locals()}
-    from mutiny.cli.keeping import file_for
     from mutiny.cli.selecting import run_select
+    from mutiny.subjects.naming import file_for
 
     run_select(
         subject,

@@ -32,6 +32,12 @@ def check_distinct(paths: Mapping[str, Path | None]) -> None:
             raise BadInput(option, path, f"another file than that of {other}")
 
 
+def write_text(path: Path, text: str) -> None:
+    """Writes ``text``, whole or not at all."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to, which becomes ``path`` at the end and vanishes if anything fails.

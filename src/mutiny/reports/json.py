@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mutiny.reports.files import replacing
+from mutiny.reports.files import write_text
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Writes ``value``, whole or not at all. NaN is refused."""
-    with replacing(path) as part:
-        part.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")

@@ -1,0 +1,81 @@
+"""An assessment as JUnit XML, which CI servers show as tests."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.records import OperatorRecord, Status, Verdict
+from mutiny.reports.text import number, percent
+
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML cannot hold."""
+TRAIN_KILLS, TEST_SPARES = ("train", Verdict.KILLED), ("test", Verdict.SURVIVED)
+
+
+def junit(result: Assessment, fail_under: float | None = None) -> str:
+    """One test case for the score, which fails below the bar, and one for each operator.
+
+    An operator without a score is skipped with its reason; one whose work failed is an error. Mutants that
+    the training set kills and the test set does not stand in the case's output.
+
+    Args:
+        result: of `mutiny.assess`.
+        fail_under: the bar, if there is one.
+    """
+    cases = [_score(result, fail_under), *(_operator(result, record) for record in result.operators)]
+    counts = {kind: str(sum(case.find(kind[:-1]) is not None for case in cases)) for kind in ("failures", "errors")}
+    skipped = str(sum(case.find("skipped") is not None for case in cases))
+    about = {"name": f"mutiny: {plain(result.subject['name'])}", "tests": str(len(cases)), **counts, "skipped": skipped}
+    timing = {"time": f"{result.seconds:.3f}", "timestamp": result.created[:19]}
+    suite = ElementTree.Element("testsuite", about | timing)
+    suite.extend(cases)
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def plain(text: object) -> str:
+    r"""Text without characters that XML cannot hold.
+
+    >>> plain("a\x00b")
+    'a?b'
+    """
+    return FORBIDDEN.sub("?", str(text))
+
+
+def _case(result: Assessment, name: str) -> ElementTree.Element:
+    return ElementTree.Element("testcase", {"classname": plain(result.subject["name"]), "name": plain(name)})
+
+
+def _score(result: Assessment, fail_under: float | None) -> ElementTree.Element:
+    score = result.score
+    case = _case(result, "mutation score" + ("" if fail_under is None else f" at least {percent(fail_under)}"))
+    said = f"{percent(score.value)}, mean of {score.operators} out of {score.tried} operators"
+    if fail_under is not None and (score.value is None or score.value < fail_under):
+        got = "no score" if score.value is None else f"{score.value:.4f} < {fail_under:g}"
+        ElementTree.SubElement(case, "failure", {"message": got, "type": "MutationScore"}).text = said
+    ElementTree.SubElement(case, "system-out").text = plain("\n".join([said, *result.notes]))
+    return case
+
+
+def _operator(result: Assessment, record: OperatorRecord) -> ElementTree.Element:
+    case = _case(result, f"{record.label} ({record.title})")
+    if record.status is Status.FAILED:
+        ElementTree.SubElement(case, "error", {"message": plain(record.reason), "type": "TaskFailed"})
+    elif record.status is not Status.SCORED:
+        ElementTree.SubElement(case, "skipped", {"message": plain(f"{record.status.value}: {record.reason}")})
+    by_train = {(m.operator, m.strength) for m in record.mutants if (m.guiding_set, m.verdict) == TRAIN_KILLS}
+    alive = [
+        m for m in record.mutants if (m.guiding_set, m.verdict) == TEST_SPARES and (m.operator, m.strength) in by_train
+    ]
+    lines = [f"score {percent(record.score)}, sensitivity {percent(record.sensitivity)}"]
+    lines += [f"train kills it, test does not: {m.operator}" + _at(m.strength) for m in alive]
+    ElementTree.SubElement(case, "system-out").text = plain("\n".join(lines))
+    return case
+
+
+def _at(strength: float | None) -> str:
+    return "" if strength is None else f" at {number(strength)}"

@@ -1,0 +1,62 @@
+"""An assessment in Markdown: for a pull request, or the summary of a CI job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.records import OperatorRecord, Status
+from mutiny.reports.text import number, percent
+
+
+def summary(result: Assessment, fail_under: float | None = None) -> str:
+    """The answer, a table of operators, the notes, and what decides the numbers.
+
+    Args:
+        result: of `mutiny.assess`.
+        fail_under: the bar, if there is one.
+    """
+    return "\n\n".join(_paragraphs(result, fail_under)) + "\n"
+
+
+def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
+    subject, score = result.subject, result.score
+    yield f"## Mutation score of {cell(subject['name'])}: {percent(score.value)}"
+    parts = [f"Mean of {score.operators} out of {score.tried} operators"]
+    if score.interval is not None:
+        parts.append(f"95% interval {percent(score.interval.low)} to {percent(score.interval.high)}")
+    if fail_under is not None:
+        held = score.value is not None and score.value >= fail_under
+        parts.append(f"the bar of {percent(fail_under)} is {'held' if held else '**missed**'}")
+    yield "; ".join(parts) + "."
+    head = "| operator | train kills from | test kills from | score | sensitivity | |\n|---|---|---|---|---|---|"
+    yield "\n".join([head, *map(_row, result.operators)])
+    if result.notes:
+        yield "\n".join(f"- {cell(note)}" for note in result.notes)
+    inputs = ", ".join(f"{split} {info['inputs']:,}" for split, info in subject["splits"].items())
+    yield (
+        f"{cell(subject['model'])}, {subject['originals']} original(s), inputs: {inputs}. Seed "
+        f"{result.settings['seed']}, mutiny {result.versions['mutiny']}, torch {result.versions['torch']}."
+    )
+
+
+def _row(record: OperatorRecord) -> str:
+    found = [record.sets.get(split) for split in ("train", "test")]
+    weakest = ["-" if one is None or not one.killed else number(one.weakest_killed) for one in found]
+    if record.strength is None:
+        weakest = ["killed" if one is not None and one.killed else "-" for one in found]
+    why = "" if record.status is Status.SCORED else f"{record.status.value}: {record.reason}"
+    cells = [record.label, *weakest, percent(record.score), percent(record.sensitivity), why]
+    return f"| {' | '.join(map(cell, cells))} |"
+
+
+def cell(text: object) -> str:
+    r"""Text that means nothing to Markdown or HTML, on one line.
+
+    >>> cell("a|b <script>\n*c*")
+    'a\\|b &lt;script&gt; \\*c\\*'
+    """
+    plain = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for mark in "\\`*_[]|":
+        plain = plain.replace(mark, f"\\{mark}")
+    return plain

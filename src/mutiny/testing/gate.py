@@ -1,0 +1,101 @@
+"""A test set's mutation score as an assertion, for test suites of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mutiny.mutation.assessment import Assessment
+    from mutiny.subjects import Subject
+
+FOLDER = ".mutiny"
+"""Where stores are kept between runs, in the working folder."""
+MOST = 5
+"""Operators that a failure names."""
+
+
+def assert_mutation_score(
+    subject: Subject | str,
+    *,
+    at_least: float,
+    operators: str | None = None,
+    store: str | Path | None = None,
+    **settings: Any,
+) -> Assessment:
+    """Raises `AssertionError` if the mutation score of a subject's test set is below a bar.
+
+    What is computed is kept in ``.mutiny/NAME.mutiny``: as long as networks, data and settings are the same, the next
+    run only looks it up. Keep that folder between CI jobs, and out of version control.
+
+    Args:
+        subject: a `mutiny.Subject`, or its name as on the command line: ``"digits"``, ``"file.py:subject"``.
+        at_least: the bar, 0 to 1.
+        operators: as in `mutiny.assess`.
+        store: another file for what is computed.
+        settings: further arguments of `mutiny.assess`.
+
+    Returns:
+        The assessment, for further assertions.
+
+    >>> import torch
+    >>> from torch import nn
+    >>> from mutiny import Classification, Subject
+    >>> x = torch.randn(200, 4, generator=torch.Generator().manual_seed(0)); y = (x.sum(1) > 0).long()
+    >>> net = nn.Linear(4, 2).eval()
+    >>> with torch.no_grad():
+    ...     _ = net.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4])), net.bias.zero_()
+    >>> subject = Subject(net, task=Classification(2), train=(x[:150], y[:150]), test=(x[150:], y[150:]))
+    >>> import tempfile; file = tempfile.mkdtemp() + "/linear.mutiny"
+    >>> assert_mutation_score(subject, at_least=0.2, operators="WI(ratio=0.3)", store=file).score.operators
+    1
+    """
+    __tracebackhide__ = True  # what pytest shows should be about the test set, not about this function
+    from mutiny.errors import BadInput
+    from mutiny.mutation.assess import assess
+    from mutiny.subjects import load_subject
+
+    if not 0 <= at_least <= 1:
+        raise BadInput("at_least", at_least, "a score between 0 and 1")
+    found = load_subject(subject) if isinstance(subject, str) else subject
+    file = kept(subject) if store is None else Path(store)
+    file.parent.mkdir(exist_ok=True)
+    result = assess(found, operators, store=file, **settings)
+    if result.score.value is None or result.score.value < at_least:
+        raise AssertionError(failure(result, at_least, file))
+    return result
+
+
+def kept(subject: Subject | str, root: Path | None = None) -> Path:
+    """The file for a subject in a root folder, by default the working folder.
+
+    >>> kept("models/mine.py:subject")
+    PosixPath('.mutiny/mine-subject.mutiny')
+    """
+    from mutiny.subjects.naming import file_for
+
+    return (root or Path()) / FOLDER / file_for(subject if isinstance(subject, str) else subject.name)
+
+
+def failure(result: Assessment, at_least: float, store: Path) -> str:
+    """What a developer reads when the bar is missed: by how much, where the test set is blind, and what to do."""
+    score = result.score
+    if score.value is None:
+        reasons = [f"  {record.label}: {record.reason}" for record in result.operators]
+        return "\n".join([f"no mutation score, so it is not at least {at_least:.0%}:", *reasons])
+    between = "" if score.interval is None else f" (95%: {score.interval.low:.0%} to {score.interval.high:.0%})"
+    lines = [
+        f"mutation score {score.value:.1%}{between} is below {at_least:.1%}: the test set misses faults that the "
+        "training set notices"
+    ]
+    missed = sorted((r for r in result.operators if r.score is not None and r.score < 1), key=lambda r: r.score or 0.0)
+    for record in missed[:MOST]:
+        train, test = (record.sets[name].weakest_killed for name in ("train", "test"))
+        seen = "" if train is None else f": train notices {record.strength} {train:.3g}, test "
+        seen += "" if train is None else "no strength at all" if test is None else f"only {test:.3g} and more"
+        lines.append(f"  {record.label} ({record.title}), score {record.score:.0%}{seen}")
+    if len(missed) > MOST:
+        lines.append(f"  and {len(missed) - MOST} more operators")
+    here = Path.cwd()
+    file = store.resolve().relative_to(here) if store.resolve().is_relative_to(here) else store
+    return "\n".join([*lines, f"  all of it: mutiny report {file} --out report.html"])

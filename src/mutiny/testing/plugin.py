@@ -1,0 +1,25 @@
+"""The pytest plugin: a fixture that holds a test set to a mutation score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from mutiny.mutation.assessment import Assessment
+
+
+@pytest.fixture
+def assert_mutation_score(pytestconfig: pytest.Config) -> Callable[..., Assessment]:
+    """``assert_mutation_score(subject, at_least=0.8)``; keeps what it computes in the root folder's ``.mutiny``."""
+    from mutiny.testing import gate
+
+    def check(subject: Any, *, at_least: float, store: Any = None, **settings: Any) -> Assessment:
+        __tracebackhide__ = True  # a failure is about the test set, not about this function
+        return gate.assert_mutation_score(
+            subject, at_least=at_least, store=store or gate.kept(subject, pytestconfig.rootpath), **settings
+        )
+
+    return check
