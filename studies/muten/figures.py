@@ -180,7 +180,8 @@ def _finish(figure: Any, panels: Any, below: str, path: Path) -> bool:
         for panel in panels.flat
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
     }  # fmt: skip
-    figure.legend([*each.values()], [*each], ncols=len(each) or 1, loc="outside upper center", frameon=False)
+    columns = max(1, min(len(each), int(figure.get_figwidth() / 1.5)))
+    figure.legend([*each.values()], [*each], ncols=columns, loc="outside upper center", frameon=False)
     figure.savefig(path, dpi=DPI)
     styled().close(figure)
     return True

@@ -125,6 +125,8 @@ def kinds(results: Results) -> Iterator[str]:
 def saturated(results: Results) -> Iterator[str]:
     """What a loss that goes flat makes of the comparison."""
     for name in ORDER:
+        if not TARGETS[name].whole:
+            continue
         levels = TARGETS[name].levels[:: choice.EVERY]
         for network in saturation.NETWORKS:
             for attack in saturation.ATTACKS:
