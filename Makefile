@@ -1,15 +1,19 @@
-# make demo | test | check | bench | torture: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | test-browser | check | bench | torture: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
 
-.PHONY: demo test check format bench torture clean
+.PHONY: demo test test-browser check format bench torture clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
 
 test: .venv/installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser"
+
+test-browser: .venv/installed-browser
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m browser tests/browser
 
 check: .venv/installed-dev
 	$(BIN)/ruff check .
@@ -39,6 +43,11 @@ torture: .venv/installed-dev
 	@echo "Installing mutiny and its development tools into .venv (a minute or two, once) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@ .venv/installed
+
+.venv/installed-browser: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing mutiny and what drives a browser into .venv (a minute or two, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[browser]"
+	@touch $@ .venv/installed-dev .venv/installed
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from mutiny.selection.retraining import accuracy_after_retraining
     from mutiny.selection.select import select
     from mutiny.selection.selection import Selection
+    from mutiny.strengthening.result import Strengthening
+    from mutiny.strengthening.strengthen import strengthen
     from mutiny.subjects import Subject, load_subject
     from mutiny.task import Classification, Regression
     from mutiny.training import Recipe, load_weights
@@ -58,6 +60,7 @@ _WHERE = {
     "Search": "mutiny.mutation.search",
     "Selection": "mutiny.selection.selection",
     "Selector": "mutiny.selection",
+    "Strengthening": "mutiny.strengthening.result",
     "Subject": "mutiny.subjects",
     "UntrustedFile": "mutiny.errors",
     "Verdict": "mutiny.records",
@@ -71,6 +74,7 @@ _WHERE = {
     "mutate": "mutiny.data",
     "repair": "mutiny.repairs.repair",
     "select": "mutiny.selection.select",
+    "strengthen": "mutiny.strengthening.strengthen",
     "synthesize": "mutiny.localization.synthesize",
 }
 
@@ -96,6 +100,7 @@ __all__ = [
     "Search",
     "Selection",
     "Selector",
+    "Strengthening",
     "Subject",
     "UntrustedFile",
     "Verdict",
@@ -109,6 +114,7 @@ __all__ = [
     "mutate",
     "repair",
     "select",
+    "strengthen",
     "synthesize",
 ]
 

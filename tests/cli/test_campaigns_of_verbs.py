@@ -1,4 +1,4 @@
-"""``attack``, ``select``, ``locate`` and ``repair`` keep what they did; ``resume`` and ``report`` know them."""
+"""All verbs but ``assess`` keep what they did; ``resume`` and ``report`` know them."""
 
 import json
 import os
@@ -32,6 +32,7 @@ COMMANDS = {
                "-9", "--high", "9", "--count", "40"),
     "select": ("--compare", "deepgini,dsa,random", "--repeats", "2"),
     "locate": ("--k", "3", "--validate", "3"),
+    "strengthen": ("--operators", "WI(ratio=0.3)", "--mutants", "2", "--repeats", "1", "--budget", "5", "--minimise"),
     "repair": ("--method", "scale(generations=25)"),
 }  # fmt: skip
 

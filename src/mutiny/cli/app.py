@@ -20,6 +20,7 @@ from mutiny.cli import (
     resume,
     select,
     status,
+    strengthen,
 )
 
 app = typer.Typer(
@@ -50,6 +51,7 @@ def _before_any_command(
 app.command(name="demo")(demo.demo)
 app.command(name="assess")(assess.assess)
 app.command(name="select")(select.select)
+app.command(name="strengthen")(strengthen.strengthen)
 app.command(name="locate")(locate.locate)
 app.command(name="repair")(repair.repair)
 app.command(name="attack")(attack.attack)

@@ -12,6 +12,7 @@ from mutiny.cli.options import Seed
 def demo(
     originals: Annotated[int, typer.Option(help="How many networks to train.")] = 20,
     seed: Seed = 0,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML page.")] = False,
 ) -> None:
     """Trains small networks on handwritten digits and asks whether their test set would notice faults."""
     from rich.console import Console
@@ -25,7 +26,12 @@ def demo(
         f" of them 449 test images notice. Takes about a minute.",
         highlight=False,
     )
-    run_assess("digits", None, console=console, operators="WI,NI,GF,NEB,NS,LR", originals=originals, seed=seed)
+    result = run_assess("digits", None, console=console, operators="WI,NI,GF,NEB,NS,LR", originals=originals, seed=seed)
+    if not no_report:
+        from mutiny.cli.paging import demo_page
+
+        told = demo_page(result, f"mutiny demo --originals {originals} --seed {seed}")
+        console.print(f"\n {told}", highlight=False, markup=False)
     console.print(
         "\n Next: [bold]mutiny assess FILE.py:NAME[/] for a model of your own (README.md shows how),\n"
         "       [bold]mutiny operators[/] for all faults, [bold]mutiny assess --help[/] for the rest.\n",

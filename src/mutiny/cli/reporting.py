@@ -10,45 +10,71 @@ from rich.text import Text
 
 from mutiny.attacks.result import Robustness
 from mutiny.cli.keeping import shown
+from mutiny.cli.paging import check_out, page_for
 from mutiny.errors import BadInput
 from mutiny.localization.location import Location
 from mutiny.mutation.assessment import Assessment
 from mutiny.records import to_plain
 from mutiny.repairs.result import Repair
 from mutiny.reports.attack_text import attack_text
-from mutiny.reports.files import check_writable
+from mutiny.reports.files import check_distinct, check_writable
 from mutiny.reports.json import write_json
 from mutiny.reports.location_text import location_text
+from mutiny.reports.page.render import write_html
+from mutiny.reports.page.sources import Finding, is_json, read_json, read_sources
+from mutiny.reports.page.text import answers_text
 from mutiny.reports.repair_text import repair_text
 from mutiny.reports.selection_text import selection_text
+from mutiny.reports.strengthening_text import strengthening_text
 from mutiny.reports.text import assessment_text
 from mutiny.selection.selection import Selection
 from mutiny.stores.sqlite import SqliteStore
+from mutiny.strengthening.result import Strengthening
 
 
-def run_report(file: Path, json: Path | None, console: Console | None = None) -> None:
-    """Prints the last result that the file has, whatever verb it is of."""
-    if not file.is_file():
-        raise BadInput("file", file, "the file of a campaign")
+def run_report(files: list[Path], json: Path | None, out: Path | None = None, console: Console | None = None) -> None:
+    """Prints the last result that each file has, whatever verb it is of, or writes a page of all of them."""
+    for file in files:
+        if not file.is_file():
+            raise BadInput("file", file, "the file of a campaign, or a JSON result")
+    if out is not None:
+        check_out(out, files)
     if json is not None:
         check_writable(json, "--json")
+        check_distinct({"--json": json, "--out": out})
+        if len(files) > 1 or is_json(files[0]):
+            raise BadInput("--json", json, "one campaign file to write the last result of")
+    console = console or Console()
+    if out is not None:
+        write_html(out, page_for(read_sources(files)))
+        console.print(f" The report is in {shown(out)}.", highlight=False, soft_wrap=True)
+    for file in files if out is None or json is not None else []:
+        result = read_json(file) if is_json(file) else _last(file)
+        if out is None:
+            console.print(result_text(result, console.width))
+        if json is not None:
+            write_json(json, _json(result))
+
+
+def _last(file: Path) -> Any:
     with SqliteStore(file, write=False) as store:
         results = [found for each in store.campaigns() if (found := store.outcome(each.id)) is not None]
     if not results:
         raise BadInput("file", file, "a finished campaign", f"Finish it with: mutiny resume {shown(file)}")
-    console = console or Console()
-    console.print(result_text(results[-1], console.width))
-    if json is not None:
-        write_json(json, _json(results[-1]))
+    return results[-1]
 
 
 def result_text(result: Any, width: int) -> RenderableType:
     """What the verb itself would show."""
     match result:
+        case Finding():
+            return answers_text(page_for({result.verb: result}))
         case Assessment():
             return assessment_text(result, width)
         case Selection():
             return selection_text(result, width)
+        case Strengthening():
+            return strengthening_text(result)
         case Location():
             return location_text(result)
         case Repair():

@@ -19,7 +19,7 @@ from mutiny.errors import BadInput
 from mutiny.evaluation import Runner, Screening
 from mutiny.models import ModelState
 from mutiny.models.state import check_untouched
-from mutiny.mutation.assessment import Assessment, Score, describe_subject, notes, spent
+from mutiny.mutation.assessment import Assessment, Score, classes_of, describe_subject, notes, spent
 from mutiny.mutation.bench import Bench
 from mutiny.mutation.identity import basis_of, campaign_of
 from mutiny.mutation.kill import KillRule
@@ -184,6 +184,7 @@ def assess(
             created=running.campaign.created,
             trainings=sum(trainer.counted.values()) if trainer else 0,
             kills={key: bits for run in runs for key, bits in run.kills().items()},
+            labels=classes_of(runner),
         )
         if not any(record.status is Status.FAILED for record in records):  # these are tried again
             running.finish(result)

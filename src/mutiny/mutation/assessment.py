@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
@@ -29,7 +30,7 @@ class Score:
 
 @dataclass(frozen=True, repr=False)
 class Assessment:
-    """What `assess` found. `to_json` gives everything but ``kills``.
+    """What `assess` found. `to_json` gives everything but ``kills`` and ``labels``.
 
     Attributes:
         evaluation: (instance, input) pairs of all mutants: how many were evaluated, how many there are, and how many
@@ -39,6 +40,7 @@ class Assessment:
         kills: which inputs kill which mutant instances, by (operator label, strength, set).
         notes: what a careful reader should know.
         trainings: networks of faults before training that were trained now; others were known.
+        labels: classes of the test inputs, ``(n,)``; ``None`` for regression, and in stores of older versions.
     """
 
     subject: Mapping[str, Any]
@@ -52,6 +54,7 @@ class Assessment:
     created: str
     trainings: int = 0
     kills: Mapping[tuple[str, float | None, str], KillBits] = field(repr=False, default_factory=dict)
+    labels: npt.NDArray[Any] | None = field(compare=False, default=None)
 
     def __repr__(self) -> str:
         value, interval = self.score.value, self.score.interval
@@ -96,6 +99,15 @@ def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:
         "splits": means,
         "layers": [layer.name for layer in runner.views[0].layers],
     }
+
+
+def classes_of(runner: Runner) -> npt.NDArray[Any] | None:
+    """The classes of the test inputs, in as few bytes as they need; ``None`` for regression."""
+    labels = runner.labels("test")
+    if labels is None or not isinstance(runner.task, Classification):
+        return None
+    found: npt.NDArray[Any] = labels.numpy().astype(np.min_scalar_type(runner.task.classes))
+    return found
 
 
 def spent(runner: Runner, records: Sequence[OperatorRecord]) -> dict[str, Any]:

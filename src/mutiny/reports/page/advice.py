@@ -1,0 +1,157 @@
+"""What should I do? Commands that follow from what was found, filled in for this subject."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.mutation.uncertainty import FEWEST_ORIGINALS
+from mutiny.operators import OPERATORS
+from mutiny.records import Basis, MutantRecord, OperatorRecord, Status
+from mutiny.reports.page.blocks import Command, Section, Text
+from mutiny.reports.page.facts import on, settings_of, subject_of
+from mutiny.reports.page.mutants import slipped
+from mutiny.reports.page.score import WIDE
+from mutiny.reports.page.words import count, percent, several
+
+QUESTION = "What should I do?"
+ENOUGH = 10
+"""Originals that are good."""
+CERTAIN = 0.999
+"""From this score on, nothing is left to find with these operators."""
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What a user types for this subject.
+
+    Attributes:
+        subject: the subject with its options, such as ``mnist --data DIR``, quoted for a shell.
+        again: the command that repeats the assessment.
+        store: the campaign file, quoted; nothing if there is none.
+    """
+
+    subject: str
+    again: str
+    store: str = ""
+
+
+def advice_section(result: Assessment | None, typed: Typed, done: Collection[str] = ()) -> Section:
+    """What to do next, the most useful first.
+
+    Args:
+        result: what was assessed; ``None`` if nothing was.
+        typed: names to fill in.
+        done: verbs that were run already.
+    """
+    if result is None:
+        steps = [Command(typed.again, "Assess the test set", "Nothing here says how good the tests are.")]
+    else:
+        steps = [*_steps(result, typed, done)]
+    intro = Text("The most useful first. Each line can be copied into a shell as it is.")
+    if "FILE.py:NAME" in typed.again:
+        intro = Text("The most useful first. FILE.py:NAME stands for your subject, whose file is not known here.")
+    return Section("advice", QUESTION, (intro, *steps))
+
+
+def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[Command]:
+    missed = {record.label: found for record in result.operators if (found := slipped(record))}
+    if missed:
+        yield from _survivors(missed, typed, done)
+    yield from _surer(result, typed)
+    yield from _unjudged(result, typed)
+    value = result.score.value
+    if value is None or value >= CERTAIN:
+        yield from _others(result, typed)
+    if "locate" not in done:
+        yield Command(
+            f"mutiny locate {typed.subject}", "See where the network itself is weak",
+            "Ranks neurons by how closely their activity follows wrong answers; mutiny repair can then mend them.",
+        )  # fmt: skip
+    if value is not None:
+        bar = math.floor(100 * value) / 100
+        yield Command(
+            f"{typed.again} --fail-under {bar:.2f}", "Keep what you have",
+            f"In a CI job this exits with 1 if the score falls below today's {percent(value, 1)}.",
+        )  # fmt: skip
+
+
+def _survivors(missed: Mapping[str, Sequence[MutantRecord]], typed: Typed, done: Collection[str]) -> Iterator[Command]:
+    total = sum(map(len, missed.values()))
+    store = f" --store {typed.store}" if typed.store else ""
+    yield Command(
+        f"mutiny strengthen {typed.subject} --budget 1%,2%,5%{store}", "Add the inputs that are missing",
+        f"{count(total, 'mutant')} of {several([*missed])} slip through. This proposes inputs of a pool that kill the "
+        "most of them for each label, and says what each budget gains.",
+    )  # fmt: skip
+    if "select" not in done:
+        yield Command(
+            f"mutiny select {typed.subject} --budget 5%", "Or label what the network probably gets wrong",
+            "Without regard to mutants: ranks unlabelled inputs by how likely they are to be answered wrongly.",
+        )  # fmt: skip
+
+
+def _surer(result: Assessment, typed: Typed) -> Iterator[Command]:
+    subject, interval = subject_of(result), result.score.interval
+    wide = interval is not None and interval.high - interval.low > WIDE and subject.originals < 2 * ENOUGH
+    if subject.originals < FEWEST_ORIGINALS or wide:
+        why = f"{count(subject.originals, 'original')} cannot tell faults from the luck of training"
+        if wide and interval is not None:
+            why = f"The interval, {percent(interval.low)} to {percent(interval.high)}, leaves much open"
+        more = ENOUGH if subject.originals < ENOUGH else 2 * ENOUGH
+        yield Command(
+            f"mutiny assess {typed.subject} --operators {_codes(result.operators)} --originals {more}", "Be surer",
+            f"{why}. A subject with a recipe trains more by itself; otherwise give it more models.",
+        )  # fmt: skip
+    sampled = [m for r in result.operators for m in on(r, "test") if m.basis in (Basis.SAMPLED, Basis.EXTRAPOLATED)]
+    if sampled:
+        yield Command(
+            f"{typed.again} --exact", "Check the verdicts that rest on samples",
+            f"{count(len(sampled), 'verdict')} on the test set came from samples of inputs. This evaluates all.",
+        )  # fmt: skip
+
+
+def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
+    """Operators without a score, by what would give them one."""
+    unkillable = [record for record in result.operators if record.status is Status.NOT_KILLABLE]
+    unstable = [record for record in unkillable if _unstable(record)]
+    if unstable:
+        rse = 2 * settings_of(result).search.rse
+        yield Command(
+            f"mutiny assess {typed.subject} --operators {_codes(unstable)} --rse {rse:g}", "Admit less stable mutants",
+            f"{several([record.label for record in unstable])}: the effect differs so much between instances that no "
+            "verdict was given. A larger --rse admits more, and says less.",
+        )  # fmt: skip
+    hidden = [record for record in unkillable if record.hidden]
+    if hidden and settings_of(result).rule.test != "wilcoxon":
+        yield Command(
+            f"mutiny assess {typed.subject} --operators {_codes(hidden)} --test wilcoxon",
+            "Compare original by original",
+            f"{several([record.label for record in hidden])}: survivors are consistently worse than their originals, "
+            "which a comparison of means does not see.",
+        )  # fmt: skip
+
+
+def _unstable(record: OperatorRecord) -> bool:
+    summary = record.sets.get("train")
+    return summary is not None and summary.unstable > 0
+
+
+def _codes(records: Sequence[OperatorRecord]) -> str:
+    return shlex.quote(",".join(record.label for record in records))
+
+
+def _others(result: Assessment, typed: Typed) -> Iterator[Command]:
+    """Faults that were not tried, where those that were say nothing more."""
+    tried = {record.code for record in result.operators}
+    left = [code for code in OPERATORS if code not in tried]
+    wanted = ",".join(left) if left else "all"
+    which = "operators that were not tried" if left else "faults before training, which need a recipe"
+    yield Command(
+        f"mutiny assess {typed.subject} --operators {wanted}", "Try other faults",
+        f"{'No fault that was tried can be noticed' if result.score.value is None else 'Nothing is left to find'} with "
+        f"these operators. Go on with {which}.",
+    )  # fmt: skip

@@ -1,0 +1,198 @@
+"""Draws each kind of picture with matplotlib."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mutiny.reports.page import svg
+from mutiny.reports.page.pictures import Layers, Lines, Matrix, Path, Picture, Ranges, Scores, Strengths
+
+MARKS = {"killed": ("o", svg.KILLED), "survived": ("^", svg.SURVIVED), "unstable": ("D", svg.UNSTABLE)}
+"""Verdicts by shape and colour."""
+SETS = {"train": svg.QUIET, "test": svg.INK}
+"""Lines of sets; colours belong to verdicts, and marks of train are hollow."""
+WIDTH = 4.6
+"""Inches: two charts stand side by side, one fills a phone."""
+DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
+
+
+def draw(picture: Picture, name: str) -> str:
+    """An ``<svg>`` element."""
+    match picture:
+        case Scores():
+            return svg.drawn(partial(_scores, picture), WIDTH, _tall(len(picture.names)), name)
+        case Ranges():
+            return svg.drawn(partial(_ranges, picture), WIDTH, _tall(len(picture.names)), name)
+        case Strengths():
+            return svg.drawn(partial(_strengths, picture), WIDTH, 2.7, name, fixed=True)
+        case Path():
+            return svg.drawn(partial(_path, picture), WIDTH, 2.7, name, fixed=True)
+        case Lines():
+            return svg.drawn(partial(_lines, picture), WIDTH, 3.0, name)
+        case Matrix():
+            return svg.drawn(partial(_matrix, picture), 8.6, _matrix_height(picture), name)
+        case Layers():
+            return svg.drawn(partial(_layers, picture), 8.6, 0.9 + 0.34 * len(picture.names), name)
+
+
+def _tall(rows: int) -> float:
+    return 0.75 + 0.27 * rows
+
+
+def _rows(axes: Any, names: tuple[str, ...]) -> np.ndarray[Any, Any]:
+    """Rows from top to bottom on an axis of shares."""
+    places = np.arange(len(names))[::-1]
+    axes.set_yticks(places, [_short(name) for name in names])
+    axes.set(ylim=(-0.6, len(names) - 0.4), xlim=(-0.02, 1.02))
+    axes.set_xticks(np.linspace(0, 1, 5), ["0%", "25%", "50%", "75%", "100%"])
+    axes.grid(axis="x")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    return places
+
+
+def _short(name: str, most: int = 26) -> str:
+    """A user's text, short enough, without what a picture cannot hold."""
+    clean = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
+    return clean if len(clean) <= most else f"{clean[: most - 1]}…"
+
+
+def _scores(picture: Scores, figure: Any) -> None:
+    axes = figure.add_subplot()
+    places = _rows(axes, picture.names)
+    if picture.interval is not None:
+        axes.axvspan(*picture.interval, color=svg.BAND, linewidth=0, zorder=0)
+    if picture.overall is not None:
+        axes.axvline(picture.overall, color=svg.INK, linewidth=1.2)
+    for place, value in zip(places, picture.values, strict=True):
+        if value is not None:
+            axes.plot([0, value], [place, place], color=svg.KILLED, linewidth=1.6, alpha=0.5)
+            axes.plot([value], [place], "o", color=svg.KILLED, markersize=6)
+    axes.set_xlabel("mutation score")
+
+
+def _ranges(picture: Ranges, figure: Any) -> None:
+    axes = figure.add_subplot()
+    places = _rows(axes, picture.names)
+    axes.hlines(places, picture.lows, picture.highs, color=svg.KILLED, linewidth=3, alpha=0.35)
+    axes.plot(picture.values, places, "o", color=svg.KILLED, markersize=5.5, linestyle="none")
+    axes.set_xlabel(picture.label)
+
+
+def _verdicts(axes: Any, xs: Any, ys: Any, verdicts: list[str], hollow: bool) -> None:
+    for verdict, (marker, colour) in MARKS.items():
+        at = [place for place, found in enumerate(verdicts) if found == verdict]
+        if at:
+            face = svg.PAGE if hollow else colour
+            axes.plot([xs[a] for a in at], [ys[a] for a in at], marker, color=colour, markerfacecolor=face,
+                      markersize=5, linestyle="none", markeredgewidth=1.2)  # fmt: skip
+
+
+def _strengths(picture: Strengths, figure: Any) -> None:
+    axes = figure.add_subplot()
+    levels = dict(picture.originals)
+    for at, (split, probes) in enumerate(picture.probes):
+        if not probes:
+            continue
+        colour, hollow = SETS.get(split, svg.QUIET), at == 0
+        xs, ys = [one.strength for one in probes], [one.metric for one in probes]
+        lows, highs = [one.low for one in probes], [one.high for one in probes]
+        axes.fill_between(xs, lows, highs, color=colour, alpha=0.13, linewidth=0)
+        axes.plot(xs, ys, color=colour, linewidth=1.2, label=_short(split))
+        if split in levels:
+            axes.axhline(levels[split], color=colour, linewidth=1, linestyle="--")
+        _verdicts(axes, xs, ys, [one.verdict for one in probes], hollow)
+    axes.set(xlabel=_short(picture.strength), ylabel=_short(picture.metric))
+    axes.grid(axis="y")
+    axes.legend(loc="best", handlelength=1.4)
+
+
+def _path(picture: Path, figure: Any) -> None:
+    axes = figure.add_subplot()
+    for at, (split, steps) in enumerate(picture.steps):
+        if not steps:
+            continue
+        xs, ys = list(range(1, len(steps) + 1)), [strength for strength, _ in steps]
+        axes.plot(xs, ys, color=SETS.get(split, svg.QUIET), linewidth=1.2, label=_short(split))
+        _verdicts(axes, xs, ys, [verdict for _, verdict in steps], hollow=at == 0)
+    longest = max(len(steps) for _, steps in picture.steps)
+    low, high = sorted(picture.bounds)
+    margin = 0.04 * (high - low)
+    axes.set(xlabel="step of the search", ylabel=_short(picture.strength), xlim=(0.5, longest + 0.5))
+    axes.set_ylim(low - margin, high + margin)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.grid(axis="y")
+    axes.legend(loc="best", handlelength=1.4)
+
+
+def _lines(picture: Lines, figure: Any) -> None:
+    axes = figure.add_subplot()
+    bright = 0
+    for line in picture.lines:
+        colour = svg.QUIET if line.quiet else svg.SERIES[bright % len(svg.SERIES)]
+        style = line.style if line.quiet else ("solid", "dashed", "dotted")[bright // len(svg.SERIES) % 3]
+        bright += not line.quiet
+        xs, ys = zip(*line.points, strict=True)
+        width = 1.1 if line.quiet else 1.6
+        axes.plot(xs, ys, color=colour, linestyle=DASHES[style], linewidth=width, label=_short(line.name))
+    if picture.mark is not None:
+        axes.axvline(picture.mark, color=svg.QUIET, linewidth=1)
+        axes.annotate(f" {picture.mark_name}", (picture.mark, 0.02), xycoords=("data", "axes fraction"),
+                      color=svg.QUIET)  # fmt: skip
+    axes.set(xlabel=picture.x, ylabel=picture.y)
+    axes.margins(x=0.02)
+    axes.set_ylim(bottom=0)
+    if picture.percent:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    axes.grid(axis="y")
+    axes.legend(loc="best", handlelength=1.6)
+
+
+def _matrix_height(picture: Matrix) -> float:
+    return float(np.clip(1.0 + 0.055 * len(picture.values), 1.9, 6.5))
+
+
+def _shades(values: Any) -> Any:
+    """Shares as an image of one colour whose opacity is the share, so that it stands on any page."""
+    image = np.zeros((*values.shape, 4))
+    image[..., :3] = np.array([0x2F, 0x8F, 0xD8]) / 255
+    image[..., 3] = np.where(values > 0, 0.12 + 0.88 * values, 0.0)
+    return image
+
+
+def _matrix(picture: Matrix, figure: Any) -> None:
+    rows, columns = picture.values.shape
+    axes = figure.add_subplot()
+    axes.imshow(_shades(picture.values), aspect="auto", interpolation="nearest", extent=(0, columns, rows, 0))
+    axes.set_yticks([(first + last) / 2 for _, first, last in picture.groups],
+                    [_short(name, 18) for name, _, _ in picture.groups])  # fmt: skip
+    for _, _, last in picture.groups[:-1]:
+        axes.axhline(last, color=svg.RULE, linewidth=0.8)
+    for _, _, last in picture.columns[:-1]:
+        axes.axvline(last, color=svg.RULE, linewidth=0.8)
+    wide = [one for one in picture.columns if one[2] - one[1] >= columns / 40]
+    axes.set_xticks([(first + last) / 2 for _, first, last in wide], [name for name, _, _ in wide])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(True)
+    axes.set(xlabel=picture.x, ylabel=picture.y)
+
+
+def _layers(picture: Layers, figure: Any) -> None:
+    axes = figure.add_subplot()
+    count = len(picture.names)
+    for row, size in enumerate(picture.sizes):
+        if len(picture.shades):
+            shades = picture.shades[row][None]
+            axes.imshow(_shades(shades), aspect="auto", interpolation="nearest", extent=(0, 1, row + 0.32, row - 0.32))
+        axes.plot([0, 1, 1, 0, 0], row + 0.32 * np.array([1, 1, -1, -1, 1]), color=svg.RULE, linewidth=0.8)
+        marked = [(neuron + 0.5) / size for layer, neuron, _ in picture.marks if layer == row]
+        axes.plot(marked, [row] * len(marked), "^", color=svg.SURVIVED, markersize=6, linestyle="none")
+    names = [f"{_short(name, 22)} ({size:,})" for name, size in zip(picture.names, picture.sizes, strict=True)]
+    axes.set_yticks(range(count), names)
+    axes.set(xlim=(-0.01, 1.01), ylim=(count - 0.5, -0.5), xticks=[], xlabel="neurons, first to last")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)

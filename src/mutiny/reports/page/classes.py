@@ -1,0 +1,162 @@
+"""Which classes of test inputs notice faults: MUFF, eq. 1, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.records import KillBits, MutantRecord, OperatorRecord, Verdict
+from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Part, Row, Table, Text
+from mutiny.reports.page.facts import key_of, on, subject_of
+from mutiny.reports.page.pictures import Ranges
+from mutiny.reports.page.words import count, percent
+
+Counts = npt.NDArray[np.int64]
+SHOWN = 40
+"""More classes than this are a table without a chart."""
+
+
+@dataclass(frozen=True, eq=False)
+class ByClass:
+    """What each class does.
+
+    Attributes:
+        inputs: test inputs, ``(classes,)``.
+        right: of them, right answers of the originals, summed over originals, ``(classes,)``.
+        noticed: mutant instances of which some input of the class goes from right to wrong, ``(originals, classes)``.
+        instances: how many instances each original has, ``(originals,)``.
+        kills: (instance, input) pairs that go from right to wrong, ``(classes,)``.
+        mutants: how many were looked at.
+    """
+
+    inputs: Counts
+    right: Counts
+    noticed: Counts
+    instances: Counts
+    kills: Counts
+    mutants: int
+
+    @property
+    def share(self) -> npt.NDArray[np.float64]:
+        """Of all instances, those that each class notices, ``(classes,)``."""
+        shares: npt.NDArray[np.float64] = self.noticed.sum(axis=0) / max(1, int(self.instances.sum()))
+        return shares
+
+
+def killable(result: Assessment) -> Iterator[tuple[OperatorRecord, MutantRecord, KillBits]]:
+    """The mutants that the training set kills and the test set judged, with what the test inputs do to them."""
+    for record in result.operators:
+        by_train = {key_of(mutant) for mutant in on(record, "train") if mutant.verdict is Verdict.KILLED}
+        for mutant in on(record, "test"):
+            bits = result.kills.get((mutant.operator, mutant.strength, "test"))
+            if bits is not None and key_of(mutant) in by_train:
+                yield record, mutant, bits
+
+
+def by_class(result: Assessment) -> ByClass | None:
+    """Counts over all killable mutants; ``None`` without classes, or without bits."""
+    classes, labels = subject_of(result).task.classes, result.labels
+    found = [bits for _, _, bits in killable(result)]
+    if classes is None or labels is None or not found or any(bits.inputs != len(labels) for bits in found):
+        return None
+    originals = max(len(bits.originals) for bits in found)
+    fullest = next(bits for bits in found if len(bits.originals) == originals)
+    right = np.unpackbits(fullest.originals, axis=-1, count=fullest.inputs).sum(axis=0, dtype=np.int64)
+    noticed, kills = np.zeros((originals, classes), np.int64), np.zeros(classes, np.int64)
+    instances = np.zeros(originals, np.int64)
+    for bits in found:
+        for repetition in bits.originals[None] & ~bits.mutants:
+            rows = np.unpackbits(repetition, axis=-1, count=bits.inputs)
+            for original, row in enumerate(rows):
+                per_class = np.bincount(labels, weights=row, minlength=classes).astype(np.int64)
+                noticed[original] += per_class > 0
+                kills += per_class
+                instances[original] += 1
+    return ByClass(
+        inputs=np.bincount(labels, minlength=classes),
+        right=np.bincount(labels, weights=right, minlength=classes).astype(np.int64),
+        noticed=noticed,
+        instances=instances,
+        kills=kills,
+        mutants=len(found),
+    )
+
+
+def classes_part(result: Assessment) -> Part:
+    """The same for people."""
+    return Part("By class", tuple(_blocks(result)))
+
+
+def _blocks(result: Assessment) -> Iterator[Block]:
+    if subject_of(result).task.classes is None:
+        yield Text("A regression has no classes.", "missing")
+        return
+    found = by_class(result)
+    if found is None:
+        yield Text(_why_not(result), "missing")
+        return
+    originals, total = len(found.instances), int(found.instances.sum())
+    yield Text(
+        f"A class notices a mutant if at least one of its inputs goes from right to wrong (MUFF, eq. 1). Looked at: "
+        f"{count(found.mutants, 'mutant')} that the training set kills, in {count(total, 'instance')}."
+    )
+    rates = found.noticed / np.maximum(1, found.instances)[:, None]
+    shown = [label for label in range(len(found.inputs)) if found.inputs[label]]
+    if len(shown) <= SHOWN:
+        told = ", ".join(f"{label}: {percent(float(found.share[label]))}" for label in shown)
+        span = " The bar goes from the original with the least to that with the most." if originals > 1 else ""
+        yield Chart(
+            "by-class",
+            Ranges(
+                tuple(f"class {label}" for label in shown),
+                tuple(found.share[shown].tolist()),
+                tuple(rates.min(axis=0)[shown].tolist()),
+                tuple(rates.max(axis=0)[shown].tolist()),
+                "share of mutant instances that the class notices",
+            ),
+            f"Mutant instances that each class notices.{span}",
+            f"Share of mutant instances noticed by class: {told}.",
+        )  # fmt: skip
+    yield Table(
+        "classes",
+        "What each class of test inputs does",
+        (
+            Column("Class"),
+            Column("Test inputs", True),
+            Column("Right", True, "share of right answers to the inputs of the class, over all originals"),
+            Column("Noticed", True, f"of {total:,} mutant instances, those of which an input of the class goes from "
+                   "right to wrong"),
+            Column("Share", True, "noticed, as a share of all instances"),
+            Column("Per input", True, "mean share of the instances that one input of the class notices"),
+        ),
+        tuple(_row(found, label, originals, total) for label in range(len(found.inputs))),
+    )  # fmt: skip
+
+
+def _row(found: ByClass, label: int, originals: int, total: int) -> Row:
+    inputs, noticed = int(found.inputs[label]), int(found.noticed[:, label].sum())
+    right = float(found.right[label]) / (inputs * originals) if inputs else None
+    each = float(found.kills[label]) / (inputs * total) if inputs else None
+    share = noticed / total
+    return Row((
+        Cell(str(label), float(label)), Cell(f"{inputs:,}", float(inputs)), Cell(percent(right, 1), right),
+        Cell(f"{noticed:,}", float(noticed)), Cell(percent(share), share, share=share), Cell(percent(each, 1), each),
+    ))  # fmt: skip
+
+
+def _why_not(result: Assessment) -> str:
+    if not result.kills:
+        return (
+            "Which class notices what is not in this file: a JSON result has no kill bits. The campaign's file has "
+            "them: mutiny report FILE.mutiny -o report.html"
+        )
+    if not any(True for _ in killable(result)):
+        return "No mutant is killed by the training set, so no class has anything to notice."
+    return (
+        "The classes of the test inputs are not in this file: it was written by an older version of mutiny. Assess "
+        "again with --no-store, or into another --store, to have them."
+    )

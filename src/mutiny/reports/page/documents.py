@@ -1,0 +1,233 @@
+"""What the page needs of the results of `select`, `locate`, `repair` and `attack`, in the form of their JSON.
+
+Results from a store and from a JSON file take the same way; what only a store has is optional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mutiny.localization.ablation import Ablation
+from mutiny.reports.page.blocks import Gallery
+from mutiny.reports.page.pictures import Floats
+from mutiny.reports.page.plain import expect
+from mutiny.selection.quality import Quality
+from mutiny.stats import Interval
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When it was done, and how long it took."""
+
+    created: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Named:
+    """A subject, as far as every verb tells."""
+
+    name: str
+    model: str
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Inputs to choose from; ``wrong`` of them are answered wrongly, if that is known."""
+
+    inputs: int
+    wrong: int | None = None
+
+    def __post_init__(self) -> None:
+        expect(self.inputs > 0, "subject.pool.inputs", "at least 1")
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """The subject of a selection."""
+
+    name: str
+    model: str
+    pool: Pool
+
+
+@dataclass(frozen=True)
+class MethodDocument:
+    """What one method says; ``metrics`` where labels are known."""
+
+    method: str
+    title: str
+    order: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    metrics: Quality | None = None
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A result of `select`."""
+
+    subject: Chooser
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    budget: int
+    methods: tuple[MethodDocument, ...]
+    references: Mapping[str, Mapping[str, float | None]]
+    skipped: Mapping[str, str]
+    notes: tuple[str, ...]
+    timing: Timing = Timing()
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        expect(len(self.methods) > 0, "methods", "at least one")
+
+
+@dataclass(frozen=True)
+class SuspectDocument:
+    """A neuron and what is held against it; an infinite score is ``None``."""
+
+    layer: str
+    neuron: int
+    score: float | None
+    on_failures: float
+    on_passes: float | None
+    q_value: float
+
+
+@dataclass(frozen=True)
+class Blamed:
+    """The subject of a location: its hidden layers, with their sizes."""
+
+    name: str
+    model: str
+    neurons: int
+    layers: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        expect(all(0 < size < 2**31 for size in self.layers.values()), "subject.layers", "sizes of at least 1")
+
+
+@dataclass(frozen=True)
+class Located:
+    """A result of `locate`; ``scores`` of all neurons, one array per layer, only from a store."""
+
+    subject: Blamed
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    measure: str
+    failing: int
+    passing: int
+    suspects: tuple[SuspectDocument, ...]
+    notes: tuple[str, ...]
+    classes: Mapping[str, tuple[SuspectDocument, ...]] = field(default_factory=dict)
+    ablation: Ablation | None = None
+    timing: Timing = Timing()
+    scores: tuple[Floats, ...] = ()
+
+
+@dataclass(frozen=True)
+class RateDocument:
+    """A share with its interval."""
+
+    count: int
+    total: int
+    interval: Interval
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference of shares with its interval."""
+
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class ChangeDocument:
+    """What a patch does to the inputs of one role."""
+
+    inputs: int
+    correct_before: int
+    correct_after: int
+    repair_rate: RateDocument
+    break_rate: RateDocument
+    gain: Difference
+
+
+@dataclass(frozen=True)
+class PatchDocument:
+    """How many weights are changed."""
+
+    weights: int
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """A result of `repair`."""
+
+    subject: Named
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    method: str
+    target: Mapping[str, Any]
+    verdict: str
+    splits: Mapping[str, ChangeDocument]
+    patch: PatchDocument
+    notes: tuple[str, ...]
+    timing: Timing = Timing()
+
+
+@dataclass(frozen=True)
+class Successes:
+    """Of an attack: wrong answers of all inputs, and lost ones of those that were right."""
+
+    of_all: RateDocument
+    of_correct: RateDocument
+
+
+@dataclass(frozen=True)
+class WayDocument:
+    """An attack in one way."""
+
+    attack: str
+    success_rate: Successes
+    distance: Mapping[str, float | None]
+    passes: int
+
+
+@dataclass(frozen=True)
+class LevelDocument:
+    """All ways at one distance; ``eps`` is ``None`` for attacks that look for the nearest input."""
+
+    eps: float | None
+    attack: str
+    success_rate: Successes
+    distance: Mapping[str, float | None]
+    passes: int
+    baseline: Mapping[str, WayDocument]
+    gain: Difference | None = None
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A result of `attack`; the gallery only from a store, and only of images."""
+
+    subject: Named
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    attack: str
+    mutants: tuple[str, ...]
+    results: tuple[LevelDocument, ...]
+    notes: tuple[str, ...]
+    timing: Timing = Timing()
+    gallery: Gallery | None = None
+
+    def __post_init__(self) -> None:
+        expect(len(self.results) > 0, "results", "at least one")
+
+
+Document = Selected | Located | Repaired | Attacked
+KINDS: Mapping[str, type[Document]] = {"select": Selected, "locate": Located, "repair": Repaired, "attack": Attacked}
+"""By verb."""

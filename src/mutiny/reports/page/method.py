@@ -1,0 +1,114 @@
+"""How was this done? Method, settings, seeds, versions, and the command that reproduces it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mutiny.evaluation import Screening
+from mutiny.mutation.assessment import Assessment
+from mutiny.mutation.kill import KillRule
+from mutiny.mutation.search import Search
+from mutiny.mutation.weak import WeakSet
+from mutiny.records import to_plain
+from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Part, Section, Text
+from mutiny.reports.page.documents import Document
+from mutiny.reports.page.facts import evaluation_of, settings_of, subject_of, told
+from mutiny.reports.page.words import count, number, percent
+from mutiny.reports.text import EFFECT, METHOD
+
+QUESTION = "How was this done?"
+UNKNOWN = "FILE.py:NAME"
+"""Stands for a subject whose file is not known."""
+VERBS = {
+    "assess": "How good the tests are",
+    "select": "What to label",
+    "locate": "Which neurons are to blame",
+    "repair": "Mending",
+    "attack": "Robustness",
+}
+
+
+def method_section(results: Mapping[str, Assessment | Document], commands: Mapping[str, str]) -> Section:
+    """For each verb that was run: how, with which settings, and how to do it again.
+
+    Args:
+        results: by verb.
+        commands: that repeat them, by verb; where none is known a sentence says so.
+    """
+    return Section("method", QUESTION, tuple(part for verb in VERBS if verb in results
+                                             for part in _part(verb, results[verb], commands.get(verb))))  # fmt: skip
+
+
+def _part(verb: str, result: Assessment | Document, command: str | None) -> Iterator[Block]:
+    blocks: list[Block] = []
+    if isinstance(result, Assessment):
+        blocks += [Text(line) for line in _method(result)]
+        created, seconds = result.created, result.seconds
+    else:
+        created, seconds = result.timing.created, result.timing.seconds
+    if command is not None:
+        blocks.append(Command(command, "", "The same settings and seed give the same result:"))
+    else:
+        blocks.append(Text(f"Which command made this is not in the file. Call mutiny {verb} with the settings below."))
+    facts = [("seed", str(result.settings.get("seed", "not told")))]
+    facts += [(name, version) for name, version in result.versions.items()]
+    facts += [("begun", created)] if created else []
+    facts += [("took", f"{seconds:,.1f} seconds")] if seconds else []
+    blocks.append(Facts(tuple(facts)))
+    blocks.append(Fold("All settings", (Facts(tuple(told(result.settings))),)))
+    yield Part(VERBS[verb], tuple(blocks))
+
+
+def _method(result: Assessment) -> Iterator[str]:
+    settings, subject, evaluation = settings_of(result), subject_of(result), evaluation_of(result)
+    rule = settings.rule
+    yield (
+        "Mutation testing after MUFF: each operator injects one kind of fault into the trained networks, and a binary "
+        "search finds the mildest strength that a set of inputs notices. The training set tells which faults can be "
+        "noticed at all; the score is the share of those strengths that the test set notices too."
+    )
+    yield (
+        f"A mutant is killed by this rule: {METHOD.get(rule.test, rule.test)}, p < {rule.alpha:g} and "
+        f"{EFFECT.get(rule.effect, rule.effect)} of at least {rule.beta:g}. It is stable if the relative standard "
+        f"error of its {subject.task.metric} is at most {settings.search.rse:g} within {settings.search.k_max} "
+        f"repetitions per original; a search stops at a width of {number(settings.search.precision)}."
+    )
+    share = evaluation.evaluated / evaluation.pairs if evaluation.pairs else 1.0
+    rest = ", ".join(f"{many:,} {basis}" for basis, many in evaluation.verdicts.items() if many)
+    yield (
+        f"{count(evaluation.evaluated, 'answer')} of mutant instances were evaluated ({percent(share, 1)} of all pairs "
+        f"of instance and input). What the verdicts rest on: {rest or 'there are none'}."
+    )
+
+
+def assess_command(result: Assessment, subject: str = UNKNOWN) -> str:
+    """The command line that repeats an assessment, from its settings alone; what is as usual is left out.
+
+    Args:
+        result: which is repeated.
+        subject: as the user types it, quoted for a shell.
+    """
+    settings, originals = to_plain(result.settings), subject_of(result).originals
+    line = ["mutiny", "assess", subject]
+    if settings.get("operators"):
+        line += ["--operators", shlex.quote(",".join(settings["operators"]))]
+    line += ["--originals", str(originals), "--seed", str(settings_of(result).seed)]
+    usual: list[tuple[str, Mapping[str, Any]]] = [
+        ("rule", to_plain(KillRule().resolve(originals))),
+        ("search", to_plain(Search())),
+        ("weak", {f"weak-{name}": value for name, value in to_plain(WeakSet()).items() if name == "share"}),
+        ("screening", {"confidence": to_plain(Screening())["confidence"]}),
+    ]
+    for group, defaults in usual:
+        given = settings.get(group)
+        if not isinstance(given, dict):
+            continue
+        for name, default in defaults.items():
+            value = given.get(name.removeprefix("weak-"), default)
+            if value != default and value is not None:
+                line += [f"--{name.replace('_', '-')}", shlex.quote(str(value))]
+    if settings.get("screening") is None:
+        line.append("--exact")
+    return " ".join(line)

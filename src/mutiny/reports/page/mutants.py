@@ -1,0 +1,95 @@
+"""Every mutant that the test set judged, as a table, and which of them slip through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.records import Basis, MutantRecord, OperatorRecord, Verdict
+from mutiny.reports.page.blocks import Cell, Column, Fold, Row, Table
+from mutiny.reports.page.facts import key_of, named, on
+from mutiny.reports.page.words import NONE, count, number, p_value, percent
+
+
+def slipped(record: OperatorRecord) -> list[MutantRecord]:
+    """Mutants on test that survive there though the training set kills them, the most drastic first."""
+    by_train = {key_of(mutant) for mutant in on(record, "train") if mutant.verdict is Verdict.KILLED}
+    found = [m for m in on(record, "test") if m.verdict is Verdict.SURVIVED and key_of(m) in by_train]
+    return sorted(found, key=lambda mutant: -severity(mutant, record))
+
+
+def hardest(record: OperatorRecord) -> MutantRecord | None:
+    """The mildest mutant that the test set kills; ``None`` if it kills none, or if there is no strength."""
+    killed = [m for m in on(record, "test") if m.verdict is Verdict.KILLED and m.strength is not None]
+    return min(killed, key=lambda mutant: severity(mutant, record), default=None)
+
+
+def severity(mutant: MutantRecord, record: OperatorRecord) -> float:
+    """Where a strength lies between the mildest (0) and the severest (1)."""
+    if mutant.strength is None or record.bounds is None:
+        return 0.0
+    mild, severe = record.bounds
+    return (mutant.strength - mild) / (severe - mild) if severe != mild else 0.0
+
+
+def mutants_table(result: Assessment) -> Fold:
+    """Every mutant that was judged on the test set, with what the other sets say."""
+    told = [pair for record in result.operators for pair in _rows(record)]
+    rows = [row for _, row in sorted(told, key=lambda pair: not pair[0])]
+    sampled = any(mutant.basis is not Basis.EXACT for record in result.operators for mutant in on(record, "test"))
+    columns = [
+        Column("Mutant"),
+        Column("Test", hint="verdict on the test set"),
+        Column("Train", hint="verdict on the training set; what survives there counts as equivalent"),
+        Column("Weak", hint="verdict on the easy half of the test set"),
+        Column("Metric", True, "mean over instances on the test set"),
+        Column("p", True, "of the kill rule's test, on the test set"),
+        Column("Effect", True, "its size on the test set; positive where the mutant is worse"),
+        Column("Instances", True, "how many it took until the metric was stable"),
+        Column("Trivial", True, "share of (instance, input) pairs that go from right to wrong"),
+        Column("Rests on", hint="exact: every input; otherwise samples, with bounds"),
+    ][: None if sampled else -1]
+    rows = rows if sampled else [Row(row.cells[:-1], row.verdict) for row in rows]
+    title = f"All {count(len(rows), 'mutant')} judged on the test set"
+    return Fold(title, (Table("mutants", "Mutants judged on the test set", tuple(columns), tuple(rows), filters=True),))
+
+
+def _rows(record: OperatorRecord) -> Iterator[tuple[bool, Row]]:
+    """Whether a mutant slips through, and its row."""
+    verdicts = {split: {key_of(m): m for m in record.mutants if m.guiding_set == split} for split in ("train", "weak")}
+    missed = {key_of(mutant) for mutant in slipped(record)}
+    order = sorted(on(record, "test"), key=lambda mutant: -severity(mutant, record))
+    for mutant in order:
+        others = [verdicts[split].get(key_of(mutant)) for split in ("train", "weak")]
+        told = "" if not mutant.reason else f" ({mutant.reason})"
+        yield key_of(mutant) in missed, Row((
+            Cell(f"{named(mutant, record)}{told}", f"{mutant.operator} {severity(mutant, record):.9f}"),
+            _verdict(mutant), *map(_verdict, others),
+            Cell(number4(mutant.metric_mean), mutant.metric_mean),
+            Cell(p_value(mutant.p_value), mutant.p_value),
+            Cell(_effect(mutant), mutant.effect_size),
+            Cell(str(mutant.instances), float(mutant.instances)),
+            Cell(percent(mutant.triviality, 1), mutant.triviality),
+            Cell(mutant.basis.value),
+        ), mutant.verdict.value)  # fmt: skip
+
+
+def number4(value: float | None) -> str:
+    """A metric.
+
+    >>> number4(0.98218), number4(None)
+    ('0.9822', '–')
+    """
+    return NONE if value is None or not np.isfinite(value) else f"{value:.4g}"
+
+
+def _effect(mutant: MutantRecord) -> str:
+    if mutant.effect_size is None and mutant.verdict is Verdict.KILLED:
+        return "infinite"
+    return "infinite" if mutant.effect_size == float("inf") else number(mutant.effect_size)
+
+
+def _verdict(mutant: MutantRecord | None) -> Cell:
+    return Cell("not judged") if mutant is None else Cell(mutant.verdict.value, verdict=mutant.verdict.value)

@@ -1,0 +1,116 @@
+"""All that a page says, from the results that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.records import versions
+from mutiny.reports.page.advice import Typed, advice_section
+from mutiny.reports.page.blocks import Section, Text
+from mutiny.reports.page.documents import KINDS, Attacked, Document, Located, Repaired, Selected
+from mutiny.reports.page.facts import subject_of
+from mutiny.reports.page.gallery import gallery_section
+from mutiny.reports.page.mending import mending_section
+from mutiny.reports.page.method import method_section
+from mutiny.reports.page.score import QUESTION as HOW_GOOD
+from mutiny.reports.page.score import likely, score_section, sentence, weakest
+from mutiny.reports.page.selection import selection_section
+from mutiny.reports.page.survivors import QUESTION as WHAT_SLIPS
+from mutiny.reports.page.survivors import survivors_section
+from mutiny.reports.page.suspects import suspects_section
+from mutiny.reports.page.tests import QUESTION as WHICH_TESTS
+from mutiny.reports.page.tests import Subset, work_section
+from mutiny.reports.page.words import count, percent
+
+Results = Mapping[str, Assessment | Document]
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is drawn.
+
+    Attributes:
+        subject: name of what was tested.
+        about: a line about it.
+        headline: the number that answers the first question; nothing if there is none.
+        summary: sentences, the first of which answers the first question.
+        sections: questions with answers, in order.
+        version: of mutiny.
+    """
+
+    subject: str
+    about: str
+    headline: str
+    summary: tuple[str, ...]
+    sections: tuple[Section, ...]
+    version: str
+
+
+def page_of(results: Results, typed: Typed, commands: Mapping[str, str], subset: Subset | None = None) -> Page:
+    """The page of some results.
+
+    Args:
+        results: by verb, at least one.
+        typed: what a user types for this subject.
+        commands: that repeat the results, by verb.
+        subset: a smallest set of tests that keeps the score, if one was looked for.
+    """
+    found = results.get("assess")
+    assessment = found if isinstance(found, Assessment) else None
+    sections = [*_questions(assessment, typed, subset), advice_section(assessment, typed, set(results))]
+    others = [results[verb] for verb in KINDS if verb in results]
+    sections += [section for result in others if (section := _section(result)) is not None]
+    sections.append(method_section(results, commands))
+    score = None if assessment is None else assessment.score.value
+    return Page(
+        subject=_name(results),
+        about=_about(results, assessment),
+        headline="" if score is None else percent(score),
+        summary=_summary(assessment, typed),
+        sections=tuple(sections),
+        version=versions()["mutiny"],
+    )
+
+
+def _questions(result: Assessment | None, typed: Typed, subset: Subset | None) -> list[Section]:
+    if result is not None:
+        return [score_section(result), survivors_section(result), work_section(result, subset)]
+    told = Text(f"The test set was not assessed. This does it: {typed.again}", "missing")
+    asked = (("score", HOW_GOOD), ("survivors", WHAT_SLIPS), ("tests", WHICH_TESTS))
+    return [Section(name, question, (told,)) for name, question in asked]
+
+
+def _section(result: Assessment | Document) -> Section | None:
+    match result:
+        case Selected():
+            return selection_section(result)
+        case Located():
+            return suspects_section(result)
+        case Repaired():
+            return mending_section(result)
+        case Attacked():
+            return gallery_section(result)
+    return None
+
+
+def _name(results: Results) -> str:
+    return str(next(str(dict(result.subject)["name"]) if isinstance(result, Assessment) else result.subject.name
+                    for result in results.values()))  # fmt: skip
+
+
+def _about(results: Results, assessment: Assessment | None) -> str:
+    if assessment is None:
+        first = next(result for result in results.values() if not isinstance(result, Assessment))
+        return first.subject.model
+    subject = subject_of(assessment)
+    splits = ", ".join(f"{name} {split.inputs:,}" for name, split in subject.splits.items())
+    day = f"; assessed {assessment.created[:10]}" if assessment.created else ""
+    return f"{subject.model}, {count(subject.originals, 'original')}, {subject.task.kind}; inputs: {splits}{day}"
+
+
+def _summary(result: Assessment | None, typed: Typed) -> tuple[str, ...]:
+    if result is None:
+        return (f"How good the test set is was not asked. This answers it: {typed.again}",)
+    return tuple(filter(None, [sentence(result), likely(result), weakest(result)]))

@@ -1,0 +1,48 @@
+"""From what a page says to one HTML text: template, style sheet and script are files of this package."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+from mutiny.reports.files import replacing
+from mutiny.reports.page.page import Page
+
+
+def html_of(page: Page) -> str:
+    """The whole page, which needs nothing else. Every text in it is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from mutiny.reports.page.charts import draw
+
+    environment = Environment(
+        loader=PackageLoader("mutiny.reports.page", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["data_uri"] = lambda png: "data:image/png;base64," + base64.b64encode(png).decode()
+    environment.filters["digest"] = _digest
+    environment.globals["draw"] = lambda picture, name: Markup(draw(picture, name))
+    assets = {name: Markup(_asset(file)) for name, file in (("style", "style.css"), ("script", "page.js"))}
+    return environment.get_template("page.html").render(page=page, **assets)
+
+
+def write_html(path: Path, page: Page) -> None:
+    """Writes the page, whole or not at all."""
+    with replacing(path) as part:
+        part.write_text(html_of(page), encoding="utf-8", errors="replace")  # names of files may be no text
+
+
+def _asset(name: str) -> str:
+    from importlib.resources import files
+
+    return (files("mutiny.reports.page") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    """By which a browser knows the one script that may run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

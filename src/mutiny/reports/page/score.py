@@ -1,0 +1,190 @@
+"""How good is my test set, and how sure is that?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.mutation.redundancy import TRIVIAL
+from mutiny.records import OperatorRecord, Status, Verdict
+from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Notes, Row, Section, Table, Text
+from mutiny.reports.page.classes import classes_part
+from mutiny.reports.page.facts import evaluation_of, on, settings_of, subject_of
+from mutiny.reports.page.pictures import Scores
+from mutiny.reports.page.words import NONE, count, number, percent, several, upper_first
+
+QUESTION = "How good is my test set, and how sure is that?"
+WIDE = 0.3
+"""An interval wider than this leaves much open."""
+
+
+def score_section(result: Assessment) -> Section:
+    """Score with interval, per operator, per class."""
+    blocks: list[Block] = [Text(_answer(result), "answer"), Text(sureness(result))]
+    if any(record.score is not None for record in result.operators):
+        blocks.append(_chart(result))
+    blocks.append(operators_table(result))
+    blocks.extend(Text(line, "aside") for line in _reading(result))
+    blocks.append(classes_part(result))
+    if result.notes:
+        blocks.append(Notes(tuple(result.notes)))
+    return Section("score", QUESTION, tuple(blocks))
+
+
+def sentence(result: Assessment) -> str:
+    """The answer in one plain sentence."""
+    score = result.score
+    if score.value is None:
+        return "There is no score: no operator has a stable mutant that the training set notices."
+    scored = count(score.operators, "operator") if score.operators == score.tried else (
+        f"{score.operators} of {score.tried} operators")  # fmt: skip
+    if score.value >= 1:
+        return f"Your test set notices every fault that the training set notices, over {scored}."
+    return (
+        f"Your test set notices {percent(score.value)} of the faults that the training set notices "
+        f"(mean over {scored})."
+    )
+
+
+def likely(result: Assessment) -> str:
+    """The interval in a sentence; nothing without a score."""
+    interval = result.score.interval
+    if interval is None:
+        return "There is no interval: see the notes." if result.score.value is not None else ""
+    resampled = "inputs" if "inputs" in interval.method else "originals"
+    open_ = interval.high - interval.low > WIDE
+    wide = f" That is wide: other {resampled} may well give another score." if open_ else ""
+    between = f"{percent(interval.low)} to {percent(interval.high)}"
+    return f"{percent(interval.level)} interval: {between}, by {interval.method}.{wide}"
+
+
+def _answer(result: Assessment) -> str:
+    score = result.score
+    if score.value is None:
+        return sentence(result)
+    interval, between = score.interval, ""
+    if interval is not None:
+        between = f", {percent(interval.level)} interval {percent(interval.low)} to {percent(interval.high)}"
+    return f"Mutation score {percent(score.value)}{between}."
+
+
+def sureness(result: Assessment) -> str:
+    """What the score rests on."""
+    return " ".join(_basis(result))
+
+
+def _basis(result: Assessment) -> Iterator[str]:
+    subject, evaluation, interval = subject_of(result), evaluation_of(result), result.score.interval
+    if result.score.value is not None:
+        yield f"The score is the mean over {result.score.operators} of {count(result.score.tried, 'operator')}"
+        yield "without an interval." if interval is None else f"and the interval a {interval.method}."
+    test = subject.splits.get("test")
+    if test is not None:
+        yield (
+            f"{'Tried' if result.score.value is None else 'It rests'} on {count(test.inputs, 'test input')} and "
+            f"{count(subject.originals, 'trained original')}, with a mean {subject.task.metric} of "
+            f"{test.metric_mean:.4g} on the test set."
+        )
+    if subject.originals == 1:
+        yield "With one original it speaks of this network only."
+    screening = settings_of(result).screening
+    if evaluation.evaluated < evaluation.pairs and screening is not None:
+        yield (
+            f"Screened: {percent(evaluation.evaluated / evaluation.pairs, 1)} of all answers were evaluated; each "
+            f"verdict is the one that all would give, with {percent(screening.confidence, 1)} confidence."
+        )
+
+
+def weakest(result: Assessment) -> str:
+    """Against what the test set is weakest; nothing if it misses nothing."""
+    missed = sorted((r for r in result.operators if r.score is not None and r.score < 1), key=lambda r: r.score or 0.0)
+    if not missed:
+        return ""
+    worst = missed[0]
+    train, test = (worst.sets[split].weakest_killed if split in worst.sets else None for split in ("train", "test"))
+    said = f"It is weakest against {worst.label} ({worst.title}): the training set notices "
+    if worst.strength is None or train is None:
+        return f"{said}it, the test set does not."
+    until = "no strength at all" if test is None else f"only {number(test)} and more"
+    return f"{said}{worst.strength} {number(train)}, the test set {until}."
+
+
+def _chart(result: Assessment) -> Chart:
+    interval = result.score.interval
+    scores = sorted(result.operators, key=lambda r: (r.score is None, -(r.score or 0.0)))
+    shown = [record for record in scores if record.status is Status.SCORED]
+    between = f", 95% interval {percent(interval.low)} to {percent(interval.high)}" if interval else ""
+    told = ", ".join(f"{record.label} {percent(record.score)}" for record in shown)
+    shade = " The shaded band is the 95% interval of the mean." if interval else ""
+    return Chart(
+        "scores",
+        Scores(
+            tuple(record.label for record in shown),
+            tuple(record.score for record in shown),
+            result.score.value,
+            None if interval is None else (interval.low, interval.high),
+        ),
+        f"Score of each operator that has one; the line is their mean.{shade}",
+        f"Mutation score by operator: {told}; mean {percent(result.score.value)}{between}.",
+    )
+
+
+def operators_table(result: Assessment) -> Table:
+    """One row per operator."""
+    hints = {
+        "Train from": "the smallest strength that the training set notices; what it cannot notice counts as equivalent",
+        "Test from": "the same for the test set: the nearer to train's, the sharper it is",
+        "Weak from": "the same for the easy half of the test set",
+        "Score": "share of the strengths noticed on train that are noticed on test as well",
+        "Sensitivity": "share of that score which is lost if only easy tests remain; near 100%, the score tells "
+        "good tests from bad ones",
+        "Probes": "mutants that the searches on all sets tried: killed, survived, unstable",
+    }
+    columns = [Column("Operator"), Column("Fault"), *(Column(title, True, hint) for title, hint in hints.items())]
+    rows = tuple(_row(record) for record in result.operators)
+    return Table("operators", "Scores by operator", tuple(columns), rows)
+
+
+def _row(record: OperatorRecord) -> Row:
+    found = [_from(record, split) for split in ("train", "test", "weak")]
+    searched = [m.verdict for m in record.mutants if m.searched]
+    verdicts = (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)
+    counts = [searched.count(verdict) for verdict in verdicts]
+    lost = record.sensitivity
+    return Row((
+        Cell(record.label), Cell(record.title), *found,
+        Cell(percent(record.score) if record.score is not None else _no_score(record), record.score,
+             share=record.score),
+        Cell("below 0%" if (lost or 0) < 0 else percent(lost), lost),
+        Cell(" / ".join(map(str, counts)), float(counts[0])),
+    ))  # fmt: skip
+
+
+def _no_score(record: OperatorRecord) -> str:
+    return {Status.INVALID: "does not apply", Status.FAILED: "failed"}.get(record.status, NONE)
+
+
+def _from(record: OperatorRecord, split: str) -> Cell:
+    summary = record.sets.get(split)
+    if summary is None:
+        return Cell(NONE)
+    if summary.weakest_killed is not None:
+        return Cell(number(summary.weakest_killed), summary.weakest_killed)
+    if record.strength is None and summary.killed:
+        return Cell("killed" if summary.killed == 1 else f"{summary.killed} killed", float(summary.killed))
+    if summary.unstable and not summary.survived and not summary.killed:
+        return Cell("unstable")
+    return Cell("none")
+
+
+def _reading(result: Assessment) -> Iterator[str]:
+    for record in result.operators:
+        if record.status is not Status.SCORED and record.reason:
+            yield f"{record.label} has no score: {record.reason}."
+    judged = [mutant for record in result.operators for mutant in on(record, "test")]
+    trivial = sum((mutant.triviality or 0) >= TRIVIAL for mutant in judged)
+    if trivial:
+        yield f"{trivial} of {len(judged)} mutants judged on test are trivial: nearly every input notices them."
+    unsure = [r.label for r in result.operators if r.sensitivity is None and r.status is Status.SCORED]
+    if unsure:
+        yield f"{upper_first(several(unsure))} without sensitivity: the test set notices nothing that it could lose."

@@ -1,0 +1,112 @@
+"""Which inputs should be labelled first?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
+from mutiny.reports.page.documents import MethodDocument, Selected
+from mutiny.reports.page.pictures import Line, Lines
+from mutiny.reports.page.words import NONE, count, percent
+
+QUESTION = "Which inputs should I label first?"
+CURVES = 6
+"""So many methods are drawn, the best; the table has all."""
+LISTED = 200
+"""Inputs that are written out, at most."""
+
+
+def selection_section(result: Selected) -> Section:
+    """Curves and numbers where labels are known, and the inputs to label."""
+    return Section("selection", QUESTION, tuple(_blocks(result)))
+
+
+def _blocks(result: Selected) -> Iterator[Block]:
+    graded = [one for one in result.methods if one.metrics is not None]
+    yield Text(_answer(result), "answer")
+    if graded:
+        yield _curves(result, sorted(graded, key=_found, reverse=True)[:CURVES])
+        yield _table(result, graded)
+    else:
+        yield Text("How good the ranking is cannot be said: the labels of the pool are not known. That is the usual "
+                   "case; compare methods where labels are: mutiny select SUBJECT --compare all --pool test",
+                   "missing")  # fmt: skip
+    yield Fold(f"The {count(result.budget, 'input')} to label, best first", (Text(_listed(result)),))
+    skipped = tuple(f"{name} is left out: {reason}." for name, reason in result.skipped.items())
+    if result.notes or skipped:
+        yield Notes((*result.notes, *skipped))
+
+
+def _answer(result: Selected) -> str:
+    first, pool = result.methods[0], result.subject.pool
+    said = f"{first.title} chooses {result.budget:,} of {count(pool.inputs, 'input')}"
+    if first.metrics is None or pool.wrong is None:
+        return f"{said}; the list is below."
+    return (
+        f"{said}: {first.metrics.faults} of these are answered wrongly ({percent(first.metrics.fdr)}), against "
+        f"{percent(pool.wrong / pool.inputs, 1)} of all."
+    )
+
+
+def _found(one: MethodDocument) -> float:
+    return 0.0 if one.metrics is None else one.metrics.fdr
+
+
+def _curves(result: Selected, graded: list[MethodDocument]) -> Chart:
+    pool = result.subject.pool
+    wrong = pool.wrong or 0
+    limit = min(pool.inputs, max(2 * result.budget, round(0.4 * pool.inputs)))
+    lines = [Line(one.method, _shown(one, limit)) for one in graded]
+    lines.append(Line("random, on average", ((0.0, 0.0), (limit, wrong * limit / pool.inputs)), "dashed", quiet=True))
+    ideal = ((0.0, 0.0), (min(wrong, limit), min(wrong, limit)), (limit, min(wrong, limit)))
+    lines.append(Line("ideal", tuple((float(x), float(y)) for x, y in ideal), "dotted", quiet=True))
+    told = ", ".join(f"{one.method} {one.metrics.faults}" for one in graded if one.metrics is not None)
+    best = f" The {len(graded)} best of {len(result.methods)} methods." if len(graded) < len(result.methods) else ""
+    return Chart(
+        "selection-curves",
+        Lines(
+            tuple(lines), "inputs labelled", "wrong answers found", float(result.budget), f"budget {result.budget:,}"
+        ),
+        f"Wrong answers found as inputs are labelled, of {wrong:,} in the pool.{best}",
+        f"Wrong answers found within the budget of {result.budget:,}: {told}; of {wrong:,} in the pool.",
+    )
+
+
+def _shown(one: MethodDocument, limit: int) -> tuple[tuple[float, float], ...]:
+    assert one.metrics is not None
+    return ((0.0, 0.0), *((float(x), float(y)) for x, y in one.metrics.curve if x <= limit))
+
+
+def _table(result: Selected, graded: list[MethodDocument]) -> Table:
+    columns = (
+        Column("Method"),
+        Column("Found", True, f"wrong answers among the first {result.budget:,} inputs"),
+        Column("FDR", True, "fault detection rate: their share of the budget"),
+        Column("APFD", True, "how early all faults come, each wrong input one; 50% is random"),
+        Column("RAUC", True, "area under the curve of kinds of faults, up to a fifth of the pool"),
+    )
+    rows = [Row((Cell(one.method), *_cells(one))) for one in graded]
+    for name, values in result.references.items():
+        rows.append(Row((
+            Cell(f"({name})"), Cell(NONE),
+            *(Cell(percent(values.get(key), 1), values.get(key)) for key in ("fdr", "apfd", "rauc")),
+        )))  # fmt: skip
+    return Table("methods", "Methods of selection", columns, tuple(rows))
+
+
+def _cells(one: MethodDocument) -> Iterator[Cell]:
+    found = one.metrics
+    assert found is not None
+    yield Cell(str(found.faults), float(found.faults))
+    yield Cell(percent(found.fdr, 1), found.fdr, share=found.fdr)
+    yield Cell(percent(found.apfd, 1), found.apfd)
+    rauc = None if found.rauc is None else found.rauc.value
+    yield Cell(percent(rauc, 1), rauc)
+
+
+def _listed(result: Selected) -> str:
+    chosen = result.methods[0].order[: result.budget]
+    names = result.names
+    shown = [str(at) if names is None or not 0 <= at < len(names) else names[at] for at in chosen[:LISTED]]
+    more = f" and {len(chosen) - LISTED:,} more" if len(chosen) > LISTED else ""
+    return f"By {result.methods[0].method}: {', '.join(shown)}{more}."

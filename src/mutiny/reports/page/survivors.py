@@ -1,0 +1,102 @@
+"""What would slip through? Faults that the training set notices and the test set does not, and how they were found."""
+
+from __future__ import annotations
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.records import MutantRecord, OperatorRecord, Status, Verdict
+from mutiny.reports.page.blocks import Block, Cell, Column, Part, Row, Section, Table, Text
+from mutiny.reports.page.facts import SubjectFacts, key_of, on, subject_of
+from mutiny.reports.page.mutants import hardest, mutants_table, severity, slipped
+from mutiny.reports.page.strengths import operators_strengths
+from mutiny.reports.page.words import MINUS, NONE, count, number, several
+
+QUESTION = "What would slip through?"
+SETS = ("train", "test")
+
+
+def survivors_section(result: Assessment) -> Section:
+    """Survivors, hardest killed mutants, and each operator's strengths and search."""
+    subject = subject_of(result)
+    blocks: list[Block] = [Text(_answer(result), "answer")]
+    rows = [_spot(record, subject) for record in result.operators if record.status is Status.SCORED]
+    if rows:
+        blocks.append(_spots(rows, subject))
+    blocks.append(mutants_table(result))
+    blocks.append(Part("Strength by strength", tuple(operators_strengths(result))))
+    return Section("survivors", QUESTION, tuple(blocks))
+
+
+def _answer(result: Assessment) -> str:
+    missed = {record.label: found for record in result.operators if (found := slipped(record))}
+    judged = [m for record in result.operators for m in on(record, "train") if m.verdict is Verdict.KILLED]
+    if not judged:
+        return "Nobody knows: the training set kills no mutant, so there is nothing that the test set could miss."
+    if not missed:
+        return f"Nothing of what was tried: the test set kills all {count(len(judged), 'mutant')} that training kills."
+    total = sum(map(len, missed.values()))
+    return (
+        f"{total} of {count(len(judged), 'mutant')} that the training set kills survive on the test set: "
+        f"{several([f'{label} {len(found)}' for label, found in missed.items()], 8)}."
+    )
+
+
+def _spot(record: OperatorRecord, subject: SubjectFacts) -> Row:
+    train, test = (record.sets[split].weakest_killed if split in record.sets else None for split in SETS)
+    missed, hard = slipped(record), hardest(record)
+    if record.strength is None:
+        spot = f"{count(len(missed), 'configuration')}" if missed else "none"
+    elif test is None and missed:
+        spot = f"{number(train)} and more"
+    elif missed:
+        spot = f"{number(train)} to {number(test)}"
+    else:
+        spot = "none"
+    worst = missed[0] if missed else None
+    return Row((
+        Cell(record.label), Cell(record.strength or NONE),
+        Cell(spot, float(len(missed))),
+        Cell(NONE if worst is None else _which(worst), None if worst is None else severity(worst, record)),
+        *(_fall(worst, record, split, subject) for split in ("test", "train")),
+        Cell(NONE if hard is None else _which(hard), None if hard is None else hard.strength),
+        _fall(hard, record, "test", subject),
+    ))  # fmt: skip
+
+
+def _which(mutant: MutantRecord) -> str:
+    return mutant.operator if mutant.strength is None else number(mutant.strength)
+
+
+def _fall(mutant: MutantRecord | None, record: OperatorRecord, split: str, subject: SubjectFacts) -> Cell:
+    """By how much the metric of a mutant differs from the originals' on a set."""
+    if mutant is None or split not in subject.splits:
+        return Cell(NONE)
+    there = [m for m in record.mutants if m.guiding_set == split and key_of(m) == key_of(mutant)]
+    if not there or there[0].metric_mean is None:
+        return Cell(NONE)
+    change = there[0].metric_mean - subject.splits[split].metric_mean
+    return Cell(change_text(change, subject.task.metric), change)
+
+
+def change_text(change: float, metric: str) -> str:
+    """A change of the metric; of accuracy in points.
+
+    >>> change_text(-0.0123, "accuracy"), change_text(0.25, "mse")
+    ('−1.23 pts', '+0.25')
+    """
+    text = f"{100 * change:+.2f} pts" if metric == "accuracy" else f"{change:+.3g}"
+    return text.replace("-", MINUS)
+
+
+def _spots(rows: list[Row], subject: SubjectFacts) -> Table:
+    metric = subject.task.metric
+    columns = (
+        Column("Operator"),
+        Column("Strength"),
+        Column("Blind spot", True, "strengths that the training set notices and the test set does not"),
+        Column("Worst survivor", True, "the most drastic mutant that train kills and test does not"),
+        Column("on test", True, f"how its mean {metric} on the test set differs from the originals'"),
+        Column("on train", True, f"how its mean {metric} on the training set differs from the originals'"),
+        Column("Hardest killed", True, "the mildest mutant that the test set kills"),
+        Column(f"its {metric}", True, "how that differs on the test set from the originals'"),
+    )
+    return Table("spots", "Blind spots by operator", columns, tuple(rows))

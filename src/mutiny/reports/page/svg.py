@@ -1,0 +1,153 @@
+"""From a figure of matplotlib to SVG inside a page: small, the same every time, in the page's own colours and fonts."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from xml.etree import ElementTree
+
+SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+INK, QUIET, RULE, PAGE = "#010203", "#040506", "#070809", "#0a0b0c"
+KILLED, SURVIVED, UNSTABLE, BAND = "#101112", "#131415", "#161718", "#191a1b"
+SERIES = ("#202122", "#232425", "#262728", "#292a2b", "#2c2d2e", "#2f3031")
+"""Colours that stand for variables of the style sheet; nobody else would choose them."""
+VARIABLES = {
+    INK: "currentColor",
+    QUIET: "var(--quiet)",
+    RULE: "var(--rule)",
+    PAGE: "var(--page)",
+    KILLED: "var(--killed)",
+    SURVIVED: "var(--survived)",
+    UNSTABLE: "var(--unstable)",
+    BAND: "var(--band)",
+    **{colour: f"var(--series-{at})" for at, colour in enumerate(SERIES, 1)},
+}
+MARGINS = {"left": 0.19, "right": 0.985, "top": 0.97, "bottom": 0.17}
+SIZE = 9.0
+"""Of letters, in points."""
+
+_FACES = {"stroke-linejoin", "font-family", "font"}
+_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", LINK)
+
+
+@contextmanager
+def _theme() -> Iterator[None]:
+    import matplotlib
+
+    settings: Any = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "mutiny",
+        "text.parse_math": False,  # names may have dollars
+        "font.family": "DejaVu Sans",  # to measure with; the page chooses its own
+        "font.size": SIZE,
+        "text.color": INK,
+        "axes.edgecolor": RULE,
+        "axes.labelcolor": INK,
+        "axes.labelsize": SIZE,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "xtick.color": RULE,
+        "ytick.color": RULE,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "legend.frameon": False,
+        "legend.fontsize": SIZE,
+        "grid.color": RULE,
+        "grid.linewidth": 0.6,
+    }
+    with matplotlib.rc_context(settings):
+        yield
+
+
+def drawn(paint: Callable[[Any], None], width: float, height: float, name: str, fixed: bool = False) -> str:
+    """An ``<svg>`` element.
+
+    Args:
+        paint: draws into the figure that it is given.
+        width: in inches.
+        height: in inches.
+        name: begins every id in it, so that several may stand on one page.
+        fixed: whether margins are as usual rather than measured, which takes half the time.
+    """
+    from matplotlib.figure import Figure  # no global state, no display
+
+    with _theme(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the measuring font lacks; the page's fonts may have them
+        figure = Figure(figsize=(width, height), layout=None if fixed else "constrained")
+        if fixed:
+            figure.subplots_adjust(**MARGINS)
+        paint(figure)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return inline(text.getvalue(), name)
+
+
+def inline(text: str, name: str) -> str:
+    """A file of matplotlib as an element of a page: no metadata, no style sheet, ids of its own, fewer digits."""
+    root = ElementTree.fromstring(text)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag == f"{{{SVG}}}metadata" or (child.tag == f"{{{SVG}}}defs" and not child.findall("*[@id]")):
+                parent.remove(child)
+    used = {found for element in root.iter() for found in _references(element)}
+    for element in root.iter():
+        element.text, element.tail = _trimmed(element.text), _trimmed(element.tail)
+        _tidy(element, used, name)
+    for unit in ("width", "height"):
+        root.attrib.pop(unit)
+    root.set("focusable", "false")
+    root.set("aria-hidden", "true")
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _references(element: ElementTree.Element) -> Iterator[str]:
+    for value in element.attrib.values():
+        yield from _REFERENCE.findall(value)
+    yield element.get(f"{{{LINK}}}href", "").removeprefix("#")
+
+
+def _tidy(element: ElementTree.Element, used: set[str], name: str) -> None:
+    own = element.get("id")
+    if own is not None:
+        if own in used:
+            element.set("id", f"{name}-{own}")
+        else:
+            del element.attrib["id"]
+    link = f"{{{LINK}}}href"
+    if element.get(link, "").startswith("#"):
+        element.set("href", f"#{name}-{element.attrib.pop(link)[1:]}")
+    elif link in element.attrib:
+        element.set("href", element.attrib.pop(link))
+    for key, value in element.attrib.items():
+        if key in ("href", "id"):
+            continue
+        value = _REFERENCE.sub(rf"url(#{name}-\1)", value)
+        if key == "style":
+            value = _styled(value)
+        if key == "transform" and re.fullmatch(r"rotate\(-?0 [^)]*\)", value):
+            value = ""
+        if key != "viewBox":
+            value = " ".join(_NUMBER.sub(lambda found: f"{float(found[0]):.1f}", value).split())
+        element.set(key, value)
+    for key in [key for key, value in element.attrib.items() if not value]:
+        del element.attrib[key]
+
+
+def _styled(style: str) -> str:
+    """With variables for colours; fonts come from the page."""
+    parts = [part.strip().partition(":") for part in style.split(";") if part.strip()]
+    kept = [(key, value.strip()) for key, _, value in parts if key not in _FACES]
+    return ";".join(f"{key}:{VARIABLES.get(value, value)}" for key, value in kept)
+
+
+def _trimmed(text: str | None) -> str | None:
+    return text if text and text.strip() else None

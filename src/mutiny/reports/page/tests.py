@@ -1,0 +1,170 @@
+"""Which tests do the work?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.mutation.assessment import Assessment
+from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Part, Row, Section, Table, Text
+from mutiny.reports.page.classes import by_class
+from mutiny.reports.page.pictures import Line, Lines
+from mutiny.reports.page.words import NONE, count, percent, runs, several
+from mutiny.reports.page.work import Work, busiest_half, concentration, matrix_of, work_of
+
+QUESTION = "Which tests do the work?"
+TOP = 25
+"""Inputs in the table of those that do most."""
+LISTED = 1000
+"""Indices that are written out, at most."""
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A smallest set of tests that keeps the score.
+
+    Attributes:
+        indices: of the test inputs.
+        score: with these alone.
+        full: with all of them.
+        note: what a careful reader should know, such as whether it is proved to be smallest.
+    """
+
+    indices: tuple[int, ...]
+    score: float
+    full: float
+    note: str = ""
+
+
+def work_section(result: Assessment, subset: Subset | None = None) -> Section:
+    """Kill matrix, a smallest subset if one was looked for, what does most, and what does nothing."""
+    work = work_of(result)
+    blocks = _nothing(result) if work is None else _blocks(result, work, subset)
+    return Section("tests", QUESTION, tuple(blocks))
+
+
+def _nothing(result: Assessment) -> Iterator[Block]:
+    if result.kills:
+        yield Text("No mutant is killed by the training set, so no test has any work to do.", "missing")
+        return
+    yield Text(
+        "Which inputs kill which mutants is not in this file: a JSON result has no kill bits. The campaign's file has "
+        "them: mutiny report FILE.mutiny -o report.html", "missing",
+    )  # fmt: skip
+
+
+def _blocks(result: Assessment, work: Work, subset: Subset | None) -> Iterator[Block]:
+    total = len(work.kills)
+    labels = result.labels if result.labels is not None and len(result.labels) == total else None
+    yield Text(_answer(work), "answer")
+    yield Text(
+        f"Counted over {count(len(work.mutants), 'mutant')} that the training set kills, in "
+        f"{count(work.instances, 'instance')}. An input kills an instance if the original answers it correctly and the "
+        "instance does not."
+    )
+    if work.sampled:
+        yield Text(
+            f"{work.sampled} of {len(work.mutants)} verdicts were reached without evaluating every input. Where an "
+            "input was not evaluated its answer is predicted, so these counts are estimates; assess --exact evaluates "
+            "all.", "aside",
+        )  # fmt: skip
+    if work.kills.any():
+        yield _concentration(work)
+        matrix = matrix_of(work, labels)
+        shared = f" {total:,} inputs share {matrix.values.shape[1]} columns." if total > matrix.values.shape[1] else ""
+        yield Chart(
+            "matrix", matrix,
+            f"The stronger the shade, the more instances of a mutant (row) the input (column) kills.{shared}",
+            f"Kill matrix of {len(work.mutants)} mutants and {total:,} inputs; {percent(float(work.idle.mean()))} of "
+            "the inputs kill nothing. The tables below have the numbers.", wide=True,
+        )  # fmt: skip
+        yield Part("What does most", (_top(work, labels),))
+    if subset is not None:
+        yield Part("A smallest set of tests", tuple(_subset(subset, total)))
+    yield Part("What does nothing", tuple(_idle(result, work)))
+
+
+def _answer(work: Work) -> str:
+    total, working = len(work.kills), int((~work.idle).sum())
+    if not working:
+        return f"None does: no test input kills any instance of {count(len(work.mutants), 'mutant')}."
+    half = busiest_half(work.kills)
+    return (
+        f"{working:,} of {count(total, 'test input')} kill something; half of all kills come from "
+        f"{count(half, 'input')} ({percent(half / total, 1)} of the set)."
+    )
+
+
+def _concentration(work: Work) -> Chart:
+    points = concentration(work.kills)
+    tenth = next(y for x, y in points if x >= 0.1)
+    even = Line("if all did the same", ((0.0, 0.0), (1.0, 1.0)), "dotted", quiet=True)
+    return Chart(
+        "concentration",
+        Lines((Line("test inputs", points), even), "share of the inputs, busiest first", "share of all kills",
+              percent=True),
+        "How few inputs do how much of the work.",
+        f"Share of all kills by share of inputs: the busiest tenth of the inputs does {percent(tenth)} of the kills.",
+    )  # fmt: skip
+
+
+def _top(work: Work, labels: npt.NDArray[np.int64] | None) -> Table:
+    order = np.argsort(-work.kills, kind="stable")[:TOP]
+    rows = [
+        Row((
+            Cell(str(at), float(at)),
+            Cell(NONE if labels is None else str(labels[at]), None if labels is None else float(labels[at])),
+            Cell(f"{work.kills[at]:,}", float(work.kills[at])),
+            Cell(percent(work.kills[at] / work.instances, 1), float(work.kills[at]),
+                 share=float(work.kills[at] / work.instances)),
+            Cell(f"{work.breadth[at]:,}", float(work.breadth[at])),
+        ))
+        for at in order if work.kills[at]
+    ]  # fmt: skip
+    columns = (
+        Column("Input", hint="its index in the test set"),
+        Column("Class", True),
+        Column("Kills", True, f"instances, of {work.instances:,}"),
+        Column("Share", True, "of all instances"),
+        Column("Mutants", True, f"of {len(work.mutants):,}, those of which it kills some instance"),
+    )
+    return Table("busiest", f"The {count(len(rows), 'input')} that kill most", columns, tuple(rows))
+
+
+def _subset(subset: Subset, total: int) -> Iterator[Block]:
+    yield Text(
+        f"{count(len(subset.indices), 'input')} of {total:,} ({percent(len(subset.indices) / total, 1)}) keep the "
+        f"score: {percent(subset.score, 1)} with these alone, {percent(subset.full, 1)} with all. {subset.note}".strip()
+    )
+    yield Fold("Their indices", (Text(_listed(sorted(subset.indices))),))
+
+
+def _idle(result: Assessment, work: Work) -> Iterator[Block]:
+    idle, total = np.flatnonzero(work.idle), len(work.kills)
+    if not len(idle):
+        yield Text("Every test input kills at least one instance.")
+    else:
+        hopeless = int((work.hopeless & work.idle).sum())
+        why = f"; {hopeless:,} because every original answers wrongly already" if hopeless else ""
+        yield Text(
+            f"{len(idle):,} of {count(total, 'input')} ({percent(len(idle) / total)}) kill nothing{why}. Against other "
+            "faults that may differ."
+        )
+        yield Fold("Their indices", (Text(_listed(idle.tolist())),))
+    found = by_class(result)
+    if found is None:
+        return
+    quiet = np.flatnonzero((found.kills == 0) & (found.inputs > 0)).tolist()
+    if quiet:
+        names = several(quiet, 20)
+        yield Text(f"{'Class' if len(quiet) == 1 else 'Classes'} {names}: no input kills anything.")
+    else:
+        yield Text("Every class that has inputs kills something.")
+
+
+def _listed(indices: list[int]) -> str:
+    more = f" and {len(indices) - LISTED:,} more" if len(indices) > LISTED else ""
+    return runs(indices[:LISTED]) + more

@@ -1,0 +1,92 @@
+"""Numbers and lists as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+NONE = RANGE = "\u2013"
+"""An en dash: stands where there is no number, and between the ends of a range."""
+MINUS = "\u2212"
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """A share. What is not quite nothing or everything is not called so.
+
+    >>> percent(0.414), percent(0.9996), percent(1.0), percent(0.001), percent(None)
+    ('41%', '99.96%', '100%', '0.1%', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value in (0.0, 1.0):
+        return f"{value:.0%}"
+    for more in range(digits, digits + 4):
+        text = f"{value:.{more}%}"
+        if float(text[:-1]) not in (0.0, 100.0):
+            break
+    return text
+
+
+def number(value: float | None) -> str:
+    """A measured number.
+
+    >>> number(0.0625), number(12.0), number(None), number(float("nan"))
+    ('0.0625', '12', '–', '–')
+    """
+    return NONE if value is None or not math.isfinite(value) else f"{value:.3g}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value.
+
+    >>> p_value(0.0312), p_value(1e-9), p_value(None)
+    ('0.031', '< 0.001', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    return "< 0.001" if value < 0.001 else f"{value:.2g}"
+
+
+def count(many: int, what: str, several: str | None = None) -> str:
+    """So many of something.
+
+    >>> count(1, "input"), count(1200, "input"), count(2, "class", "classes")
+    ('1 input', '1,200 inputs', '2 classes')
+    """
+    return f"{many:,} {what if many == 1 else several or what + 's'}"
+
+
+def several(names: Sequence[object], most: int = 5) -> str:
+    """A list in a sentence.
+
+    >>> several(["a"]), several("ab"), several("abcdefg", most=3)
+    ('a', 'a and b', 'a, b, c and 4 more')
+    """
+    shown = [str(name) for name in names]
+    if len(shown) > most:
+        return f"{', '.join(shown[:most])} and {len(shown) - most:,} more"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+
+
+def runs(numbers: Sequence[int]) -> str:
+    """Rising numbers, neighbours together.
+
+    >>> runs([1, 2, 3, 7, 9, 10])
+    '1–3, 7, 9–10'
+    """
+    parts: list[list[int]] = []
+    for one in numbers:
+        if parts and one == parts[-1][-1] + 1:
+            parts[-1][1:] = [one]
+        else:
+            parts.append([one])
+    return ", ".join(RANGE.join(map(str, part)) for part in parts)
+
+
+def upper_first(text: str) -> str:
+    """A sentence begins with a capital.
+
+    >>> upper_first("every mutant is unstable")
+    'Every mutant is unstable'
+    """
+    return text[:1].upper() + text[1:]

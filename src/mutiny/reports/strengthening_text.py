@@ -1,0 +1,155 @@
+"""Stronger tests for a terminal: what slips through, what to label, what that is worth, and what can be left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from mutiny.selection.metrics import Repeated
+from mutiny.strengthening.measuring import Gain
+from mutiny.strengthening.result import Strengthening
+
+SHOWN, SHOWN_NAMES = 12, 5
+"""Indices, and names of files, that are printed."""
+
+
+def strengthening_text(result: Strengthening) -> RenderableType:
+    """Everything that a terminal shows."""
+    parts: list[RenderableType] = [_head(result)]
+    if result.measured:
+        parts.append(_table(result))
+        parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
+    answers = [said for said in (_answer(result), _made(result), _subset(result)) if said is not None]
+    parts.extend(Padding(said, (1, 1, 0, 1), expand=False) for said in answers)
+    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in result.notes]
+    parts.extend(Padding(note, (1 if not at else 0, 1, 0, 1), expand=False) for at, note in enumerate(notes))
+    return Group(*parts, Text(""))
+
+
+def _head(result: Strengthening) -> RenderableType:
+    subject, pool = result.subject, result.subject["pool"]
+    count, value = subject["originals"], result.score.value
+    score = "no score" if value is None else f"mutation score {value:.0%}"
+    lines = [
+        f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}, {count} original{'s' * (count != 1)}",
+        f"test: {subject['test']:,} inputs, {score}" + ("" if pool is None else f"; pool: {pool['inputs']:,} inputs"),
+    ]
+    if result.survivors:
+        each = Counter(label for label, _ in result.survivors)
+        named = ", ".join(f"{label} {number}" for label, number in each.items())
+        number, one = len(result.survivors), len(result.survivors) == 1
+        lines.append(f"{number:,} mutant{'s' * (not one)} that train kills slip{'s' * one} through: {escape(named)}")
+    return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
+
+
+def _table(result: Strengthening) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table.add_column(" labels", justify="right", no_wrap=True)
+    table.add_column("chosen by", no_wrap=True, overflow="ellipsis")
+    for title in ("score", "95%", "gain", "strengthen ahead by"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if result.before is not None:
+        table.add_row(*map(Text, ("0", "(before)", *_score(result.before), "", "")), style="dim")
+    last = 0
+    for one in result.measured:
+        own = one.ahead is None
+        cells = (f"{one.budget:,}" if one.budget != last else "", one.method, *_score(one.score), *_gain(one))
+        table.add_row(*map(Text, cells), style="bold" if own else "")
+        last = one.budget
+    return table
+
+
+def _score(value: Repeated) -> tuple[str, str]:
+    return f"{value.mean:.1%}", _between(value, 0.0, 1.0)
+
+
+def _gain(one: Gain) -> tuple[str, str]:
+    if one.ahead is None:
+        return f"{100 * one.gain.mean:+.1f}", ""
+    between = one.ahead.interval
+    ends = "" if between is None else f" ({_points(between.low)} to {_points(between.high)})"
+    return f"{100 * one.gain.mean:+.1f}", f"{100 * one.ahead.mean:+.1f}{ends}"
+
+
+def _points(value: float) -> str:
+    """Scores cannot differ by more than all of it, whatever Student says."""
+    return f"{100 * min(1.0, max(-1.0, value)):+.1f}"
+
+
+def _between(value: Repeated, low: float, high: float) -> str:
+    if value.interval is None:
+        return "-"
+    return f"{max(low, value.interval.low):.0%} to {min(high, value.interval.high):.0%}"
+
+
+def _legend(result: Strengthening) -> Iterator[str]:
+    count, repeats = result.settings["mutants"], result.measured[0].score.n
+    yield f"score: share killed of fresh mutants that train kills, {count} tried per operator;"
+    yield f"nothing was chosen for them. 95%: interval over {repeats} repeat{'s' * (repeats != 1)}."
+    yield "gain, ahead: points of the score, in the same repeats."
+
+
+def _answer(result: Strengthening) -> Text | None:
+    if not result.budgets:
+        return None
+    names = result.names
+    most = SHOWN if names is None else SHOWN_NAMES
+    shown = ", ".join(str(at) if names is None else escape(names[at]) for at in result.order[:most].tolist())
+    more = f" and {len(result.order) - most:,} more" if len(result.order) > most else ""
+    lines = [f"[bold]Label first[/]: {shown}{more}."]
+    for budget, killed in result.predicted.items():
+        lines.append(
+            f"With {budget:,} label{'s' * (budget != 1)}, {killed} of {len(result.tried)} survivors tried are "
+            "predicted to be killed."
+        )
+    return Text.from_markup("\n".join(lines))
+
+
+def _made(result: Strengthening) -> Text | None:
+    made = result.candidates
+    if made is None:
+        return None
+    far = float(made.distances["linf"].mean())
+    return Text.from_markup(
+        f"[bold]Synthesised[/] {len(made)} inputs for survivors that the pool cannot kill, each {far:.3g} (Linf) "
+        "from an input of the pool. They are proposals: a person must label them, and they count in no score. --save "
+        "FILE.npz writes them."
+    )
+
+
+def _subset(result: Strengthening) -> Text | None:
+    small = result.subset
+    if small is None:
+        return None
+    if not len(small):
+        return Text("The test set kills no mutant, so there is nothing that a smaller one could keep.")
+    lines = [
+        f"[bold]Enough[/]: {len(small):,} of {small.of:,} tests kill all that the whole set kills: "
+        f"{len(small.kept):,} mutant{'s' * (len(small.kept) != 1)} of the assessment"
+        f"{_scores(small.score, small.score_of_all)} and {small.fresh:,} of other seeds."
+    ]
+    if result.smaller is not None:
+        held = result.smaller
+        lines.append(
+            f"On mutants that nothing was chosen for they score {_mean(held.subset)}, all tests {_mean(held.all)}, as "
+            f"many random tests {_mean(held.random)}."
+        )
+    return Text.from_markup(" ".join(lines))
+
+
+def _scores(part: float | None, whole: float | None) -> str:
+    if part is None or whole is None:
+        return ""
+    return f" (score {part:.0%})" if round(part, 2) == round(whole, 2) else f" (score {part:.0%}, of all {whole:.0%})"
+
+
+def _mean(value: Repeated) -> str:
+    between = _between(value, 0.0, 1.0)
+    return f"{value.mean:.1%}" + ("" if between == "-" else f" ({between})")

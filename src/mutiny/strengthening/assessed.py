@@ -1,0 +1,115 @@
+"""What an assessment has left behind: survivors, killable ranges of strength, and the assessment itself in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mutiny.errors import BadInput
+from mutiny.mutation.assessment import Assessment
+from mutiny.mutation.identity import campaign_of
+from mutiny.operators import Operator
+from mutiny.operators.naming import describe
+from mutiny.operators.parsing import as_faults
+from mutiny.records import Status, Verdict
+from mutiny.stores.base import Campaign, Store
+from mutiny.strengthening.casting import Range
+from mutiny.strengthening.kill_table import Key
+from mutiny.subjects import Subject
+
+
+def finished(
+    store: Store | None, subject: Subject, labels: Sequence[str] | None, originals: int | None, seed: int,
+    device: str | None,
+) -> Assessment | None:  # fmt: skip
+    """The last finished assessment of these very networks and data, under this seed, that a store has.
+
+    Args:
+        store: where it may be.
+        subject: what must have been assessed.
+        labels: of the operators, if they matter.
+        originals: how many, if that matters.
+        seed: of the campaign.
+        device: where.
+    """
+    for each in reversed([] if store is None else store.campaigns()):
+        if each.verb != "assess" or each.settings.get("seed") != seed or store is None:
+            continue
+        found = store.outcome(each.id)
+        if not isinstance(found, Assessment) or found.subject["originals"] not in (originals, _count(subject, found)):
+            continue
+        if labels is not None and list(labels) != list(each.settings["operators"]):
+            continue
+        if originals in (None, found.subject["originals"]) and _same(each, subject, found, seed, device):
+            return found
+    return None
+
+
+def _count(subject: Subject, found: Assessment) -> int:
+    """How many originals, as the subject says it."""
+    number = int(found.subject["originals"])
+    return min(number, len(subject.models)) if subject.models else number
+
+
+def _same(campaign: Campaign, subject: Subject, found: Assessment, seed: int, device: str | None) -> bool:
+    """Whether a campaign has the identity that this subject would give it; its pace may have been measured later."""
+    originals = subject.fingerprints(int(found.subject["originals"]), seed=seed, device=device)
+    try:
+        operators = as_faults([str(label) for label in campaign.settings["operators"]])
+    except BadInput:  # an operator of the user's own, which has no name here
+        return False
+    settings: dict[str, Any] = {name: value for name, value in campaign.settings.items() if name != "layout"}
+    sizes = (settings["batch_size"], None)
+    return any(
+        campaign_of(subject, originals, operators, {**settings, "batch_size": size}).id == campaign.id for size in sizes
+    )
+
+
+def check_fits(result: Assessment, subject: Subject) -> None:
+    """An error if an assessment is of something else."""
+    sizes = {name: facts["inputs"] for name, facts in result.subject["splits"].items() if name != "weak"}
+    wanted = {"train": len(subject.train), "test": len(subject.test)}
+    if sizes != wanted or result.subject["name"] != subject.name:
+        raise BadInput(
+            "assessment", f"one of {result.subject['name']} with {sizes}", f"one of {subject.name} with {wanted}",
+            "Assess this subject, or leave out assessment=.",
+        )  # fmt: skip
+
+
+def ranges(result: Assessment, operators: Sequence[Operator]) -> list[Range]:
+    """The killable strengths of every operator that has a score."""
+    known = {describe(operator): operator for operator in operators}
+    return [
+        Range(known[one.label], one.label, one.sets["train"].weakest_killed, one.bounds[1] if one.bounds else None)
+        for one in result.operators
+        if one.status is Status.SCORED and one.label in known
+    ]  # fmt: skip
+
+
+def survivors(result: Assessment) -> tuple[Key, ...]:
+    """Mutants that the training set kills and the test set does not, the very same ones once; strong ones first."""
+    return tuple(
+        (one.label, each.strength)
+        for one in result.operators
+        for each in sorted(one.mutants, key=lambda mutant: -(mutant.strength or 0.0))
+        if each.guiding_set == "test" and each.same_as is None and each.verdict in (Verdict.SURVIVED, Verdict.UNSTABLE)
+        and each.strength in _killed_by_train(one.mutants)
+    )  # fmt: skip
+
+
+def _killed_by_train(mutants: Sequence[Any]) -> set[float | None]:
+    return {one.strength for one in mutants if one.guiding_set == "train" and one.verdict is Verdict.KILLED}
+
+
+def spread(keys: Sequence[Key], most: int) -> Iterator[Key]:
+    """At most so many of each operator, evenly picked.
+
+    >>> [*spread([("WI", 0.9), ("WI", 0.7), ("WI", 0.6), ("NI", 0.5)], 2)]
+    [('WI', 0.9), ('WI', 0.6), ('NI', 0.5)]
+    """
+    for label in dict.fromkeys(label for label, _ in keys):
+        own = [key for key in keys if key[0] == label]
+        picked = np.unique(np.linspace(0, len(own) - 1, min(most, len(own))).round().astype(int))
+        yield from (own[number] for number in picked)

@@ -1,0 +1,147 @@
+"""What `strengthen` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mutiny.mutation.assessment import Score
+from mutiny.records import to_plain
+from mutiny.selection.metrics import Repeated
+from mutiny.strengthening.answers import Ints
+from mutiny.strengthening.kill_table import Key
+from mutiny.strengthening.measuring import Gain
+from mutiny.strengthening.subset import Subset
+from mutiny.strengthening.synthesising import Candidates
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """The subset's worth on mutants for which it was not chosen, over repeats.
+
+    Attributes:
+        all: score of the whole test set.
+        subset: score of the subset.
+        random: score of as many random inputs of the test set.
+        loss: of the subset against the whole, in the same repeats.
+    """
+
+    all: Repeated
+    subset: Repeated
+    random: Repeated
+    loss: Repeated
+
+
+@dataclass(frozen=True, repr=False)
+class Strengthening:
+    """What `strengthen` found. ``chosen`` are the inputs to label.
+
+    Attributes:
+        score: of the assessment that it starts from.
+        survivors: mutants that the training set kills and the test set does not.
+        tried: those of them for which inputs were chosen; of many, some.
+        budgets: numbers of labels, the smallest first.
+        order: inputs of the pool, the first to be labelled first; as many as the largest budget.
+        useful: how many of them bring some mutant nearer to being killed, as predicted; the rest is the tie-break's.
+        predicted: of those tried, how many are predicted to be killed, by budget.
+        beyond: survivors that the pool cannot kill, as far as can be predicted.
+        candidates: new inputs for these, which nobody has labelled; they count in no score.
+        before: score of the test set on mutants for which nothing was chosen; ``None`` if it was not measured.
+        measured: the same after labels were added, by each method.
+        subset: the smallest part of the test set that was found, if it was asked for.
+        smaller: its worth on mutants for which it was not chosen.
+        notes: what a careful reader should know.
+        names: what the inputs of the pool are called; ``None`` if nothing.
+    """
+
+    subject: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    score: Score
+    survivors: tuple[Key, ...]
+    tried: tuple[Key, ...]
+    budgets: tuple[int, ...]
+    order: Ints
+    useful: int
+    predicted: Mapping[int, int]
+    beyond: tuple[Key, ...]
+    candidates: Candidates | None
+    before: Repeated | None
+    measured: tuple[Gain, ...]
+    subset: Subset | None
+    smaller: Smaller | None
+    notes: tuple[str, ...]
+    seconds: float
+    created: str
+    names: tuple[str, ...] | None = None
+
+    @property
+    def chosen(self) -> Ints:
+        """Indices of the inputs to label with the largest budget, best first."""
+        return self.order
+
+    def gain(self, method: str, budget: int) -> Gain | None:
+        """What was measured for a method and a budget."""
+        return next((one for one in self.measured if (one.method, one.budget) == (method, budget)), None)
+
+    def __repr__(self) -> str:
+        score = "none" if self.score.value is None else f"{self.score.value:.3f}"
+        held = "" if self.before is None else f", held-out {self.before.mean:.3f}"
+        best = self.gain("strengthen", self.budgets[-1]) if self.budgets else None
+        after = "" if best is None else f" to {best.score.mean:.3f} with {best.budget} labels"
+        small = (
+            ""
+            if self.subset is None or not len(self.subset)
+            else f", {len(self.subset)} of {self.subset.of} tests are enough"
+        )
+        return f"Strengthening({self.subject['name']!r}, score {score}{held}{after}{small})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+        return {
+            "schema": 1,
+            "verb": "strengthen",
+            "subject": to_plain(self.subject),
+            "settings": to_plain(self.settings),
+            "versions": dict(self.versions),
+            "score": to_plain(self.score),
+            "survivors": _mutants(self.survivors),
+            "chosen": {str(budget): self.order[:budget].tolist() for budget in self.budgets},
+            "useful": self.useful,
+            "predicted": {str(budget): killed for budget, killed in self.predicted.items()},
+            "names": None if self.names is None else [self.names[at] for at in self.order.tolist()],
+            "beyond": _mutants(self.beyond),
+            "candidates": None if self.candidates is None else self.candidates.to_json(),
+            "before": to_plain(self.before),
+            "measured": to_plain(self.measured),
+            "subset": self._subset(),
+            "notes": list(self.notes),
+            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
+        }
+
+    def _subset(self) -> dict[str, Any] | None:
+        if self.subset is None:
+            return None
+        small = self.subset
+        return {
+            "indices": small.indices.tolist(),
+            "size": len(small),
+            "of": small.of,
+            "score": small.score,
+            "score_of_all": small.score_of_all,
+            "kills": _mutants(small.kept),
+            "kills_more": _mutants(small.more),
+            "kills_fresh": small.fresh,
+            "held_out": to_plain(self.smaller),
+        }
+
+
+def _mutants(keys: tuple[Key, ...]) -> list[dict[str, Any]]:
+    return [{"operator": label, "strength": strength} for label, strength in keys]
+
+
+NONE = np.zeros(0, np.int64)
+"""No inputs."""

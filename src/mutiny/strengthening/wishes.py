@@ -1,0 +1,62 @@
+"""What a user may ask `strengthen` for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mutiny.checks import check_whole
+from mutiny.errors import BadInput
+from mutiny.mutation.assessment import Assessment
+from mutiny.selection.base import Selector
+from mutiny.selection.budget import as_count
+from mutiny.selection.parsing import as_methods
+from mutiny.subjects import Subject
+from mutiny.task import Classification
+
+
+def usual_method(subject: Subject, originals: int | None) -> str:
+    """The method that `select` takes if none is named."""
+    if isinstance(subject.task, Classification):
+        return "deepgini"
+    return "disagreement" if subject.count(originals) > 1 else "kill-rate"
+
+
+def check_wishes(subject: Any, assessment: Any, mutants: Any, repeats: Any, synthesize: Any, seed: Any) -> None:
+    """An error for what can be refused before anything runs."""
+    if not isinstance(subject, Subject):
+        raise BadInput("subject", type(subject).__name__, "a mutiny.Subject: mutants are judged on its train and test")
+    if assessment is not None and not isinstance(assessment, Assessment):
+        raise BadInput("assessment", type(assessment).__name__, "what mutiny.assess returned")
+    for name, value, least in (("mutants", mutants, 1), ("repeats", repeats, 1), ("synthesize", synthesize, 0)):
+        check_whole(name, value, least)
+    check_whole("seed", seed, 0)
+
+
+def budgets_of(wanted: Any, size: int) -> tuple[int, ...]:
+    """Numbers of labels, rising.
+
+    >>> budgets_of("1%,5%", 1000), budgets_of((20, 0.01), 1000)
+    ((10, 50), (10, 20))
+    """
+    several = wanted.split(",") if isinstance(wanted, str) else wanted
+    each = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]
+    if not each:
+        raise BadInput("budget", repr(wanted), "at least one number of inputs, share or percentage")
+    return tuple(sorted({as_count(one, size) for one in each}))
+
+
+def check_left(budgets: Sequence[int], left: int) -> None:
+    """An error if there are not as many inputs to choose from."""
+    if budgets and budgets[-1] > left:
+        raise BadInput(
+            "budget", budgets[-1], f"at most {left}, the inputs of the pool that are not in the test set already"
+        )
+
+
+def tie_break_of(wanted: Any, usual: str) -> Selector:
+    """The method that decides among equals."""
+    (found, *more) = as_methods(usual if wanted is None else wanted)
+    if more:
+        raise BadInput("tie_break", repr(wanted), "one method", "Join several with +, to combine them.")
+    return found

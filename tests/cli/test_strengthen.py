@@ -1,0 +1,78 @@
+"""``mutiny strengthen`` as a user sees it."""
+
+import json
+
+import numpy as np
+import pytest
+
+SUBJECT = """
+from strengthening.tables import weak_subject
+
+subject = weak_subject(1)
+"""
+QUICK = ("--operators", "NEB", "--mutants", "2", "--repeats", "2")
+
+
+def test_what_to_label_and_what_it_is_worth(run, write, tmp_path):
+    label, out, tests = tmp_path / "label.txt", tmp_path / "all.json", tmp_path / "tests.txt"
+    wanted = (*QUICK, "--budget", "5,10%", "--minimise")
+    ran = run("strengthen", write(SUBJECT), *wanted, "--indices", label, "--json", out, "--tests", tests)
+    assert ran.code == 0, ran.err
+    assert max(map(len, ran.out.splitlines())) <= 80
+    for said in ("slip", "Label first", "strengthen", "random", "deepgini", "Enough", "Kept in mine-subject.mutiny"):
+        assert said in ran.out
+    told = json.loads(out.read_text())
+    assert [int(line) for line in label.read_text().split()] == told["chosen"]["20"]
+    assert [int(line) for line in tests.read_text().split()] == sorted(told["subset"]["indices"])
+    again = run("strengthen", write(SUBJECT), *wanted)
+    assert again.out == ran.out
+    report = run("report", "mine-subject.mutiny")
+    assert report.out == ran.out[: ran.out.index(" Kept in")]
+
+
+def test_an_unlabelled_pool_from_a_file(run, write, tmp_path):
+    pool, made = tmp_path / "pool.npy", tmp_path / "new.npz"
+    np.save(pool, np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32))
+    ran = run("strengthen", write(SUBJECT), *QUICK, "--pool", pool, "--budget", 6, "--save", made, "--no-store")
+    assert ran.code == 0, ran.err
+    assert "was not measured" in " ".join(ran.out.split())
+    assert "chosen by" not in ran.out
+    assert made.exists() or "Nothing was synthesised" in ran.out
+
+
+def test_synthesised_inputs_have_no_label(run, write, tmp_path):
+    pool, made = tmp_path / "pool.npy", tmp_path / "new.npz"
+    far = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
+    np.save(pool, 8 * far / np.linalg.norm(far, axis=1, keepdims=True))
+    ran = run("strengthen", write(SUBJECT), *QUICK, "--pool", pool, "--budget", 1, "--save", made, "--no-store")
+    assert ran.code == 0, ran.err
+    assert "a person must label them" in " ".join(ran.out.split())
+    with np.load(made) as found:
+        assert "y" not in found
+        assert len(found["x"]) == len(found["index"]) == len(found["operator"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--budget", "0"), "budget=0"),
+        (("--budget", "5000"), "between 1 and 200"),
+        (("--compare", "nosuch"), "nosuch"),
+        (("--tests", "t.txt"), "Add --minimise"),
+        (("--save", "x.txt"), "ends in .npz"),
+        (("--save", "x.npz", "--synthesize", "0"), "synthesised inputs"),
+        (("--operators", "XX"), "XX"),
+        (("--json", "a", "--indices", "a"), "another file"),
+    ],
+)
+def test_bad_input_is_one_sentence(run, write, arguments, message):
+    ran = run("strengthen", write(SUBJECT), *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_help_says_what_it_is(run):
+    ran = run("strengthen", "--help")
+    assert ran.code == 0
+    assert "--minimise" in ran.out

@@ -1,0 +1,120 @@
+"""What to do next follows from what was found, and can be typed as it is."""
+
+import shlex
+
+import pytest
+from typer.main import get_command
+
+from mutiny.cli.app import app
+from mutiny.operators import OPERATORS
+from mutiny.records import Basis
+from mutiny.reports.page.advice import Typed, advice_section
+from mutiny.reports.page.method import assess_command, method_section
+from reports.page.made import KILLED, SURVIVED, UNSTABLE, assessment, mutant, operator
+
+MISSED = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, score=0.4149)
+FINE = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: KILLED}}, score=1.0)
+SHAKY = operator("NI(ratio=0.1)", {"train": {0.5: UNSTABLE}}, score=None)
+TYPED = Typed("'my net.py:subject' --data data", "mutiny assess 'my net.py:subject' --data data --seed 0", "a.mutiny")
+
+
+def lines(result, done=(), typed=TYPED):
+    section = advice_section(result, typed, done)
+    return [block.line for block in section.blocks if block.kind == "command"]
+
+
+def test_survivors_ask_for_inputs():
+    found = lines(assessment(MISSED, originals=20))
+    assert found[0] == f"mutiny strengthen {TYPED.subject} --budget 1%,2%,5% --store a.mutiny"
+    assert found[1] == f"mutiny select {TYPED.subject} --budget 5%"
+    assert not any("strengthen" in line for line in lines(assessment(FINE, originals=20)))
+    assert not any("mutiny select" in line for line in lines(assessment(MISSED), done={"select"}))
+    assert "--store" not in lines(assessment(MISSED), typed=Typed("toy", "mutiny assess toy"))[0]
+
+
+def test_the_bar_is_one_that_todays_score_passes():
+    assert lines(assessment(MISSED))[-1] == f"{TYPED.again} --fail-under 0.41"
+    assert lines(assessment(FINE))[-1].endswith("--fail-under 1.00")
+    assert not any("--fail-under" in line for line in lines(assessment(SHAKY)))
+
+
+def test_few_originals_or_a_wide_interval_ask_for_more():
+    for result in (assessment(MISSED, originals=1, interval=None), assessment(MISSED, originals=4, interval=None)):
+        assert any(line.endswith("--operators WI --originals 10") for line in lines(result))
+    assert any("--originals 20" in line for line in lines(assessment(MISSED, originals=12, interval=(0.1, 0.9))))
+    assert not any("--originals" in line for line in lines(assessment(MISSED, originals=20, interval=(0.3, 0.5))))
+
+
+def test_what_was_not_judged_gets_another_chance():
+    assert f"mutiny assess {TYPED.subject} --operators 'NI(ratio=0.1)' --rse 0.1" in lines(assessment(MISSED, SHAKY))
+    hidden = operator("GF", {"train": {0.5: SURVIVED}}, score=None, hidden=3)
+    assert f"mutiny assess {TYPED.subject} --operators GF --test wilcoxon" in lines(assessment(MISSED, hidden))
+
+
+def test_where_nothing_is_left_to_find_other_faults_are_tried():
+    (found,) = [line for line in lines(assessment(FINE, originals=20)) if "--operators" in line]
+    assert found.endswith("--operators " + ",".join(code for code in OPERATORS if code != "WI"))
+    none = lines(assessment(SHAKY, originals=20))
+    assert any(line.startswith(f"mutiny assess {TYPED.subject} --operators WI,NI,") for line in none)
+    every = [operator(code, {"train": {0.5: KILLED}, "test": {0.5: KILLED}}, score=1.0) for code in OPERATORS]
+    assert any(line.endswith("--operators all") for line in lines(assessment(*every, originals=20)))
+
+
+def test_samples_can_be_checked():
+    sampled = operator("WI", mutants=(mutant("WI", 0.5, "test", KILLED, basis=Basis.SAMPLED),))
+    assert f"{TYPED.again} --exact" in lines(assessment(sampled))
+    assert not any("--exact" in line for line in lines(assessment(FINE)))
+
+
+def test_without_an_assessment_there_is_one_thing_to_do():
+    assert lines(None) == [TYPED.again]
+
+
+@pytest.mark.parametrize("result", [assessment(MISSED, SHAKY, originals=2), assessment(FINE)], ids=["missed", "fine"])
+def test_every_command_is_one(result):
+    commands = get_command(app).commands
+    for line in lines(result):
+        mutiny, verb, *arguments = shlex.split(line)
+        assert mutiny == "mutiny"
+        if verb in commands:
+            commands[verb].make_context(verb, arguments)
+        else:
+            assert verb == "strengthen"
+
+
+def test_the_command_is_made_from_settings():
+    result = assessment(MISSED, SHAKY, originals=3)
+    assert assess_command(result, "toy") == ("mutiny assess toy --operators 'WI,NI(ratio=0.1)' --originals 3 --seed 0")
+    other = {
+        **result.settings,
+        "seed": 7,
+        "screening": None,
+        "weak": {"share": 0.25},
+        "rule": {**result.settings["rule"], "alpha": 0.01},
+        "search": {**result.settings["search"], "k_max": 9},
+    }
+    line = assess_command(assessment(MISSED, originals=3, settings=other), "toy")
+    assert line == "mutiny assess toy --operators 'WI,NI(ratio=0.1)' --originals 3 --seed 7 --alpha 0.01 --k-max 9 " \
+        "--weak-share 0.25 --exact"  # fmt: skip
+    get_command(app).commands["assess"].make_context("assess", shlex.split(line)[2:])
+
+
+def test_real_settings_give_the_command_that_made_them(assessed):
+    line = assess_command(assessed, "toy")
+    assert line == "mutiny assess toy --operators WI,NEB,AFR --originals 6 --seed 0 --k-max 2 --max-probes 4"
+
+
+def test_the_method_tells_rule_seed_versions_and_command():
+    result = assessment(MISSED)
+    (part,) = method_section({"assess": result}, {"assess": "mutiny assess toy"}).blocks
+    text = " ".join(block.text for block in part.blocks if block.kind == "text")
+    assert "GLM z-test between trainings, p < 0.05 and Cohen's d of at least 0.5" in text
+    assert "1,000 answers" in text
+    facts = dict(next(block for block in part.blocks if block.kind == "facts").pairs)
+    assert facts["seed"] == "0"
+    assert facts["torch"] == "2.13.0"
+    assert facts["begun"] == "2026-01-02T03:04:05+0000"
+    settings = dict(part.blocks[-1].blocks[0].pairs)
+    assert settings["rule beta"] == "0.5"
+    (lost,) = method_section({"assess": result}, {}).blocks
+    assert "Which command made this is not in the file" in " ".join(b.text for b in lost.blocks if b.kind == "text")

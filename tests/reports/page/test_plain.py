@@ -1,0 +1,121 @@
+"""Results that nobody vouches for: read as they were written, or refused in a sentence."""
+
+import copy
+import json
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mutiny.errors import BadInput
+from mutiny.records import MutantRecord, OperatorRecord, Verdict, to_plain
+from mutiny.reports.page.advice import Typed
+from mutiny.reports.page.method import UNKNOWN, assess_command
+from mutiny.reports.page.page import page_of
+from mutiny.reports.page.plain import Wrong, read_plain
+from mutiny.reports.page.render import html_of
+from mutiny.reports.page.sources import read_json
+from reports.page.made import KILLED, SURVIVED, assessment, operator
+
+
+def test_every_record_comes_back_from_plain_values(assessed, regressed):
+    for record in (*assessed.operators, *regressed.operators):
+        assert read_plain(OperatorRecord, json.loads(json.dumps(to_plain(record)))) == record
+
+
+def test_an_assessment_comes_back_from_its_json(assessed, tmp_path):
+    (tmp_path / "a").write_text(json.dumps(assessed.to_json()))
+    found = read_json(tmp_path / "a")
+    assert found.verb == "assess"
+    assert found.result.to_json() == json.loads(json.dumps(assessed.to_json()))
+    assert found.result.kills == {}
+
+
+def test_what_is_no_finite_number_was_null():
+    told = to_plain(MutantRecord("WI", 0.5, "test", Verdict.KILLED, metrics=((math.inf, 1.0),), effect_size=math.inf))
+    found = read_plain(MutantRecord, told)
+    assert math.isnan(found.metrics[0][0])
+    assert found.metrics[0][1] == 1.0
+    assert found.effect_size is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"verdict": "dead"}, "x.verdict: expected one of killed, survived, unstable, invalid"),
+        ({"instances": 1.5}, "x.instances: expected a whole number"),
+        ({"instances": True}, "x.instances: expected a whole number"),
+        ({"searched": 1}, "x.searched: expected true or false"),
+        ({"operator": None}, "x.operator: expected a text"),
+        ({"metrics": [0.5]}, r"x.metrics\[0\]: expected a list"),
+        ({"strength": 10**400}, "x.strength: expected a number of less than"),
+    ],
+)
+def test_another_type_is_told_with_its_place(changed, told):
+    plain = to_plain(MutantRecord("WI", 0.5, "test", Verdict.KILLED))
+    with pytest.raises(Wrong, match=told):
+        read_plain(MutantRecord, {**plain, **changed}, "x")
+
+
+def test_what_is_missing_is_told():
+    with pytest.raises(Wrong, match="guiding_set: expected a value, but there is none"):
+        read_plain(MutantRecord, {"operator": "WI", "strength": 0.5})
+
+
+SMALL = assessment(
+    operator("WI", {"train": {0.5: KILLED, 0.25: SURVIVED}, "test": {0.5: SURVIVED, 0.75: KILLED}}),
+    operator("LR", {"train": {None: SURVIVED}, "test": {None: SURVIVED}}, score=None, strength=None),
+).to_json()
+LEAVES = st.sampled_from(
+    [None, True, -1, 0, 3, 0.5, 1e98, -1e98, 1e-300, "", "killed", "\ud800<b>\x00&", [], {}, [[]], ["a"], {"a": 1}]
+)
+
+
+def places(value, at=()):
+    yield at
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(item, (*at, key))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
+    told = copy.deepcopy(SMALL)
+    for _ in range(data.draw(st.integers(1, 3))):
+        *way, last = data.draw(st.sampled_from([place for place in places(told) if place]))
+        owner = told
+        for step in way:
+            owner = owner[step]
+        if isinstance(owner, dict) and data.draw(st.booleans()):
+            del owner[last]
+        else:
+            owner[last] = data.draw(LEAVES)
+    (tmp_path / "a").write_text(json.dumps(told))
+    try:
+        found = read_json(tmp_path / "a")
+    except BadInput:
+        return
+    again = assess_command(found.result)
+    page = page_of({"assess": found.result}, Typed(UNKNOWN, again), {})
+    assert "<b>" not in html_of(page)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "It cannot be read"),
+        ('{"verb": "assess", "schema": 1, "x": NaN}', "it has NaN"),
+        ('{"verb": "assess", "schema": 2}', "schema 2"),
+        ('{"verb": "dance", "schema": 1}', 'verb "dance"'),
+        ('{"schema": 1}', "verb null"),
+        ('{"verb": "assess", "schema": 1}', "subject: expected a value"),
+        ('{"verb": "select", "schema": 1, "subject": 3}', "subject: expected an object"),
+        ("{" * 100_000, "It cannot be read"),
+    ],
+)  # fmt: skip
+def test_files_that_are_something_else(tmp_path, text, told):
+    (tmp_path / "a").write_text(text)
+    with pytest.raises(BadInput, match="expected") as error:
+        read_json(tmp_path / "a")
+    assert told in str(error.value)

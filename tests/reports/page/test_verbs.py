@@ -1,0 +1,219 @@
+"""Sections of the other verbs, from their JSON, and what only a store has."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, Assault, Level, Robustness
+from mutiny.localization.ablation import Ablation, Effect
+from mutiny.localization.location import Location
+from mutiny.localization.measures import Ochiai
+from mutiny.localization.spectrum import Spectrum
+from mutiny.localization.suspects import suspects
+from mutiny.repairs.verdict import Change
+from mutiny.reports.page.documents import Attacked, Located, Repaired, Selected
+from mutiny.reports.page.gallery import gallery_of, gallery_section, png_of
+from mutiny.reports.page.mending import mending_section
+from mutiny.reports.page.plain import Wrong, read_plain
+from mutiny.reports.page.selection import selection_section
+from mutiny.reports.page.sources import finding_of
+from mutiny.reports.page.suspects import shades_of, suspects_section
+from mutiny.selection.quality import Truth, quality
+from mutiny.selection.selection import Ranking, Selection
+
+WRONG = np.array([False, True, False, True] + [False] * 36)
+COMMON = {
+    "settings": {"seed": 0},
+    "versions": {"mutiny": "0.1.0"},
+    "notes": ("A note.",),
+    "seconds": 1.0,
+    "created": "2026",
+}
+
+
+def ranking(method, order):
+    order = np.array(order)
+    return Ranking(method, method.upper(), order, np.zeros(len(order)), 0.1, quality=quality(order, Truth(WRONG), 4))
+
+
+SELECTION = Selection(
+    subject={"name": "toy", "model": "Toy", "pool": {"inputs": 40, "wrong": 2, "labelled": True}},
+    budget=4, rankings=(ranking("gini", [3, 1, *(n for n in range(40) if n not in (1, 3))]),
+                        ranking("other", list(range(40)))),
+    skipped={"dsa": "no features"}, references={"ideal": {"fdr": 0.5, "apfd": 0.9, "rauc": None}}, **COMMON,
+)  # fmt: skip
+SELECTED = finding_of(SELECTION).result
+
+
+def texts(section):
+    return " ".join(block.text for block in section.blocks if block.kind == "text")
+
+
+def of(section, kind):
+    return [block for block in section.blocks if block.kind == kind]
+
+
+def test_a_selection():
+    section = selection_section(SELECTED)
+    assert texts(section) == "GINI chooses 4 of 40 inputs: 2 of these are answered wrongly (50%), against 5.0% of all."
+    (chart,) = of(section, "chart")
+    lines = {line.name: line.points for line in chart.picture.lines}
+    assert lines["gini"][:4] == ((0, 0), (1, 1), (2, 2), (3, 2))
+    assert lines["ideal"] == ((0, 0), (2, 2), (16, 2))
+    assert lines["random, on average"][1] == (16, pytest.approx(0.8))
+    assert chart.picture.mark == 4
+    assert [row.cells[0].text for row in of(section, "table")[0].rows] == ["gini", "other", "(ideal)"]
+    assert of(section, "fold")[0].blocks[0].text == "By gini: 3, 1, 0, 2."
+    assert of(section, "notes")[0].items == ("A note.", "dsa is left out: no features.")
+
+
+def test_a_selection_without_labels_says_so():
+    plain = Selection(
+        subject={"name": "toy", "model": "Toy", "pool": {"inputs": 3, "labelled": False, "wrong": None}}, budget=2,
+        rankings=(Ranking("gini", "GINI", np.array([2, 0, 1]), np.zeros(3), 0.1),), skipped={}, references={},
+        names=("a.png", "<b>.png", "c.png"), **COMMON,
+    )  # fmt: skip
+    section = selection_section(finding_of(plain).result)
+    assert "the labels of the pool are not known" in texts(section)
+    assert of(section, "fold")[0].blocks[0].text == "By gini: c.png, a.png."
+    assert not of(section, "chart")
+
+
+def location(failing=2):
+    active = np.zeros((1, 2, 5), np.int64)
+    active[0, 0], active[0, 1] = [0, 5, 8, 8, 1], [2, 1, 2, 0, 2]
+    spectrum = Spectrum(("conv", "fc"), (2, 3), active, np.array([[8, failing]]))
+    found = suspects(spectrum, Ochiai(), 3, guilty=True)
+    ablation = Ablation(2, 8, Effect(1, 3), (Effect(0, 1), Effect(1, 2)), 0.667, 0.333)
+    return Location(
+        subject={"name": "toy", "model": "Toy", "neurons": 5, "layers": {"conv": 2, "fc": 3}},
+        measure="ochiai", suspects=found, by_class={0: found[:1]}, spectrum=spectrum, ablation=ablation,
+        failing=failing, passing=8, **{**COMMON, "settings": {"seed": 0, "label": None, "silent": False}},
+    )  # fmt: skip
+
+
+def test_a_location_has_a_map_of_all_neurons():
+    found = location()
+    document = finding_of(found).result
+    section = suspects_section(document)
+    (chart,) = of(section, "chart")
+    counts = found.spectrum.counts()
+    slow = [ef / np.sqrt(2 * (ef + ep)) for ef, ep in zip(counts.ef, counts.ep, strict=True)]
+    low, high = min(slow), max(slow)
+    np.testing.assert_allclose(np.concatenate(chart.picture.shades), [(one - low) / (high - low) for one in slow])
+    assert chart.picture.marks[0] == (0, 0, 1)  # active on all failures and on no pass
+    assert "Silencing the 3 suspects mends 1 of 2 failures and breaks 3 of 8 passes. 2 random draws" in texts(section)
+    assert "0.5 mended on average" in texts(section)
+    assert of(section, "fold")[0].title == "Class 0"
+
+
+def test_a_location_from_json_has_the_suspects_alone():
+    document = read_plain(Located, {**location().to_json(), "synthesis": None})
+    (chart,) = of(suspects_section(document), "chart")
+    assert chart.picture.shades == ()
+    assert "in the campaign's file only" in chart.caption
+
+
+def test_nobody_is_to_blame():
+    found = location()
+    nobody = finding_of(type(found)(**{**vars(found), "suspects": (), "by_class": {}, "ablation": None})).result
+    section = suspects_section(nobody)
+    assert "nothing is held against any of 5 hidden neurons" in texts(section)
+    assert not of(section, "chart") + of(section, "table")
+
+
+def test_infinite_suspicion_is_the_darkest():
+    shades = shades_of((np.array([0.0, np.inf]), np.array([np.nan, 2.0])))
+    assert [each.tolist() for each in shades] == [[0.0, 1.0], [0.0, 1.0]]
+    assert shades_of((np.array([np.inf, -np.inf]),))[0].tolist() == [1.0, 0.0]
+    assert shades_of((np.zeros(2),))[0].tolist() == [0.0, 0.0]
+
+
+def repaired(before, after):
+    target = ~np.array(before)
+    change = Change.of(target, np.array(before), np.array(after))
+    told = {
+        "subject": {"name": "toy", "model": "Toy"}, "settings": {}, "versions": {}, "method": "search",
+        "target": {"kind": "all", "failures": 3}, "verdict": change.verdict, "splits": {"held-out": change.to_json()},
+        "patch": {"weights": 7}, "notes": [],
+    }  # fmt: skip
+    return read_plain(Repaired, told)
+
+
+def test_a_repair():
+    section = mending_section(repaired([False] * 20 + [True] * 20, [True] * 20 + [True] * 19 + [False]))
+    assert texts(section).startswith("Repaired: search changes 7 weights; of held-out inputs 20 of 20 (100%, 95%")
+    assert "1 of 20 (5%, 95% interval" in texts(section)
+    assert "Gain on held-out inputs: +47.50 points" in texts(section)
+    (table,) = of(section, "table")
+    assert [cell.text for cell in table.rows[0].cells][2:] == ["20 of 20", "1 of 20", "50.00%", "97.50%"]
+
+
+def test_a_repair_that_changes_nothing():
+    section = mending_section(repaired([False, True], [False, True]))
+    assert texts(section).startswith("Not repaired")
+    assert "Gain" not in texts(section)
+
+
+def robustness(shape=(4, 1, 3, 3), correct=(True, True, True, False)):
+    before = torch.zeros(shape)
+    after = before.clone()
+    after[1].fill_(0.5)
+    fooled = np.array([False, True, False, True])
+
+    def assault(fooled):
+        return Assault("pgd", after, np.array([0, 7, 2, 3]), fooled, {"l2": np.ones(4)}, 10, 1.0)
+
+    levels = (
+        Level(0.01, {name: assault(np.zeros(4, bool)) for name in (MUTANTS, ORIGINAL, BUDGET)}, np.array(correct)),
+        Level(0.1, {name: assault(fooled) for name in (MUTANTS, ORIGINAL, BUDGET)}, np.array(correct)),
+    )
+    return Robustness(
+        subject={"name": "toy", "model": "Toy"}, attack="pgd", mutants=("GF 1%",), similarity=np.ones((2, 2)),
+        levels=levels, indices=np.array([10, 11, 12, 13]), inputs=before, labels=np.array([0, 1, 2, 3]), **COMMON,
+    )  # fmt: skip
+
+
+def test_an_attack_has_a_gallery_of_those_that_are_fooled_first():
+    section = gallery_section(finding_of(robustness()).result)
+    (gallery,) = of(section, "gallery")
+    assert gallery.columns[0][0] == "1 as 7"
+    photos = gallery.columns[0][1]
+    assert photos[1].alt == "input 11 of class 1, after the attack, taken for 7"
+    assert "At a distance of 0.01, 0 of 3 correct answers are lost" in texts(section)
+    assert "At a distance of 0.1, 1 of 3 correct answers are lost: 33%" in texts(section)
+    assert "mutants make no clear difference" in texts(section)
+    (table,) = of(section, "table")
+    assert [row.cells[1].text for row in table.rows] == ["with mutants", "alone", "alone, same passes"] * 2
+
+
+def test_what_is_no_image_has_no_gallery():
+    assert gallery_of(robustness((4, 6))) is None
+    document = read_plain(Attacked, robustness((4, 6)).to_json())
+    assert "There are no pictures here" in texts(gallery_section(document))
+
+
+def test_pictures_keep_their_pixels():
+    import io
+
+    image = np.linspace(0, 1, 12).reshape(3, 4)
+    back = np.asarray(Image.open(io.BytesIO(png_of(image))))
+    np.testing.assert_array_equal(back, (image * 255).round())
+    assert np.asarray(Image.open(io.BytesIO(png_of(np.zeros((5, 4, 3)))))).shape == (5, 4, 3)
+    assert max(np.asarray(Image.open(io.BytesIO(png_of(np.zeros((1000, 400)))))).shape) <= 96
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "told"),
+    [
+        (Selected, {"methods": []}, "methods: expected at least one"),
+        (Attacked, {"results": []}, "results: expected at least one"),
+        (Located, {"subject": {"name": "a", "model": "b", "neurons": 1, "layers": {"fc": 0}}}, "sizes of at least 1"),
+    ],
+)
+def test_empty_documents_are_refused(kind, changed, told):
+    whole = {Selected: SELECTION, Attacked: robustness(), Located: location()}[kind].to_json()
+    read_plain(kind, whole)
+    with pytest.raises(Wrong, match=told):
+        read_plain(kind, {**whole, **changed})
