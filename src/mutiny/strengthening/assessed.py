@@ -34,28 +34,25 @@ def finished(
         seed: of the campaign.
         device: where.
     """
-    for each in reversed([] if store is None else store.campaigns()):
-        if each.verb != "assess" or each.settings.get("seed") != seed or store is None:
-            continue
-        found = store.outcome(each.id)
-        if not isinstance(found, Assessment) or found.subject["originals"] not in (originals, _count(subject, found)):
+    if store is None:
+        return None
+    for each in reversed(store.campaigns()):
+        if each.verb != "assess" or each.settings["seed"] != seed:
             continue
         if labels is not None and list(labels) != list(each.settings["operators"]):
             continue
-        if originals in (None, found.subject["originals"]) and _same(each, subject, found, seed, device):
+        found = store.outcome(each.id)
+        if isinstance(found, Assessment) and _same(each, subject, found, originals, device):
             return found
     return None
 
 
-def _count(subject: Subject, found: Assessment) -> int:
-    """How many originals, as the subject says it."""
-    number = int(found.subject["originals"])
-    return min(number, len(subject.models)) if subject.models else number
-
-
-def _same(campaign: Campaign, subject: Subject, found: Assessment, seed: int, device: str | None) -> bool:
+def _same(campaign: Campaign, subject: Subject, found: Assessment, wanted: int | None, device: str | None) -> bool:
     """Whether a campaign has the identity that this subject would give it; its pace may have been measured later."""
-    originals = subject.fingerprints(int(found.subject["originals"]), seed=seed, device=device)
+    count = int(found.subject["originals"])
+    if wanted not in (None, count) or (subject.models and count > len(subject.models)):
+        return False
+    originals = subject.fingerprints(count, seed=campaign.settings["seed"], device=device)
     try:
         operators = as_faults([str(label) for label in campaign.settings["operators"]])
     except BadInput:  # an operator of the user's own, which has no name here
