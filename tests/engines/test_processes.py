@@ -268,9 +268,11 @@ NO_PROC = """
 """
 
 LONG = """
-    import os, sys, time
+    import os, signal, sys, time
     from mutiny.engines.processes import Processes
     from mutiny.tasks import Task
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background ignores it
 
     def work(task):
         if task.kind == "who":

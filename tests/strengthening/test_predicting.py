@@ -127,3 +127,24 @@ def test_a_paired_rule_needs_the_effect_only():
     table = [table_of(right, [instances], rule=KillRule(test)) for test in ("glm", "wilcoxon")]
     assert gauge_of(table[0]).needed[0] == pytest.approx(1.959964 * (2 / 20) ** 0.5)
     assert gauge_of(table[1]).needed[0] == 0.5
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=seeds)
+def test_a_smaller_budget_is_a_beginning_of_a_larger_one(seed):
+    table = random_table(np.random.default_rng(seed), originals=4, inputs=120, weak=0.2)
+    weights = even([row.label for row in table.rows])
+    few, many = (choose(gauge_of(table), weights, np.arange(120), budget) for budget in (30, 90))
+    np.testing.assert_array_equal(many.order[: len(few.order)], few.order)
+    assert len(set(many.order.tolist())) == len(many.order)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=seeds)
+def test_what_is_reached_is_never_given_up_for_more(seed):
+    """However far the goal, the mutants together never fall back behind the rule's threshold."""
+    table = random_table(np.random.default_rng(seed), originals=5, inputs=60, weak=0.3)
+    weights = even([row.label for row in table.rows])
+    found = choose(gauge_of(table), weights, np.arange(60), 49)
+    killed = np.minimum(found.reached, 1) @ weights
+    assert (np.diff(killed) > -1e-5).all()
