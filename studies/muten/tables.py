@@ -227,7 +227,7 @@ def accuracies(results: Results) -> str:
 def passes(results: Results) -> str:
     """Forward and backward passes per image at the level of Table III: who had which budget."""
     body = []
-    for attack in arms.ATTACKS:
+    for attack in (*arms.STEPS, arms.SEARCHED, arms.FIXED):
         for arm in arms.of(attack):
             cells = []
             for name in ORDER:
