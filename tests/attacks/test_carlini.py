@@ -103,3 +103,18 @@ def test_classes_that_are_level_are_no_success():
 def test_mistakes(settings):
     with pytest.raises(BadInput):
         Carlini(**settings)
+
+
+def test_a_weight_that_is_too_large_is_searched_down():
+    """Too large a weight of the loss overshoots; halving it towards the least that works comes nearer."""
+    model = plane([3.0, -4.0], 0.2)
+    x = torch.rand(40, 2, generator=torch.Generator().manual_seed(0)).double() * 0.6 + 0.2
+    labels = model(x).argmax(1)
+    once, often = (
+        Carlini(iterations=30, rate=0.02, constant=100.0, searches=searches)
+        .nearest(Ensemble(model, []), x, labels, 0.0, 1.0)
+        .distance
+        for searches in (1, 12)
+    )
+    assert (often <= once).all()
+    assert often.median() < 0.95 * once.median()
