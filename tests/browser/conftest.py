@@ -29,8 +29,8 @@ def file(tmp_path_factory):
     from mutiny.reports.page.page import page_of
     from mutiny.reports.page.render import write_html
     from mutiny.reports.page.sources import finding_of
-    from mutiny.reports.page.tests import Subset
     from reports.page.made import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
+    from reports.page.test_stronger import STRENGTHENED
     from reports.page.test_verbs import SELECTION, location, repaired, robustness
 
     rng = np.random.default_rng(0)
@@ -49,12 +49,13 @@ def file(tmp_path_factory):
     again = "mutiny assess toy.py:subject --operators " + ",".join(["WI"] * 30)
     results = {
         "assess": found,
+        "strengthen": STRENGTHENED,
         "select": finding_of(SELECTION).result,
         "locate": finding_of(location()).result,
         "repair": repaired([False] * 20 + [True] * 20, [True] * 20 + [True] * 19 + [False]),
         "attack": finding_of(robustness((4, 1, 28, 28))).result,
     }
-    page = page_of(results, Typed("toy.py:subject", again, "a.mutiny"), {"assess": again}, Subset((1, 2, 7), 0.4, 0.4))
+    page = page_of(results, Typed("toy.py:subject", again, "a.mutiny"), {"assess": again})
     path = tmp_path_factory.mktemp("browser") / "report.html"
     write_html(path, page)
     return path

@@ -3,7 +3,18 @@
 import pytest
 
 pytestmark = pytest.mark.browser
-SECTIONS = ["score", "survivors", "tests", "advice", "selection", "suspects", "repair", "attack", "method"]
+SECTIONS = [
+    "score",
+    "survivors",
+    "tests",
+    "advice",
+    "strengthen",
+    "selection",
+    "suspects",
+    "repair",
+    "attack",
+    "method",
+]
 
 
 def test_every_section_is_there_and_nothing_is_run_or_fetched(opened):

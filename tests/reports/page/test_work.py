@@ -135,7 +135,7 @@ def test_what_is_missing_is_said(assessed, regressed):
 
 
 def test_a_smallest_subset_has_its_place(assessed):
-    parts = {part.title: part for part in work_section(assessed, Subset((7, 3, 4), 0.5, 0.5)).blocks
+    parts = {part.title: part for part in work_section(assessed, Subset((7, 3, 4), 120, 0.5, 0.5)).blocks
              if part.kind == "part"}  # fmt: skip
     told = parts["A smallest set of tests"]
     assert texts(told) == "3 inputs of 120 (2.5%) keep the score: 50.0% with these alone, 50.0% with all."

@@ -79,14 +79,23 @@ def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[
         )  # fmt: skip
 
 
+def minimise_command(typed: Typed) -> str:
+    """Looks for a smallest set of tests; survivors are not asked about."""
+    return f"mutiny strengthen {typed.subject} --minimise{_store(typed)}"
+
+
+def _store(typed: Typed) -> str:
+    return f" --store {typed.store}" if typed.store else ""
+
+
 def _survivors(missed: Mapping[str, Sequence[MutantRecord]], typed: Typed, done: Collection[str]) -> Iterator[Command]:
     total = sum(map(len, missed.values()))
-    store = f" --store {typed.store}" if typed.store else ""
-    yield Command(
-        f"mutiny strengthen {typed.subject} --budget 1%,2%,5%{store}", "Add the inputs that are missing",
-        f"{count(total, 'mutant')} of {several([*missed])} slip through. This proposes inputs of a pool that kill the "
-        "most of them for each label, and says what each budget gains.",
-    )  # fmt: skip
+    if "strengthen" not in done:
+        yield Command(
+            f"mutiny strengthen {typed.subject} --budget 1%,2%,5%{_store(typed)}", "Add the inputs that are missing",
+            f"{count(total, 'mutant')} of {several([*missed])} slip through. This proposes inputs of a pool that kill "
+            "the most of them for each label, and says what each budget gains.",
+        )  # fmt: skip
     if "select" not in done:
         yield Command(
             f"mutiny select {typed.subject} --budget 5%", "Or label what the network probably gets wrong",

@@ -1,4 +1,4 @@
-"""What the page needs of the results of `select`, `locate`, `repair` and `attack`, in the form of their JSON.
+"""What the page needs of the results of the other verbs, in the form of their JSON.
 
 Results from a store and from a JSON file take the same way; what only a store has is optional.
 """
@@ -11,18 +11,12 @@ from typing import Any
 
 from mutiny.localization.ablation import Ablation
 from mutiny.reports.page.blocks import Gallery
+from mutiny.reports.page.facts import UNTIMED, Timing
 from mutiny.reports.page.pictures import Floats
 from mutiny.reports.page.plain import expect
+from mutiny.reports.page.strengthened import Strengthened
 from mutiny.selection.quality import Quality
 from mutiny.stats import Interval
-
-
-@dataclass(frozen=True)
-class Timing:
-    """When it was done, and how long it took."""
-
-    created: str = ""
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class Selected:
     references: Mapping[str, Mapping[str, float | None]]
     skipped: Mapping[str, str]
     notes: tuple[str, ...]
-    timing: Timing = Timing()
+    timing: Timing = UNTIMED
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -122,7 +116,7 @@ class Located:
     notes: tuple[str, ...]
     classes: Mapping[str, tuple[SuspectDocument, ...]] = field(default_factory=dict)
     ablation: Ablation | None = None
-    timing: Timing = Timing()
+    timing: Timing = UNTIMED
     scores: tuple[Floats, ...] = ()
 
 
@@ -176,7 +170,7 @@ class Repaired:
     splits: Mapping[str, ChangeDocument]
     patch: PatchDocument
     notes: tuple[str, ...]
-    timing: Timing = Timing()
+    timing: Timing = UNTIMED
 
 
 @dataclass(frozen=True)
@@ -221,13 +215,15 @@ class Attacked:
     mutants: tuple[str, ...]
     results: tuple[LevelDocument, ...]
     notes: tuple[str, ...]
-    timing: Timing = Timing()
+    timing: Timing = UNTIMED
     gallery: Gallery | None = None
 
     def __post_init__(self) -> None:
         expect(len(self.results) > 0, "results", "at least one")
 
 
-Document = Selected | Located | Repaired | Attacked
-KINDS: Mapping[str, type[Document]] = {"select": Selected, "locate": Located, "repair": Repaired, "attack": Attacked}
+Document = Strengthened | Selected | Located | Repaired | Attacked
+KINDS: Mapping[str, type[Document]] = {
+    "strengthen": Strengthened, "select": Selected, "locate": Located, "repair": Repaired, "attack": Attacked
+}  # fmt: skip
 """By verb."""

@@ -15,6 +15,17 @@ ONE_MUTANT = tuple[str, float | None]
 
 
 @dataclass(frozen=True)
+class Timing:
+    """When it was done, and how long it took."""
+
+    created: str = ""
+    seconds: float = 0.0
+
+
+UNTIMED = Timing()
+
+
+@dataclass(frozen=True)
 class Split:
     """A set of inputs, and how well the originals do on it."""
 

@@ -23,6 +23,7 @@ UNKNOWN = "FILE.py:NAME"
 """Stands for a subject whose file is not known."""
 VERBS = {
     "assess": "How good the tests are",
+    "strengthen": "What makes the tests stronger",
     "select": "What to label",
     "locate": "Which neurons are to blame",
     "repair": "Mending",

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from mutiny.mutation.assessment import Assessment
 from mutiny.records import versions
-from mutiny.reports.page.advice import Typed, advice_section
+from mutiny.reports.page.advice import Typed, advice_section, minimise_command
 from mutiny.reports.page.blocks import Section, Text
 from mutiny.reports.page.documents import KINDS, Attacked, Document, Located, Repaired, Selected
+from mutiny.reports.page.enough import subset_of
 from mutiny.reports.page.facts import subject_of
 from mutiny.reports.page.gallery import gallery_section
 from mutiny.reports.page.mending import mending_section
@@ -17,11 +18,13 @@ from mutiny.reports.page.method import method_section
 from mutiny.reports.page.score import QUESTION as HOW_GOOD
 from mutiny.reports.page.score import likely, score_section, sentence, weakest
 from mutiny.reports.page.selection import selection_section
+from mutiny.reports.page.strengthened import Strengthened
+from mutiny.reports.page.stronger import stronger_section
 from mutiny.reports.page.survivors import QUESTION as WHAT_SLIPS
 from mutiny.reports.page.survivors import survivors_section
 from mutiny.reports.page.suspects import suspects_section
 from mutiny.reports.page.tests import QUESTION as WHICH_TESTS
-from mutiny.reports.page.tests import Subset, work_section
+from mutiny.reports.page.tests import work_section
 from mutiny.reports.page.words import count, percent
 
 Results = Mapping[str, Assessment | Document]
@@ -48,18 +51,17 @@ class Page:
     version: str
 
 
-def page_of(results: Results, typed: Typed, commands: Mapping[str, str], subset: Subset | None = None) -> Page:
+def page_of(results: Results, typed: Typed, commands: Mapping[str, str]) -> Page:
     """The page of some results.
 
     Args:
         results: by verb, at least one.
         typed: what a user types for this subject.
         commands: that repeat the results, by verb.
-        subset: a smallest set of tests that keeps the score, if one was looked for.
     """
     found = results.get("assess")
     assessment = found if isinstance(found, Assessment) else None
-    sections = [*_questions(assessment, typed, subset), advice_section(assessment, typed, set(results))]
+    sections = [*_questions(assessment, typed, results), advice_section(assessment, typed, set(results))]
     others = [results[verb] for verb in KINDS if verb in results]
     sections += [section for result in others if (section := _section(result)) is not None]
     sections.append(method_section(results, commands))
@@ -74,9 +76,10 @@ def page_of(results: Results, typed: Typed, commands: Mapping[str, str], subset:
     )
 
 
-def _questions(result: Assessment | None, typed: Typed, subset: Subset | None) -> list[Section]:
+def _questions(result: Assessment | None, typed: Typed, results: Results) -> list[Section]:
     if result is not None:
-        return [score_section(result), survivors_section(result), work_section(result, subset)]
+        work = work_section(result, subset_of(results), minimise_command(typed))
+        return [score_section(result), survivors_section(result), work]
     told = Text(f"The test set was not assessed. This does it: {typed.again}", "missing")
     asked = (("score", HOW_GOOD), ("survivors", WHAT_SLIPS), ("tests", WHICH_TESTS))
     return [Section(name, question, (told,)) for name, question in asked]
@@ -84,6 +87,8 @@ def _questions(result: Assessment | None, typed: Typed, subset: Subset | None) -
 
 def _section(result: Assessment | Document) -> Section | None:
     match result:
+        case Strengthened():
+            return stronger_section(result)
         case Selected():
             return selection_section(result)
         case Located():

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.mutation.assessment import Assessment
-from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Part, Row, Section, Table, Text
+from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Command, Fold, Part, Row, Section, Table, Text
 from mutiny.reports.page.classes import by_class
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.reports.page.words import NONE, count, percent, runs, several
@@ -28,21 +28,29 @@ class Subset:
 
     Attributes:
         indices: of the test inputs.
-        score: with these alone.
+        of: how many there are in all.
+        score: with these alone; ``None`` if there is none.
         full: with all of them.
         note: what a careful reader should know, such as whether it is proved to be smallest.
     """
 
     indices: tuple[int, ...]
-    score: float
-    full: float
+    of: int
+    score: float | None
+    full: float | None
     note: str = ""
 
 
-def work_section(result: Assessment, subset: Subset | None = None) -> Section:
-    """Kill matrix, a smallest subset if one was looked for, what does most, and what does nothing."""
+def work_section(result: Assessment, subset: Subset | None = None, minimise: str = "") -> Section:
+    """Kill matrix, what does most, a smallest subset if one is known, and what does nothing.
+
+    Args:
+        result: what was found.
+        subset: a smallest set of tests.
+        minimise: the command that looks for one.
+    """
     work = work_of(result)
-    blocks = _nothing(result) if work is None else _blocks(result, work, subset)
+    blocks = _nothing(result) if work is None else _blocks(result, work, subset, minimise)
     return Section("tests", QUESTION, tuple(blocks))
 
 
@@ -56,7 +64,7 @@ def _nothing(result: Assessment) -> Iterator[Block]:
     )  # fmt: skip
 
 
-def _blocks(result: Assessment, work: Work, subset: Subset | None) -> Iterator[Block]:
+def _blocks(result: Assessment, work: Work, subset: Subset | None, minimise: str) -> Iterator[Block]:
     total = len(work.kills)
     labels = result.labels if result.labels is not None and len(result.labels) == total else None
     yield Text(_answer(work), "answer")
@@ -83,7 +91,10 @@ def _blocks(result: Assessment, work: Work, subset: Subset | None) -> Iterator[B
         )  # fmt: skip
         yield Part("What does most", (_top(work, labels),))
     if subset is not None:
-        yield Part("A smallest set of tests", tuple(_subset(subset, total)))
+        yield Part("A smallest set of tests", tuple(_subset(subset)))
+    elif minimise and work.kills.any():
+        told = "How few tests would be enough is not known here; this command looks for them."
+        yield Part("A smallest set of tests", (Command(minimise, "Find a smallest set of tests", told),))
     yield Part("What does nothing", tuple(_idle(result, work)))
 
 
@@ -134,11 +145,12 @@ def _top(work: Work, labels: npt.NDArray[np.int64] | None) -> Table:
     return Table("busiest", f"The {count(len(rows), 'input')} that kill most", columns, tuple(rows))
 
 
-def _subset(subset: Subset, total: int) -> Iterator[Block]:
-    yield Text(
-        f"{count(len(subset.indices), 'input')} of {total:,} ({percent(len(subset.indices) / total, 1)}) keep the "
-        f"score: {percent(subset.score, 1)} with these alone, {percent(subset.full, 1)} with all. {subset.note}".strip()
-    )
+def _subset(subset: Subset) -> Iterator[Block]:
+    size = f"{count(len(subset.indices), 'input')} of {subset.of:,} ({percent(len(subset.indices) / subset.of, 1)})"
+    scores = ""
+    if subset.score is not None and subset.full is not None:
+        scores = f": {percent(subset.score, 1)} with these alone, {percent(subset.full, 1)} with all"
+    yield Text(f"{size} keep the score{scores}. {subset.note}".strip())
     yield Fold("Their indices", (Text(_listed(sorted(subset.indices))),))
 
 

@@ -1,0 +1,136 @@
+"""Which inputs would make the tests stronger?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
+from mutiny.reports.page.pictures import Line, Lines
+from mutiny.reports.page.strengthened import Strengthened
+from mutiny.reports.page.words import NONE, RANGE, count, percent
+from mutiny.selection.metrics import Repeated
+from mutiny.strengthening.measuring import OWN, Gain
+
+QUESTION = "Which inputs would make the tests stronger?"
+LISTED = 200
+"""Inputs that are written out, at most."""
+
+
+def stronger_section(result: Strengthened) -> Section:
+    """What labels are worth, by method and budget, and which inputs to label."""
+    return Section("strengthen", QUESTION, tuple(_blocks(result)))
+
+
+def _blocks(result: Strengthened) -> Iterator[Block]:
+    yield Text(_answer(result), "answer")
+    if result.measured:
+        yield _curves(result)
+        yield _table(result)
+    if result.predicted:
+        told = "; ".join(f"{killed:,} with {_labels(int(budget))}" for budget, killed in result.predicted.items())
+        yield Text(f"Of {count(len(result.survivors), 'mutant')} that slip through, predicted to be killed: {told}.")
+    if result.order:
+        yield Fold(f"The {count(len(result.order), 'input')} to label, best first", (Text(_listed(result)),))
+    if result.beyond:
+        made = result.candidates.count if result.candidates is not None else 0
+        yield Text(
+            f"{count(len(result.beyond), 'mutant')} of these no input of the pool is likely to kill"
+            + (f"; {count(made, 'input')} were synthesised for them, which a person must label." if made else ".")
+        )
+    if result.notes:
+        yield Notes(result.notes)
+
+
+def _answer(result: Strengthened) -> str:
+    own = [one for one in result.measured if one.method == OWN]
+    if own and result.before is not None:
+        best = max(own, key=lambda one: one.budget)
+        said = (
+            f"{_labels(best.budget)} raise the score on mutants that nothing was chosen for from "
+            f"{percent(result.before.mean)} to {percent(best.score.mean)}{_between(best.score)}"
+        )
+        others = [f"{one.method} {percent(one.score.mean)}" for one in result.measured
+                  if one.budget == best.budget and one.method != OWN]  # fmt: skip
+        return said + (f"; as many chosen by others: {', '.join(others)}." if others else ".")
+    if result.order:
+        return f"{count(len(result.order), 'input')} of the pool are proposed; what they are worth was not measured."
+    if result.subject.pool is None:
+        return "None were asked for: only a smaller test set was."
+    return "Nothing slips through for which inputs could be chosen."
+
+
+def _curves(result: Strengthened) -> Chart:
+    assert result.before is not None
+    methods = dict.fromkeys(one.method for one in result.measured)
+    start = (0.0, result.before.mean)
+    lines = tuple(
+        Line(
+            name,
+            (start, *((float(one.budget), one.score.mean) for one in result.measured if one.method == name)),
+            "solid" if name == OWN else "dashed",
+        )
+        for name in methods
+    )
+    told = "; ".join(f"{line.name} {percent(line.points[-1][1])}" for line in lines)
+    most = max(one.budget for one in result.measured)
+    return Chart(
+        "strengthen-curves",
+        Lines(lines, "labels added", "score on held-out mutants", percent=True),
+        "Score of the test set on mutants that nothing was chosen for, as labelled inputs are added.",
+        f"Score with {_labels(most)}, from {percent(result.before.mean)}: {told}.",
+    )
+
+
+def _table(result: Strengthened) -> Table:
+    columns = (
+        Column("Labels", True),
+        Column("Chosen by"),
+        Column("Score", True, "share killed of fresh mutants that the training set kills, mean over operators"),
+        Column("95%", True, "interval over repeats"),
+        Column("Gain", True, "points of the score against before"),
+        Column("Strengthen ahead by", True, "points, in the same repeats, with the 95% interval"),
+    )
+    assert result.before is not None
+    before = result.before
+    rows = [Row((Cell("0", 0.0), Cell("(before)"), *_score(before), Cell(NONE), Cell(NONE)))]
+    rows += [Row((Cell(f"{one.budget:,}", float(one.budget)), Cell(one.method), *_score(one.score), *_gain(one)))
+             for one in result.measured]  # fmt: skip
+    return Table("strengthen-budgets", "What labels are worth", columns, tuple(rows))
+
+
+def _score(value: Repeated) -> tuple[Cell, Cell]:
+    ends = _ends(value)
+    return (
+        Cell(percent(value.mean, 1), value.mean, share=min(1.0, max(0.0, value.mean))),
+        Cell(NONE) if ends is None else Cell(f"{percent(ends[0])}{RANGE}{percent(ends[1])}", ends[0]),
+    )  # fmt: skip
+
+
+def _gain(one: Gain) -> tuple[Cell, Cell]:
+    gain = Cell(f"{100 * one.gain.mean:+.1f}", one.gain.mean)
+    if one.ahead is None:
+        return gain, Cell(NONE)
+    between = one.ahead.interval
+    ends = "" if between is None else f" ({100 * max(-1.0, between.low):+.1f} to {100 * min(1.0, between.high):+.1f})"
+    return gain, Cell(f"{100 * one.ahead.mean:+.1f}{ends}", one.ahead.mean)
+
+
+def _between(value: Repeated) -> str:
+    ends = _ends(value)
+    return "" if ends is None else f" (95% interval {percent(ends[0])} to {percent(ends[1])})"
+
+
+def _ends(value: Repeated) -> tuple[float, float] | None:
+    """Of the interval; a score lies between 0 and 1, whatever Student says."""
+    return None if value.interval is None else (max(0.0, value.interval.low), min(1.0, value.interval.high))
+
+
+def _labels(budget: int) -> str:
+    return count(budget, "label")
+
+
+def _listed(result: Strengthened) -> str:
+    order, names = result.order, result.names
+    shown = [str(at) for at in order] if names is None else [*names]
+    more = f" and {len(shown) - LISTED:,} more" if len(shown) > LISTED else ""
+    return f"{', '.join(shown[:LISTED])}{more}."

@@ -1,0 +1,156 @@
+"""What `strengthen` found, on the page; and a smallest set of tests from what an assessment keeps."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mutiny
+from mutiny.errors import BadInput
+from mutiny.mutation.assessment import Score
+from mutiny.records import Basis, Status
+from mutiny.reports.page import enough
+from mutiny.reports.page.enough import subset_of
+from mutiny.reports.page.sources import finding_of, read_json
+from mutiny.reports.page.strengthened import Facing, Strengthened
+from mutiny.reports.page.stronger import stronger_section
+from mutiny.reports.page.tests import work_section
+from mutiny.reports.page.words import NONE, RANGE
+from mutiny.selection.metrics import Repeated
+from mutiny.stats import Interval
+from mutiny.strengthening.kill_table import KillTable
+from mutiny.strengthening.measuring import Gain
+from reports.page.made import KILLED, SURVIVED, assessment, bits, operator
+from toys import blob_subject
+
+
+def repeated(mean, low, high):
+    return Repeated(mean, 5, Interval(low, high, 0.95, "student"))
+
+
+STRENGTHENED = Strengthened(
+    subject=Facing("toy", "Toy", 5, 40),
+    settings={"seed": 0},
+    versions={"mutiny": "0.1.0"},
+    score=Score(0.4, None, 2, 2),
+    survivors=(),
+    chosen={"2": (7, 3), "4": (7, 3, 1, 9)},
+    predicted={"2": 1, "4": 3},
+    beyond=(),
+    measured=(
+        Gain("strengthen", 2, repeated(0.5, 0.45, 0.55), repeated(0.1, 0.05, 0.15)),
+        Gain("random", 2, repeated(0.42, 0.4, 0.44), repeated(0.02, 0.0, 0.04), repeated(0.08, 0.02, 0.14)),
+        Gain("strengthen", 4, repeated(0.9, 0.7, 1.1), repeated(0.5, 0.3, 0.7)),
+        Gain("random", 4, repeated(0.45, 0.4, 0.5), repeated(0.05, 0.0, 0.1), repeated(0.45, 0.3, 0.6)),
+    ),
+    notes=("A note.",),
+    before=repeated(0.4, 0.3, 0.5),
+)
+
+
+def texts(section):
+    return [block.text for block in section.blocks if block.kind == "text"]
+
+
+def test_a_measured_choice():
+    section = stronger_section(STRENGTHENED)
+    assert texts(section)[0] == (
+        "4 labels raise the score on mutants that nothing was chosen for from 40% to 90% (95% interval 70% to 100%); "
+        "as many chosen by others: random 45%."
+    )
+    (chart,) = [block for block in section.blocks if block.kind == "chart"]
+    assert [(line.name, line.points) for line in chart.picture.lines] == [
+        ("strengthen", ((0.0, 0.4), (2.0, 0.5), (4.0, 0.9))),
+        ("random", ((0.0, 0.4), (2.0, 0.42), (4.0, 0.45))),
+    ]
+    (table,) = [block for block in section.blocks if block.kind == "table"]
+    rows = [[cell.text for cell in row.cells] for row in table.rows]
+    assert rows[0] == ["0", "(before)", "40.0%", f"30%{RANGE}50%", NONE, NONE]
+    assert rows[4] == ["4", "random", "45.0%", f"40%{RANGE}50%", "+5.0", "+45.0 (+30.0 to +60.0)"]
+    (fold,) = [block for block in section.blocks if block.kind == "fold"]
+    assert fold.blocks[0].text == "7, 3, 1, 9."
+
+
+def test_what_was_not_measured_is_not_claimed():
+    unmeasured = replace(STRENGTHENED, measured=(), before=None, names=("a.png", "b.png", "c.png", "d.png"))
+    section = stronger_section(unmeasured)
+    assert "what they are worth was not measured" in texts(section)[0]
+    assert not [block for block in section.blocks if block.kind in ("chart", "table")]
+    (fold,) = [block for block in section.blocks if block.kind == "fold"]
+    assert fold.blocks[0].text == "a.png, b.png, c.png, d.png."
+    nothing = replace(unmeasured, chosen={}, predicted={})
+    assert "only a smaller test set" in texts(stronger_section(nothing))[0]
+
+
+@pytest.fixture(scope="module")
+def strengthened(assessed):
+    subject = blob_subject(6, name="blobs")
+    return mutiny.strengthen(subject, budget=(5, 10), assessment=assessed, repeats=2, minimise=True, pool=subject.train)
+
+
+def test_a_real_result_from_memory_and_from_its_file(strengthened, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(strengthened.to_json()))
+    told, read = finding_of(strengthened).result, read_json(tmp_path / "a.json").result
+    assert told == read
+    assert told.order == tuple(strengthened.order.tolist())
+    assert [one.budget for one in told.measured] == [one.budget for one in strengthened.measured]
+    small = subset_of({"strengthen": told})
+    assert small.indices == tuple(strengthened.subset.indices.tolist())
+    assert (small.score, small.of) == (strengthened.subset.score, strengthened.subset.of)
+
+
+def test_a_file_with_indices_that_are_none(strengthened, tmp_path):
+    told = json.loads(json.dumps(strengthened.to_json()))
+    told["subset"]["indices"].append(told["subset"]["of"])
+    (tmp_path / "a.json").write_text(json.dumps(told))
+    with pytest.raises(BadInput, match="indices of the test set"):
+        read_json(tmp_path / "a.json")
+
+
+def obvious(kills=None):
+    """Only inputs 3 and 5 tell mutants from originals, each another mutant."""
+    right = np.ones((5, 12), bool)
+    told = {}
+    for at, (strength, hit) in enumerate(((0.5, 3), (0.9, 5))):
+        wrong = np.ones((1, 5, 12), bool)
+        wrong[:, :, hit] = False
+        wrong[:, at, hit - 1] = False  # else nothing varies, and the test of means has nothing to go by
+        told["WI", strength, "test"] = bits(right, wrong)
+    record = operator("WI", {"train": {0.5: KILLED, 0.9: KILLED}, "test": {0.5: KILLED, 0.9: KILLED}})
+    return assessment(replace(record, status=Status.SCORED), kills=told if kills is None else kills)
+
+
+def test_an_assessment_tells_which_tests_are_enough():
+    small = subset_of({"assess": obvious()})
+    assert set(small.indices) == {3, 5}
+    assert small.score == small.full == 1.0
+    table = KillTable.of(obvious())
+    assert table.killed(np.array([3, 5])) == table.killed() == {("WI", 0.5), ("WI", 0.9)}
+    section = work_section(obvious(), small)
+    (part,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
+    assert part.blocks[0].text.startswith(
+        "2 inputs of 12 (16.7%) keep the score: 100% with these alone, 100% with all."
+    )
+
+
+def test_where_answers_are_missing_a_command_stands_instead(monkeypatch):
+    sampled = obvious()
+    record = sampled.operators[0]
+    mutants = tuple(replace(one, basis=Basis.SAMPLED) for one in record.mutants)
+    sampled = replace(sampled, operators=(replace(record, mutants=mutants),))
+    assert subset_of({"assess": sampled}) is None
+    assert subset_of({"assess": obvious(kills={})}) is None
+    section = work_section(sampled, None, "mutiny strengthen toy.py:subject --minimise")
+    (part,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
+    assert part.blocks[0].line == "mutiny strengthen toy.py:subject --minimise"
+    monkeypatch.setattr(enough, "LARGEST", 10)
+    assert subset_of({"assess": obvious()}) is None
+
+
+def test_a_set_that_kills_nothing_has_no_smallest_part():
+    silent = obvious()
+    record = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}})
+    right = np.ones((5, 12), bool)
+    kills = {("WI", 0.5, "test"): bits(right, np.ones((1, 5, 12), bool))}
+    assert subset_of({"assess": replace(silent, operators=(record,), kills=kills)}) is None
