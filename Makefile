@@ -1,9 +1,9 @@
-# make demo | test | test-browser | check | bench | torture: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | test-browser | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
 
-.PHONY: demo test test-browser check format bench torture clean
+.PHONY: demo test test-browser check format docs bench torture clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
@@ -23,6 +23,9 @@ check: .venv/installed-dev
 format: .venv/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: .venv/installed-docs
+	$(BIN)/mkdocs build --strict
 
 bench: .venv/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks --quick $(if $(DATA),--data $(DATA))
@@ -49,5 +52,10 @@ torture: .venv/installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[browser]"
 	@touch $@ .venv/installed-dev .venv/installed
 
+.venv/installed-docs: pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing mutiny and what makes its site into .venv (a minute or two, once) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@touch $@ .venv/installed
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis site

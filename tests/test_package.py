@@ -12,7 +12,7 @@ MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 
 RANK = {
     "errors": -1, "random": 0, "progress": 0, "checks": 0, "parsing": 1,
-    "records": 1, "task": 1, "stats": 1, "tasks": 1, "campaigns": 2,
+    "records": 1, "results": 2, "task": 1, "stats": 1, "tasks": 1, "campaigns": 2,
     "data": 2, "models": 2,
     "training": 3, "architectures": 3,
     "operators": 4,

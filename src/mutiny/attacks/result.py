@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mutiny.errors import BadInput
 from mutiny.records import to_plain
+from mutiny.results import Result, Rows, finite
 from mutiny.stats import Interval, Rate, bootstrap, paired_difference, wilcoxon
 
 Bools = npt.NDArray[np.bool_]
@@ -135,7 +136,7 @@ class Level:
 
 
 @dataclass(frozen=True, repr=False)
-class Robustness:
+class Robustness(Result):
     """How a model stands up to attacks, alone and with its mutants.
 
     Attributes:
@@ -148,6 +149,8 @@ class Robustness:
         labels: of these inputs, ``(n,)``.
         notes: what a careful reader should know.
     """
+
+    verb: ClassVar[str] = "attack"
 
     subject: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -171,21 +174,32 @@ class Robustness:
         )
         return f"Robustness({self.attack!r}, {len(self.mutants)} mutants, fooled {shown})"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
         return {
-            "schema": 1,
-            "verb": "attack",
-            "subject": to_plain(self.subject),
-            "settings": to_plain(self.settings),
-            "versions": dict(self.versions),
             "attack": self.attack,
             "mutants": list(self.mutants),
             "similarity": to_plain(self.similarity),
             "results": [_level(level) for level in self.levels],
-            "notes": list(self.notes),
-            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
         }
+
+    def tables(self) -> dict[str, Rows]:
+        """``levels``: every way at every distance."""
+        return {"levels": [_row(level, name, one) for level in self.levels for name, one in level.ways.items()]}
+
+    def metrics(self) -> dict[str, float]:
+        """Shares of the right answers that are lost, by way and distance."""
+        return finite({
+            f"fooled.{name}.{'nearest' if level.eps is None else f'{level.eps:g}'}": one.of_correct(level.correct).value
+            for level in self.levels for name, one in level.ways.items()
+        })  # fmt: skip
+
+
+def _row(level: Level, way: str, one: Assault) -> dict[str, Any]:
+    rate, lost = one.of_correct(level.correct), one.fooled & level.correct
+    far = {norm: float(values[lost].mean()) if lost.any() else None for norm, values in one.distances.items()}
+    return {"eps": level.eps, "way": way, "attack": one.attack, "fooled": rate.value, "low": rate.interval.low,
+            "high": rate.interval.high, **far, "passes": one.passes, "seconds": one.seconds}  # fmt: skip
 
 
 def _level(level: Level) -> dict[str, Any]:

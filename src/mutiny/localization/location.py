@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from mutiny.checks import check_whole
 from mutiny.localization.ablation import Ablation
@@ -12,10 +12,11 @@ from mutiny.localization.measures import Measure, as_measure
 from mutiny.localization.spectrum import Spectrum, check_class
 from mutiny.localization.suspects import Suspect, suspects
 from mutiny.records import to_plain
+from mutiny.results import Result, Rows, finite
 
 
 @dataclass(frozen=True, repr=False)
-class Location:
+class Location(Result):
     """Which neurons are to blame.
 
     Attributes:
@@ -28,6 +29,8 @@ class Location:
         passing: passing inputs.
         notes: what a careful reader should know.
     """
+
+    verb: ClassVar[str] = "locate"
 
     subject: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -66,20 +69,34 @@ class Location:
         first = ", ".join(f"{one.layer}[{one.neuron}]" for one in self.suspects[:3])
         return f"Location({self.measure!r}, {self.failing} failures, first {first or 'nobody'})"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
         return {
-            "schema": 1,
-            "verb": "locate",
-            "subject": to_plain(self.subject),
-            "settings": to_plain(self.settings),
-            "versions": dict(self.versions),
             "measure": self.measure,
             "failing": self.failing,
             "passing": self.passing,
             "suspects": [one.to_json() for one in self.suspects],
             "classes": {str(name): [one.to_json() for one in some] for name, some in self.by_class.items()},
             "ablation": to_plain(self.ablation),
-            "notes": list(self.notes),
-            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
         }
+
+    def tables(self) -> dict[str, Rows]:
+        """``suspects``, and those of each class under ``classes``."""
+        each = [{"class": name, **_row(one)} for name, some in self.by_class.items() for one in some]
+        return {"suspects": [*map(_row, self.suspects)], "classes": each}
+
+    def metrics(self) -> dict[str, float]:
+        """Failures, their share, and how suspicious the first neuron is."""
+        total = self.failing + self.passing
+        return finite({
+            "failing": self.failing, "failing.share": self.failing / total if total else None,
+            "suspicion": self.suspects[0].score if self.suspects else None,
+        })  # fmt: skip
+
+
+def _row(one: Suspect) -> dict[str, Any]:
+    return {
+        "layer": one.layer, "neuron": one.neuron, "score": one.score, "low": one.interval.low,
+        "high": one.interval.high, "on_failures": one.on_failures, "on_passes": one.on_passes,
+        "p_value": one.p_value, "q_value": one.q_value,
+    }  # fmt: skip

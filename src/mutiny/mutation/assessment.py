@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.uncertainty import FEWEST_ORIGINALS
-from mutiny.records import Basis, KillBits, OperatorRecord, to_plain
+from mutiny.records import Basis, KillBits, MutantRecord, OperatorRecord, to_plain
+from mutiny.results import Result, Rows, finite
 from mutiny.stats import Interval
 from mutiny.subjects import Subject
 from mutiny.task import Classification
@@ -29,7 +30,7 @@ class Score:
 
 
 @dataclass(frozen=True, repr=False)
-class Assessment:
+class Assessment(Result):
     """What `assess` found. `to_json` gives everything but ``kills`` and ``labels``.
 
     Attributes:
@@ -42,6 +43,8 @@ class Assessment:
         trainings: networks of faults before training that were trained now; others were known.
         labels: classes of the test inputs, ``(n,)``; ``None`` for regression, and in stores of older versions.
     """
+
+    verb: ClassVar[str] = "assess"
 
     subject: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -63,20 +66,39 @@ class Assessment:
         scored = f"{self.score.operators} of {self.score.tried} operators scored"
         return f"Assessment({self.subject['name']!r}, score {score}, {scored}, {len(self.notes)} notes)"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, versioned; time stamps are under ``timing`` and nowhere else."""
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
         return {
-            "schema": 1,
-            "verb": "assess",
-            "subject": to_plain(self.subject),
-            "settings": to_plain(self.settings),
-            "versions": dict(self.versions),
             "evaluation": to_plain(self.evaluation),
             "score": to_plain(self.score),
             "operators": to_plain(self.operators),
-            "notes": list(self.notes),
-            "timing": {"created": self.created, "seconds": round(self.seconds, 3), "trainings": self.trainings},
         }
+
+    def timing(self) -> dict[str, Any]:
+        """Also how many networks were trained now."""
+        return {**super().timing(), "trainings": self.trainings}
+
+    def tables(self) -> dict[str, Rows]:
+        """``operators``, and ``mutants`` on every set that judged them."""
+        return {"operators": [*map(_row, self.operators)],
+                "mutants": [_mutant(one, mutant) for one in self.operators for mutant in one.mutants]}  # fmt: skip
+
+    def metrics(self) -> dict[str, float]:
+        """The score, and that of each operator."""
+        return finite({"score": self.score.value, **{f"score.{one.label}": one.score for one in self.operators}})
+
+
+def _row(one: OperatorRecord) -> dict[str, Any]:
+    weakest = {f"weakest_{name}": found.weakest_killed for name, found in one.sets.items()}
+    return {"operator": one.label, "title": one.title, "status": one.status.value, "score": one.score,
+            "sensitivity": one.sensitivity, **weakest, "mutants": len(one.mutants), "reason": one.reason}  # fmt: skip
+
+
+def _mutant(operator: OperatorRecord, one: MutantRecord) -> dict[str, Any]:
+    return {"operator": operator.label, "configuration": one.operator, "strength": one.strength,
+            "set": one.guiding_set, "verdict": one.verdict.value, "instances": one.instances,
+            "metric_mean": one.metric_mean, "p_value": one.p_value, "effect_size": one.effect_size, "rse": one.rse,
+            "basis": one.basis.value, "reason": one.reason}  # fmt: skip
 
 
 def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -17,11 +17,12 @@ from mutiny.models.patch import WeightEdit
 from mutiny.records import to_plain
 from mutiny.repairs.files import SUFFIX, save_patch, save_weights
 from mutiny.repairs.verdict import Change, Verdict
+from mutiny.results import Result, Rows, finite
 from mutiny.stats import Rate
 
 
 @dataclass(frozen=True, repr=False)
-class Repair:
+class Repair(Result):
     """A patch, and what it does.
 
     Attributes:
@@ -34,6 +35,8 @@ class Repair:
         original: a copy of the model as it was; ``None`` in what `mutiny report` reads, for a store keeps no models.
         notes: what a careful reader should know.
     """
+
+    verb: ClassVar[str] = "repair"
 
     subject: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -121,14 +124,9 @@ class Repair:
         rates = (f"{rate.count} of {rate.total}" for rate in (self.repair_rate, self.break_rate))
         return f"Repair({self.method!r}, {self.verdict}, held-out: {' mended, '.join(rates)} broken)"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
         return {
-            "schema": 1,
-            "verb": "repair",
-            "subject": to_plain(self.subject),
-            "settings": to_plain(self.settings),
-            "versions": dict(self.versions),
             "method": self.method,
             "target": to_plain(self.target),
             "repaired": self.repaired,
@@ -142,6 +140,20 @@ class Repair:
                 "parameters": {e.parameter: len(e.indices) for e in self.patch.edits if isinstance(e, WeightEdit)},
                 "digest": self.patch.digest,
             },
-            "notes": list(self.notes),
-            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
         }
+
+    def tables(self) -> dict[str, Rows]:
+        """``roles``: what the patch does to inputs, by the part that they play."""
+        return {"roles": [
+            {"role": role, "inputs": one.inputs, "correct_before": one.before, "correct_after": one.after,
+             "mended": one.repaired.count, "failing": one.repaired.total, "broken": one.broken.count,
+             "passing": one.broken.total, "gain": one.gain, "low": one.gain_interval.low,
+             "high": one.gain_interval.high}
+            for role, one in self.changes.items()
+        ]}  # fmt: skip
+
+    def metrics(self) -> dict[str, float]:
+        """Of held-out inputs: shares that are mended and broken, and the gain."""
+        return finite({
+            "repair_rate": self.repair_rate.value, "break_rate": self.break_rate.value, "gain": self.held_out.gain
+        })  # fmt: skip

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from mutiny.records import to_plain
+from mutiny.results import Result, Rows, finite
 from mutiny.selection.base import Order, Scores
 from mutiny.selection.metrics import Repeated
 from mutiny.selection.quality import Quality
@@ -41,7 +42,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, repr=False)
-class Selection:
+class Selection(Result):
     """What `select` found. `chosen` are the inputs to label.
 
     Attributes:
@@ -53,6 +54,8 @@ class Selection:
         notes: what a careful reader should know.
         names: what the inputs of the pool are called, such as the files of a folder; ``None`` if nothing.
     """
+
+    verb: ClassVar[str] = "select"
 
     subject: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -87,15 +90,10 @@ class Selection:
         others = f", compared with {more} other{'s' * (more != 1)}" if more else ""
         return f"Selection({first.method!r}, {self.budget} of {len(self.order)} inputs{found}{others})"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
         first = self.rankings[0]
         return {
-            "schema": 1,
-            "verb": "select",
-            "subject": to_plain(self.subject),
-            "settings": to_plain(self.settings),
-            "versions": dict(self.versions),
             "method": first.method,
             "budget": self.budget,
             "order": first.order.tolist(),
@@ -105,13 +103,34 @@ class Selection:
             "references": to_plain(self.references),
             "methods": [_method(ranking) for ranking in self.rankings],
             "skipped": dict(self.skipped),
-            "notes": list(self.notes),
-            "timing": {
-                "created": self.created,
-                "seconds": round(self.seconds, 3),
-                "methods": {ranking.method: round(ranking.seconds, 3) for ranking in self.rankings},
-            },
         }
+
+    def timing(self) -> dict[str, Any]:
+        """Also of each method."""
+        return {**super().timing(), "methods": {one.method: round(one.seconds, 3) for one in self.rankings}}
+
+    def tables(self) -> dict[str, Rows]:
+        """``methods``, and the ``order`` of the first one, best first."""
+        chosen = set(self.chosen.tolist())
+        names = self.names
+        order = [
+            {"rank": rank, "index": at, "score": float(self.scores[at]), "chosen": at in chosen,
+             **({} if names is None else {"name": names[at]})}
+            for rank, at in enumerate(self.order.tolist(), 1)
+        ]  # fmt: skip
+        return {"methods": [_row(one) for one in self.rankings], "order": order}
+
+    def metrics(self) -> dict[str, float]:
+        """How many faults each method finds, and how early, where labels are known."""
+        known = [one for one in self.rankings if one.quality is not None]
+        return finite({f"{name}.{one.method}": _row(one)[name] for one in known for name in ("fdr", "apfd")})
+
+
+def _row(one: Ranking) -> dict[str, Any]:
+    found = one.quality
+    told = {} if found is None else {"faults": found.faults, "fdr": found.fdr, "apfd": found.apfd,
+                                     "rauc": None if found.rauc is None else found.rauc.value}  # fmt: skip
+    return {"method": one.method, "title": one.title, **told, "seconds": one.seconds}
 
 
 def _method(ranking: Ranking) -> dict[str, Any]:

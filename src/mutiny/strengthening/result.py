@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mutiny.mutation.assessment import Score
 from mutiny.records import to_plain
+from mutiny.results import Result, Rows, finite
 from mutiny.selection.metrics import Repeated
 from mutiny.strengthening.answers import Ints
 from mutiny.strengthening.kill_table import Key
@@ -36,7 +37,7 @@ class Smaller:
 
 
 @dataclass(frozen=True, repr=False)
-class Strengthening:
+class Strengthening(Result):
     """What `strengthen` found. ``chosen`` are the inputs to label.
 
     Attributes:
@@ -56,6 +57,8 @@ class Strengthening:
         notes: what a careful reader should know.
         names: what the inputs of the pool are called; ``None`` if nothing.
     """
+
+    verb: ClassVar[str] = "strengthen"
 
     subject: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -99,14 +102,9 @@ class Strengthening:
         )
         return f"Strengthening({self.subject['name']!r}, score {score}{held}{after}{small})"
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
         return {
-            "schema": 1,
-            "verb": "strengthen",
-            "subject": to_plain(self.subject),
-            "settings": to_plain(self.settings),
-            "versions": dict(self.versions),
             "score": to_plain(self.score),
             "survivors": _mutants(self.survivors),
             "chosen": {str(budget): self.order[:budget].tolist() for budget in self.budgets},
@@ -118,9 +116,21 @@ class Strengthening:
             "before": to_plain(self.before),
             "measured": to_plain(self.measured),
             "subset": self._subset(),
-            "notes": list(self.notes),
-            "timing": {"created": self.created, "seconds": round(self.seconds, 3)},
         }
+
+    def tables(self) -> dict[str, Rows]:
+        """What labels are worth under ``measured``; the inputs to label, best first, under ``chosen``."""
+        names = self.names
+        chosen = [{"rank": rank, "index": at, **({} if names is None else {"name": names[at]})}
+                  for rank, at in enumerate(self.order.tolist(), 1)]  # fmt: skip
+        tables: dict[str, Rows] = {"measured": [*map(_row, self.measured)], "chosen": chosen}
+        return tables if self.measured else {"chosen": chosen, "measured": []}
+
+    def metrics(self) -> dict[str, float]:
+        """The score before, and after each budget by each method."""
+        after = {f"score.{one.method}.{one.budget}": one.score.mean for one in self.measured}
+        size = None if self.subset is None else float(len(self.subset))
+        return finite({"score": None if self.before is None else self.before.mean, **after, "subset": size})
 
     def _subset(self) -> dict[str, Any] | None:
         if self.subset is None:
@@ -137,6 +147,16 @@ class Strengthening:
             "kills_fresh": small.fresh,
             "held_out": to_plain(self.smaller),
         }
+
+
+def _row(one: Gain) -> dict[str, Any]:
+    score, ahead = one.score, one.ahead
+    return {
+        "labels": one.budget, "method": one.method, "score": score.mean,
+        "low": None if score.interval is None else score.interval.low,
+        "high": None if score.interval is None else score.interval.high,
+        "gain": one.gain.mean, "ahead": None if ahead is None else ahead.mean,
+    }  # fmt: skip
 
 
 def _mutants(keys: tuple[Key, ...]) -> list[dict[str, Any]]:

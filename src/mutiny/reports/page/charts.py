@@ -21,21 +21,26 @@ DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
 
 def draw(picture: Picture, name: str) -> str:
     """An ``<svg>`` element."""
+    return drawing(picture).svg(name)
+
+
+def drawing(picture: Picture) -> svg.Drawing:
+    """How it is drawn, and how large."""
     match picture:
         case Scores():
-            return svg.drawn(partial(_scores, picture), WIDTH, _tall(len(picture.names)), name)
+            return svg.Drawing(partial(_scores, picture), WIDTH, _tall(len(picture.names)))
         case Ranges():
-            return svg.drawn(partial(_ranges, picture), WIDTH, _tall(len(picture.names)), name)
+            return svg.Drawing(partial(_ranges, picture), WIDTH, _tall(len(picture.names)))
         case Strengths():
-            return svg.drawn(partial(_strengths, picture), WIDTH, 2.7, name, fixed=True)
+            return svg.Drawing(partial(_strengths, picture), WIDTH, 2.7, fixed=True)
         case Path():
-            return svg.drawn(partial(_path, picture), WIDTH, 2.7, name, fixed=True)
+            return svg.Drawing(partial(_path, picture), WIDTH, 2.7, fixed=True)
         case Lines():
-            return svg.drawn(partial(_lines, picture), WIDTH, 3.0, name)
+            return svg.Drawing(partial(_lines, picture), WIDTH, 3.0)
         case Matrix():
-            return svg.drawn(partial(_matrix, picture), 8.6, _matrix_height(picture), name)
+            return svg.Drawing(partial(_matrix, picture), 8.6, _matrix_height(picture))
         case Layers():
-            return svg.drawn(partial(_layers, picture), 8.6, 0.9 + 0.34 * len(picture.names), name)
+            return svg.Drawing(partial(_layers, picture), 8.6, 0.9 + 0.34 * len(picture.names))
 
 
 def _tall(rows: int) -> float:

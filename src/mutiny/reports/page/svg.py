@@ -1,4 +1,4 @@
-"""From a figure of matplotlib to SVG inside a page: small, the same every time, in the page's own colours and fonts."""
+"""From a figure of matplotlib to SVG inside a page: small, always the same, in the page's colours; and to PNG."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
@@ -26,6 +27,18 @@ VARIABLES = {
     BAND: "var(--band)",
     **{colour: f"var(--series-{at})" for at, colour in enumerate(SERIES, 1)},
 }
+DAY = {
+    INK: "#1d1f21",
+    QUIET: "#5c6166",
+    RULE: "#d3d4cd",
+    PAGE: "#fdfdfb",
+    KILLED: "#0b66ad",
+    SURVIVED: "#b34700",
+    UNSTABLE: "#6a6f76",
+    BAND: "#dfe9f2",
+    **dict(zip(SERIES, ("#0b66ad", "#b34700", "#00734f", "#8a3f7d", "#7a6200", "#4a5568"), strict=True)),
+}
+"""The same colours as the style sheet has them by day, where there is none."""
 MARGINS = {"left": 0.19, "right": 0.985, "top": 0.97, "bottom": 0.17}
 SIZE = 9.0
 """Of letters, in points."""
@@ -68,27 +81,64 @@ def _theme() -> Iterator[None]:
         yield
 
 
-def drawn(paint: Callable[[Any], None], width: float, height: float, name: str, fixed: bool = False) -> str:
-    """An ``<svg>`` element.
+@dataclass(frozen=True)
+class Drawing:
+    """What is to be drawn.
 
-    Args:
+    Attributes:
         paint: draws into the figure that it is given.
         width: in inches.
         height: in inches.
-        name: begins every id in it, so that several may stand on one page.
         fixed: whether margins are as usual rather than measured, which takes half the time.
     """
-    from matplotlib.figure import Figure  # no global state, no display
 
-    with _theme(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of letters that the measuring font lacks; the page's fonts may have them
-        figure = Figure(figsize=(width, height), layout=None if fixed else "constrained")
-        if fixed:
-            figure.subplots_adjust(**MARGINS)
-        paint(figure)
+    paint: Callable[[Any], None]
+    width: float
+    height: float
+    fixed: bool = False
+
+    def svg(self, name: str) -> str:
+        """An ``<svg>`` element; the name begins every id in it, so that several may stand on one page."""
         text = io.StringIO()
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return inline(text.getvalue(), name)
+        with self._figure() as figure:
+            figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        return inline(text.getvalue(), name)
+
+    def png(self, dpi: int = 150) -> bytes:
+        """A picture file, in the colours of the page by day."""
+        data = io.BytesIO()
+        with self._figure() as figure:
+            for artist in figure.findobj():
+                _recolour(artist)
+            figure.savefig(data, format="png", dpi=dpi, facecolor=DAY[PAGE], metadata={"Software": None})
+        return data.getvalue()
+
+    @contextmanager
+    def _figure(self) -> Iterator[Any]:
+        from matplotlib.figure import Figure  # no global state, no display
+
+        with _theme(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of letters that the measuring font lacks; the page's fonts may have them
+            figure = Figure(figsize=(self.width, self.height), layout=None if self.fixed else "constrained")
+            if self.fixed:
+                figure.subplots_adjust(**MARGINS)
+            self.paint(figure)
+            yield figure
+
+
+def _recolour(artist: Any) -> None:
+    """Replaces the colours that stand for variables; what an artist does not have is left out."""
+    from matplotlib.colors import to_hex, to_rgba, to_rgba_array
+
+    for name in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+        get, put = (getattr(artist, f"{verb}_{name}", None) for verb in ("get", "set"))
+        value = get() if get is not None and put is not None else None
+        if value is None or (isinstance(value, str) and value in ("none", "auto")):
+            continue
+        known = to_rgba_array(value)
+        changed = [to_rgba(DAY[to_hex(one)], one[3]) if to_hex(one) in DAY else tuple(one) for one in known]
+        if changed and put is not None:
+            put(changed if len(changed) > 1 else changed[0])
 
 
 def inline(text: str, name: str) -> str:

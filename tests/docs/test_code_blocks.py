@@ -1,0 +1,203 @@
+"""Every block of Python in the README and the guides runs, here or in a test that does more with it."""
+
+import re
+import sys
+import types
+
+import numpy as np
+import pytest
+import torch
+from tests.docs.pages import PAGES, ROOT, code
+from torch import nn
+
+import mutiny
+import toys
+from mutiny.attacks.base import Batch
+from mutiny.attacks.ensemble import Ensemble
+from mutiny.localization.measures import Counts
+from mutiny.testing.gate import assert_mutation_score
+
+ELSEWHERE = {
+    "docs/adding-an-operator.md": "tests/e2e/test_documentation.py",
+    "docs/attack.md": "tests/attacks/test_attack_guide.py",
+    "docs/campaigns.md": "tests/e2e/test_documentation.py",
+    "docs/own-training.md": "tests/e2e/test_own_training.py",
+    "docs/strengthen.md": "tests/strengthening/test_strengthen_guide.py",
+    "docs/tutorial.md": "tests/docs/test_tutorial.py",
+}
+"""Pages whose code is run by tests of their own."""
+
+
+class Named(nn.Module):
+    """A classifier with layers that have names."""
+
+    def __init__(self, classes, width):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(2, width), nn.Linear(width, classes)
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(x)))
+
+
+def readme(folder):
+    (folder / "my_project.py").write_text(
+        "import toys\n\nx_train, y_train = toys.blobs(classes=10)\nx_test, y_test = toys.blobs(120, 10, seed=1)\n\n\n"
+        "def load_net(path):\n    return toys.classifier(ord(path[0]), 10)\n"
+    )
+    return {"net": toys.classifier(), "unlabelled": toys.blobs(600)[0]}
+
+
+def select(folder):
+    return {"net": toys.classifier(), "unlabelled": toys.blobs(600)[0], "subject": toys.blob_subject()}
+
+
+def locate(folder):
+    torch.manual_seed(0)
+    model = toys.trained(Named(6, 40), nn.functional.cross_entropy, *toys.blobs(classes=6))
+    return {"subject": toys.blob_subject(models=[model], classes=6)}
+
+
+def repair(folder):
+    """A network in which the way into one neuron was spoilt, so that 3s are taken for 5s."""
+    torch.manual_seed(0)
+    x, y = toys.blobs(1500, 6, seed=5, spread=0.3)
+    y = torch.tensor([0, 1, 2, 3, 5, 4])[y]  # neighbours are confused
+    model = toys.trained(Named(6, 12), nn.functional.cross_entropy, x, y)
+    faults = [(neuron, factor) for neuron in range(12) for factor in (-3, 0, 3, 6)]
+    neuron, factor = max(faults, key=lambda fault: confused(model, *fault, x, y))
+    with torch.no_grad():
+        model.fc1.weight[neuron] *= factor
+    return {"subject": mutiny.Subject(model, task=mutiny.Classification(6), train=(x, y), test=(x, y)), "model": model}
+
+
+def confused(model, neuron, factor, x, y):
+    """How many 3s are taken for 5s, less other mistakes, with a neuron's weights multiplied."""
+    with torch.no_grad():
+        before = model.fc1.weight[neuron].clone()
+        model.fc1.weight[neuron] *= factor
+        said = model(x).argmax(1)
+        model.fc1.weight[neuron] = before
+    wanted = (y == 3) & (said == 5)
+    return int(wanted.sum()) - int((said != y).sum() - wanted.sum())
+
+
+def ci(folder):
+    x = torch.randn(300, 4)
+    y = (x.sum(1) > 0).long()
+    model = nn.Linear(4, 2).eval()
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4]))
+        model.bias.zero_()
+    return {"subject": mutiny.Subject(model, task=mutiny.Classification(2), train=(x[:200], y[:200]), test=(x, y))}
+
+
+def adding(folder):
+    torch.manual_seed(0)
+    inputs, labels = toys.blobs(60)
+    model, subject = toys.classifier(), toys.blob_subject(1)
+    return {"net": model, "model": model, "inputs": inputs, "labels": labels, "subject": subject}
+
+
+HAS = {
+    "README.md": readme,
+    "docs/select.md": select,
+    "docs/locate.md": locate,
+    "docs/repair.md": repair,
+    "docs/ci.md": ci,
+    "docs/adding-a-selector.md": adding,
+    "docs/adding-a-measure.md": adding,
+    "docs/adding-an-attack.md": adding,
+}
+"""What a reader of each page is supposed to have."""
+QUICKER = {
+    "docs/ci.md": [('"digits"', "subject"), ("WI,NI,GF", "WI(ratio=0.5)"), ("originals=10", "originals=1")],
+    "docs/repair.md": [
+        ("repair(subject)", 'repair(subject, "tune")'), ("passes=5", "passes=5, generations=3"),
+        ('"scale"', '"scale(generations=25)"'),
+    ],
+}  # fmt: skip
+"""What is put in the place of what takes long."""
+
+
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """Runs a page's blocks, or the first of them, in a module of their own, as a reader would."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_project", raising=False)
+
+    def run(page, first=None):
+        module = types.ModuleType("read")
+        monkeypatch.setitem(sys.modules, "read", module)  # dataclasses look there
+        vars(module).update({"mutiny": mutiny, **HAS.get(page, lambda folder: {})(tmp_path)})
+        for block in code(page)[:first]:
+            text = block.text
+            for old, new in QUICKER.get(page, ()):
+                text = text.replace(old, new)
+            exec(compile("\n" * block.line + text, page, "exec"), vars(module))
+        return module
+
+    return run
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if code(page) and page not in ELSEWHERE])
+def test_blocks_run(page, read):
+    found = read(page)
+    if page == "docs/ci.md":
+        found.test_our_tests_would_notice(assert_mutation_score)
+
+
+@pytest.mark.parametrize("page", ELSEWHERE)
+def test_other_pages_have_a_test_that_reads_them(page):
+    name = page.removeprefix("docs/")
+    assert name in (ROOT / ELSEWHERE[page]).read_text()
+    assert code(page)
+
+
+def test_replacements_are_of_something():
+    for page, pairs in QUICKER.items():
+        whole = "".join(block.text for block in code(page))
+        assert all(old in whole for old, _ in pairs), page
+
+
+def test_the_selector_of_the_guide_says_why_it_does_not_apply(read):
+    guide = read("docs/adding-a-selector.md", first=1)
+    with pytest.raises(mutiny.BadInput, match="no rival at place 7"):
+        mutiny.select(guide.net, guide.RivalRatio(place=7), pool=guide.inputs)
+
+
+def test_the_measure_of_the_guide_keeps_the_laws(read):
+    phi = read("docs/adding-a-measure.md", first=1).Phi()
+    failing, passing = 5, 7
+    ef, ep = (part.ravel().astype(float) for part in np.meshgrid(range(failing + 1), range(passing + 1), indexing="ij"))
+    table = phi(Counts(ef, ep, failing - ef, passing - ep)).reshape(failing + 1, passing + 1)
+    activity = np.array([1.0] * 3 + [0.0] * 2 + [1.0] * 2 + [0.0] * 5)
+    failed = np.array([1.0] * 5 + [0.0] * 7)
+    assert table[3, 2] == pytest.approx(np.corrcoef(activity, failed)[0, 1])
+    assert (np.diff(table[:, 1:-1], axis=0) >= -1e-12).all()
+    assert (np.diff(table[1:-1], axis=1) <= 1e-12).all()
+    assert table[failing, 0] == table.max() == 1
+    assert table[0, 0] == table[failing, passing] == 0
+
+
+def test_the_attack_of_the_guide_keeps_the_contract(read):
+    guide = read("docs/adding-an-attack.md", first=1)
+    attack, model, x, y = guide.RandomSigns(tries=3), guide.model, guide.inputs, guide.labels
+    ensemble = Ensemble(model, [])
+    whole = attack.attacked(ensemble, Batch(x, y, 0, -5.0, 5.0, 0), 0.8)
+    assert (whole.inputs - x).abs().max() <= 0.8
+    assert whole.inputs.abs().max() <= 5
+    assert whole.passes == 3 * len(x)
+    half = attack.attacked(ensemble, Batch(x[20:], y[20:], 20, -5.0, 5.0, 0), 0.8)
+    assert torch.equal(half.inputs, whole.inputs[20:])
+    once = guide.RandomSigns(tries=1).attacked(ensemble, Batch(x, y, 0, -5.0, 5.0, 0), 0.8)
+    wrong = [int((model(inputs).argmax(1) != y).sum()) for inputs in (x, once.inputs, whole.inputs)]
+    assert wrong[0] < wrong[1] < wrong[2]
+    assert attack.times(2).tries == 6
+
+
+def test_every_public_name_that_blocks_use_exists():
+    for page in PAGES:
+        for block in code(page):
+            for name in re.findall(r"\bmutiny\.([A-Za-z_]\w*)", block.text):
+                assert hasattr(mutiny, name) or (ROOT / "src" / "mutiny" / name).is_dir(), f"{page}: mutiny.{name}"

@@ -1,0 +1,42 @@
+"""Every command and option that the README and the guides name exists."""
+
+import re
+import shlex
+
+import pytest
+from tests.docs.pages import FENCE, PAGES, commands, text
+from typer.main import get_command
+
+from mutiny.cli.app import app
+
+KNOWN = {
+    name: {form for option in command.params for form in (*option.opts, *option.secondary_opts)} | {"--help"}
+    for name, command in get_command(app).commands.items()
+}
+FOREIGN = {"--quick", "--data", "--out", "--strict", "--subjects"}
+"""Options of studies, benchmarks and tools."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
+def test_commands_and_their_options_exist(page):
+    for line in commands(page):
+        words = shlex.split(line, comments=True)
+        if words[1].startswith("-"):
+            assert words[1] in ("--help", "--version", "--install-completion", "--show-completion"), f"{page}: {line}"
+            continue
+        assert words[1] in KNOWN, f"{page}: {line}"
+        for word in words[2:]:
+            if re.match(r"--?[a-z]", word):
+                assert word.partition("=")[0] in KNOWN[words[1]], f"{page}: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_options_in_the_text_are_those_of_some_command(page):
+    options = set(re.findall(r"`[^`\n]*?(--[a-z][a-z-]+)", FENCE.sub("", text(page))))
+    assert options <= set().union(*KNOWN.values()) | FOREIGN, page
+
+
+def test_the_check_bites():
+    assert "--no-such" not in KNOWN["assess"]
+    assert "--fail-under" in KNOWN["assess"]
+    assert "--fail-under" not in KNOWN["select"]
