@@ -8,10 +8,7 @@ from griffe import Extension, Object
 
 
 def fenced(text: str) -> str:
-    """Every run of lines from a prompt to the next empty line, as a block.
-
-    >>> print(fenced("Adds.\\n\\n>>> 1 + 1\\n2\\n\\nMore."))  # doctest: +SKIP
-    """
+    """Every run of lines from a prompt to the next empty line, as a block."""
     lines: list[str] = []
     inside, margin = False, ""
     for line in text.splitlines():

@@ -1,6 +1,7 @@
 """A regression network: disease progression after one year (scikit-learn's diabetes data), within 0.5 deviations.
 
 mutiny assess examples/regression.py:subject --operators WI,NI --originals 5
+mutiny select examples/regression.py:subject --budget 20 --originals 5
 """
 
 import numpy as np
@@ -21,7 +22,8 @@ def build():
 subject = mutiny.Subject(
     recipe=mutiny.Recipe(build, epochs=60, learning_rate=3e-3, weight_decay=1e-3),
     task=mutiny.Regression(tolerance=0.5, metric="mse"),
-    train=(inputs[:330], target[:330]),
-    test=(inputs[330:], target[330:]),
+    train=(inputs[:270], target[:270]),
+    test=(inputs[270:370], target[270:370]),
+    pool=(inputs[370:], target[370:]),
     name="diabetes regression",
 )

@@ -1,6 +1,7 @@
 """A small ResNet with skip connections and BatchNorm on handwritten digits.
 
 mutiny assess examples/resnet_digits.py:subject --operators WI,NI --originals 5
+mutiny select examples/resnet_digits.py:subject --budget 20 --originals 5
 """
 
 import numpy as np
@@ -42,7 +43,8 @@ images = (images / 16).reshape(-1, 1, 8, 8).astype(np.float32)
 subject = mutiny.Subject(
     recipe=mutiny.Recipe(SmallResNet, epochs=12, learning_rate=1e-2, schedule="onecycle"),
     task=mutiny.Classification(10, "logits"),
-    train=(images[:1300], labels[:1300]),
-    test=(images[1300:], labels[1300:]),
+    train=(images[:1100], labels[:1100]),
+    test=(images[1100:1450], labels[1100:1450]),
+    pool=(images[1450:], labels[1450:]),
     name="ResNet on digits",
 )

@@ -148,6 +148,7 @@ class OperatorRecord:
         sensitivity: eq. 4; ``sensitivity_reason`` says why there is none.
         killed_classes: eq. 1, mean over the mutants that train's search killed.
         redundant: strengths of those that a harder mutant makes superfluous on the test set.
+        redundant_configurations: the same where there is no strength.
         hidden: survivors on train that a paired rank test over originals would kill: consistently worse, but the
             spread hides it from a comparison of means.
     """
@@ -170,8 +171,22 @@ class OperatorRecord:
     sets: Mapping[str, SetSummary] = field(default_factory=dict)
     mutants: tuple[MutantRecord, ...] = ()
     redundant: tuple[float | None, ...] = ()
+    redundant_configurations: tuple[str, ...] = ()
     hidden: int = 0
     notes: tuple[str, ...] = ()
+
+    @property
+    def severer(self) -> str:
+        """Which strengths are severer than one: ``more``, or ``less``, as for epochs."""
+        return "less" if self.bounds is not None and self.bounds[0] > self.bounds[1] else "more"
+
+    def missed(self) -> tuple[int, int]:
+        """How many mutants that the training set kills the test set misses, and how many it kills."""
+        killed = {
+            split: {(m.operator, m.strength) for m in self.mutants if m.guiding_set == split and m.verdict == "killed"}
+            for split in ("train", "test")
+        }
+        return len(killed["train"] - killed["test"]), len(killed["train"])
 
 
 @dataclass(frozen=True)

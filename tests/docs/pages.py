@@ -47,6 +47,12 @@ def commands(page: str) -> list[str]:
     return [line for line in [*lines, *spans] if re.match(r"mutiny +[a-z-]", line)]
 
 
+def words(text: str) -> list[str]:
+    """Lines without numbers, which depend a little on the processor, and without what stands for one."""
+    bare = (re.sub(r"[+-]?\d[\d,.]*%?|(?<=\s)-(?=\s|$)|\bany\b|\bnone\b", "#", line) for line in text.splitlines())
+    return [" ".join(line.split()) for line in bare if line.strip()]
+
+
 if __name__ == "__main__":
     counted = [(page, len(code(page)), len(commands(page))) for page in PAGES]
     counted.append(("together", *(sum(row[at] for row in counted) for at in (1, 2))))

@@ -1,5 +1,8 @@
 """Every block of Python in the README and the guides runs, here or in a test that does more with it."""
 
+import contextlib
+import io
+import itertools
 import re
 import sys
 import types
@@ -7,7 +10,7 @@ import types
 import numpy as np
 import pytest
 import torch
-from tests.docs.pages import PAGES, ROOT, code
+from tests.docs.pages import PAGES, ROOT, blocks, code, words
 from torch import nn
 
 import mutiny
@@ -98,18 +101,43 @@ def adding(folder):
     return {"net": model, "model": model, "inputs": inputs, "labels": labels, "subject": subject}
 
 
+class Answers(nn.Module):
+    """A classifier whose answer is wrapped."""
+
+    def __init__(self, wrap):
+        super().__init__()
+        self.net, self.wrap = toys.classifier(), wrap
+
+    def forward(self, x):
+        return self.wrap(self.net(x))
+
+
+def faq(folder):
+    x, y = toys.blobs()
+    return {
+        "subject": toys.blob_subject(1), "x": x, "y": y,
+        "model_with_scores": Answers(lambda said: {"scores": said, "hidden": said + 1}).eval(),
+        "with_softmax": Answers(lambda said: said.softmax(1)).eval(),
+    }  # fmt: skip
+
+
 HAS = {
     "README.md": readme,
+    "docs/faq.md": faq,
     "docs/select.md": select,
     "docs/locate.md": locate,
     "docs/repair.md": repair,
     "docs/ci.md": ci,
+    "docs/notebooks.md": lambda folder: {"subject": toys.blob_subject()},
     "docs/adding-a-selector.md": adding,
     "docs/adding-a-measure.md": adding,
     "docs/adding-an-attack.md": adding,
 }
 """What a reader of each page is supposed to have."""
+OPTIONAL = ("mlflow", "tensorboard")
+"""Packages of extras that need not be installed; blocks that want them are left out then."""
 QUICKER = {
+    "docs/notebooks.md": [('mutiny.load_subject("digits")', "subject")],
     "docs/ci.md": [('"digits"', "subject"), ("WI,NI,GF", "WI(ratio=0.5)"), ("originals=10", "originals=1")],
     "docs/repair.md": [
         ("repair(subject)", 'repair(subject, "tune")'), ("passes=5", "passes=5, generations=3"),
@@ -130,11 +158,21 @@ def read(tmp_path, monkeypatch):
         module = types.ModuleType("read")
         monkeypatch.setitem(sys.modules, "read", module)  # dataclasses look there
         vars(module).update({"mutiny": mutiny, **HAS.get(page, lambda folder: {})(tmp_path)})
+        shown = {
+            block.line: output.text for block, output in itertools.pairwise(blocks(page)) if output.language == "text"
+        }
         for block in code(page)[:first]:
             text = block.text
             for old, new in QUICKER.get(page, ()):
                 text = text.replace(old, new)
-            exec(compile("\n" * block.line + text, page, "exec"), vars(module))
+            try:
+                with contextlib.redirect_stdout(io.StringIO()) as said:
+                    exec(compile("\n" * block.line + text, page, "exec"), vars(module))
+            except ModuleNotFoundError as missing:
+                if missing.name in OPTIONAL:
+                    continue
+                raise
+            assert words(said.getvalue()) == words(shown.get(block.line, said.getvalue()))
         return module
 
     return run

@@ -3,13 +3,12 @@
 import contextlib
 import io
 import itertools
-import re
 import runpy
 import shlex
 import sys
 
 import pytest
-from tests.docs.pages import blocks
+from tests.docs.pages import blocks, words
 
 from mutiny.cli import main
 from mutiny.testing.gate import assert_mutation_score
@@ -17,12 +16,6 @@ from mutiny.testing.gate import assert_mutation_score
 PAGE = "docs/tutorial.md"
 ENDS = {"repair": 1}
 """Exit codes that are not 0: nothing is repaired, as the page says."""
-
-
-def words(text):
-    """Lines without numbers, which depend a little on the processor, and without what stands for one."""
-    bare = (re.sub(r"[+-]?\d[\d,.]*%?|(?<=\s)-(?=\s|$)|\bany\b|\bnone\b", "#", line) for line in text.splitlines())
-    return [" ".join(line.split()) for line in bare if line.strip()]
 
 
 def run(command):

@@ -17,8 +17,9 @@ from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
 from mutiny.mutation.assess import assess
 from mutiny.mutation.assessment import Assessment
-from mutiny.mutation.plan import plan
+from mutiny.mutation.plan import plan, rounded
 from mutiny.operators.parsing import as_faults
+from mutiny.operators.training.base import TrainingOperator
 from mutiny.reports.files import check_distinct, check_writable, replacing, write_text
 from mutiny.reports.json import write_json
 from mutiny.reports.junit import junit as to_junit
@@ -26,7 +27,7 @@ from mutiny.reports.plan_text import plan_text
 from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.summary import summary as to_summary
 from mutiny.reports.text import assessment_text
-from mutiny.subjects import load_subject
+from mutiny.subjects import Subject, load_subject
 
 
 def run_assess(
@@ -63,11 +64,12 @@ def run_assess(
     console = console or Console()
     subject = load_subject(name, data)
     if dry_run:
-        wanted = {key: settings[key] for key in ("operators", "originals", "search", "seed") if key in settings}
-        planned = plan(subject, **wanted)
+        planned = plan(subject, **_planned(settings))
         console.print(plan_text(planned, str(subject.name), subject.count(settings.get("originals"))))
         return None
     settings["engine"] = as_engine(engine, workers, address, threads)
+    if not quiet:
+        _announce(subject, settings)
     with keeping(store, None if command is None else command_of("assess", command)) as kept:
         if quiet:
             result = assess(subject, store=kept, **settings)
@@ -94,6 +96,23 @@ def run_assess(
         typer.echo(f"mutiny: the score is below the bar: {got} < {fail_under:g}", err=True)
         raise typer.Exit(1)
     return result
+
+
+def _planned(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: settings[key] for key in ("operators", "originals", "search", "seed") if key in settings}
+
+
+def _announce(subject: Subject, settings: Mapping[str, Any]) -> None:
+    """Says what faults before training will take, for that can be hours."""
+    faults = [one for one in settings["operators"] if isinstance(one, TrainingOperator)]
+    if not faults or subject.recipe is None:
+        return
+    planned = plan(subject, **{**_planned(settings), "operators": faults})
+    trainings, seconds = sum(one.trainings for one in planned), sum(one.seconds or 0.0 for one in planned)
+    typer.echo(
+        f"mutiny: faults before training: at most {trainings:,} trainings, about {rounded(seconds)} with one worker; "
+        "what is known is not trained again (--dry-run shows the plan)", err=True,
+    )  # fmt: skip
 
 
 def write_kills(path: Path, result: Assessment) -> None:

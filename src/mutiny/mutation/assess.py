@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from mutiny.campaigns.schedule import ask
 from mutiny.checks import check_whole
 from mutiny.engines.base import Engine
 from mutiny.engines.choosing import as_engine
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, NotApplicable
 from mutiny.evaluation import Runner, Screening
 from mutiny.models import ModelState
 from mutiny.models.state import check_untouched
@@ -26,7 +27,7 @@ from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import OperatorRun
 from mutiny.mutation.preflight import preflight
 from mutiny.mutation.savings import Savings
-from mutiny.mutation.search import Search
+from mutiny.mutation.search import Search, within
 from mutiny.mutation.trainer import Trainer
 from mutiny.mutation.training_run import TrainingRun
 from mutiny.mutation.uncertainty import score_interval
@@ -126,6 +127,7 @@ def assess(
     rule = (rule or KillRule()).resolve(count)
     _check_settings(wanted, search, count, batch_size)
     subject.check()
+    _check_faults(wanted, search, subject)
     with as_engine(engine, workers) as where, opened(store) as kept:
         settings = {
             "seed": seed,
@@ -163,7 +165,7 @@ def assess(
             else:
                 runs.append(OperatorRun(runner, operator, label, rule, search, screening, own))
         progress.stage("searching mutants", sum(run.steps for run in runs))
-        running.expect(count * len(subject.splits()) + sum(run.steps for run in runs))
+        running.expect(count * len(subject.splits()) + sum(run.tasks for run in runs))
         judges = {run.label: run.judge for run in runs if isinstance(run, OperatorRun)}
         bench = Bench(runner, judges, trainer)
         records = _adjusted(running.run(bench, [run.plan(progress) for run in runs]))
@@ -210,6 +212,19 @@ def _check_settings(operators: Sequence[Fault], search: Search, originals: int, 
             "k_max", search.k_max, f"at least {-(-search.min_instances // originals)} with {originals} original(s)",
             f"With fewer than min_instances={search.min_instances} instances no mutant is ever stable.",
         )  # fmt: skip
+
+
+def _check_faults(operators: Sequence[Fault], search: Search, subject: Subject) -> None:
+    """The same for faults before training; which of them do not apply is told later."""
+    if subject.recipe is None:
+        return
+    program = Program(subject.recipe, subject.train, subject.task, subject.forward)
+    for operator in operators:
+        if isinstance(operator, TrainingOperator):
+            with suppress(NotApplicable):
+                operator.configurations(program)
+                if operator.strength is not None:
+                    within(operator.span(program), search)
 
 
 def _prepare(

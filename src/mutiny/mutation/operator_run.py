@@ -63,6 +63,11 @@ class OperatorRun:
         each = 1 if self.operator.strength is None else self.search.probes(self.operator.bounds)
         return each * len(self.sets)
 
+    @property
+    def tasks(self) -> int:
+        """How many tasks that is, at most but for what one set's search killed and others are asked about."""
+        return self.steps
+
     def run(self, progress: Progress) -> OperatorRecord:
         """The plan, done here and now."""
         record: OperatorRecord = here(self.plan(progress), Bench(self.runner, {self.label: self.judge}))

@@ -15,7 +15,7 @@ from mutiny.errors import MutinyError, NotApplicable
 from mutiny.evaluation.exact import cast, placement
 from mutiny.models import ModelView
 from mutiny.models.forward import steady
-from mutiny.mutation.search import Search, steps
+from mutiny.mutation.search import Search, steps, within
 from mutiny.operators.base import Operator
 from mutiny.operators.naming import describe
 from mutiny.operators.parsing import Fault, as_faults
@@ -23,6 +23,7 @@ from mutiny.operators.training.base import Program, TrainingOperator
 from mutiny.random import generator_for
 from mutiny.subjects import Subject
 from mutiny.training.loop import built
+from mutiny.training.prefixes import is_beginning
 
 LOOKED_AT = 512
 """Items on which a step of training and a forward pass are timed."""
@@ -82,27 +83,32 @@ def plan(
     planned = []
     for fault in as_faults(operators):
         if isinstance(fault, TrainingOperator):
-            planned.append(_trained(fault, program, count, sum(sizes.values()), epoch, each))
+            planned.append(_trained(fault, program, count, sum(sizes.values()), search, epoch, each))
         else:
             planned.append(_patched(fault, view, count, sum(sizes.values()), search, each, seed))
     return tuple(planned)
 
 
 def _trained(
-    fault: TrainingOperator, program: Program | None, count: int, inputs: int, epoch: float, each: float
+    fault: TrainingOperator, program: Program | None, count: int, inputs: int, search: Search, epoch: float, each: float
 ) -> Planned:
     found = Planned(describe(fault), fault.level)
     if program is None:
         return replace(found, reason="there is no recipe")
     try:
         tried = fault.configurations(program)
-        number = len(tried) if fault.strength is None else 3 * steps(fault.span(program))
+        number = len(tried)
+        if fault.strength is not None:  # of three searches, which all begin with the severest value
+            number = 3 * (steps(within(fault.span(program), search), search) - 1) + 1
     except NotApplicable as reason:
         return replace(found, reason=str(reason))
-    trainings = number * count
+    on_the_way = fault.strength is not None and is_beginning(
+        fault.change(program, generator_for(0, "plan")).recipe, program.recipe
+    )
+    trainings = count if on_the_way else number * count
     seconds = trainings * (program.recipe.epochs * epoch + inputs * each)
     return replace(
-        found, configurations=number, trainings=trainings, evaluations=trainings * inputs, seconds=seconds
+        found, configurations=number, trainings=trainings, evaluations=number * count * inputs, seconds=seconds
     )  # fmt: skip
 
 

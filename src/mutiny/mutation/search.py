@@ -20,7 +20,8 @@ class Search:
     Args:
         k_max: most repetitions of a mutant per original (line 6).
         rse: a mutant is stable if the relative standard error of its metric is at most this (line 10, eq. 5).
-        precision: the search stops when the interval of strengths is at most this wide.
+        precision: the search stops when the interval of strengths is at most this wide. Faults before training have
+            their own, unless another one than the usual is given.
         lower: lower bound of the strength; the operator's own if not given.
         upper: upper bound of the strength; the operator's own if not given.
         max_probes: most strengths tried per set of inputs.
@@ -144,14 +145,29 @@ async def following(asking: Asking, probe: Callable[[float], Awaitable[Verdict]]
             return trace
 
 
-def steps(span: Span) -> int:
-    """How many values `weakest_killed` tries at most.
+def within(span: Span, search: Search) -> Span:
+    """The part of a span that a search is to look at, and how closely.
 
-    >>> steps(Span(10, 1, 1, True)), steps(Span(0.0, 1.0, 0.05))
-    (5, 6)
+    >>> within(Span(10, 1, 1, True), Search(lower=3)), within(Span(0.0, 1.0, 0.05), Search(precision=0.2)).precision
+    (Span(mild=10, severe=3, precision=1, whole=True), 0.2)
+    """
+    low, high = search.bounds((min(span.mild, span.severe), max(span.mild, span.severe)))
+    if span.whole:
+        low, high = math.ceil(low), math.floor(high)
+    mild, severe = (low, high) if span.mild < span.severe else (high, low)
+    precision = span.precision if search.precision == Search.precision else search.precision
+    return Span(mild, severe, max(1, math.floor(precision)) if span.whole else precision, span.whole)
+
+
+def steps(span: Span, search: Search | None = None) -> int:
+    """How many values `descent` tries at most.
+
+    >>> steps(Span(10, 1, 1, True)), steps(Span(0.0, 1.0, 0.05)), steps(Span(0.0, 1.0, 0.05), Search(max_probes=3))
+    (5, 6, 3)
     """
     halves = abs(span.mild - span.severe) / span.precision
-    return 1 + max(0, math.ceil(math.log2(max(1.0, halves)) - 1e-9))
+    count = 1 + max(0, math.ceil(math.log2(max(1.0, halves)) - 1e-9))
+    return count if search is None or search.max_probes is None else min(count, search.max_probes)
 
 
 def weakest_killed(probe: Callable[[float], Verdict], span: Span) -> Trace:
@@ -164,14 +180,25 @@ def weakest_killed(probe: Callable[[float], Verdict], span: Span) -> Trace:
     return _answered(descent(span), probe)
 
 
-def descent(span: Span) -> Asking:
-    """DeepCrime's search: the severest value first, and if that is killed, halves down to the weakest killed one."""
+def descent(span: Span, search: Search | None = None, clock: Callable[[], float] = time.monotonic) -> Asking:
+    """DeepCrime's search: the severest value first, and if that is killed, halves down to the weakest killed one.
+
+    Args:
+        span: where it looks, see `within`.
+        search: limits of probes and time.
+        clock: for the second.
+    """
+    search, start = search or Search(), clock()
     verdict = yield span.severe
     tried = [(span.severe, verdict)]
     if tried[0][1] is not Verdict.KILLED:
         return Trace(tuple(tried), "the severest is not killed")
     mild, severe = span.mild, span.severe
     while abs(mild - severe) > span.precision * (1 + 1e-9):
+        if search.max_probes is not None and len(tried) >= search.max_probes:
+            return Trace(tuple(tried), "probes")
+        if search.max_seconds is not None and clock() - start >= search.max_seconds:
+            return Trace(tuple(tried), "time")
         middle = (mild + severe) / 2
         middle = math.floor(middle) if span.whole else middle
         verdict = yield middle

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import nn
 
-from mutiny.errors import Diverged, MutinyError, NotApplicable
+from mutiny.errors import BadInput, Diverged, MutinyError, NotApplicable
 from mutiny.evaluation import Outcome, Runner
 from mutiny.evaluation.exact import evaluate, placement
 from mutiny.mutation.savings import Savings
@@ -150,7 +150,10 @@ class Trainer:
         return (self._trained(program, number, stored), True) if model is None else (model, False)
 
     def _program(self, operator: TrainingOperator, number: int) -> Program:
-        return operator.mutate(self.program, generator_for(self.runner.seed, "fault", operator.code, number))
+        try:
+            return operator.mutate(self.program, generator_for(self.runner.seed, "fault", operator.code, number))
+        except BadInput as error:  # a setting that does not go with the others
+            raise NotApplicable(f"cannot be trained: {error}") from error
 
     def _remembered(self, stored: Stored, program: Program, seed: int) -> nn.Module | None:
         device = placement(self.runner.models[0])[0]
@@ -199,6 +202,10 @@ class Trainer:
             return program.recipe.train(
                 program.data, program.task, seed, forward=program.forward, device=device, watch=watch
             )  # fmt: skip
+        except (Diverged, NotApplicable):
+            raise
+        except BadInput as error:  # too few items for a validation split, and the like
+            raise NotApplicable(f"cannot be trained: {error}") from error
         except MutinyError:
             raise
         except Exception as error:  # the user's code or torch, with a program that nobody has tried before

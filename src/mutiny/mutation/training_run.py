@@ -18,7 +18,7 @@ from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import SETS
 from mutiny.mutation.redundancy import TRIVIAL, redundant
 from mutiny.mutation.score import interval_score, sensitivity, set_score
-from mutiny.mutation.search import Search, Trace, descent, following, steps
+from mutiny.mutation.search import Search, Trace, descent, following, not_monotone, steps, within
 from mutiny.mutation.trainer import Instance, Trainer
 from mutiny.mutation.trainings import trained
 from mutiny.operators.training.base import Span, TrainingOperator
@@ -28,6 +28,8 @@ from mutiny.records import Basis, KillBits, MutantRecord, OperatorRecord, SetSum
 from mutiny.stats import power_two_sample
 
 DIVERGED = "trainings diverged"
+WORTH = {False: "their answers count as wrong", True: "there is no verdict"}
+"""What becomes of these: a loss, unlike a share of right answers, has no value for an answer that is missing."""
 POWER = 0.8
 """Below this DeepCrime calls a mutant unstable."""
 
@@ -103,6 +105,7 @@ class TrainingRun:
         basis: str = "",
     ) -> None:
         self.runner, self.trainer, self.operator, self.label = runner, trainer, operator, label
+        self.search = search
         self.sets = tuple(name for name in SETS if name in runner.splits)
         self.traces: dict[str, Trace] = {}
         self.failed: dict[Key, str] = {}
@@ -118,14 +121,28 @@ class TrainingRun:
             if operator.strength is None:
                 self.configurations = {described(one, one.code): one for one in found}
             else:
-                self.span = operator.span(trainer.program)
+                self.span = within(operator.span(trainer.program), search)
         except NotApplicable as reason:
             self.reason_against = str(reason)
 
     @property
     def steps(self) -> int:
-        """How many configurations are trained at most, for one set."""
-        return len(self.configurations) if self.span is None else steps(self.span)
+        """How many verdicts the searches of all sets need at most."""
+        return self._each * len(self.sets)
+
+    @property
+    def tasks(self) -> int:
+        """How many trainings there are at most: searches share what the others trained, the severest value at least."""
+        shared = 0 if self.span is None else len(self.sets) - 1
+        different = self._each if self.span is None else self.steps - shared
+        return different * len(self.runner.models)
+
+    @property
+    def _each(self) -> int:
+        """How many configurations one search tries at most."""
+        if self.reason_against is not None:
+            return 0
+        return len(self.configurations) if self.span is None else steps(self.span, self.search)
 
     def run(self, progress: Progress) -> OperatorRecord:
         """The plan, done here and now."""
@@ -160,7 +177,9 @@ class TrainingRun:
             return verdict
 
         if self.span is not None:
-            return await following(descent(self.span), probe)
+            trace = await following(descent(self.span, self.search), probe)
+            progress.step(self.label, self._each - len(trace.probes))
+            return trace
         verdicts = await together(probe(key) for key in self.configurations)
         tried = tuple(zip(self.configurations, verdicts, strict=True))
         return Trace(tried, "all configurations")  # type: ignore[arg-type]
@@ -198,11 +217,11 @@ class TrainingRun:
     def _summarise(self) -> OperatorRecord:
         killed = {split: self._killed(split) for split in self.sets}
         sets = {split: self._set_summary(split, killed) for split in self.sets}
-        if not killed["train"]:
-            return self._record(Status.NOT_KILLABLE, "the training set kills no configuration", sets=sets)
+        if not self.traces["train"].archive:
+            return self._record(Status.NOT_KILLABLE, self._why_not_killable(), sets=sets)
         strong, weak = sets["test"], sets.get("weak")
         value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
-        on_test = {key: self.judge.configurations("test")[key] for key in killed["train"]}
+        on_test = {key: one for key, one in self.judge.configurations("test").items() if key in killed["train"]}
         classes = [one.record.killed_classes for one in on_test.values() if one.record.killed_classes is not None]
         superfluous = redundant({key: (one.bits.per_input(), one.record.instances) for key, one in on_test.items()})
         telling = {key for key, one in on_test.items() if (one.record.triviality or 0) < TRIVIAL} - set(superfluous)
@@ -216,13 +235,20 @@ class TrainingRun:
             sensitivity_reason=why,
             killed_classes=float(np.mean(classes)) if classes else None,
             sets=sets,
-            redundant=tuple(key for key in superfluous if isinstance(key, (int, float))),
+            redundant=tuple(key for key in superfluous if not isinstance(key, str)),
+            redundant_configurations=tuple(key for key in superfluous if isinstance(key, str)),
         )
+
+    def _why_not_killable(self) -> str:
+        if self.span is None:
+            return "the training set kills no configuration"
+        return f"the training set does not notice even {self.operator.strength} {self.span.severe:g}, the severest"
 
     def _set_summary(self, split: str, killed: dict[str, set[Key]]) -> SetSummary:
         verdicts = [verdict for _, verdict in self.traces[split].probes]
         seen = self.judge.configurations(split)
         tried = [seen[key].record for key, _ in self.traces[split].probes if key in seen]
+        weak = [one.power < POWER for one in tried if one.power is not None]
         weakest = self._weakest(split) if self.span is not None else None
         score = set_score(killed[split], killed["train"])
         if self.span is not None:
@@ -238,7 +264,7 @@ class TrainingRun:
             score=score,
             set_score=set_score(killed[split], killed["train"]),
             killability=self._killability(split, weakest),
-            instability=float(np.mean([one.power < POWER for one in tried if one.power is not None] or [False])),
+            instability=float(np.mean(weak)) if weak else None,
         )
 
     def _killability(self, split: str, weakest: Key | None) -> float:
@@ -267,12 +293,29 @@ class TrainingRun:
         if self.reason_against is not None:
             return
         diverged = {
-            key: f"{judged.record.reason}; their answers count as wrong"
+            key: f"{judged.record.reason}; {WORTH[judged.record.verdict is Verdict.UNSTABLE]}"
             for key, judged in self.judge.configurations("train").items()
             if judged.record.reason.endswith(DIVERGED)
         }
         for key, reason in {**self.failed, **diverged}.items():
-            yield f"{key if isinstance(key, str) else f'{self.label} at {key:g}'}: {reason}"
+            if reason != self._only_reason():
+                yield f"{key if isinstance(key, str) else f'{self.label} at {key:g}'}: {reason}"
+        yield from self._odd()
+
+    def _odd(self) -> Iterator[str]:
+        """Where a severer value survives though a milder one is killed: the search assumes that there is no such."""
+        for split in self.traces if self.span is not None else ():
+            seen = self.judge.configurations(split)
+            places = {place: key for key in seen if (place := self.severity(key)) is not None}
+            odd = not_monotone({place: seen[key].record.verdict for place, key in places.items()})
+            if odd is not None:
+                killed, survived = (places[place] for place in odd)
+                yield f"not monotone on {split}: killed at {killed:.4g} but survived at {survived:.4g}, the severer one"
+
+    def _only_reason(self) -> str | None:
+        """Why nothing at all could be trained; the record's own reason says it already."""
+        reasons = set(self.failed.values())
+        return reasons.pop() if len(reasons) == 1 and not self._keys() else None
 
     def _mutants(self) -> Iterator[MutantRecord]:
         if self.reason_against is not None:
@@ -288,8 +331,10 @@ class TrainingRun:
         seen = {split: self.judge.configurations(split) for split in self.sets}
         if self.span is None:
             return seen, None
+        own = {split: dict.fromkeys(key for key, _ in self.traces[split].probes) for split in self.sets}
         return {
-            split: {self.severity(key) or 0.0: one for key, one in each.items()} for split, each in seen.items()
+            split: {self.severity(key) or 0.0: one for key, one in each.items() if key in own[split]}
+            for split, each in seen.items()
         }, 1.0
 
     def kills(self) -> dict[tuple[str, float | None, str], KillBits]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mutiny.errors import BadInput
 from mutiny.operators import OPERATORS
 from mutiny.operators.base import Operator
 from mutiny.operators.training.base import TrainingOperator
@@ -41,4 +42,6 @@ def as_faults(wanted: str | Iterable[str | Fault] | None) -> tuple[Fault, ...]:
         return as_operators(None)
     if wanted == EVERY:
         return tuple(kind() for kind in BOTH.kinds.values())
+    if isinstance(wanted, str) and EVERY in [name.strip() for name in wanted.split(",")]:
+        raise BadInput("operators", repr(wanted), "all alone, for it has every operator already, or some by name")
     return BOTH.parse(wanted)

@@ -116,9 +116,12 @@ def _values(record: OperatorRecord) -> list[RenderableType]:
 def _weakest(record: OperatorRecord, summary: SetSummary | None) -> str:
     if summary is None:
         return "-"
-    if record.strength is None:
-        return "killed" if summary.killed else "alive" if summary.survived else "unst."
-    return number(summary.weakest_killed)
+    if record.strength is not None:
+        return number(summary.weakest_killed)
+    tried = summary.killed + summary.survived + summary.unstable
+    if tried > 1:
+        return f"{summary.killed}/{tried}"
+    return "killed" if summary.killed else "alive" if summary.survived else "unst."
 
 
 def _colour(score: float | None) -> str:
@@ -128,7 +131,9 @@ def _colour(score: float | None) -> str:
 
 
 def _legend(result: Assessment) -> Iterator[str]:
-    yield "from: the smallest strength that each set kills; smaller is sharper."
+    yield "from: the mildest strength that each set kills; milder is sharper."
+    if any(record.strength is None and "/" in _weakest(record, record.sets.get("test")) for record in result.operators):
+        yield "2/4: kills two of four configurations."
     yield "killed, alive, unst(able): probes on all sets; inst.: instances each needed."
     yield "score: share of the strengths killed by train that test kills as well."
     yield "sens(itivity): share of that score which the weak set, easy tests only, loses."
@@ -164,6 +169,9 @@ def _answer(result: Assessment) -> Text:
     found = worst.sets["train"].weakest_killed, worst.sets["test"].weakest_killed
     text += f".\nThe test set is weakest against {escape(worst.label)} ({worst.title}): "
     if worst.strength is None:
-        return Text.from_markup(f"{text}train notices it, test does not.")
-    until = "no strength at all" if found[1] is None else f"only {worst.strength} {number(found[1])} and more"
+        unseen, noticed = worst.missed()
+        several = f"test misses {unseen} of {noticed} configurations that train notices"
+        return Text.from_markup(f"{text}{several if noticed > 1 else 'train notices it, test does not'}.")
+    onwards = f"only {worst.strength} {number(found[1])} and {worst.severer}"
+    until = "no strength at all" if found[1] is None else onwards
     return Text.from_markup(f"{text}train notices {worst.strength} {number(found[0])}, test {until}.")

@@ -93,6 +93,9 @@ class Subject:
                     f"{name} labels", f"only class {int(targets[0])}", "at least two classes",
                     "A network that always gives this answer would pass every test.",
                 )  # fmt: skip
+        if self.recipe is not None and not self.models:
+            with seeded(0):
+                _new(self.recipe)
         if self.weak is not None and len(self.weak) > len(self.test):
             raise BadInput("weak", f"{len(self.weak)} inputs", f"at most as many as test ({len(self.test)})")
 
@@ -115,7 +118,7 @@ class Subject:
             _check_distinct(models)
         elif self.recipe is not None:
             with seeded(seed):
-                check_parameters(built(self.recipe), "the recipe's network")  # before hours of training, not after
+                check_parameters(_new(self.recipe), "the recipe's network")  # before hours of training, not after
             models = train_originals(
                 self.recipe, self.train, self.task, number, seed,
                 folder=folder, forward=self.forward, device=target or "cpu", progress=progress,
@@ -178,6 +181,18 @@ def on_device(model: nn.Module, device: torch.device) -> nn.Module:
     """The model if it is there, otherwise a copy; the user's own model is never moved."""
     here = all(p.device == device for p in model.parameters())
     return model if here else copy.deepcopy(model).to(device)
+
+
+def _new(recipe: Recipe) -> nn.Module:
+    """A network from the recipe; an error if the next one would be the same, trained a second time."""
+    first, second = built(recipe), built(recipe)
+    again = {id(parameter) for parameter in second.parameters()}
+    if any(id(parameter) in again for parameter in first.parameters()):
+        raise BadInput(
+            "build", "a function that returns the same network twice", "a new nn.Module on each call",
+            "Make the network inside the function, or pass its class.",
+        )  # fmt: skip
+    return first
 
 
 def _check_distinct(models: Sequence[nn.Module]) -> None:

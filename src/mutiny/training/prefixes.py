@@ -29,13 +29,18 @@ def ending_here(recipe: Recipe, epoch: Epoch) -> Iterator[Recipe]:
 
 
 def ending_with(recipe: Recipe, curve: Sequence[float]) -> Iterator[Recipe]:
-    """Recipes with less patience that never stopped before the recipe's own end.
+    """Recipes whose training ends where the recipe's own does: with less patience, or fewer epochs after an early stop.
 
     >>> from torch import nn
     >>> never = ending_with(Recipe(nn.Identity, epochs=3, patience=3), (0.5, 0.6, 0.4))
     >>> [recipe.patience for recipe in never]
     [2]
+    >>> early = ending_with(Recipe(nn.Identity, epochs=7, patience=1), (0.5, 0.4, 0.6))
+    >>> [recipe.epochs for recipe in early]
+    [3, 4, 5, 6]
     """
+    if recipe.schedule == "none":
+        yield from (replace(recipe, epochs=epochs) for epochs in range(len(curve), recipe.epochs))
     for patience in range(1, recipe.patience or 1):
         if not any(stops(curve[:n], patience) for n in range(1, len(curve) + 1)):
             yield replace(recipe, patience=patience)

@@ -19,7 +19,8 @@ SPELLED = {"hardsigmoid": "hard_sigmoid"}
 class OtherActivation(LayerOperator):
     """Another activation function after one layer, each but the one that it has. DeepCrime.
 
-    The one that shapes the output is changed, too. It does not matter whether a module or a function computes it.
+    One that shapes the output number by number, such as a sigmoid, is changed, too; a softmax at the end is part of
+    what the outputs mean, and stays. It does not matter whether a module or a function computes it.
 
     Args:
         layer: name of the layer before it.

@@ -39,6 +39,8 @@ class BatchSize(TrainingOperator):
         """Sizes that are not larger than the data."""
         usual = program.recipe.batch_size
         if self.size is not None:
+            if self.size == usual:
+                raise NotApplicable(f"the batch size is {usual} already")
             yield self
             return
         for factor in FACTORS:

@@ -26,6 +26,7 @@ class DataMissing(GlobalOrLocal):
     code: ClassVar[str] = "DM"
     title: ClassVar[str] = "data missing"
     severe: ClassVar[float] = 0.99
+    tries: ClassVar[str] = "ratio 0 to 0.99"
 
     def groups(self, program: Program) -> list[Indices]:
         """All items, or those of the class."""

@@ -28,6 +28,7 @@ class DataRemoval(DataOperator):
     source: ClassVar[str] = "DeepCrime"
     strength: ClassVar[str | None] = "share"
     severe: ClassVar[float] = 0.99
+    tries: ClassVar[str] = "share 0 to 0.99"
 
     share: float = 0.5
 

@@ -38,7 +38,7 @@ class LearningRate(TrainingOperator):
 
     def span(self, program: Program) -> Span:
         """From the rate that there is to a thousandth."""
-        rate = program.recipe.learning_rate
+        rate = float(program.recipe.optimizer_settings.get("lr", program.recipe.learning_rate))
         return Span(rate, LEAST * rate, rate / STEPS)
 
     def change(self, program: Program, rng: np.random.Generator) -> Program:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, NotApplicable
 from mutiny.operators.training.base import Level, Program, TrainingOperator
 from mutiny.task import Classification
 from mutiny.training.losses import CLASSIFICATION, REGRESSION
@@ -39,13 +39,17 @@ class OtherLoss(TrainingOperator):
 
     def values(self, program: Program) -> Iterator[Self]:
         """All losses but the one that there is."""
-        if self.loss is not None:
-            yield self
-            return
         if isinstance(program.task, Classification):
             names, usual = CLASSIFICATION, program.recipe.loss or "cross_entropy"
         else:
             names, usual = REGRESSION, program.recipe.loss or program.task.metric
+        if self.loss is not None:
+            if self.loss not in names:
+                raise BadInput("LCH loss", repr(self.loss), f"one that fits the task: {', '.join(names)}")
+            if self.loss == usual:
+                raise NotApplicable(f"the loss is {usual} already")
+            yield self
+            return
         yield from (replace(self, loss=name) for name in names if name != usual)
 
     def change(self, program: Program, rng: np.random.Generator) -> Program:

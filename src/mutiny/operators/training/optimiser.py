@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, NotApplicable
 from mutiny.operators.training.base import Level, Program, TrainingOperator
 from mutiny.training.recipe import OPTIMIZERS, default_rate
 
@@ -18,7 +18,7 @@ NAMES = ("sgd", "rmsprop", "adagrad", "adam", "adamax", "nadam", "adadelta")
 
 @dataclass(frozen=True)
 class OtherOptimiser(TrainingOperator):
-    """Another optimiser with its own default settings, also its default learning rate. DeepCrime.
+    """Another optimiser with its own default settings, also its default learning rate, but no weight decay. DeepCrime.
 
     Args:
         optimizer: its name.
@@ -28,7 +28,7 @@ class OtherOptimiser(TrainingOperator):
     title: ClassVar[str] = "change the optimiser"
     source: ClassVar[str] = "DeepCrime"
     level: ClassVar[Level] = "settings"
-    tries: ClassVar[str] = "6 optimisers"
+    tries: ClassVar[str] = "up to 7 optimisers"
 
     optimizer: str | None = None
 
@@ -38,10 +38,12 @@ class OtherOptimiser(TrainingOperator):
 
     def values(self, program: Program) -> Iterator[Self]:
         """All but the one that there is."""
+        usual = program.recipe.optimizer.lower()
         if self.optimizer is not None:
+            if self.optimizer.lower() == usual:
+                raise NotApplicable(f"the optimiser is {usual} already")
             yield self
             return
-        usual = program.recipe.optimizer.lower()
         yield from (replace(self, optimizer=name) for name in NAMES if name != usual)
 
     def change(self, program: Program, rng: np.random.Generator) -> Program:

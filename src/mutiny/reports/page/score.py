@@ -104,8 +104,10 @@ def weakest(result: Assessment) -> str:
     train, test = (worst.sets[split].weakest_killed if split in worst.sets else None for split in ("train", "test"))
     said = f"It is weakest against {worst.label} ({worst.title}): the training set notices "
     if worst.strength is None or train is None:
-        return f"{said}it, the test set does not."
-    until = "no strength at all" if test is None else f"only {number(test)} and more"
+        missed_here, noticed = worst.missed()
+        several = f"{noticed} configurations, of which the test set misses {missed_here}."
+        return said + (several if noticed > 1 else "it, the test set does not.")
+    until = "no strength at all" if test is None else f"only {number(test)} and {worst.severer}"
     return f"{said}{worst.strength} {number(train)}, the test set {until}."
 
 
@@ -132,7 +134,7 @@ def _chart(result: Assessment) -> Chart:
 def operators_table(result: Assessment) -> Table:
     """One row per operator."""
     hints = {
-        "Train from": "the smallest strength that the training set notices; what it cannot notice counts as equivalent",
+        "Train from": "the mildest strength that the training set notices; what it cannot notice counts as equivalent",
         "Test from": "the same for the test set: the nearer to train's, the sharper it is",
         "Weak from": "the same for the easy half of the test set",
         "Score": "share of the strengths noticed on train that are noticed on test as well",

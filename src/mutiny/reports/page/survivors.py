@@ -46,7 +46,7 @@ def _spot(record: OperatorRecord, subject: SubjectFacts) -> Row:
     if record.strength is None:
         spot = f"{count(len(missed), 'configuration')}" if missed else "none"
     elif test is None and missed:
-        spot = f"{number(train)} and more"
+        spot = f"{number(train)} and {record.severer}"
     elif missed:
         spot = f"{number(train)} to {number(test)}"
     else:
