@@ -84,7 +84,7 @@ def test_quiet(run, write):
         (["--target", "cats"], "two classes"),
         (["--layers", "conv9"], "It has: 0, 2"),
         (["--save", "weights.pt"], ".safetensors"),
-        (["--save", "a.safetensors", "--patch", "a.safetensors"], "a file for each"),
+        (["--save", "a.safetensors", "--patch", "a.safetensors"], "another file than that of --save"),
         (["--inputs", "nowhere.npz"], "an existing file"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,12 @@ def words(text: str) -> list[str]:
     """Lines without numbers, which depend a little on the processor, and without what stands for one."""
     bare = (re.sub(r"[+-]?\d[\d,.]*%?|(?<=\s)-(?=\s|$)|\bany\b|\bnone\b", "#", line) for line in text.splitlines())
     return [" ".join(line.split()) for line in bare if line.strip()]
+
+
+def forget() -> None:
+    """Lets the next page have files of the same name."""
+    for name in ("my_project", "my_subject"):
+        sys.modules.pop(name, None)
 
 
 if __name__ == "__main__":

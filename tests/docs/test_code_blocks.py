@@ -10,7 +10,7 @@ import types
 import numpy as np
 import pytest
 import torch
-from tests.docs.pages import PAGES, ROOT, blocks, code, words
+from tests.docs.pages import PAGES, ROOT, blocks, code, forget, words
 from torch import nn
 
 import mutiny
@@ -152,7 +152,7 @@ def read(tmp_path, monkeypatch):
     """Runs a page's blocks, or the first of them, in a module of their own, as a reader would."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "my_project", raising=False)
+    forget()
 
     def run(page, first=None):
         module = types.ModuleType("read")
@@ -175,7 +175,8 @@ def read(tmp_path, monkeypatch):
             assert words(said.getvalue()) == words(shown.get(block.line, said.getvalue()))
         return module
 
-    return run
+    yield run
+    forget()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code(page) and page not in ELSEWHERE])

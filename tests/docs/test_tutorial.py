@@ -8,7 +8,7 @@ import shlex
 import sys
 
 import pytest
-from tests.docs.pages import blocks, words
+from tests.docs.pages import blocks, forget, words
 
 from mutiny.cli import main
 from mutiny.testing.gate import assert_mutation_score
@@ -28,6 +28,7 @@ def run(command):
     sys.argv = ["mutiny", *arguments]
     with contextlib.redirect_stdout(io.StringIO()) as said, pytest.raises(SystemExit) as end:
         main()
+    assert end.value.code in (0, 1, None), command
     return said.getvalue(), end.value.code or 0
 
 
@@ -36,6 +37,7 @@ def done(tmp_path_factory):
     """All blocks of the page, one after another, each with what it printed."""
     folder = tmp_path_factory.mktemp("tutorial")
     names, printed = {"__name__": "tutorial"}, []
+    forget()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(folder)
@@ -55,8 +57,7 @@ def done(tmp_path_factory):
             printed.append((block, said, code))
         suite = runpy.run_path("test_our_tests.py")
         suite["test_our_tests_would_notice"](assert_mutation_score)
-        for name in ("my_project", "my_subject"):
-            sys.modules.pop(name, None)
+        forget()
     return folder, names, printed
 
 

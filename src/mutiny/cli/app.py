@@ -28,7 +28,7 @@ app = typer.Typer(
     help="Can you trust this neural network? Mutation testing and more for PyTorch models.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
 )
 

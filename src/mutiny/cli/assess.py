@@ -79,38 +79,7 @@ def assess(
     data: DataFolder = None,
 ) -> None:
     """Would the test set notice if the network went wrong? This is mutation testing."""
-    command = {**locals()}
+    options = {**locals()}
     from mutiny.cli.running import run_assess
-    from mutiny.evaluation import Screening
-    from mutiny.mutation.kill import KillRule
-    from mutiny.mutation.search import Search
-    from mutiny.mutation.weak import WeakSet
-    from mutiny.subjects.naming import file_for
 
-    run_assess(
-        subject,
-        data,
-        command=command,
-        engine=engine,
-        workers=workers,
-        address=address,
-        store=None if no_store else store or file_for(subject),
-        json=json,
-        kills=kills,
-        junit=junit,
-        summary=summary,
-        quiet=quiet,
-        threads=threads,
-        fail_under=fail_under,
-        dry_run=dry_run,
-        operators=operators,
-        originals=originals,
-        seed=seed,
-        rule=KillRule(test, alpha, effect, beta),
-        search=Search(k_max, rse, precision, lower, upper, max_probes, max_seconds, min_instances),
-        weak=WeakSet(weak_share),
-        device=device,
-        exact=exact,
-        screening=Screening(confidence),
-        batch_size=batch_size,
-    )
+    run_assess(options)

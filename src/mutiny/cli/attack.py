@@ -67,40 +67,7 @@ def attack(
     data: DataFolder = None,
 ) -> None:
     """How robust is the model, attacked alone and with its mutants?"""
-    command = {**locals()}
+    options = {**locals()}
     from mutiny.cli.attacking import run_attack
-    from mutiny.subjects.naming import file_for
 
-    run_attack(
-        subject,
-        data,
-        command=command,
-        engine=engine,
-        workers=workers,
-        address=address,
-        store=None if no_store else store or file_for(subject),
-        inputs=inputs,
-        json=json,
-        quiet=quiet,
-        threads=threads,
-        save=save,
-        grid=grid,
-        choice={
-            "count": mutants,
-            "kind": kind,
-            "operators": operators,
-            "ratios": ratios,
-            "iterations": iterations,
-            "floor": floor,
-        },
-        attack=attack,
-        eps=eps,
-        combine=combine,
-        beside=beside,
-        count=count,
-        low=low,
-        high=high,
-        seed=seed,
-        batch_size=batch_size,
-        device=device,
-    )
+    run_attack(options)

@@ -3,77 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-import torch
-from rich.console import Console
 
 from mutiny.attacks.attack import attack
 from mutiny.attacks.base import Attack
 from mutiny.attacks.methods import as_attack, as_attacks
 from mutiny.attacks.mutants import Choice
 from mutiny.attacks.result import Robustness
-from mutiny.checks import check_whole
-from mutiny.cli.engaging import engaged, tell_where
+from mutiny.cli.calling import Call
 from mutiny.errors import BadInput
 from mutiny.reports.attack_files import draw_adversarial, write_adversarial
 from mutiny.reports.attack_text import attack_text
-from mutiny.reports.curves import check_picture
-from mutiny.reports.files import check_writable
 from mutiny.reports.grid import images
-from mutiny.reports.json import write_json
-from mutiny.subjects import load_subject
 from mutiny.subjects.given import as_given
 
 DISTANCE = "0.1"
 """How far inputs may go if nothing is said."""
 
 
-def run_attack(
-    name: str,
-    data: Path | None,
-    *,
-    choice: Mapping[str, Any],
-    inputs: str | None = None,
-    json: Path | None = None,
-    quiet: bool = False,
-    threads: int = 1,
-    save: Path | None = None,
-    grid: Path | None = None,
-    console: Console | None = None,
-    command: Mapping[str, Any] | None = None,
-    store: Path | None = None,
-    engine: str | None = None,
-    workers: int | None = None,
-    address: str | None = None,
-    **settings: Any,
-) -> Robustness:
+def run_attack(options: Mapping[str, Any]) -> Robustness:
     """Runs ``attack``, shows and writes the result."""
-    for option, path in (("--json", json), ("--save", save), ("--grid", grid)):
-        if path is not None:
-            check_writable(path, option)
-    if grid is not None:
-        check_picture(grid, "--grid")
-    check_whole("--threads", threads)
-    way = settings["attack"] = as_attack(settings["attack"])
-    settings["beside"] = as_attacks(settings.get("beside") or ())
-    settings["eps"] = _distances(settings["eps"], way)
-    made = Choice(**{**choice, "ratios": _numbers(choice["ratios"], "--ratios")})
-    torch.set_num_threads(threads)
-    console = console or Console()
-    subject = load_subject(name, data)
+    call = Call("attack", options)
+    inputs, save, grid = call.take("inputs", "save", "grid")
+    call.check({"--save": save, "--grid": grid})
+    own = call.own
+    way = own["attack"] = as_attack(own["attack"])
+    own["beside"] = as_attacks(own["beside"] or ())
+    own["eps"] = _distances(own["eps"], way)
+    count, kind, operators, ratios, iterations, floor = call.take(
+        "mutants", "kind", "operators", "ratios", "iterations", "floor"
+    )  # fmt: skip
+    made = Choice(
+        count=count, kind=kind, operators=operators, ratios=tuple(_numbers(ratios, "--ratios")), iterations=iterations,
+        floor=floor,
+    )  # fmt: skip
+    subject = call.subject()
     if grid is not None:
         images(as_given(subject, inputs, None, None, None, "--inputs", pool=False).data.first(1))
-    with engaged(
-        "attack", command, store=store, engine=engine, workers=workers, address=address, threads=threads, quiet=quiet
-    ) as how:  # fmt: skip
-        result = attack(subject, data=inputs, mutants=made, **how, **settings)
-    if not quiet:
-        console.print(attack_text(result))
-        tell_where(console, store)
-    if json is not None:
-        write_json(json, result.to_json())
+    with call.running() as how:
+        result = attack(subject, data=inputs, mutants=made, **how, **own)
+    call.show(attack_text(result))
+    call.write(result)
     if save is not None:
         write_adversarial(result, save)
     if grid is not None:

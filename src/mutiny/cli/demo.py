@@ -26,7 +26,8 @@ def demo(
         f" of them 449 test images notice. Takes about a minute.",
         highlight=False,
     )
-    result = run_assess("digits", None, console=console, operators="WI,NI,GF,NEB,NS,LR", originals=originals, seed=seed)
+    options = {"subject": "digits", "operators": "WI,NI,GF,NEB,NS,LR", "originals": originals, "seed": seed}
+    result = run_assess({**options, "no_store": True}, console)
     if not no_report:
         from mutiny.cli.paging import demo_page
 

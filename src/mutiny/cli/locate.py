@@ -70,36 +70,7 @@ def locate(
     data: DataFolder = None,
 ) -> None:
     """Which neurons are to blame for failures?"""
-    command = {**locals()}
+    options = {**locals()}
     from mutiny.cli.locating import run_locate
-    from mutiny.subjects.naming import file_for
 
-    run_locate(
-        subject,
-        data,
-        command=command,
-        engine=engine,
-        workers=workers,
-        address=address,
-        store=None if no_store else store or file_for(subject),
-        inputs=inputs,
-        json=json,
-        quiet=quiet,
-        threads=threads,
-        synthesized=synthesize,
-        rms=rms,
-        save=save,
-        grid=grid,
-        measure=measure,
-        k=k,
-        label=label,
-        by_class=by_class,
-        active=active,
-        at=at,
-        silent=silent,
-        layers=[name.strip() for name in layers.split("+")] if layers else None,
-        validate=validate,
-        seed=seed,
-        batch_size=batch_size,
-        device=device,
-    )
+    run_locate(options)

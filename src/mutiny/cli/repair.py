@@ -62,29 +62,7 @@ def repair(
     data: DataFolder = None,
 ) -> None:
     """Can failures be mended? Exit code 1 if no repair was found."""
-    command = {**locals()}
+    options = {**locals()}
     from mutiny.cli.repairing import run_repair
-    from mutiny.subjects.naming import file_for
 
-    run_repair(
-        subject,
-        data,
-        command=command,
-        engine=engine,
-        workers=workers,
-        address=address,
-        store=None if no_store else store or file_for(subject),
-        inputs=inputs,
-        json=json,
-        quiet=quiet,
-        threads=threads,
-        save=save,
-        patch=patch,
-        anyway=anyway,
-        method=method,
-        target=target,
-        layers=[name.strip() for name in layers.split("+")] if layers else None,
-        seed=seed,
-        batch_size=batch_size,
-        device=device,
-    )
+    run_repair(options)

@@ -66,32 +66,7 @@ def select(
     data: DataFolder = None,
 ) -> None:
     """Which unlabelled inputs should be labelled first, because the network probably gets them wrong?"""
-    command = {**locals()}
+    options = {**locals()}
     from mutiny.cli.selecting import run_select
-    from mutiny.subjects.naming import file_for
 
-    run_select(
-        subject,
-        data,
-        command=command,
-        engine=engine,
-        workers=workers,
-        address=address,
-        store=None if no_store else store or file_for(subject),
-        method=method,
-        compare=compare,
-        pool=pool,
-        indices=indices,
-        plot=plot,
-        json=json,
-        quiet=quiet,
-        threads=threads,
-        budget=budget,
-        layers=[name.strip() for name in layers.split("+")] if layers else None,
-        diverse=diverse,
-        repeats=repeats,
-        originals=originals,
-        seed=seed,
-        batch_size=batch_size,
-        device=device,
-    )
+    run_select(options)

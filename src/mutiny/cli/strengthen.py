@@ -78,36 +78,7 @@ def strengthen(
     data: DataFolder = None,
 ) -> None:
     """Which inputs would make the test set notice what slips through, and do they?"""
-    command = {**locals()}
+    options = {**locals()}
     from mutiny.cli.strengthening import run_strengthen
-    from mutiny.subjects.naming import file_for
 
-    run_strengthen(
-        subject,
-        data,
-        command=command,
-        engine=engine,
-        workers=workers,
-        address=address,
-        store=None if no_store else store or file_for(subject),
-        indices=indices,
-        tests=tests,
-        save=save,
-        json=json,
-        quiet=quiet,
-        threads=threads,
-        pool=pool,
-        budget=budget,
-        operators=operators,
-        originals=originals,
-        methods=compare,
-        tie_break=tie_break,
-        mutants=mutants,
-        repeats=repeats,
-        minimise=minimise,
-        synthesize=synthesize,
-        exact=exact,
-        seed=seed,
-        batch_size=batch_size,
-        device=device,
-    )
+    run_strengthen(options)
