@@ -45,7 +45,7 @@ def test_a_store_becomes_a_page(run, write, tmp_path):
     assert "<h1>blobs&lt;b&gt;</h1>" in text
     assert 'id="chart-matrix"' in text
     subject = f"{tmp_path}/mine.py:subject"
-    assert f"<code>mutiny assess {subject} --operators NEB,AFR --seed 0 --k-max 2 --max-probes 3" in text
+    assert f"<code>mutiny assess {subject} --operators NEB,AFR --k-max 2 --max-probes 3" in text
     assert f"<code>mutiny locate {subject}</code>" in text
     assert not list(tmp_path.glob(".*part"))
 

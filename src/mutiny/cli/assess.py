@@ -7,24 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import (
-    Address,
-    DataFolder,
-    Device,
-    Engine,
-    Json,
-    NoStore,
-    Quiet,
-    Seed,
-    StoreFile,
-    SubjectName,
-    Threads,
-    Workers,
-)
+from mutiny.cli.options import verb
 
 
+@verb("running")
 def assess(
-    subject: SubjectName,
     operators: Annotated[
         str | None,
         typer.Option(
@@ -36,13 +23,10 @@ def assess(
         int | None, typer.Option("--originals", "--instances", help="How many originals to use or train.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and how long it takes.")] = False,
-    seed: Seed = 0,
     fail_under: Annotated[float | None, typer.Option(help="Exit with 1 if the score is below this (0 to 1).")] = None,
-    json: Json = None,
     kills: Annotated[Path | None, typer.Option(help="Write which inputs kill which mutants to this .npz file.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report, for CI servers, to this file.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Write a summary in Markdown to this file.")] = None,
-    quiet: Quiet = False,
     test: Annotated[
         str, typer.Option(help="auto, glm, welch, mann-whitney, wilcoxon, paired-t, fisher or mcnemar.")
     ] = "auto",
@@ -68,18 +52,5 @@ def assess(
     confidence: Annotated[
         float, typer.Option(help="That a verdict is the one which all inputs would give, before the rest is left out.")
     ] = 0.999,
-    batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
-    device: Device = None,
-    threads: Threads = 1,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    store: StoreFile = None,
-    no_store: NoStore = False,
-    data: DataFolder = None,
 ) -> None:
     """Would the test set notice if the network went wrong? This is mutation testing."""
-    options = {**locals()}
-    from mutiny.cli.running import run_assess
-
-    run_assess(options)

@@ -7,24 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import (
-    Address,
-    DataFolder,
-    Device,
-    Engine,
-    Json,
-    NoStore,
-    Quiet,
-    Seed,
-    StoreFile,
-    SubjectName,
-    Threads,
-    Workers,
-)
+from mutiny.cli.options import verb
 
 
+@verb("attacking")
 def attack(
-    subject: SubjectName,
     attack: Annotated[
         str,
         typer.Option(help='"pgd", "fgsm", "carlini" or "autoattack"; with parameters: "pgd(norm=l2, iterations=20)".'),
@@ -53,21 +40,6 @@ def attack(
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write adversarial inputs to this .npz file.")] = None,
     grid: Annotated[Path | None, typer.Option(help="Draw some of them: .png, .svg or .pdf.")] = None,
-    seed: Seed = 0,
-    json: Json = None,
-    quiet: Quiet = False,
     batch_size: Annotated[int, typer.Option(help="Inputs per pass.")] = 128,
-    device: Device = None,
-    threads: Threads = 1,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    store: StoreFile = None,
-    no_store: NoStore = False,
-    data: DataFolder = None,
 ) -> None:
     """How robust is the model, attacked alone and with its mutants?"""
-    options = {**locals()}
-    from mutiny.cli.attacking import run_attack
-
-    run_attack(options)

@@ -24,7 +24,8 @@ from mutiny.results import Result
 from mutiny.subjects import Subject, load_subject
 from mutiny.subjects.naming import file_for
 
-SHARED = frozenset("subject data store no_store engine workers address threads json quiet".split())
+HANDLED = frozenset("subject data store no_store engine workers address threads json quiet".split())
+"""Options that `Call` sees to; a verb is not given them."""
 FILES = ("inputs", "pool")
 """Options with a file or folder, or with a word that stands for data."""
 PICTURES = ("--plot", "--grid")
@@ -47,7 +48,7 @@ class Call:
         known = inspect.signature(VERBS[verb]).parameters
         usual = {name: one.default for name, one in known.items() if one.default is not inspect.Parameter.empty}
         self.verb, self.options, self.console = verb, {**usual, **options}, console or Console()
-        self.own = {name: value for name, value in self.options.items() if name not in SHARED}
+        self.own = {name: value for name, value in self.options.items() if name not in HANDLED}
         kept = self.options["store"] or file_for(self.options["subject"])
         self.store: Path | None = None if self.options["no_store"] else kept
         self.quiet: bool = self.options["quiet"]

@@ -7,24 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import (
-    Address,
-    DataFolder,
-    Device,
-    Engine,
-    Json,
-    NoStore,
-    Quiet,
-    Seed,
-    StoreFile,
-    SubjectName,
-    Threads,
-    Workers,
-)
+from mutiny.cli.options import verb
 
 
+@verb("locating")
 def locate(
-    subject: SubjectName,
     measure: Annotated[
         str, typer.Option(help='Of suspicion: "ochiai", "tarantula", "dstar(power=2)". `mutiny measures` lists all.')
     ] = "ochiai",
@@ -56,21 +43,5 @@ def locate(
     ] = False,
     save: Annotated[Path | None, typer.Option(help="Write synthesised inputs to this .npz file.")] = None,
     grid: Annotated[Path | None, typer.Option(help="Draw some of them: .png, .svg or .pdf.")] = None,
-    seed: Seed = 0,
-    json: Json = None,
-    quiet: Quiet = False,
-    batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
-    device: Device = None,
-    threads: Threads = 1,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    store: StoreFile = None,
-    no_store: NoStore = False,
-    data: DataFolder = None,
 ) -> None:
     """Which neurons are to blame for failures?"""
-    options = {**locals()}
-    from mutiny.cli.locating import run_locate
-
-    run_locate(options)

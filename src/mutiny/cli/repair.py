@@ -7,24 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import (
-    Address,
-    DataFolder,
-    Device,
-    Engine,
-    Json,
-    NoStore,
-    Quiet,
-    Seed,
-    StoreFile,
-    SubjectName,
-    Threads,
-    Workers,
-)
+from mutiny.cli.options import verb
 
 
+@verb("repairing")
 def repair(
-    subject: SubjectName,
     method: Annotated[
         str,
         typer.Option(
@@ -48,21 +35,5 @@ def repair(
     save: Annotated[Path | None, typer.Option(help="Write the repaired weights to this .safetensors file.")] = None,
     patch: Annotated[Path | None, typer.Option(help="Write the changed weights alone to a .safetensors file.")] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Write also what is no repair.")] = False,
-    seed: Seed = 0,
-    json: Json = None,
-    quiet: Quiet = False,
-    batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
-    device: Device = None,
-    threads: Threads = 1,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    store: StoreFile = None,
-    no_store: NoStore = False,
-    data: DataFolder = None,
 ) -> None:
     """Can failures be mended? Exit code 1 if no repair was found."""
-    options = {**locals()}
-    from mutiny.cli.repairing import run_repair
-
-    run_repair(options)

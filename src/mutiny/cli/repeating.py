@@ -24,7 +24,7 @@ def command_line(command: Mapping[str, Any]) -> str:
     """The command without what is as usual and without outputs; the seed is always told.
 
     >>> command_line({"verb": "assess", "arguments": {"subject": "digits", "seed": 3, "k_max": 5, "exact": True}})
-    'mutiny assess digits --seed 3 --exact'
+    'mutiny assess digits --exact --seed 3'
     """
     verb, arguments = command["verb"], command["arguments"]
     options = _options(VERBS[verb])

@@ -7,24 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import (
-    Address,
-    DataFolder,
-    Device,
-    Engine,
-    Json,
-    NoStore,
-    Quiet,
-    Seed,
-    StoreFile,
-    SubjectName,
-    Threads,
-    Workers,
-)
+from mutiny.cli.options import verb
 
 
+@verb("selecting")
 def select(
-    subject: SubjectName,
     method: Annotated[
         str | None,
         typer.Option(help='How to rank: "deepgini", "dsa(by=coverage)", "deepgini+dsa". `mutiny methods` lists all.'),
@@ -52,21 +39,5 @@ def select(
         Path | None, typer.Option(help="Write the indices to label, one per line, with file names if there are any.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw faults against labels: .png, .svg or .pdf.")] = None,
-    seed: Seed = 0,
-    json: Json = None,
-    quiet: Quiet = False,
-    batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
-    device: Device = None,
-    threads: Threads = 1,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    store: StoreFile = None,
-    no_store: NoStore = False,
-    data: DataFolder = None,
 ) -> None:
     """Which unlabelled inputs should be labelled first, because the network probably gets them wrong?"""
-    options = {**locals()}
-    from mutiny.cli.selecting import run_select
-
-    run_select(options)

@@ -7,24 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mutiny.cli.options import (
-    Address,
-    DataFolder,
-    Device,
-    Engine,
-    Json,
-    NoStore,
-    Quiet,
-    Seed,
-    StoreFile,
-    SubjectName,
-    Threads,
-    Workers,
-)
+from mutiny.cli.options import verb
 
 
+@verb("strengthening")
 def strengthen(
-    subject: SubjectName,
     budget: Annotated[str, typer.Option(help="How many inputs to label: 50, 0.01, 1%, or several: 1%,2%,5%.")] = "5%",
     pool: Annotated[
         str | None,
@@ -64,21 +51,5 @@ def strengthen(
         Path | None, typer.Option(help="Write the indices of the tests that are enough (--minimise), one per line.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write synthesised inputs to this .npz file.")] = None,
-    seed: Seed = 0,
-    json: Json = None,
-    quiet: Quiet = False,
-    batch_size: Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")] = None,
-    device: Device = None,
-    threads: Threads = 1,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    store: StoreFile = None,
-    no_store: NoStore = False,
-    data: DataFolder = None,
 ) -> None:
     """Which inputs would make the test set notice what slips through, and do they?"""
-    options = {**locals()}
-    from mutiny.cli.strengthening import run_strengthen
-
-    run_strengthen(options)
