@@ -31,7 +31,7 @@ def test_charts_are_drawn(opened, scheme):
     page = opened(color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     charts = page.locator("figure.chart")
-    assert charts.count() == 2 + 2 * 5 + 2 + 1 + 1
+    assert charts.count() == 2 + 2 * 5 + 2 + 1 + 1 + 1
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     for at in range(charts.count()):
         box = charts.nth(at).locator("svg").bounding_box()

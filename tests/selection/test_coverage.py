@@ -171,7 +171,7 @@ def expected(selector, model):
                 continue
             beyond = selector.margin * np.std(column)
             corner = 0 if value < min(column) - beyond else 1 if value > max(column) + beyond else -1
-            result[-1].append(corner if isinstance(selector, Nbc) else 0 if corner == 1 else -1)
+            result[-1].append(corner if type(selector) is Nbc else 0 if corner == 1 else -1)
     return result
 
 
