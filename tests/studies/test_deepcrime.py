@@ -394,7 +394,7 @@ def test_subjects_are_programs_with_a_constant_rate():
     assert tuple(SUBJECTS) == ORDER
     assert {NAMES[name] for name in ORDER} == set(paper.SENSITIVITY) < set(DATA)
     eyes = SUBJECTS["eyes"](None)
-    assert (len(eyes.train), len(eyes.test)) == (1500, 750)
+    assert (len(eyes.train), len(eyes.test)) == (800, 400)
     assert eyes.recipe.schedule == "none"
     few = smaller(eyes, 20, 10)
     assert (len(few.train), len(few.test), few.recipe.schedule) == (20, 10, "none")
