@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ SHOWN = 25
 Rows = Sequence[Mapping[str, Any]]
 
 
-class Result:
+class Result(ABC):
     """A base for the results of verbs.
 
     Subclasses are dataclasses with these attributes, and say what is theirs: `details`, `tables`, `metrics`.
@@ -39,17 +40,17 @@ class Result:
     seconds: float
     created: str
 
+    @abstractmethod
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tables(self) -> dict[str, Rows]:
         """Rows by the name of a table, the most important table first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def metrics(self) -> dict[str, float]:
         """The numbers to watch from run to run."""
-        raise NotImplementedError
 
     def timing(self) -> dict[str, Any]:
         """What depends on the clock, or on what was known already."""

@@ -220,6 +220,17 @@ def test_score_and_interval_come_from_the_same_mutants(tmp_path):
     assert (found.score.interval.low, found.score.interval.high) == pytest.approx((0.5, 0.5))
 
 
+def test_what_another_search_tried_decides_nothing(tmp_path):
+    """Test's search asks about 6 epochs, which train would kill, though its own search ended at 3."""
+    subject = scripted({n: (0.5 if n in (1, 2, 3, 6) else 0.0, 0.5 if n <= 4 else 0.0) for n in range(1, 8)})
+    found = assess(subject, "HNE", originals=6, folder=tmp_path)
+    (record,) = found.operators
+    assert any(m.strength == 6 and m.guiding_set == "train" and m.verdict is Verdict.KILLED for m in record.mutants)
+    assert (record.sets["train"].weakest_killed, record.sets["test"].weakest_killed) == (3, 4)
+    assert record.score == 1.0
+    assert (found.score.interval.low, found.score.interval.high) == (1.0, 1.0)
+
+
 def test_words_follow_the_direction(tmp_path):
     from rich.console import Console
 
