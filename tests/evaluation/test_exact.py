@@ -8,8 +8,9 @@ from torch import nn
 from mutiny.data import as_data
 from mutiny.errors import BadInput
 from mutiny.evaluation import Runner
-from mutiny.evaluation.exact import Pace, clean_pass, evaluate, placement
+from mutiny.evaluation.exact import Pace, clean_pass, evaluate
 from mutiny.models import Patch, WeightEdit, default_forward
+from mutiny.models.placing import placement
 from mutiny.task import Classification, Regression
 from toys import blobs, classifier, line, regressor
 

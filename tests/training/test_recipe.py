@@ -91,6 +91,19 @@ def test_schedules_are_followed_step_by_step(schedule):
     torch.testing.assert_close(list(trained.parameters()), list(model.parameters()))
 
 
+@pytest.mark.parametrize("task", [Classification(2), Regression(0.1)])
+@pytest.mark.parametrize("validation", [0.0, 0.2])
+def test_inputs_follow_the_type_of_the_network(task, validation):
+    recipe = Recipe(
+        lambda: nn.Linear(4, 2 if task == Classification(2) else 1).double(), epochs=2, validation=validation
+    )
+    y = Y if task == Classification(2) else X[:, 1]
+    from_arrays = recipe.train(as_data((X.astype(np.float64), y), "train"), task, 1)
+    exact = recipe.train(as_data((torch.from_numpy(X).double(), y), "train"), task, 1)
+    assert from_arrays.weight.dtype == torch.float64
+    assert same(from_arrays, exact)
+
+
 def test_one_seed_one_network_and_the_callers_generator_is_untouched():
     recipe = Recipe(build, epochs=2)
     torch.manual_seed(1)

@@ -9,7 +9,6 @@ from torch.nn import functional
 import toys
 from mutiny import Classification, Regression
 from mutiny.data import as_data
-from mutiny.data.nested import map_leaves
 from mutiny.training import Recipe
 from mutiny.training.together import BY_NUMBER, reason_against, train_together
 
@@ -52,12 +51,7 @@ def weights(model):
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
 
 
-def exact(model, inputs):
-    """Calls a network of double precision."""
-    return model(map_leaves(torch.Tensor.double, inputs))
-
-
-def agree(recipe, data, task=None, forward=exact):
+def agree(recipe, data, task=None, forward=None):
     task, more = task or Classification(3), {"forward": forward}
     assert reason_against(recipe, data) is None
     ours = train_together(recipe, data, task, SEEDS, **more)
@@ -95,9 +89,7 @@ def test_other_networks(build, data):
 
 def test_own_data_and_own_call():
     data = [points(seed=seed) for seed in range(3)]
-    agree(
-        Recipe(perceptron, epochs=2, batch_size=16), data, forward=lambda model, inputs: 2 * model[:3](inputs.double())
-    )
+    agree(Recipe(perceptron, epochs=2, batch_size=16), data, forward=lambda model, inputs: 2 * model[:3](inputs))
 
 
 def test_regression_with_nested_inputs():
@@ -123,11 +115,11 @@ def test_one_that_diverges_leaves_the_others():
         return model
 
     mixed = Recipe(rough, epochs=2, batch_size=16)
-    found = train_together(mixed, [points()] * 6, Classification(3), range(6), forward=exact)
+    found = train_together(mixed, [points()] * 6, Classification(3), range(6))
     assert any(model is None for model in found)
     for seed, model in enumerate(found):
         if model is not None:
-            alone = mixed.train(points(), Classification(3), seed, forward=exact)
+            alone = mixed.train(points(), Classification(3), seed)
             torch.testing.assert_close(weights(model), weights(alone))
 
 

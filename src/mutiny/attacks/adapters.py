@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from mutiny.attacks.base import cross_entropy
 from mutiny.attacks.ensemble import Ensemble
 from mutiny.errors import MissingExtra
-from mutiny.evaluation.exact import placement
 from mutiny.models.forward import steady
+from mutiny.models.placing import placement
 
 
 class EnsembleModule(nn.Module):
@@ -86,7 +86,7 @@ def art_classifier(
             gradient = slope.gradient.to(given)
             return gradient if isinstance(x, Tensor) else gradient.numpy()
 
-    module, (device, _) = EnsembleModule(ensemble), placement(ensemble.model)
+    module, device = EnsembleModule(ensemble), placement(ensemble.model).device
     return MutantEnsemble(
         module, loss=nn.CrossEntropyLoss(), input_shape=input_shape, nb_classes=classes, clip_values=(low, high),
         device_type="cpu" if device.type == "cpu" else "gpu",
@@ -95,5 +95,5 @@ def art_classifier(
 
 def _entering(ensemble: Ensemble, inputs: Tensor) -> Tensor:
     """Inputs as the model takes them; gradients find their way back."""
-    device, dtype = placement(ensemble.model)
-    return inputs.to(device, dtype if inputs.is_floating_point() else None)
+    entered: Tensor = placement(ensemble.model).put(inputs)
+    return entered

@@ -18,13 +18,14 @@ from mutiny.attacks.result import Assault
 from mutiny.attacks.similarity import Representation
 from mutiny.data import Data
 from mutiny.data.balls import NORMS, distances
-from mutiny.data.nested import map_leaves, to_device
+from mutiny.data.nested import map_leaves
 from mutiny.errors import BadInput, NotApplicable
-from mutiny.evaluation.exact import cast, check_rows, placement
+from mutiny.evaluation.exact import check_rows
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.forward import steady
 from mutiny.models.heard import Heard
 from mutiny.models.layers import Layer
+from mutiny.models.placing import placement
 from mutiny.task import Classification
 
 Bools = npt.NDArray[np.bool_]
@@ -66,8 +67,7 @@ class Field:
         self.low, self.high, self.logits = low, high, as_logits(forward, task)
         self.call = copying(self.logits)
         self.labels = torch.from_numpy(task.check_targets(data.targets, "data"))
-        device, dtype = placement(model)
-        self._probe = cast(next(iter(data.batches(PROBE_INPUTS, device))), dtype)
+        self._probe = placement(model).put(data.first(PROBE_INPUTS))
         if not isinstance(self._probe, Tensor) or not self._probe.is_floating_point():
             given = str(self._probe.dtype).removeprefix("torch.") if isinstance(self._probe, Tensor) else None
             raise BadInput(
@@ -83,11 +83,11 @@ class Field:
 
     def batches(self, indices: Ints) -> Iterator[tuple[Tensor, Tensor, int]]:
         """Inputs, labels, and the number of the first."""
-        device, dtype = placement(self.model)
+        place = placement(self.model)
         for at in range(0, len(indices), self.size):
             some = indices[at : at + self.size]
-            inputs = cast(to_device(self.data.read(some), device), dtype)
-            yield inputs, self.labels[torch.from_numpy(some)].to(device), at
+            inputs = place.put(self.data.read(some))
+            yield inputs, self.labels[torch.from_numpy(some)].to(place.device), at
 
     def check(self) -> None:
         """An error if inputs are not in the stated range, as their type holds it."""

@@ -29,12 +29,14 @@ class ItemNoise:
         sd: standard deviation at each position, ``(n,)``; 0 where there is no noise.
         seed: another seed gives other noise.
         relative: whether ``sd`` is in units of the standard deviation of an item's own numbers, tensor by tensor.
+        parts: names of the tensors with noise, as `named` has them; by default all of real numbers.
         items: the numbers on which the noise depends, ``(n,)``; by default the positions.
     """
 
     sd: Sizes
     seed: int
     relative: bool = False
+    parts: frozenset[str] | None = None
     items: Indices | None = None
 
     def __post_init__(self) -> None:
@@ -53,8 +55,8 @@ class ItemNoise:
         """Inputs, ``n`` rows each, with their noise; what is given stays as it is."""
         if not self.sd.any():
             return inputs
-        real = {name: leaf for name, leaf in named(inputs).items() if leaf.is_floating_point()}
-        changed = {id(leaf): self._noisy(name, leaf) for name, leaf in real.items()}
+        noisy = real_parts(inputs, self.parts)
+        changed = {id(leaf): self._noisy(name, leaf) for name, leaf in noisy.items()}
         return map_leaves(lambda leaf: changed.get(id(leaf), leaf), inputs)
 
     def _noisy(self, name: str, tensor: Tensor) -> Tensor:
@@ -73,6 +75,16 @@ class ItemNoise:
             sd = sd * tensor[places].reshape(len(rows), -1).double().std(dim=1, correction=0)
         noise = torch.from_numpy(normal).to(tensor) * sd.to(tensor.dtype).reshape(-1, *[1] * len(shape))
         return tensor.index_add(0, places, noise)
+
+
+def real_parts(inputs: Any, parts: frozenset[str] | None = None) -> dict[str, Tensor]:
+    """The tensors of real numbers among a model's inputs, or those of these names.
+
+    >>> list(real_parts({"ids": torch.arange(2), "mask": torch.ones(2), "when": torch.rand(2)}, frozenset(["when"])))
+    ['when']
+    """
+    real = {name: leaf for name, leaf in named(inputs).items() if leaf.is_floating_point()}
+    return real if parts is None else {name: leaf for name, leaf in real.items() if name in parts}
 
 
 class Altered(Data):

@@ -33,10 +33,11 @@ from torch import Tensor, nn
 from mutiny.checks import check_whole
 from mutiny.data import Data, as_pool
 from mutiny.errors import BadInput, NotApplicable
-from mutiny.evaluation.exact import cast, first_call, placement
+from mutiny.evaluation.exact import first_call
 from mutiny.models import Forward, Layer, ModelView, Patch, check_model, default_forward
 from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
 from mutiny.models.places import Units
+from mutiny.models.placing import placement
 from mutiny.models.view import parameter_names
 from mutiny.random import generator_for
 
@@ -205,22 +206,22 @@ def _listening(
     if granularity not in ("unit", "neuron"):
         raise BadInput("granularity", repr(granularity), "unit or neuron")
     model = check_model(model, "model")
-    device, dtype = placement(model)
+    put = placement(model).put
 
     def call(module: nn.Module, inputs: Any) -> Tensor:
         return first_call(forward, module, inputs, "model")
 
-    probe = cast(next(data.batches(PROBE_INPUTS, device)), dtype)
+    probe = put(data.first(PROBE_INPUTS))
     layers = _layers(ModelView.of(model, probe, call), names, output_layer)
     parameters = parameter_names(model)
     with (patch or Patch(())).applied(model, call) as run:
 
         def heard() -> Heard:
             start = 0
-            for batch in data.batches(batch_size, device):
+            for batch in data.batches(batch_size):
                 recorder, rows = Recorder(parameters, layers), rows_of(batch)
                 with torch.inference_mode(), recorder:
-                    run(cast(batch, dtype))
+                    run(put(batch))
                 for name, values in _values(recorder, rows, granularity):
                     _check_finite(values, name, start)
                     yield slice(start, start + rows), values

@@ -11,11 +11,12 @@ import torch
 from torch import nn
 
 from mutiny.data import Data
-from mutiny.evaluation.exact import Pace, cast, placement
+from mutiny.evaluation.exact import Pace
 from mutiny.evaluation.remembered import Facts, key_of, remembered
 from mutiny.models import Forward
 from mutiny.models.forward import steady
 from mutiny.models.layout import Layout, laid_out, layouts
+from mutiny.models.placing import placement
 
 SMALLEST, FIRST, LARGEST = 16, 128, 512
 INPUTS = 512
@@ -67,13 +68,13 @@ def _seconds(model: nn.Module, data: Data, forward: Forward, candidate: Pace) ->
 
 
 def _timed(model: nn.Module, data: Data, forward: Forward, candidate: Pace) -> float:
-    device, dtype = placement(model)
+    put = placement(model).put
     taken = []
     with steady(), torch.inference_mode(), laid_out(model, candidate.layout):
         for _ in range(PASSES):
             start = time.perf_counter()
-            for batch in islice(data.batches(candidate.batch_size, device), -(-INPUTS // candidate.batch_size)):
-                last = forward(model, cast(batch, dtype))
+            for batch in islice(data.batches(candidate.batch_size), -(-INPUTS // candidate.batch_size)):
+                last = forward(model, put(batch))
             last.sum().item()  # other devices than the CPU finish only now
             taken.append(time.perf_counter() - start)
     return min(taken)

@@ -12,14 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
-from mutiny.data.nested import to_device
 from mutiny.errors import BadInput, MutinyError
 from mutiny.evaluation.readout import by_columns, condense
 from mutiny.models import Forward
-from mutiny.models.calls import replace_tensors, tensors
+from mutiny.models.calls import tensors
 from mutiny.models.forward import steady
 from mutiny.models.layers import Indices
 from mutiny.models.layout import Layout, laid_out
+from mutiny.models.placing import placement
 from mutiny.records import Bits
 from mutiny.task import Classification, Task
 
@@ -66,19 +66,6 @@ class CleanPass:
     condensed: Tensor
 
 
-def placement(model: nn.Module) -> tuple[torch.device, torch.dtype | None]:
-    """Device of the model, and the type to which real-valued inputs are cast (``None``: leave them)."""
-    parameters = list(model.parameters())
-    kinds = {p.dtype for p in parameters if p.is_floating_point()}
-    device = parameters[0].device if parameters else torch.device("cpu")
-    return device, kinds.pop() if len(kinds) == 1 else None
-
-
-def cast(inputs: Any, dtype: torch.dtype | None) -> Any:
-    """Real-valued inputs in the model's type."""
-    return inputs if dtype is None else replace_tensors(inputs, lambda t: t.to(dtype) if t.is_floating_point() else t)
-
-
 def first_call(forward: Forward, model: nn.Module, inputs: Any, name: str) -> Tensor:
     """Calls an original that has not proved itself; whatever it raises becomes an error that names the original."""
     try:
@@ -107,14 +94,14 @@ def rows(
     call: Callable[[Any], Tensor], model: nn.Module, data: Data, pace: Pace, indices: Indices | None = None
 ) -> Iterator[Tensor]:
     """Outputs in order, about ``CHUNK`` at a time, of all inputs or of those at ``indices``."""
-    device, dtype = placement(model)
+    put = placement(model).put
     count = len(data) if indices is None else len(indices)
     held, filled = torch.empty(0), 0
     with steady(), torch.inference_mode(), laid_out(model, pace.layout):
         for at in range(0, count, pace.batch_size):
             stop = min(at + pace.batch_size, count)
             batch = data.read(slice(at, stop) if indices is None else indices[at:stop])
-            outputs = call(cast(to_device(batch, device), dtype))
+            outputs = call(put(batch))
             check_rows(outputs, stop - at)
             if not filled:  # one block: many small ones that outlive their pass would tear the heap to pieces
                 room = max(pace.batch_size, min(CHUNK, CHUNK * CHUNK // max(1, outputs[0].numel())))

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from mutiny.evaluation.exact import placement
 from mutiny.models.calls import tensors
+from mutiny.models.placing import placement
 from mutiny.training.originals import default_folder
 
 Facts = dict[str, Any]
@@ -32,7 +32,7 @@ def remembered(key: str, measure: Callable[[], Facts], sensible: Callable[[Facts
 
 def key_of(model: nn.Module, inputs: Any, *more: object) -> str:
     """A name for this kind of model and input on this device with so many threads, and what else matters."""
-    device, _ = placement(model)
+    device = placement(model).device
     shapes = [(name, tuple(p.shape), str(p.dtype)) for name, p in model.named_parameters()]
     each = [(tuple(t.shape[1:]), str(t.dtype)) for t in tensors(inputs)]
     kind = f"{type(model).__module__}.{type(model).__qualname__}"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mutiny.data import Data
 from mutiny.evaluation.calibration import measured_pace
-from mutiny.evaluation.exact import CleanPass, Outcome, Pace, cast, clean_pass, evaluate, placement, rows
+from mutiny.evaluation.exact import CleanPass, Outcome, Pace, clean_pass, evaluate, rows
 from mutiny.evaluation.instance import Answered
 from mutiny.evaluation.prediction import Memory
 from mutiny.evaluation.readout import condense
@@ -19,6 +19,7 @@ from mutiny.evaluation.screened import Screened, Screening
 from mutiny.evaluation.settling import settle
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.layers import Indices
+from mutiny.models.placing import placement
 from mutiny.operators import Operator
 from mutiny.random import generator_for
 from mutiny.records import Bits
@@ -65,8 +66,7 @@ class Runner:
         return tuple(ModelView.of(model, self._probe_inputs(model), self.forward) for model in self.models)
 
     def _probe_inputs(self, model: nn.Module) -> object:
-        device, dtype = placement(model)
-        return cast(next(iter(self.splits["train"].batches(PROBE_INPUTS, device))), dtype)
+        return placement(model).put(self.splits["train"].first(PROBE_INPUTS))
 
     def add_split(self, name: str, data: Data) -> None:
         """Makes a further set of inputs known, such as a weak one found from clean passes."""
@@ -85,7 +85,7 @@ class Runner:
         key = (original, split)
         if key not in self._clean:
             model = self.models[original]
-            targets = self.targets(split, placement(model)[0])
+            targets = self.targets(split, placement(model).device)
             name = f"models[{original}]"
             data = self.splits[split]
             self._clean[key] = clean_pass(model, data, targets, self.task, self.forward, self.pace, name)
@@ -121,7 +121,7 @@ class Runner:
     def run(self, patch: Patch, original: int, split: str) -> Outcome:
         """What an original with a patch does on a split."""
         model = self.models[original]
-        targets = self.targets(split, placement(model)[0])
+        targets = self.targets(split, placement(model).device)
         with patch.applied(model, self.forward) as call:
             return evaluate(call, model, self.splits[split], targets, self.task, self.pace)
 

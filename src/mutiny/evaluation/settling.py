@@ -10,10 +10,11 @@ from torch import nn
 
 from mutiny.data import Data
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import cast, check_rows, first_call, placement
+from mutiny.evaluation.exact import check_rows, first_call
 from mutiny.models import Forward
 from mutiny.models.capture import rows_of
 from mutiny.models.forward import steady
+from mutiny.models.placing import placement
 from mutiny.task import Task
 
 INPUTS, BATCH = 512, 256
@@ -27,11 +28,11 @@ def settle(
     some = data.subset(np.unique(np.linspace(0, len(data) - 1, INPUTS).astype(np.int64)))
     settled: list[Task] = []
     for index, model in enumerate(models):
-        device, dtype = placement(model)
+        put = placement(model).put
         outputs = []
         with steady(), torch.inference_mode():
-            for inputs in some.batches(batch_size or BATCH, device):
-                outputs.append(first_call(forward, model, cast(inputs, dtype), f"models[{index}]"))
+            for inputs in some.batches(batch_size or BATCH):
+                outputs.append(first_call(forward, model, put(inputs), f"models[{index}]"))
                 check_rows(outputs[-1], rows_of(inputs))
         settled.append(task.resolve(torch.cat(outputs)))
         if settled[index] != settled[0]:

@@ -7,8 +7,9 @@ from torch import nn
 
 from mutiny.data import Data
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import cast, first_call, placement
+from mutiny.evaluation.exact import first_call
 from mutiny.models import Forward, ModelState
+from mutiny.models.placing import placement
 
 INPUTS = 64
 """Inputs on which the model must repeat itself."""
@@ -16,8 +17,7 @@ INPUTS = 64
 
 def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
     """Whether the model gives the same answer to the same inputs."""
-    device, dtype = placement(model)
-    inputs = cast(next(iter(data.batches(INPUTS, device))), dtype)
+    inputs = placement(model).put(data.first(INPUTS))
     with torch.inference_mode():
         once, again = (first_call(forward, model, inputs, "model") for _ in range(2))
     return once.shape == again.shape and torch.allclose(once, again, rtol=1e-3, atol=1e-5, equal_nan=True)

@@ -12,10 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
-from mutiny.data.nested import to_device
 from mutiny.errors import BadInput
 from mutiny.evaluation.calibration import measured_pace
-from mutiny.evaluation.exact import Pace, cast, check_rows, first_call, placement, rows
+from mutiny.evaluation.exact import Pace, check_rows, first_call, rows
 from mutiny.localization.activity import Activity
 from mutiny.localization.failures import Failing, groups_of
 from mutiny.localization.spectrum import Hits, Spectrum
@@ -24,6 +23,7 @@ from mutiny.models.capture import Said
 from mutiny.models.forward import steady
 from mutiny.models.layout import laid_out
 from mutiny.models.places import ALL, Place, Places
+from mutiny.models.placing import placement
 from mutiny.models.reading import reading
 from mutiny.random import generator_for
 from mutiny.task import Classification, Task
@@ -79,8 +79,7 @@ class Case:
 
     @cached_property
     def _probe_inputs(self) -> Any:
-        device, dtype = placement(self.model)
-        return cast(next(iter(self.data.batches(PROBE_INPUTS, device))), dtype)
+        return placement(self.model).put(self.data.first(PROBE_INPUTS))
 
     @property
     def groups(self) -> int:
@@ -123,7 +122,7 @@ class Case:
         self, places: Sequence[Place], of: Said = "signal", indices: npt.NDArray[np.int64] | None = None
     ) -> Iterator[Seen]:
         """Values of neurons batch by batch, of all inputs or of those at ``indices``."""
-        device, dtype = placement(self.model)
+        put = placement(self.model).put
         count = len(self.data) if indices is None else len(indices)
         with (
             reading(self.view, places, "neuron", self.call, True, of) as read,
@@ -131,7 +130,7 @@ class Case:
         ):
             for at in range(0, count, self.pace.batch_size):
                 where = slice(at, min(at + self.pace.batch_size, count))
-                inputs = cast(to_device(self.data.read(where if indices is None else indices[where]), device), dtype)
+                inputs = put(self.data.read(where if indices is None else indices[where]))
                 values, outputs = read(inputs)
                 if outputs is not None:
                     yield Seen(values, outputs, inputs, where)
@@ -148,7 +147,7 @@ class Case:
 
     def failed(self, patch: Patch | None = None, indices: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.bool_]:
         """Which inputs fail, ``(n,)``, also after a patch; of all, or of those at ``indices``."""
-        device, dtype = placement(self.model)
+        put = placement(self.model).put
         found = np.empty(len(self.data) if indices is None else len(indices), bool)
         with (
             (patch or Patch(())).applied(self.model, self.call) as call,
@@ -159,7 +158,7 @@ class Case:
             for at in range(0, len(found), self.pace.batch_size):
                 where = slice(at, min(at + self.pace.batch_size, len(found)))
                 items = where if indices is None else indices[where]
-                inputs = cast(to_device(self.data.read(items), device), dtype)
+                inputs = put(self.data.read(items))
                 outputs = call(inputs)
                 check_rows(outputs, where.stop - at)
                 found[where] = self.failing(inputs, outputs, items).cpu().numpy()

@@ -13,13 +13,13 @@ import torch
 from mutiny.data.balls import NORMS, Norm, distances
 from mutiny.data.labels import unknown
 from mutiny.data.nested import concatenate, to_device
-from mutiny.evaluation.exact import cast, placement
 from mutiny.localization.ascent import Ascent as Ascent  # part of what this module offers
 from mutiny.localization.case import Case
 from mutiny.localization.failures import truths
 from mutiny.localization.spectrum import Ints
 from mutiny.models.ascent import climbing
 from mutiny.models.capture import Said
+from mutiny.models.placing import placement
 from mutiny.records import to_plain
 
 Bools = npt.NDArray[np.bool_]
@@ -100,11 +100,11 @@ def synthesis(
         keeps: tells whether a new input still has the label of its original.
     """
     ascent = ascent.fitted(case.data)
-    climb, (device, dtype) = climbing(case.view, neurons, case.call, of), placement(case.model)
+    climb, put = climbing(case.view, neurons, case.call, of), placement(case.model).put
     old, new, failed, kept, raised, apart = [], [], [], [], [], []
     for at in range(0, len(indices), case.pace.batch_size):
         where = indices[at : at + case.pace.batch_size]
-        start = cast(to_device(case.data.read(where), device), dtype)
+        start = put(case.data.read(where))
         first = found = climb(start, ascent.scale)
         now = ascent.moved(start, start, found.gradient)
         for _ in range(ascent.steps - 1):

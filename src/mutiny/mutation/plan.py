@@ -12,9 +12,9 @@ import torch
 
 from mutiny.data.seeded import seeded
 from mutiny.errors import MutinyError, NotApplicable
-from mutiny.evaluation.exact import cast, placement
 from mutiny.models import ModelView
 from mutiny.models.forward import steady
+from mutiny.models.placing import placement
 from mutiny.mutation.search import Search, steps, within
 from mutiny.operators.base import Operator
 from mutiny.operators.naming import describe
@@ -149,10 +149,10 @@ def _view(subject: Subject, seed: int) -> tuple[ModelView, float]:
             model = built(subject.recipe).eval()
     else:
         model = subject.models[0]
-    device, dtype = placement(model)
+    put = placement(model).put
     size = min(LOOKED_AT, len(subject.test))
-    inputs = cast(next(iter(subject.test.batches(size, device))), dtype)
-    view = ModelView.of(model, cast(next(iter(subject.test.batches(4, device))), dtype), subject.forward)
+    inputs = put(subject.test.first(size))
+    view = ModelView.of(model, put(subject.test.first(4)), subject.forward)
     taken = []
     with steady(), torch.inference_mode():
         for _ in range(2):

@@ -13,7 +13,8 @@ from torch import nn
 
 from mutiny.errors import BadInput, Diverged, MutinyError, NotApplicable
 from mutiny.evaluation import Outcome, Runner
-from mutiny.evaluation.exact import evaluate, placement
+from mutiny.evaluation.exact import evaluate
+from mutiny.models.placing import placement
 from mutiny.mutation.savings import Savings
 from mutiny.operators.training.base import Program, TrainingOperator
 from mutiny.random import generator_for, seed_for
@@ -117,7 +118,7 @@ class Trainer:
         if reason_against(recipe, data) is not None:
             return
         seeds = [seed_for(self.runner.seed, "original", number) for number in numbers]
-        device = placement(self.runner.models[0])[0]
+        device = placement(self.runner.models[0]).device
         try:
             models = train_together(
                 recipe, data, self.program.task, seeds, forward=self.program.forward, device=device
@@ -156,7 +157,7 @@ class Trainer:
             raise NotApplicable(f"cannot be trained: {error}") from error
 
     def _remembered(self, stored: Stored, program: Program, seed: int) -> nn.Module | None:
-        device = placement(self.runner.models[0])[0]
+        device = placement(self.runner.models[0]).device
         kept = self.savings.shared or self.savings.beginnings
         return stored.load(program.recipe, seed, device) if kept else None
 
@@ -197,7 +198,7 @@ class Trainer:
 
     def _train(self, program: Program, seed: int, watch: Callable[[Epoch], None] | None = None) -> nn.Module:
         self.trainings += 1
-        device = placement(self.runner.models[0])[0]
+        device = placement(self.runner.models[0]).device
         try:
             return program.recipe.train(
                 program.data, program.task, seed, forward=program.forward, device=device, watch=watch
@@ -213,14 +214,14 @@ class Trainer:
 
     def _stored(self, program: Program, seed: int) -> Stored:
         self.folder.mkdir(parents=True, exist_ok=True)
-        device = placement(self.runner.models[0])[0]
+        device = placement(self.runner.models[0]).device
         told = settings(
             program.recipe, program.data, program.task, seed, forward=program.forward, device=device
         )  # fmt: skip
         return Stored(self.folder, told)
 
     def _outcome(self, model: nn.Module, split: str) -> Outcome:
-        targets = self.runner.targets(split, placement(model)[0])
+        targets = self.runner.targets(split, placement(model).device)
         return evaluate(
             lambda inputs: self.program.forward(model, inputs), model, self.runner.splits[split], targets,
             self.runner.task, self.runner.pace,

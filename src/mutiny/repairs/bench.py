@@ -13,9 +13,10 @@ from torch import nn
 
 from mutiny.data import Data
 from mutiny.evaluation.calibration import measured_pace
-from mutiny.evaluation.exact import Pace, cast, placement, rows
+from mutiny.evaluation.exact import Pace, rows
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.patch import WeightEdit
+from mutiny.models.placing import placement
 from mutiny.progress import Progress, Silent
 from mutiny.repairs.base import Method
 from mutiny.repairs.credit import losses
@@ -49,8 +50,7 @@ class Judge:
 
     def view(self) -> ModelView:
         """Of the model."""
-        device, dtype = placement(self.model)
-        return ModelView.of(self.model, cast(next(iter(self.data.batches(PROBE_INPUTS, device))), dtype), self.forward)
+        return ModelView.of(self.model, placement(self.model).put(self.data.first(PROBE_INPUTS)), self.forward)
 
     def answers(self, patch: Patch, indices: Ints) -> Answers:
         """Of the model with a patch."""

@@ -13,12 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
-from mutiny.data.nested import to_device
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import cast, placement
 from mutiny.models import Forward, ModelView
 from mutiny.models.capture import shown
 from mutiny.models.layers import Layer
+from mutiny.models.placing import placement
 from mutiny.random import generator_for
 from mutiny.task import Task
 
@@ -104,12 +103,11 @@ class Damage:
 
     def inputs(self, indices: Ints) -> Any:
         """On the model's device, in its type."""
-        device, dtype = placement(self.model)
-        return cast(to_device(self.data.read(indices), device), dtype)
+        return placement(self.model).put(self.data.read(indices))
 
     def wanted(self, indices: Ints) -> Tensor:
         """The targets of some inputs, on the model's device."""
-        return self.targets[torch.from_numpy(indices)].to(placement(self.model)[0])
+        return self.targets[torch.from_numpy(indices)].to(placement(self.model).device)
 
     def batches(self, indices: Ints) -> Iterator[tuple[Any, Tensor]]:
         """Inputs and targets."""

@@ -11,10 +11,10 @@ import torch
 
 from mutiny.checks import check_positive, check_whole
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import placement
 from mutiny.models import Patch
 from mutiny.models.capture import activations
 from mutiny.models.layers import Layer
+from mutiny.models.placing import placement
 from mutiny.models.variants import Interventions
 from mutiny.progress import Progress
 from mutiny.repairs.base import Method
@@ -95,7 +95,7 @@ class Scale(Method):
 
     def _effects(self, damage: Damage, layer: Layer, fail: Ints, progress: Progress) -> Floats:
         """How far the mean credit of failing inputs swings with each neuron, ``(neurons,)``."""
-        inputs, device = damage.inputs(fail), placement(damage.model)[0]
+        inputs, device = damage.inputs(fail), placement(damage.model).device
         said = next(activations(damage.view, [inputs], [layer.name], damage.forward, "output"))[layer.name]
         low, high = said.amin(dim=0), said.amax(dim=0)
         steps = torch.linspace(0, 1, self.points, device=device, dtype=low.dtype)

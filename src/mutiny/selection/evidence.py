@@ -14,14 +14,14 @@ from torch import Tensor, nn
 from mutiny.data import Data
 from mutiny.data.benign import OPERATIONS, Benign
 from mutiny.data.mutated import MutatedData, Mutation, named
-from mutiny.data.nested import to_device
 from mutiny.data.noise import Noise
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.evaluation.calibration import measured_pace
-from mutiny.evaluation.exact import Pace, cast, first_call, placement, rows
+from mutiny.evaluation.exact import Pace, first_call, rows
 from mutiny.models import Forward, ModelView, default_forward
 from mutiny.models.layout import laid_out
 from mutiny.models.places import Place, Places, Units
+from mutiny.models.placing import placement
 from mutiny.models.reading import Reading, reading
 from mutiny.random import generator_for
 from mutiny.selection.traces import Traces
@@ -176,8 +176,7 @@ class Evidence:
         return self.once(("places",), lambda: Places(self.view, self._probe_inputs(), self.forward))
 
     def _probe_inputs(self) -> Any:
-        device, dtype = placement(self.model)
-        return cast(next(iter(self.pool.batches(PROBE_INPUTS, device))), dtype)
+        return placement(self.model).put(self.pool.first(PROBE_INPUTS))
 
     def places(self, method: str, default: str, units: Units, own: Sequence[str] | None = None) -> tuple[Place, ...]:
         """Where a method reads features; the choice is noted.
@@ -219,7 +218,7 @@ class Evidence:
             change: applied to each batch on the model's device before the model sees it.
             indices: which inputs, in which order.
         """
-        data, (device, dtype) = self.data(split), placement(self.model)
+        data, put = self.data(split), placement(self.model).put
         every = np.arange(len(data)) if indices is None else indices
         name = f"model, on {split}"
         with (
@@ -229,7 +228,7 @@ class Evidence:
             for at in range(0, len(every), self.pace.batch_size):
                 these = every[at : at + self.pace.batch_size]
                 batch = data.read(slice(at, at + len(these)) if indices is None else these)
-                batch = cast(to_device(batch, device), dtype)
+                batch = put(batch)
                 yield read(batch if change is None else change(batch, these))
 
     def traces(self, split: Split, places: Sequence[Place], units: Units) -> Traces:

@@ -11,11 +11,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from mutiny.data.nested import to_device
 from mutiny.errors import NotApplicable
-from mutiny.evaluation.exact import cast, placement
 from mutiny.models.layout import laid_out
 from mutiny.models.places import Place
+from mutiny.models.placing import placement
 from mutiny.models.relevance import explaining
 from mutiny.selection.base import Order, Scores, Selector, as_scores
 from mutiny.selection.evidence import Evidence, Split
@@ -126,7 +125,7 @@ class Npc(Selector):
         """Batch by batch: positions, paths ``(n, neurons)`` and predicted classes."""
         task = evidence.task
         assert isinstance(task, Classification)  # `rank` has looked
-        data, (device, dtype) = evidence.data(split), placement(evidence.model)
+        data, put = evidence.data(split), placement(evidence.model).put
         step = min(evidence.pace.batch_size, AT_ONCE)
         with (
             explaining(evidence.view, places, lambda said: decisive(said, task), evidence.forward) as explain,
@@ -134,7 +133,7 @@ class Npc(Selector):
         ):
             for start in range(0, len(indices), step):
                 at = indices[start : start + step]
-                found = explain(cast(to_device(data.read(at), device), dtype))
+                found = explain(put(data.read(at)))
                 paths = [critical(relevance, self.alpha).cpu().numpy() for relevance in found.places]
                 said = task.probabilities(found.outputs).argmax(dim=1).cpu().numpy()
                 yield at, np.concatenate(paths, axis=1), said

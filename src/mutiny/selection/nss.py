@@ -12,12 +12,12 @@ from torch import Tensor
 
 from mutiny.data.benign import OPERATIONS
 from mutiny.data.mutated import named
-from mutiny.data.nested import take, to_device
+from mutiny.data.nested import take
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import cast, placement
 from mutiny.models.layers import Indices
 from mutiny.models.layout import laid_out
 from mutiny.models.places import Place, Units
+from mutiny.models.placing import placement
 from mutiny.models.reading import reading
 from mutiny.selection.base import BOTH, Scores, Selector
 from mutiny.selection.evidence import Change, Evidence
@@ -108,8 +108,8 @@ class Nss(Selector):
     def _partner(self, evidence: Evidence, operations: Sequence[str] | None, purpose: str) -> Change:
         """What inputs are compared with: a function from a batch and its positions to another batch."""
         if self.reference == "clean":
-            clean, (device, dtype) = evidence.originals, placement(evidence.model)
-            return lambda _, indices: cast(to_device(clean.read(indices), device), dtype)
+            clean, put = evidence.originals, placement(evidence.model).put
+            return lambda _, indices: put(clean.read(indices))
         mutation = evidence.mutation(operations or OPERATIONS)
         return lambda batch, indices: mutation.apply(batch, indices, evidence.seed, f"nss {purpose}")
 
@@ -135,7 +135,7 @@ def paired(
     many they are; small batches and two passes are what the model is fastest with.
     """
     every = np.arange(evidence.size) if indices is None else indices
-    (device, dtype), size = placement(evidence.model), evidence.pace.batch_size
+    put, size = placement(evidence.model).put, evidence.pace.batch_size
     needed = sum(leaf.nbytes for leaf in named(evidence.pool.first(1)).values())
     step = size * max(1, min(AT_ONCE, AT_ONCE_BYTES // max(1, needed)) // size)
     with (
@@ -145,7 +145,7 @@ def paired(
         for start in range(0, len(every), step):
             these = every[start : start + step]
             inputs = evidence.pool.read(slice(start, start + len(these)) if indices is None else these)
-            inputs = cast(to_device(inputs, device), dtype)
+            inputs = put(inputs)
             partners = partner(inputs, these)
             for at in range(0, len(these), size):
                 here, there = (take(one, slice(at, at + size)) for one in (inputs, partners))

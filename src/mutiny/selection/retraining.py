@@ -11,7 +11,7 @@ from typing import Any
 from typing import cast as typed
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from mutiny.campaigns.campaign import Running
 from mutiny.campaigns.opening import opened
@@ -22,9 +22,10 @@ from mutiny.data.labels import matched, unknown
 from mutiny.engines.base import Engine
 from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput, NotApplicable
-from mutiny.evaluation.exact import Pace, cast, evaluate, placement
+from mutiny.evaluation.exact import Pace, evaluate
 from mutiny.evaluation.settling import settle
 from mutiny.models import Forward, ModelState, default_forward
+from mutiny.models.placing import placement
 from mutiny.models.state import check_untouched
 from mutiny.progress import Progress, Silent
 from mutiny.random import generator_for, seed_for
@@ -293,17 +294,12 @@ def retrained(
     progress: Callable[[int, int], None] | None = None,
 ) -> nn.Module:
     """A copy of the model in evaluation mode, trained by the recipe that `further` made, on the model's device."""
-    device, dtype = placement(model)
-
-    def call(network: nn.Module, inputs: Any) -> Tensor:
-        return forward(network, cast(inputs, dtype))
-
     with torch.enable_grad():
-        return recipe.train(data, task, seed, forward=call, device=device, progress=progress)
+        return recipe.train(data, task, seed, forward=forward, device=placement(model).device, progress=progress)
 
 
 def _accuracy(model: nn.Module, data: Data, task: Task, forward: Forward, batch_size: int) -> float:
-    targets = torch.from_numpy(task.check_targets(data.targets, "judging")).to(placement(model)[0])
+    targets = torch.from_numpy(task.check_targets(data.targets, "judging")).to(placement(model).device)
     return evaluate(lambda x: forward(model, x), model, data, targets, task, Pace(batch_size)).metric
 
 

@@ -16,11 +16,10 @@ from mutiny.attacks.field import as_logits
 from mutiny.attacks.member import Member
 from mutiny.attacks.pgd import Pgd
 from mutiny.data.balls import Norm, distances
-from mutiny.data.nested import to_device
 from mutiny.errors import NotApplicable
-from mutiny.evaluation.exact import cast, placement
 from mutiny.localization.ascent import RANGE, span
 from mutiny.models.forward import steady
+from mutiny.models.placing import placement
 from mutiny.operators import Operator
 from mutiny.strengthening.answers import Floats, Ints
 from mutiny.strengthening.casting import POOL, Range
@@ -101,8 +100,7 @@ def synthesise(
     pool, task = stage.splits[POOL], stage.task
     if not isinstance(task, Classification):
         raise NotApplicable("a regression has no answer that changes at a boundary")
-    device, dtype = placement(stage.evidence.models[0])
-    probe = cast(to_device(pool.first(1), device), dtype)
+    probe = placement(stage.evidence.models[0]).put(pool.first(1))
     if not isinstance(probe, Tensor) or not probe.is_floating_point():
         raise NotApplicable("inputs are not one tensor of real numbers")
     low, high = span(pool)
@@ -154,10 +152,10 @@ def _moved(
     runner = stage.troupe(seed).runner
     forward = as_logits(known.forward, task)
     pairs = [(model, Member.of(model, runner.patch(mutant, number, 0))) for number, model in enumerate(known.models)]
-    device, dtype = placement(known.models[0])
-    inputs = cast(to_device(stage.splits[POOL].read(starts), device), dtype)
+    place = placement(known.models[0])
+    inputs = place.put(stage.splits[POOL].read(starts))
     said = stage.originals.pool[0][starts].astype(np.int64)
-    labels = torch.from_numpy(said).to(device)
+    labels = torch.from_numpy(said).to(place.device)
     both = _both(pairs[:MEMBERS], forward)
 
     def loss(outputs: Tensor) -> Tensor:
@@ -173,7 +171,7 @@ def _moved(
     lost = torch.stack([one.argmax(dim=1) != labels for one in parts[1::2]]).double().mean(dim=0).cpu().numpy()
     order = np.argsort(-lost, kind="stable")
     best = order[(kept & (lost > 0))[order]][:share]
-    where = torch.from_numpy(best).to(device)
+    where = torch.from_numpy(best).to(place.device)
     return _Moved(new[where].cpu(), inputs[where].cpu(), starts[best], said[best], lost[best])
 
 

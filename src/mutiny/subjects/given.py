@@ -12,8 +12,9 @@ from torch import nn
 from mutiny.data import Data, as_data, as_pool
 from mutiny.data.labels import matched
 from mutiny.errors import BadInput
-from mutiny.evaluation.exact import cast, first_call, placement
+from mutiny.evaluation.exact import first_call
 from mutiny.models import Forward, check_model, default_forward
+from mutiny.models.placing import placement
 from mutiny.progress import Progress
 from mutiny.subjects.subject import Subject, as_device, on_device
 from mutiny.task import Classification, Task
@@ -95,9 +96,9 @@ def as_given(
 
 def _guessed(model: nn.Module, data: Data, forward: Forward) -> Task:
     """Classification with as many classes as the model has outputs."""
-    device, dtype = placement(model)
+    put = placement(model).put
     with torch.inference_mode():
-        said = first_call(forward, model, cast(next(iter(data.batches(2, device))), dtype), "model")
+        said = first_call(forward, model, put(data.first(2)), "model")
     if said.ndim != 2 or said.shape[1] < 2:
         raise BadInput(
             "task", None, f"what an output of shape {tuple(said.shape)} means",

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from mutiny.engines.base import Engine
-from mutiny.evaluation.exact import Pace, placement
+from mutiny.evaluation.exact import Pace
+from mutiny.models.placing import placement
 from mutiny.records import versions
 from mutiny.stores.base import Campaign, Store
 from mutiny.subjects.given import Given
@@ -131,4 +132,4 @@ def device_of(given: Given, wanted: str | None) -> str:
     if given.subject is not None:
         return given.subject.device(wanted)
     assert given.model is not None
-    return str(placement(given.model)[0] if wanted is None else as_device(wanted))
+    return str(placement(given.model).device if wanted is None else as_device(wanted))

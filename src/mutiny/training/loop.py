@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
-from mutiny.data.nested import to_device
 from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput, Diverged
+from mutiny.models.placing import placement
 from mutiny.random import generator_for, seed_for
 from mutiny.task import Task
 from mutiny.training.initialisers import initialise
@@ -60,6 +60,7 @@ def train(
     kept, looked_at = _split(len(data), recipe.validation, seed)
     with seeded(seed_for(seed, "train"), device):
         model = built(recipe).to(device).train()
+        put = placement(model).put
         optimizer = recipe.make_optimizer([p for p in model.parameters() if p.requires_grad])
         rates = [group["lr"] for group in optimizer.param_groups]
         penalty = penalties(model, recipe.regularisers)
@@ -73,7 +74,7 @@ def train(
                 for group, rate in zip(optimizer.param_groups, rates, strict=True):
                     group["lr"] = rate * SCHEDULES[recipe.schedule](step, total)
                 chosen = kept[chosen]
-                inputs = to_device(data.read(chosen), device)
+                inputs = put(data.read(chosen))
                 outputs = model(inputs) if forward is None else forward(model, inputs)
                 loss = loss or first_loss(recipe, task, outputs)
                 value = loss(outputs, targets[torch.from_numpy(chosen).to(device)])
@@ -158,7 +159,7 @@ def _mean_loss(
     total = 0.0
     for at in range(0, len(chosen), size):
         some = chosen[at : at + size]
-        inputs = to_device(data.read(some), device)
+        inputs = placement(model).put(data.read(some))
         outputs = model(inputs) if forward is None else forward(model, inputs)
         total += float(loss(outputs, targets[torch.from_numpy(some).to(device)])) * len(some)
     return total / len(chosen)

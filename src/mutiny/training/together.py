@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from mutiny.data import Data
-from mutiny.data.nested import map_leaves, to_device
+from mutiny.data.nested import map_leaves
 from mutiny.data.seeded import seeded
+from mutiny.models.placing import placement
 from mutiny.random import generator_for, seed_for
 from mutiny.task import Task
 from mutiny.training.loop import Forward, batches_in, built, first_loss, shuffled
@@ -84,6 +85,7 @@ def train_together(
     True
     """
     calls = [_Called(_new(recipe, seed, device), forward) for seed in seeds]
+    put = placement(calls[0]).put
     learnt = {name for name, parameter in calls[0].named_parameters() if parameter.requires_grad}
     weights = {n: stack.detach().requires_grad_(n in learnt) for n, stack in stack_module_state(calls)[0].items()}
     optimizer = recipe.make_optimizer([weights[name] for name in learnt])
@@ -98,7 +100,7 @@ def train_together(
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * SCHEDULES[recipe.schedule](step, total)
             read = [one.read(indices) for one, indices in zip(data, chosen, strict=True)]
-            inputs = to_device(map_leaves(lambda *each: torch.stack(each), read[0], *read[1:]), device)
+            inputs = put(map_leaves(lambda *each: torch.stack(each), read[0], *read[1:]))
             rows = torch.from_numpy(np.stack(chosen)).to(device)
             wanted = torch.stack([own[row] for own, row in zip(targets, rows, strict=True)])
             losses = losses_of(weights, inputs, wanted)
@@ -132,7 +134,7 @@ def _loss(call: nn.Module, recipe: Recipe, data: Data, task: Task, device: torch
     loss = recipe.loss if callable(recipe.loss) else None
     if loss is None:
         with torch.no_grad(), seeded(0, device):
-            outputs = call(to_device(data.first(recipe.batch_size), device))
+            outputs = call(placement(call).put(data.first(recipe.batch_size)))
         loss = first_loss(recipe, task, outputs)
 
     def of_one(weights: dict[str, Tensor], inputs: Any, targets: Tensor) -> Tensor:

@@ -303,10 +303,26 @@ def test_noise_wants_real_numbers(kind):
     for wrong in (0, -1, float("inf")):
         with pytest.raises(BadInput, match=f"{kind.code} sd"):
             kind(sd=wrong)
-    assert kind().configurations(program(inputs=(np.zeros((N, 3), int), np.zeros((N, 2)))))
+    assert kind().configurations(program(inputs=(np.zeros((N, 3), int), np.full((N, 2), 0.5))))
     with pytest.raises(NotApplicable, match="fewer than 2 numbers"):
         NoiseAddition().configurations(program(inputs=np.zeros(N)))
     assert NoisePerturbation().configurations(program(inputs=np.zeros(N)))
+
+
+@pytest.mark.parametrize("operator", [NoiseAddition(1.0), NoisePerturbation(1.0)])
+def test_noise_spares_masks(operator):
+    rng = np.random.default_rng(0)
+    mask, signal = (rng.random((N, 3)) > 0.5).astype(np.float32), rng.normal(size=(N, 3)).astype(np.float32)
+    ids = rng.integers(0, 9, (N, 3))
+    given_ids, given_mask, given_signal = mutated(operator, program(inputs=(ids, mask, signal))).read(slice(None))
+    assert np.array_equal(given_ids, ids)
+    assert np.array_equal(given_mask, mask)
+    assert (given_signal.numpy() != signal).all()
+    with pytest.raises(NotApplicable, match="whole numbers and masks"):
+        operator.configurations(program(inputs={"ids": ids, "mask": mask}))
+    alone = mutated(operator, program(inputs=mask)).read(slice(None)).numpy()  # an image of black and white
+    varied = mask.std(axis=1) > 0
+    assert (alone != mask)[varied].all()
 
 
 @settings(max_examples=20, deadline=None)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.data import Data
-from mutiny.data.altered import Altered
+from mutiny.data.altered import Altered, real_parts
 from mutiny.data.nested import leaves
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.operators.choosing import choose, how_many
@@ -22,6 +22,8 @@ Indices = npt.NDArray[np.int64]
 LEFT = 2
 """Items that must be left to train on."""
 PRECISION = 0.05
+LOOKED_AT = 64
+"""Items that tell a mask from other inputs."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,19 @@ def without(data: Data, chosen: Indices) -> Altered:
     return Altered(data, np.delete(np.arange(len(data)), chosen))
 
 
-def check_real(program: Program, numbers: int = 1) -> None:
-    """`NotApplicable` unless some input is a tensor of real numbers, at least so many per item."""
-    tensors = [tensor for _, tensor in leaves(program.data.first(1)) if tensor.is_floating_point()]
-    if not tensors:
+def noisy_parts(program: Program, numbers: int = 1) -> frozenset[str]:
+    """Which inputs can have noise: tensors of real numbers, at least so many per item, that are not masks.
+
+    A mask is one input of several that has only zeros and ones in the first items. Raises `NotApplicable` if there is
+    none but masks and whole numbers.
+    """
+    some = program.data.first(LOOKED_AT)
+    real, alone = real_parts(some), len(list(leaves(some))) == 1
+    if not real:
         raise NotApplicable("inputs are whole numbers, on which noise makes no sense")
-    if all(tensor.numel() < numbers for tensor in tensors):
+    found = {name: part for name, part in real.items() if alone or bool(((part != 0) & (part != 1)).any())}
+    if not found:
+        raise NotApplicable("inputs are whole numbers and masks, on which noise makes no sense")
+    if all(part[0].numel() < numbers for part in found.values()):
         raise NotApplicable(f"each input has fewer than {numbers} numbers, so they do not vary")
+    return frozenset(found)

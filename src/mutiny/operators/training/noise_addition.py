@@ -10,7 +10,7 @@ import numpy as np
 from mutiny.checks import check_positive
 from mutiny.data.altered import Altered, ItemNoise
 from mutiny.operators.training.base import Program
-from mutiny.operators.training.data_operator import DataOperator, Indices, check_real
+from mutiny.operators.training.data_operator import DataOperator, Indices, noisy_parts
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class NoiseAddition(DataOperator):
 
     MUFF's text knows the share of items only and leaves the noise's size open; DeepCrime's code takes the share for it
     too, and so does the default. With several inputs each has noise by its own standard deviation (DeepCrime: only the
-    first has noise).
+    first has noise); whole numbers and masks of zeros and ones beside other inputs stay as they are.
 
     Args:
         share: of the items.
@@ -40,11 +40,12 @@ class NoiseAddition(DataOperator):
 
     def groups(self, program: Program) -> list[Indices]:
         """All items."""
-        check_real(program, 2)
+        noisy_parts(program, 2)
         return [np.arange(len(program.data))]
 
     def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
         """Noise on the chosen."""
         sd = np.zeros(len(program.data))
         sd[chosen] = self.share if self.sd is None else self.sd
-        return Altered(program.data, noise=ItemNoise(sd, int(rng.integers(2**63)), relative=True))
+        seed, parts = int(rng.integers(2**63)), noisy_parts(program, 2)
+        return Altered(program.data, noise=ItemNoise(sd, seed, relative=True, parts=parts))

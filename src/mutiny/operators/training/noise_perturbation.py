@@ -10,13 +10,15 @@ import numpy as np
 from mutiny.checks import check_positive
 from mutiny.data.altered import Altered, ItemNoise
 from mutiny.operators.training.base import Program
-from mutiny.operators.training.data_operator import Indices, check_real
+from mutiny.operators.training.data_operator import Indices, noisy_parts
 from mutiny.operators.training.global_or_local import GlobalOrLocal
 
 
 @dataclass(frozen=True)
 class NoisePerturbation(GlobalOrLocal):
     """Adds Gaussian noise ``N(0, sd^2)`` to a share of the items. DeepMutation, source level.
+
+    Whole numbers, and masks of zeros and ones beside other inputs, stay as they are.
 
     Args:
         ratio: share of the items.
@@ -35,11 +37,11 @@ class NoisePerturbation(GlobalOrLocal):
 
     def groups(self, program: Program) -> list[Indices]:
         """All items, or those of the class, if they have real numbers."""
-        check_real(program)
+        noisy_parts(program)
         return super().groups(program)
 
     def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
         """Noise on the chosen."""
         sd = np.zeros(len(program.data))
         sd[chosen] = self.sd
-        return Altered(program.data, noise=ItemNoise(sd, int(rng.integers(2**63))))
+        return Altered(program.data, noise=ItemNoise(sd, int(rng.integers(2**63)), parts=noisy_parts(program)))

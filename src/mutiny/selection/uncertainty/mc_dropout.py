@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mutiny.data.nested import to_device
 from mutiny.errors import NotApplicable
-from mutiny.evaluation.exact import cast, placement
 from mutiny.models.dropout import DropoutPasses
 from mutiny.models.layout import laid_out
+from mutiny.models.placing import placement
 from mutiny.selection.base import BOTH, Scores, Selector
 from mutiny.selection.evidence import PROBE_INPUTS, Evidence
 from mutiny.selection.uncertainty.disagreement import MEASURES as OF_CLASSES
@@ -61,8 +60,8 @@ class McDropout(Selector):
         """The measure over all samples, batch by batch."""
         task, model = evidence.task, evidence.model
         outputs = evidence.outputs()[0].numel()  # also says what is wrong if the model fails without dropout
-        device, dtype = placement(model)
-        probe = cast(to_device(evidence.pool.first(PROBE_INPUTS), device), dtype)
+        put = placement(model).put
+        probe = put(evidence.pool.first(PROBE_INPUTS))
         passes = DropoutPasses(model, probe, evidence.forward, evidence.seed)
         self._check(passes, evidence)
         measure = MEASURES[self.measure] if isinstance(task, Classification) else variance
@@ -70,7 +69,7 @@ class McDropout(Selector):
         scores = np.empty(evidence.size)  # one block: many small ones would tear the heap to pieces
         with laid_out(model, evidence.pace.layout):
             for at in range(0, evidence.size, size):
-                batch = cast(to_device(evidence.pool.read(slice(at, min(at + size, evidence.size))), device), dtype)
+                batch = put(evidence.pool.read(slice(at, min(at + size, evidence.size))))
                 said = passes.outputs(batch, at, self.samples)
                 if isinstance(task, Classification):
                     answers = torch.stack([task.probabilities(one) for one in said])
