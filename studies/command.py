@@ -1,4 +1,4 @@
-"""What all studies do on the command line: units of work, one after another, each once, and then the page."""
+"""What all studies do on the command line: units of work, each once, and then the page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from typing import Any
 import torch
 
 import mutiny
-from mutiny.errors import BadInput, MutinyError
-from studies.clock import told
+from mutiny.engines.base import Engine
+from mutiny.engines.choosing import as_engine
+from mutiny.engines.serial import Serial
+from mutiny.errors import BadInput
 from studies.store import Rows
 from studies.surroundings import run_rows, same_settings, surroundings
-
-Make = Callable[[Path | None], mutiny.Subject]
-"""A subject from the folder of data."""
-Unit = tuple[ModuleType, str, tuple[str, ...]]
-"""A part of the study, a subject, and what of that part."""
+from studies.working import Desk, Make, Unit, done, run
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,7 @@ class Study:
         try:
             subjects = chosen(given.subjects, [*self.subjects], "subjects")
             parts = chosen(given.parts, [*self.parts, "page"], "parts")
+            engine = as_engine(None, given.workers)
             same_settings(folder, settings)
         except BadInput as error:
             print(error, file=sys.stderr)
@@ -78,48 +77,19 @@ class Study:
         if units:
             named = f"--subjects {','.join(subjects)} --parts {','.join(parts)}"
             run_rows(folder).put([surroundings(("--quick " if settings.quick else "") + named)])
-            failures = self.work(units, self.subjects, settings, folder, given.data)
+            failures = self.work(units, self.subjects, settings, folder, given.data, engine)
         self.write(out)
         print(f"wrote {out / self.name}.md")
         return 1 if failures else 0
 
     def work(
-        self, units: Sequence[Unit], makers: Mapping[str, Make], settings: Any, folder: Path, data: Path | None
-    ) -> int:
+        self, units: Sequence[Unit], makers: Mapping[str, Make], settings: Any, folder: Path, data: Path | None,
+        engine: Engine | None = None,
+    ) -> int:  # fmt: skip
         """Does what is not done yet; returns how many units failed."""
-        labs: dict[str, Any] = {}
-        failed: set[str] = set()
-        failures = 0
-
-        def lab_of(name: str) -> Any:
-            if name not in labs:
-                if not self.keeps:
-                    labs.clear()
-                labs[name] = self.lab(makers[name](data), settings)
-            if (name,) not in self.rows(folder):
-                with told(f"{name}: originals and data"):
-                    self.rows(folder).put([labs[name].describe()])
-            return labs[name]
-
-        for part, name, unit in units:
-            if done((part, name, unit), folder) or name in failed:
-                continue
-            try:
-                lab = lab_of(name)
-            except MutinyError as error:
-                print(f"{name}: {error}", file=sys.stderr)
-                failed.add(name)
-                failures += 1
-                continue
-            what = f"{part.NAME} {name} {' '.join(unit)}"
-            try:
-                with told(what):
-                    if not part.run(lab, folder, unit):
-                        print("needs a number that is not there;", end=" ")
-            except MutinyError as error:
-                print(f"{what}: {error}", file=sys.stderr)
-                failures += 1
-        return failures
+        desk = Desk(self.parts, makers, self.lab, self.rows, self.keeps, settings, folder, data)
+        with engine or Serial() as engine:
+            return run(desk, units, engine)
 
     def _parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(
@@ -128,18 +98,13 @@ class Study:
         parser.add_argument("--quick", action="store_true", help="little data, few repeats: does everything run?")
         parser.add_argument("--data", type=Path, default=os.environ.get("MUTINY_DATA"), help="folder of the data sets")
         parser.add_argument("--out", type=Path, help="docs/studies, with --quick docs/studies/quick")
+        parser.add_argument("--workers", type=int, help="units that are done at once, each in a process of its own; 1")
         parser.add_argument("--subjects", help=f"some of {','.join(self.subjects)}")
         parser.add_argument("--parts", help=f"some of {','.join(self.parts)},page; the page is always written")
         name, meaning = self.own
         usual, quick = (getattr(settings, name) for settings in (self.settings, self.quick))
         parser.add_argument(f"--{name}", type=int, help=f"{meaning}; {usual}, with --quick {quick}")
         return parser
-
-
-def done(unit: Unit, folder: Path) -> bool:
-    """Whether a unit's number is there."""
-    part, subject, key = unit
-    return (subject, *key) in part.rows(folder)
 
 
 def chosen(text: str | None, known: Sequence[str], option: str) -> list[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +26,7 @@ class Rows:
 
     def __init__(self, path: Path, columns: Sequence[str], key: int) -> None:
         self.path, self.columns, self.key = path, tuple(columns), tuple(columns[:key])
-        self.rows: list[dict[str, str]] = []
-        if path.exists():
-            with path.open(newline="", encoding="utf-8") as file:
-                self.rows = list(csv.DictReader(file))
+        self.rows: list[dict[str, str]] = self._read()
 
     def __contains__(self, unit: tuple[str, ...]) -> bool:
         return bool(self.of(*unit))
@@ -41,15 +41,33 @@ class Rows:
         return next(iter(self.of(*unit)), None)
 
     def put(self, new: Iterable[Row]) -> None:
-        """Replaces the rows of these units and writes the file, whole or not at all."""
+        """Replaces the rows of these units and writes the file, whole or not at all; other processes may do so too."""
         rows = [{name: as_text(row.get(name)) for name in self.columns} for row in new]
         units = {tuple(row[name] for name in self.key) for row in rows}
-        self.rows = [row for row in self.rows if tuple(row[name] for name in self.key) not in units] + rows
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(self.path) as part, part.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, self.columns, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(self.rows)
+        with alone(self.path.parent):
+            self.rows = [row for row in self._read() if tuple(row[name] for name in self.key) not in units] + rows
+            with replacing(self.path) as part, part.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, self.columns, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(self.rows)
+
+    def _read(self) -> list[dict[str, str]]:
+        if not self.path.exists():
+            return []
+        with self.path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Waits until no other process is in here for this folder; ends with the process, however that ends."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def as_text(value: object) -> str:
