@@ -180,6 +180,21 @@ class OperatorRecord:
         """Which strengths are severer than one: ``more``, or ``less``, as for epochs."""
         return "less" if self.bounds is not None and self.bounds[0] > self.bounds[1] else "more"
 
+    def survivors(self) -> list[MutantRecord]:
+        """Mutants that the training set kills and that survive on the test set; the very same ones once.
+
+        One that is unstable there has no verdict: it does not survive, and is not killed.
+        """
+        by_train = {
+            (m.operator, m.strength) for m in self.mutants if m.guiding_set == "train" and m.verdict is Verdict.KILLED
+        }
+        return [
+            m
+            for m in self.mutants
+            if m.guiding_set == "test" and m.verdict is Verdict.SURVIVED and m.same_as is None
+            and (m.operator, m.strength) in by_train
+        ]  # fmt: skip
+
     def missed(self) -> tuple[int, int]:
         """How many mutants that the training set kills the test set misses, and how many it kills."""
         killed = {

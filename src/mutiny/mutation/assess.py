@@ -41,7 +41,7 @@ from mutiny.records import MutantRecord, OperatorRecord, Status, to_plain, versi
 from mutiny.stats import holm
 from mutiny.stores.base import Store
 from mutiny.subjects import Subject
-from mutiny.subjects.identity import begun, code_of, pace_of, threads_of
+from mutiny.subjects.identity import begun, code_of, pace_of, recalled, threads_of
 from mutiny.subjects.training import train_at_once
 from mutiny.tasks import Task, hash_of
 
@@ -144,7 +144,7 @@ def assess(
         fingerprints = subject.fingerprints(originals, seed=seed, device=device)
         campaign = campaign_of(subject, fingerprints, wanted, settings)
         before = begun(kept, campaign.id)
-        if kept is not None and before is not None and (found := kept.outcome(campaign.id)) is not None:
+        if kept is not None and before is not None and (found := recalled(kept, before)) is not None:
             return found  # type: ignore[no-any-return]
         running = Running(before or campaign, where, kept)
         train_at_once(running, subject, count, seed, device, folder, progress)

@@ -6,12 +6,11 @@ import re
 from xml.etree import ElementTree
 
 from mutiny.mutation.assessment import Assessment
-from mutiny.records import OperatorRecord, Status, Verdict
+from mutiny.records import OperatorRecord, Status
 from mutiny.reports.text import number, percent
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML cannot hold."""
-TRAIN_KILLS, TEST_SPARES = ("train", Verdict.KILLED), ("test", Verdict.SURVIVED)
 
 
 def junit(result: Assessment, fail_under: float | None = None) -> str:
@@ -67,12 +66,8 @@ def _operator(result: Assessment, record: OperatorRecord) -> ElementTree.Element
         ElementTree.SubElement(case, "error", {"message": plain(record.reason), "type": "TaskFailed"})
     elif record.status is not Status.SCORED:
         ElementTree.SubElement(case, "skipped", {"message": plain(f"{record.status.value}: {record.reason}")})
-    by_train = {(m.operator, m.strength) for m in record.mutants if (m.guiding_set, m.verdict) == TRAIN_KILLS}
-    alive = [
-        m for m in record.mutants if (m.guiding_set, m.verdict) == TEST_SPARES and (m.operator, m.strength) in by_train
-    ]
     lines = [f"score {percent(record.score)}, sensitivity {percent(record.sensitivity)}"]
-    lines += [f"train kills it, test does not: {m.operator}" + _at(m.strength) for m in alive]
+    lines += [f"train kills it, test does not: {m.operator}" + _at(m.strength) for m in record.survivors()]
     ElementTree.SubElement(case, "system-out").text = plain("\n".join(lines))
     return case
 

@@ -92,7 +92,7 @@ class Store(ABC):
 
     @abstractmethod
     def campaigns(self) -> list[Campaign]:
-        """All campaigns, the oldest first."""
+        """All campaigns, that which was opened last at the end."""
 
     @abstractmethod
     def begin(self, campaign: str, task: Task) -> None:

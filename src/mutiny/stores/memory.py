@@ -46,12 +46,12 @@ class MemoryStore(Store):
 
     def open(self, campaign: Campaign, most: int | None = None) -> None:
         """Begins a campaign, or goes on with it."""
-        running = self._campaigns.setdefault(campaign.id, _Running(campaign))
+        running = self._campaigns[campaign.id] = self._campaigns.pop(campaign.id, _Running(campaign))
         running.campaign = replace(running.campaign, command=campaign.command, settings=campaign.settings)
         running.most = most
 
     def campaigns(self) -> list[Campaign]:
-        """All campaigns, the oldest first."""
+        """All campaigns, that which was opened last at the end."""
         return [running.campaign for running in self._campaigns.values()]
 
     def begin(self, campaign: str, task: Task) -> None:

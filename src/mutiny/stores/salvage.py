@@ -192,7 +192,7 @@ def _is_whole(path: Path, found: _Found) -> bool:
 def _write(found: _Found, store: Store, whole: bool) -> Salvaged:
     notes: list[str] = []
     opened = set()
-    for key, piece in sorted(found.of("campaign"), key=lambda item: item[1].cell.number):
+    for key, piece in sorted(found.of("campaign"), key=lambda item: item[1].header.get("turn", item[1].cell.number)):
         if (campaign := piece.value(notes)) is not None:
             store.open(campaign, piece.header.get("most"))
             opened.add(key)

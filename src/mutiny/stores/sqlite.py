@@ -54,22 +54,31 @@ class SqliteStore(Store):
     def open(self, campaign: Campaign, most: int | None = None) -> None:
         """Begins a campaign, or goes on with it."""
         with self._change() as change:
-            row = change.execute("SELECT body FROM campaigns WHERE id = ?", (campaign.id,)).fetchone()
-            header = {"what": "campaign", "campaign": campaign.id, "revision": 1, "most": most}
-            if row is None:
+            all_ = self._in_turn(change)
+            turn = all_[-1][0]["turn"] + 1 if all_ else 1
+            header = {"what": "campaign", "campaign": campaign.id, "revision": 1, "most": most, "turn": turn}
+            found = next(((old, known) for old, known in all_ if known.id == campaign.id), None)
+            if found is None:
                 body = seal(campaign, header)
                 change.execute("INSERT INTO campaigns (id, most, body) VALUES (?, ?, ?)", (campaign.id, most, body))
                 return
-            old, known = self._unsealed(row[0], f"campaign {campaign.id}", campaign=campaign.id)
+            old, known = found
             changed = replace(known, command=campaign.command, settings=campaign.settings)
             body = seal(changed, {**header, "revision": old["revision"] + 1})
             change.execute("UPDATE campaigns SET most = ?, body = ? WHERE id = ?", (most, body, campaign.id))
 
     def campaigns(self) -> list[Campaign]:
-        """All campaigns, the oldest first."""
+        """All campaigns, that which was opened last at the end."""
         with self._view() as view:
-            rows = view.execute("SELECT id, body FROM campaigns ORDER BY number").fetchall()
-        return [self._unsealed(body, f"campaign {name}", campaign=name)[1] for name, body in rows]
+            return [campaign for _, campaign in self._in_turn(view)]
+
+    def _in_turn(self, view: sqlite3.Connection) -> list[tuple[dict[str, Any], Campaign]]:
+        """Campaigns with their headers, which tell when each was opened last; older files do not tell."""
+        found = []
+        for number, name, body in view.execute("SELECT number, id, body FROM campaigns").fetchall():
+            header, campaign = self._unsealed(body, f"campaign {name}", campaign=name)
+            found.append(({"turn": number, **header}, campaign))
+        return sorted(found, key=lambda each: each[0]["turn"])
 
     def begin(self, campaign: str, task: Task) -> None:
         """Notes that a task is wanted and begun."""

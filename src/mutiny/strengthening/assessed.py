@@ -13,7 +13,7 @@ from mutiny.mutation.identity import campaign_of
 from mutiny.operators import Operator
 from mutiny.operators.naming import describe
 from mutiny.operators.parsing import as_faults
-from mutiny.records import Status, Verdict
+from mutiny.records import Status
 from mutiny.stores.base import Campaign, Store
 from mutiny.strengthening.casting import Range
 from mutiny.strengthening.kill_table import Key
@@ -86,18 +86,12 @@ def ranges(result: Assessment, operators: Sequence[Operator]) -> list[Range]:
 
 
 def survivors(result: Assessment) -> tuple[Key, ...]:
-    """Mutants that the training set kills and the test set does not, the very same ones once; strong ones first."""
+    """Mutants that the training set kills and the test set does not, strong ones first."""
     return tuple(
         (one.label, each.strength)
         for one in result.operators
-        for each in sorted(one.mutants, key=lambda mutant: -(mutant.strength or 0.0))
-        if each.guiding_set == "test" and each.same_as is None and each.verdict in (Verdict.SURVIVED, Verdict.UNSTABLE)
-        and each.strength in _killed_by_train(one.mutants)
-    )  # fmt: skip
-
-
-def _killed_by_train(mutants: Sequence[Any]) -> set[float | None]:
-    return {one.strength for one in mutants if one.guiding_set == "train" and one.verdict is Verdict.KILLED}
+        for each in sorted(one.survivors(), key=lambda mutant: -(mutant.strength or 0.0))
+    )
 
 
 def spread(keys: Sequence[Key], most: int) -> Iterator[Key]:

@@ -19,7 +19,10 @@ def notes_on_mutants(result: Assessment, found: Sequence[Range], left: Sequence[
             "should notice: other operators or a larger training set may help."
         )
     elif not left:
-        yield "Nothing slips through: the test set kills every mutant tried that the training set kills."
+        yield (
+            "Nothing slips through: of the mutants tried that the training set kills, the test set kills all on which "
+            "it has a verdict."
+        )
     if result.subject["originals"] == 1:
         yield (
             "One original: what is chosen and measured speaks of this network and its mutants only, and what the label "
@@ -59,6 +62,15 @@ def notes_on_pool(
         yield (
             f"{known} not known, so what the choice is worth was not measured. Label it, add it to the test set, and "
             "assess again."
+        )
+
+
+def notes_on_judges(repeated: Sequence[str]) -> Iterator[str]:
+    """About operators whose mutants of another seed are the same ones."""
+    if repeated:
+        yield (
+            f"Mutants of {', '.join(repeated)} judge nothing: there are only a few, so that fresh ones would be "
+            "the very ones for which inputs were chosen."
         )
 
 

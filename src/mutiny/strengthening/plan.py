@@ -67,6 +67,7 @@ class Plan:
         candidates: inputs of the pool that may be chosen.
         count: mutants of each operator for which, and by which, is chosen and judged.
         tests: inputs of the test set.
+        judges: which of the operators judge: those whose fresh mutants are not the ones that were chosen for.
         progress: told what is done.
     """
 
@@ -80,6 +81,7 @@ class Plan:
     candidates: Ints
     count: int
     tests: int
+    judges: tuple[int, ...]
     progress: Progress
 
     async def table(self, mutants: Mapping[int, Sequence[float | None]] | None) -> list[Row]:
@@ -136,7 +138,7 @@ class Plan:
             if proposal.beyond and most:
                 made, unmade = await self._made(proposal.beyond, most)
         who = [OWN, *(name for name in rivals if name not in skipped)] if proposal is not None and labelled else []
-        again = range(repeats if who or subset is not None else 0)
+        again = range(repeats if self.judges and (who or subset is not None) else 0)
         trials = await together(self._trial(repeat, who, subset) for repeat in again)
         return Told(proposal, made, unmade, len(again), tuple(one for one in trials if one is not None), skipped)
 
@@ -170,7 +172,7 @@ class Plan:
                 for budget in self.budgets
             }
         judge = seed_for(self.seed, "strengthen", "judge", repeat)
-        killed = await together(self._judged(judge, number, sets, shown) for number in range(len(self.ranges)))
+        killed = await together(self._judged(judge, number, sets, shown) for number in self.judges)
         return scores_of(killed)
 
     async def _orders(self, repeat: int, methods: Sequence[str], shown: str) -> dict[str, Ints]:
@@ -216,7 +218,7 @@ class Plan:
     def steps(self, choosing: bool, rivals: int, repeats: int, labelled: bool, minimise: bool) -> int:
         """How many tasks there are at most."""
         choosing = choosing and bool(self.budgets)
-        judging = bool(self.ranges) and ((choosing and labelled) or minimise)
         once = (rivals + 2) * choosing + len(self.ranges) * (1 + EMBODIMENTS) * minimise
-        each = len(self.ranges) * judging + (rivals + 2) * (choosing and labelled)
-        return once + choosing + repeats * each
+        judging = len(self.judges) * ((choosing and labelled) or minimise)
+        each = judging + (rivals + 2) * (choosing and labelled)
+        return once + choosing + repeats * each * bool(self.judges)

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.evaluation import Screening
+from mutiny.models import ModelView
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.search import Search
+from mutiny.operators import Operator
 from mutiny.selection.evidence import Evidence
 from mutiny.strengthening.answers import Answers, answered, answers_of
 from mutiny.strengthening.casting import POOL, TEST, Said, Troupe
@@ -56,6 +58,14 @@ class Stage:
         return Troupe(
             known.models, known.task, splits, known.forward, known.pace, seed, self.rule, self.search, self.screening
         )  # fmt: skip
+
+    def renews(self, operator: Operator) -> bool:
+        """Whether another seed makes other mutants: not where there are only a few, such as layers to remove."""
+        return any(operator.choices(view) is None for view in self._views)
+
+    @cached_property
+    def _views(self) -> tuple[ModelView, ...]:
+        return self.troupe(0, pool=False).runner.views
 
     @cached_property
     def targets(self) -> npt.NDArray[Any]:

@@ -41,7 +41,13 @@ from mutiny.strengthening.bench import Bench
 from mutiny.strengthening.casting import POOL, TEST, Range
 from mutiny.strengthening.kill_table import Key, KillTable, is_exact, rules_of
 from mutiny.strengthening.measuring import BEFORE, OWN, Scores, gains
-from mutiny.strengthening.notes import notes_on_candidates, notes_on_measures, notes_on_mutants, notes_on_pool
+from mutiny.strengthening.notes import (
+    notes_on_candidates,
+    notes_on_judges,
+    notes_on_measures,
+    notes_on_mutants,
+    notes_on_pool,
+)
 from mutiny.strengthening.plan import RANDOM_SUBSET, SUBSET, Plan, Told
 from mutiny.strengthening.result import NONE, Smaller, Strengthening
 from mutiny.strengthening.stage import Stage
@@ -183,10 +189,11 @@ def strengthen(
         twins = np.isin(contents(given.data)[:, 0], contents(subject.test)[:, 0]) if there else np.zeros(0, bool)
         check_left(budgets, int((~twins).sum()))
         every = {describe(tie): tie, **rivals}
+        judges = tuple(number for number, one in enumerate(known) if stage.renews(one.operator))
         plan = Plan(
             hash_of([call.basis, settings, identity["test"], identity["assessment"]]), int(seed), first, tuple(known),
             {name: code_of(one) for name, one in every.items()}, describe(tie), budgets, np.flatnonzero(~twins),
-            int(mutants), len(subject.test), progress,
+            int(mutants), len(subject.test), judges, progress,
         )  # fmt: skip
         bench = Bench(stage, known, every)
         steps = plan.steps(len(alive) > 0, len(rivals), int(repeats), stage.labels is not None, minimise)
@@ -212,6 +219,7 @@ def strengthen(
                                missing if missing < len(given.data) else 0, int(twins.sum())),
                 *notes_on_candidates(() if told.proposal is None else told.proposal.beyond, told.made, told.unmade,
                                      bool(synthesize)),
+                *notes_on_judges([one.label for number, one in enumerate(known) if number not in judges]),
                 *notes_on_measures(told.repeats, len(told.trials), told.skipped),
             ),
             seconds=time.monotonic() - start,

@@ -7,7 +7,7 @@ import json
 import time
 from abc import ABC
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -69,13 +69,22 @@ class Call:
         own = hash_of([verb, basis, asked, given.name, given.source, there])
         found = begun(store, own)
         if found is not None:
-            return cls(found, basis, store.outcome(own))
+            return cls(found, basis, recalled(store, found))
         return cls(Campaign(own, verb, given.name, dict(settings), versions(), created=created), basis)
 
 
 def begun(store: Store | None, campaign: str) -> Campaign | None:
     """A campaign as it was begun before, if it was."""
     return None if store is None else next((each for each in store.campaigns() if each.id == campaign), None)
+
+
+def recalled(store: Store, campaign: Campaign) -> Any:
+    """The result of a campaign that was asked for again, if it has one; the campaign is now the last in the store."""
+    found = store.outcome(campaign.id)
+    if found is not None:
+        again = replace(campaign, command=store.command or campaign.command)
+        store.open(again, store.tally(campaign.id).most)
+    return found
 
 
 def identity_of(given: Given, originals: int | None, seed: int, device: str | None) -> dict[str, Any]:

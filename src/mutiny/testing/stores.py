@@ -47,12 +47,13 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     store.open(ONE, most=5)
     store.open(TWO)
     store = reopen(store)
-    assert store.campaigns() == [ONE, TWO], "campaigns are not what was opened, the oldest first"
+    assert store.campaigns() == [ONE, TWO], "campaigns are not what was opened, the last at the end"
     assert (store.tally("c1").most, store.tally("c0").most) == (5, None), "most is not what was given"
     store.begin("c1", Task("probe", [1]))
     store.open(replace(ONE, created="on Tuesday", command=None, settings={"seed": 1}), most=7)
     changed = replace(ONE, command=None, settings={"seed": 1})
-    assert store.campaigns() == [changed, TWO], "a second opening changed more than command and settings"
+    store = reopen(store)
+    assert store.campaigns() == [TWO, changed], "a second opening changed more than command, settings and turn"
     tally = store.tally("c1")
     assert (tally.most, tally.attempts) == (7, 1), "a second opening lost what was begun, or most"
     assert store.outcome("c1") is None, "an unfinished campaign has an outcome"

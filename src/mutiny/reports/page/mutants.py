@@ -15,9 +15,7 @@ from mutiny.reports.page.words import NONE, count, number, p_value, percent
 
 def slipped(record: OperatorRecord) -> list[MutantRecord]:
     """Mutants on test that survive there though the training set kills them, the most drastic first."""
-    by_train = {key_of(mutant) for mutant in on(record, "train") if mutant.verdict is Verdict.KILLED}
-    found = [m for m in on(record, "test") if m.verdict is Verdict.SURVIVED and key_of(m) in by_train]
-    return sorted(found, key=lambda mutant: -severity(mutant, record))
+    return sorted(record.survivors(), key=lambda mutant: -severity(mutant, record))
 
 
 def hardest(record: OperatorRecord) -> MutantRecord | None:
