@@ -98,6 +98,111 @@ def test_a_campaign_begun_in_python_says_how_to_go_on(run, tmp_path):
     assert "mutiny.assess(..., store=" in ran.err
 
 
+def test_results_never_replace_the_campaign_they_come_from(run, write, tmp_path):
+    file = tmp_path / "x.mutiny"
+    run("assess", write(SUBJECT), *QUICK, "--store", file, "-q")
+    content = file.read_bytes()
+    for command in (("report", file), ("assess", write(SUBJECT), *QUICK, "--store", file)):
+        for option in ("--json", *(("--junit", "--summary") if command[0] == "assess" else ())):
+            ran = run(*command, option, file)
+            assert ran.code == 2
+            assert "expected another file than that of" in ran.err
+    assert file.read_bytes() == content
+
+
+def test_a_name_does_not_depend_on_the_folder(run, write, tmp_path, monkeypatch):
+    unnamed = SUBJECT.replace(', name="blobs"', "")
+    subject = write(unnamed)
+    run("assess", subject, *QUICK, "--store", tmp_path / "x.mutiny", "-q", "--json", tmp_path / "a")
+    monkeypatch.chdir(tmp_path)
+    run("assess", "mine.py:subject", *QUICK, "--store", "x.mutiny", "-q", "--json", "b")
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
+    assert json.loads((tmp_path / "a").read_text())["subject"]["name"] == "mine.py:subject"
+    assert run("status", "x.mutiny").out.count("assess mine.py:subject") == 1
+
+
+FAILING = """
+import pathlib
+
+class Moody(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = classifier(0)
+        self.clean = self.inner[0].weight.detach().clone()
+
+    def forward(self, x):
+        changed = (self.inner[0].weight != self.clean).float().mean()
+        if 0 < changed < 0.5 and not pathlib.Path("mood.txt").read_text():
+            raise ValueError("not today")
+        return self.inner(x)
+
+subject = mutiny.Subject([Moody().eval()], task=mutiny.Classification(3), train=blobs(), test=blobs(120, seed=1),
+                         name="moody")
+"""
+
+
+def test_a_result_with_failures_is_kept_shown_and_tried_again(run, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mood.txt").write_text("")
+    file = tmp_path / "x.mutiny"
+    assert run("assess", write(FAILING), "--operators", "WI,NEB(ratio=1.0)", "--store", file).code == 0
+    report = run("report", file)
+    assert report.code == 0
+    assert "not today" in " ".join(report.out.split())
+    status = run("status", file)
+    assert "finished, " in status.out
+    assert "Try again with: mutiny resume" in status.out
+    (tmp_path / "mood.txt").write_text("fine")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)  # the subject reads a file of the folder in which the campaign was begun
+    assert run("resume", file).code == 0
+    assert "not today" not in " ".join(run("report", file).out.split())
+    assert "failed" not in run("status", file).out
+
+
+def test_what_is_asked_for_last_is_reported(run, write, tmp_path):
+    file, subject = tmp_path / "x.mutiny", write(SUBJECT)
+    for code in ("WI", "GF", "WI"):
+        assert run("assess", subject, "--operators", code, *QUICK[2:], "--store", file, "-q").code == 0
+        run("report", file, "--json", tmp_path / "last")
+        (found,) = json.loads((tmp_path / "last").read_text())["operators"]
+        assert found["code"] == code
+
+
+def test_resume_says_that_the_subject_has_changed(run, write, tmp_path):
+    from mutiny.stores.sqlite import SqliteStore
+
+    file = tmp_path / "x.mutiny"
+    run("assess", write(SUBJECT), *QUICK, "--store", file, "-q")
+    with SqliteStore(file) as store:  # as if it had been interrupted
+        store._connection.execute("DELETE FROM outcomes")
+    write(SUBJECT.replace("range(3)", "range(1, 4)"))
+    ran = run("resume", file, "-q")
+    assert ran.code == 0
+    assert "the subject is not the one that this campaign was begun with" in ran.err
+
+
+@pytest.mark.parametrize("options", [("--engine", "serial"), ("--engine", "processes", "--workers", "1")])
+def test_resume_elsewhere(run, write, tmp_path, options):
+    from mutiny.stores.sqlite import SqliteStore
+
+    file = tmp_path / "x.mutiny"
+    run("assess", write(SUBJECT), *QUICK, "--store", file, "-q", "--workers", "2")
+    with SqliteStore(file) as store:
+        store._connection.execute("DELETE FROM outcomes")
+    assert run("resume", file, "-q", *options).code == 0
+
+
+def test_an_empty_file_holds_no_campaign(run, tmp_path):
+    (tmp_path / "a.mutiny").touch()
+    for command in ("resume", "status", "report"):
+        ran = run(command, tmp_path / "a.mutiny")
+        assert ran.code == 2
+        assert "it is empty" in ran.err
+    assert (tmp_path / "a.mutiny").stat().st_size == 0
+
+
 def started(folder, *arguments):
     """The real command, in a folder."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, ""]), "OMP_NUM_THREADS": "1"}

@@ -102,6 +102,18 @@ def test_a_worker_killed_from_outside_changes_nothing(two):
     assert seen == {n: n for n in range(60)}
 
 
+def test_workers_leave_signals_to_their_parent():
+    """A scheduler sends SIGTERM to a whole group: what is under way is not lost by that."""
+
+    def work(task):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        return os.getpid()
+
+    with Processes(1) as one:
+        assert values(one.run(work, [Task("a")])) == values(one.run(lambda _: os.getpid(), [Task("a")]))
+
+
 def test_a_task_that_always_kills_its_worker_fails_and_the_rest_goes_on(tmp_path):
     def work(task):
         if task.kind == "deadly":
@@ -355,6 +367,9 @@ def test_workers_that_cannot_start_are_an_error(monkeypatch, tmp_path):
     with pytest.raises(BadInput, match=r"worker processes that start. They fail with ImportError: no torch today"):
         list(Processes(1).run(lambda _: 1, [Task("a")]))
     monkeypatch.undo()
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nosuch"))
+    with pytest.raises(BadInput, match=r"workers=one more: expected a process that the system starts"):
+        list(Processes(1).run(lambda _: 1, [Task("a")]))
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(BadInput, match=r"live long enough to load the work. 3 died before: it ended with exit code 1"):
         list(Processes(1).run(lambda _: 1, [Task("a")]))

@@ -43,6 +43,19 @@ def test_keeps_the_contract_with_token_authentication_on():
     assert os.environ["RAY_AUTH_MODE"] == "token"
 
 
+def test_signals_do_what_they_did():
+    def own(*_):
+        """What a campaign does at SIGTERM."""
+
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with Ray(workers=1) as engine:
+            assert [result.value for result in engine.run(lambda _: 5, [Task("a")])] == [5]
+            assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_short_tasks_travel_together_and_long_ones_alone(two):
     count = 2000
     list(two.run(lambda task: None, [Task("empty", (n,)) for n in range(200)]))

@@ -16,6 +16,7 @@ import pytest
 
 from mutiny.errors import StoreError, StoreFull
 from mutiny.stores.base import Campaign, Kept
+from mutiny.stores.salvage import salvage
 from mutiny.stores.sqlite import SqliteStore
 from mutiny.tasks import Noted, Result, Task
 
@@ -179,6 +180,12 @@ def test_a_full_disk(small_disk):
         assert len(saved) > 5
     with pytest.raises(StoreError, match=r"saved stays saved|can be written"):
         SqliteStore(small_disk / "another")
+    assert not (small_disk / "another.lock").exists()
+    with SqliteStore(path, write=False) as store:  # reading needs no room
+        assert store.tally("c1").done == {"probe": len(saved)}
+    with pytest.raises(StoreFull, match="salvage again"):
+        salvage(path, small_disk / "saved")
+    assert not [*small_disk.glob("*saved*")]
     (small_disk / "filler").unlink()
     with SqliteStore(path, write=False) as store:
         assert [i for i in range(1003) if store.load(task(i)) is not None] == saved

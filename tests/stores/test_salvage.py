@@ -266,6 +266,7 @@ def test_results_without_their_campaign_are_found_by_the_same_command(pristine, 
     assert "give the same command again" in told.notes[0]
     with SqliteStore(tmp_path / "new") as store:
         assert store.campaigns() == [ORPHANS]
+        assert store.tally(ORPHANS.id).finished  # nobody can go on with it
         store.open(CAMPAIGN)
         store.want("c1", [task(1)])
         assert store.tally("c1").done == {"probe": 1}
@@ -379,6 +380,13 @@ def test_refusals(pristine, tmp_path):
         salvage(pristine, tmp_path / "text")
     with pytest.raises(StoreError, match="expected a file"):
         salvage(tmp_path / "nosuch", tmp_path / "new")
+
+
+def test_a_salvage_that_was_killed_is_begun_again(pristine, tmp_path):
+    (tmp_path / ".new.part").write_bytes(b"half of it")
+    (tmp_path / ".new.part-wal").write_bytes(b"and its log")
+    assert salvage(pristine, tmp_path / "new").results == COUNT
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
 def test_columns_are_those_of_sqlite(tmp_path):

@@ -2,12 +2,14 @@
 
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
 from contextlib import closing
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -70,7 +72,7 @@ def test_folders_and_missing_files_are_refused(tmp_path):
     with pytest.raises(StoreError, match="Check the name"):
         SqliteStore(tmp_path / "nosuch", write=False)
     (tmp_path / "empty").touch()
-    with pytest.raises(StoreError, match="an older or an empty one"):
+    with pytest.raises(StoreError, match="a store with a campaign; it is empty"):
         SqliteStore(tmp_path / "empty", write=False)
     assert [p.name for p in tmp_path.iterdir()] == ["empty"]
 
@@ -104,6 +106,21 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path):
             SqliteStore(path, write=write)
         assert f"version {len(schema.STEPS)} or older, which mutiny {version('mutiny')} reads" in str(caught.value)
         assert f"it has version {len(schema.STEPS) + 1}, written by mutiny 9.9" in str(caught.value)
+
+
+def test_what_cannot_be_a_store_is_left_alone(tmp_path):
+    for path in (Path(os.devnull), tmp_path / ("x" * 245)):
+        with pytest.raises(StoreError, match=r"got a device|a name of at most"):
+            SqliteStore(path)
+    assert not [*tmp_path.iterdir()]
+    assert not Path(f"{os.devnull}-journal").exists()
+
+
+def test_a_new_store_is_told_by_its_file_alone(tmp_path):
+    with SqliteStore(tmp_path / "store"):
+        copy = Path(shutil.copyfile(tmp_path / "store", tmp_path / "copy"))
+    with SqliteStore(copy, write=False) as store:
+        assert store.campaigns() == []
 
 
 def test_older_versions_are_brought_up_to_date_step_by_step(tmp_path, monkeypatch):

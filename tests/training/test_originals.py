@@ -1,6 +1,8 @@
 import functools
 import importlib.util
 import json
+import os
+import signal
 import sys
 from dataclasses import replace
 
@@ -11,8 +13,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
+from mutiny.campaigns.stopping import interruptible
 from mutiny.data import as_data
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, Interrupted
 from mutiny.random import seed_for
 from mutiny.task import Classification
 from mutiny.training import Recipe, default_folder, fingerprint, train_originals
@@ -71,6 +74,21 @@ def test_originals_are_trained_once_and_come_back_the_same(tmp_path):
         assert model.second.weight is model.first.weight
         assert model.norm.num_batches_tracked > 0
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"] * 3
+
+
+def test_an_interrupt_ends_training_after_the_original_under_way(tmp_path):
+    def pressed(done, total):
+        if done == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with interruptible(lambda: None), pytest.raises(Interrupted, match="before original 2 of 3"):
+            train_originals(RECIPE, DATA, TASK, 3, 0, folder=tmp_path, progress=pressed)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert len([*tmp_path.iterdir()]) == 1
 
 
 def test_the_file_tells_how_it_was_made(tmp_path):

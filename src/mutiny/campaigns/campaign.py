@@ -75,8 +75,8 @@ class Running:
 
     def _known(self, task: Task) -> Result | None:
         kept = self.store.load(task)
+        self.store.want(self.campaign.id, [task])  # also what another campaign has done counts here
         if kept is None:
-            self.store.want(self.campaign.id, [task])
             return None
         return Result(task, kept.value if kept.scratch is None else Noted(kept.value, kept.scratch))
 

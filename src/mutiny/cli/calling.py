@@ -74,7 +74,7 @@ class Call:
             suffix = (suffixes or {}).get(option)
             if suffix is not None and path.suffix.lower() != suffix:
                 raise BadInput(option, path, f"a file name that ends in {suffix}")
-        check_distinct(paths)
+        check_distinct({**paths, "--store": self.store})
         check_whole("--threads", self.options["threads"])
 
     def subject(self) -> Subject:

@@ -6,7 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,24 @@ STOPPED = 3
 """Exit code: interrupted, and to be resumed."""
 
 
+_user: ContextVar[Path | None] = ContextVar("_user", default=None)
+"""Where the user is, while work is done in another folder."""
+
+
+@contextmanager
+def working_in(folder: Path | None) -> Iterator[None]:
+    """Within, relative paths are those of a folder, if it is there; files are shown as the user sees them."""
+    if folder is None or not folder.is_dir():
+        yield
+        return
+    token = _user.set(Path.cwd())
+    try:
+        with chdir(folder):
+            yield
+    finally:
+        _user.reset(token)
+
+
 def command_of(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A command in plain values, such that it means the same in another folder."""
     plain = {
@@ -28,7 +47,7 @@ def command_of(verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     path, colon, name = str(plain["subject"]).rpartition(":")
     if colon and Path(path).is_file():
         plain["subject"] = f"{Path(path).resolve()}:{name}"
-    return {"verb": verb, "arguments": plain}
+    return {"verb": verb, "arguments": plain, "folder": str(Path.cwd())}
 
 
 def arguments_of(command: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +77,7 @@ def keeping(file: Path | None, command: Mapping[str, Any] | None) -> Iterator[Sq
 
 def shown(file: Path) -> str:
     """A file as the user would type it here."""
-    text = os.path.relpath(file) if file.is_absolute() else str(file)
+    text = os.path.relpath(file, _user.get()) if file.is_absolute() else str(file)
     text = str(file) if text.startswith("..") else text
     return f"'{text}'" if re.search(r"\s", text) else text
 

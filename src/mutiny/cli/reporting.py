@@ -41,7 +41,7 @@ def run_report(files: list[Path], json: Path | None, out: Path | None = None, co
         check_out(out, files)
     if json is not None:
         check_writable(json, "--json")
-        check_distinct({"--json": json, "--out": out})
+        check_distinct({"--json": json, "--out": out, "FILE": files[0]})
         if len(files) > 1 or is_json(files[0]):
             raise BadInput("--json", json, "one campaign file to write the last result of")
     console = console or Console()

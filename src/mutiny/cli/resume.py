@@ -23,5 +23,6 @@ def resume(
     """Goes on with the last campaign of a file that is not finished; what is done is not done again."""
     from mutiny.cli.resuming import run_resume
 
-    changed = {"json": json, "engine": engine, "workers": workers, "address": address}
+    where = {"engine": engine, "workers": workers, "address": address}
+    changed = {"json": None if json is None else json.resolve(), **where}
     run_resume(file, salvage, quiet, {name: value for name, value in changed.items() if value is not None})

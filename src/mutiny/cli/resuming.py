@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from mutiny.cli.keeping import arguments_of, shown
+from mutiny.cli.keeping import arguments_of, shown, working_in
 from mutiny.errors import BadInput
-from mutiny.stores.base import Campaign
+from mutiny.stores.base import Campaign, Store
 from mutiny.stores.salvage import salvage
 from mutiny.stores.sqlite import SqliteStore
+
+WHERE = frozenset(["engine", "workers", "address"])
+"""Options that say where tasks run."""
 
 
 def run_resume(file: Path, damaged: bool, quiet: bool, changed: Mapping[str, Any]) -> None:
@@ -21,17 +25,30 @@ def run_resume(file: Path, damaged: bool, quiet: bool, changed: Mapping[str, Any
         raise BadInput("file", file, "the file of a campaign")
     if damaged:
         file = _salvaged(file)
-    with SqliteStore(file, write=False) as store:
+    if not file.stat().st_size:
+        raise BadInput("file", file, "the file of a campaign; it is empty")
+    with SqliteStore(file) as store:  # older versions are brought up to date
         campaigns = store.campaigns()
-        unfinished = [each for each in campaigns if not store.tally(each.id).finished]
+        unfinished = [each for each in campaigns if _open(store, each)]
     if not unfinished:
         fix = f"Show the last one with: mutiny report {shown(file)}" if campaigns else "Begin one with mutiny assess."
+        if damaged and campaigns:
+            sys.stderr.write(f"mutiny: all campaigns in it are finished. {fix}\n")
+            return
         raise BadInput("file", file, "an unfinished campaign" + "; all in it are finished" * bool(campaigns), fix)
-    _again(file, unfinished[-1], quiet, changed)
+    typed = [each for each in unfinished if each.command is not None]
+    _again(file, (typed or unfinished)[-1], quiet, changed)
+
+
+def _open(store: Store, campaign: Campaign) -> bool:
+    """Whether there is something left to do: no result, or tasks that failed and can be tried again."""
+    tally = store.tally(campaign.id)
+    return not tally.finished or bool(tally.failed)
 
 
 def _salvaged(file: Path) -> Path:
-    into = file.with_name(f"{file.stem}-salvaged{file.suffix}")
+    names = (f"{file.stem}-salvaged{again}{file.suffix}" for again in chain([""], (f"-{n}" for n in count(2))))
+    into = next(path for path in map(file.with_name, names) if not path.exists())
     found = salvage(file, into)
     lost = f"; lost: {', '.join(found.lost)}" if found.lost else ""
     sys.stderr.write(f"mutiny: {found.results} results are intact and now in {shown(into)}{lost}\n")
@@ -50,6 +67,25 @@ def _again(file: Path, campaign: Campaign, quiet: bool, changed: Mapping[str, An
     from mutiny.cli.verbs import VERBS
 
     verb = VERBS[command["verb"]]
-    arguments = {**arguments_of(command), **changed, "store": file, "no_store": False, "quiet": quiet}
+    before = arguments_of(command)
+    if WHERE & set(changed):  # one of them may not fit to those that were given then
+        before = {name: value for name, value in before.items() if name not in WHERE}
+    arguments = {**before, **changed, "store": file.resolve(), "no_store": False, "quiet": quiet}
     known = inspect.signature(verb).parameters  # of another version, perhaps
-    verb(**{name: value for name, value in arguments.items() if name in known})
+    folder = command.get("folder")
+    try:
+        with working_in(None if folder is None else Path(folder)):
+            verb(**{name: value for name, value in arguments.items() if name in known})
+    finally:
+        _say_if_changed(file, campaign)
+
+
+def _say_if_changed(file: Path, campaign: Campaign) -> None:
+    """A command means another campaign once networks, data or code of the subject have changed."""
+    with SqliteStore(file, write=False) as store:
+        last = store.campaigns()[-1]
+    if last.id != campaign.id and last.verb == campaign.verb:
+        sys.stderr.write(
+            "mutiny: the subject is not the one that this campaign was begun with (other networks, data, code or "
+            "versions), so it was a new campaign; the old one stays as it was.\n"
+        )

@@ -69,7 +69,7 @@ def attempt(work: Work, task: Task) -> Result:
     start = time.perf_counter()
     try:
         return Result(task, work(task), time.perf_counter() - start)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # code that was given may end itself; that does not end the campaign
         return failed(task, error, time.perf_counter() - start)
 
 

@@ -79,7 +79,12 @@ class Worker:
             "PYTHONPATH": os.pathsep.join(search_path()),
         }
         command = [sys.executable, "-P", "-m", "mutiny.engines.worker", str(threads)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        except OSError as error:
+            raise BadInput(
+                "workers", "one more", "a process that the system starts", f"It says: {error.strerror}. Use fewer."
+            ) from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._source: IO[bytes] = self._process.stdout

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Self
 
@@ -97,7 +100,9 @@ class Ray(Engine):
             "_system_config": QUICK,
         }
         try:
-            ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **(local if address == "local" else {}))
+            with own_signals():
+                more = local if address == "local" else {}
+                ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **more)
         except Exception as error:
             raise BadInput(
                 "address", repr(address), "a Ray cluster that can be joined", f"{first_sentence(error)}. {TOKEN}"
@@ -114,6 +119,20 @@ class Ray(Engine):
 
     def __repr__(self) -> str:
         return f"Ray({self.address!r})" if self.address else "Ray()"
+
+
+@contextmanager
+def own_signals() -> Iterator[None]:
+    """Afterwards SIGTERM and SIGINT do what they did before, whatever was installed meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def first_sentence(error: BaseException) -> str:

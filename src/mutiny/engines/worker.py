@@ -18,7 +18,8 @@ READY = "ready"
 
 def main() -> None:
     """Says that it is ready, or in one line why not, and takes orders until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and decides
+    for number in (signal.SIGINT, signal.SIGTERM):  # the parent gets them too, and decides
+        signal.signal(number, signal.SIG_IGN)
     source, sink = _private_pipes()
     _restore_path()
     try:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from mutiny.data.nested import map_leaves
+from mutiny.models.calls import replace_tensors
 
 
 class Placement(NamedTuple):
@@ -28,7 +28,7 @@ class Placement(NamedTuple):
         >>> ids.dtype, mask.dtype
         (torch.int64, torch.float64)
         """
-        return map_leaves(self._moved, inputs)
+        return replace_tensors(inputs, self._moved)
 
     def _moved(self, tensor: Tensor) -> Tensor:
         dtype = self.dtype if tensor.is_floating_point() else None

@@ -144,7 +144,8 @@ def assess(
         fingerprints = subject.fingerprints(originals, seed=seed, device=device)
         campaign = campaign_of(subject, fingerprints, wanted, settings)
         before = begun(kept, campaign.id)
-        if kept is not None and before is not None and (found := recalled(kept, before)) is not None:
+        found = recalled(kept, before)
+        if found is not None and found.complete:
             return found  # type: ignore[no-any-return]
         running = Running(before or campaign, where, kept)
         train_at_once(running, subject, count, seed, device, folder, progress)
@@ -188,8 +189,7 @@ def assess(
             kills={key: bits for run in runs for key, bits in run.kills().items()},
             labels=classes_of(runner),
         )
-        if not any(record.status is Status.FAILED for record in records):  # these are tried again
-            running.finish(result)
+        running.finish(result)
         return result
 
 

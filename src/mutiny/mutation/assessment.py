@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.uncertainty import FEWEST_ORIGINALS
-from mutiny.records import Basis, KillBits, MutantRecord, OperatorRecord, to_plain
+from mutiny.records import Basis, KillBits, MutantRecord, OperatorRecord, Status, to_plain
 from mutiny.results import Result, Rows, finite
 from mutiny.stats import Interval
 from mutiny.subjects import Subject
@@ -82,6 +82,11 @@ class Assessment(Result):
         """``operators``, and ``mutants`` on every set that judged them."""
         return {"operators": [*map(_row, self.operators)],
                 "mutants": [_mutant(one, mutant) for one in self.operators for mutant in one.mutants]}  # fmt: skip
+
+    @property
+    def complete(self) -> bool:
+        """Whether no operator's work failed; what failed is tried again when the same is asked for again."""
+        return not any(one.status is Status.FAILED for one in self.operators)
 
     def metrics(self) -> dict[str, float]:
         """The score, and that of each operator."""

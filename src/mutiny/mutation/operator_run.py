@@ -60,13 +60,16 @@ class OperatorRun:
     @property
     def steps(self) -> int:
         """How many probes the searches need at most."""
-        each = 1 if self.operator.strength is None else self.search.probes(self.operator.bounds)
-        return each * len(self.sets)
+        return self._probes * len(self.sets)
 
     @property
     def tasks(self) -> int:
-        """How many tasks that is, at most but for what one set's search killed and others are asked about."""
-        return self.steps
+        """How many tasks that is at most, with what train's search killed and the other sets are asked about."""
+        return self.steps + self._probes * (len(self.sets) - 1)
+
+    @property
+    def _probes(self) -> int:
+        return 1 if self.operator.strength is None else self.search.probes(self.operator.bounds)
 
     def run(self, progress: Progress) -> OperatorRecord:
         """The plan, done here and now."""

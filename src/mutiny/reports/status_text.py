@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -46,7 +47,7 @@ def _campaign(campaign: Campaign, tally: Tally, writer: str | None, file: Path) 
 
 def _state(tally: Tally, writer: str | None) -> tuple[str, str]:
     if tally.finished:
-        return "finished", "green"
+        return (f"finished, {len(tally.failed)} failed", "yellow") if tally.failed else ("finished", "green")
     return (f"running: {writer}", "cyan") if writer else ("interrupted", "yellow")
 
 
@@ -64,8 +65,8 @@ def _lines(tally: Tally, writer: str | None, file: Path) -> list[str]:
     lines += [f"failed: {each.task}: {each.reason}" for each in tally.failed[:SHOWN]]
     if len(tally.failed) > SHOWN:
         lines.append(f"and {len(tally.failed) - SHOWN} more failed")
-    if not tally.finished and not writer:
-        lines.append(f"Go on with: mutiny resume {file}")
+    if not writer and (tally.failed or not tally.finished):
+        lines.append(f"{'Try again' if tally.finished else 'Go on'} with: mutiny resume {shlex.quote(str(file))}")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sqlite3
 import tempfile
@@ -16,6 +17,8 @@ from mutiny.stores.sealing import damaged
 
 PATIENCE = 10.0
 """Seconds that a method waits for another process before it gives up."""
+UNSHARED = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+"""What SQLite says where readers cannot put their index beside a store."""
 WAL_BYTES = 32 << 20
 """Size to which the write-ahead log is cut; from half of it on, it is moved into the file."""
 
@@ -36,7 +39,8 @@ def to_write(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA user_version = {schema.user_version(connection)}")
         connection.execute("ROLLBACK")
         _check_tables(connection, path)
-        schema.upgrade(connection)
+        if schema.upgrade(connection):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file alone tells what it is
         return connection
 
 
@@ -47,9 +51,9 @@ def to_read(path: Path) -> sqlite3.Connection:
     try:
         return _readable(path, "ro")
     except sqlite3.DatabaseError as error:
-        if _code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        if _code(error) not in UNSHARED:
             raise told(error, path) from error
-    with translated(path):  # the folder does not allow the index that readers share
+    with translated(path):  # the folder does not allow the index that readers share, or has no room for it
         log = path.with_name(f"{path.name}-wal")
         if not log.exists() or log.stat().st_size == 0:
             return _readable(path, "ro&immutable=1")
@@ -79,10 +83,16 @@ def shrink(connection: sqlite3.Connection) -> None:
 def _readable(path: Path, mode: str) -> sqlite3.Connection:
     with _closed_on_error(_connect(path, mode)) as connection:
         schema.check(connection, path)
-        if schema.user_version(connection) < len(schema.STEPS):
+        found = schema.user_version(connection)
+        if found == 0:
             raise StoreError(
-                "store", path, "a store of this version, got an older or an empty one",
-                f"`mutiny resume {path}` brings it up to date.",
+                "store", path, "a store with a campaign; it is empty",
+                f"If it is a copy, {path.name}-wal, which was beside it, is missing." * bool(path.stat().st_size),
+            )  # fmt: skip
+        if found < len(schema.STEPS):
+            raise StoreError(
+                "store", path, "a store of this version, got an older one",
+                f"`mutiny resume {shlex.quote(str(path))}` brings it up to date.",
             )  # fmt: skip
         _check_tables(connection, path)
         return connection
@@ -137,7 +147,7 @@ def translated(path: Path) -> Iterator[None]:
 
 def told(error: sqlite3.Error, path: Path) -> StoreError:
     """What SQLite says, in a sentence."""
-    again = f"What is saved stays saved; then `mutiny resume {path}`."
+    again = f"What is saved stays saved; then `mutiny resume {shlex.quote(str(path))}`."
     match _code(error):
         case sqlite3.SQLITE_FULL:
             return StoreFull("store", path, "room for more on its disk", f"Free some. {again}")

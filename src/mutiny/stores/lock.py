@@ -7,10 +7,12 @@ the process would drop SQLite's locks.
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 import sys
 import time
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
 from mutiny.errors import StoreBusy, StoreError
@@ -66,10 +68,11 @@ class Lock:
             finally:
                 if handle >= 0:
                     os.close(handle)
-        os.ftruncate(self._handle, 0)
-        os.lseek(self._handle, 0, os.SEEK_SET)
-        os.write(self._handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
         _held.add(self)
+        with suppress(OSError):  # on a full disk; others are told less, and the lock holds all the same
+            os.ftruncate(self._handle, 0)
+            os.lseek(self._handle, 0, os.SEEK_SET)
+            os.write(self._handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
 
     @property
     def held(self) -> bool:
@@ -144,7 +147,7 @@ def _holder(path: Path) -> str:
 def _busy(store: Path, holder: str) -> StoreBusy:
     return StoreBusy(
         "store", store, f"a file that nobody else writes; {holder} is writing it",
-        f"Wait for it, or use another file; `mutiny status {store}` shows how far it is.",
+        f"Wait for it, or use another file; `mutiny status {shlex.quote(str(store))}` shows how far it is.",
     )  # fmt: skip
 
 

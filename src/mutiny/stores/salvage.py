@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mutiny.errors import StoreBusy, StoreDamaged, StoreError
+from mutiny.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
 from mutiny.stores.base import Campaign, Store
 from mutiny.stores.lock import Lock
 from mutiny.stores.pages import Cell, Pages, columns
@@ -109,8 +109,22 @@ def salvage(damaged: Path, into: Path) -> Salvaged:
             _collect(stack.enter_context(Pages(damaged.resolve(), page, reserved)), found)
         if not found.pieces:
             raise StoreError("store", damaged, "anything intact that mutiny wrote", "Nothing can be salvaged.")
-        with SqliteStore(into) as store:
-            return _write(found, store, _is_whole(damaged.resolve(), found))
+        whole, part = _is_whole(damaged.resolve(), found), into.with_name(f".{into.name}.part")
+        _remove(part)  # of a salvage that was killed
+        try:
+            with SqliteStore(part) as store:
+                told = _write(found, store, whole)
+            part.replace(into)
+        except StoreFull:
+            raise StoreFull("store", into, "room for it on its disk", "Free some, and salvage again.") from None
+        finally:
+            _remove(part)
+        return told
+
+
+def _remove(store: Path) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        store.with_name(store.name + suffix).unlink(missing_ok=True)
 
 
 def _layouts(path: Path) -> list[tuple[int, int]]:
@@ -225,6 +239,7 @@ def _write(found: _Found, store: Store, whole: bool) -> Salvaged:
         if key in opened and len(notes) == had:
             store.finish(key, value)
     if orphaned:
+        store.finish(ORPHANS.id, None)  # nobody can go on with it
         notes.append(
             f"The records of {len(orphaned)} campaigns are damaged. Their results are kept: give the same command "
             "again with the new file, and it finds them."

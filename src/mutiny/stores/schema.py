@@ -78,9 +78,10 @@ def foreign(path: Path) -> StoreError:
     return StoreError("store", path, "a file that mutiny wrote", "Choose another with --store.")
 
 
-def upgrade(connection: sqlite3.Connection) -> None:
-    """Brings a store to this version, one transaction for each step."""
-    for number in range(user_version(connection), len(STEPS)):
+def upgrade(connection: sqlite3.Connection) -> bool:
+    """Brings a store to this version, one transaction for each step; whether there was anything to do."""
+    steps = range(user_version(connection), len(STEPS))
+    for number in steps:
         connection.execute("BEGIN IMMEDIATE")
         try:
             STEPS[number](connection)
@@ -91,6 +92,7 @@ def upgrade(connection: sqlite3.Connection) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    return bool(steps)
 
 
 def user_version(connection: sqlite3.Connection) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import struct
 import zlib
 from collections.abc import Iterator
@@ -85,7 +86,7 @@ def damaged(store: object, what: str) -> StoreDamaged:
     """The error that says how to save the rest."""
     return StoreDamaged(
         "store", store, f"an intact {what}, but some bytes of it have changed since they were written",
-        f"Run `mutiny resume --salvage {store}`: it keeps all that is intact.",
+        f"Run `mutiny resume --salvage {shlex.quote(str(store))}`: it keeps all that is intact.",
     )  # fmt: skip
 
 

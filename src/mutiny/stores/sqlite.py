@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,9 @@ from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally
 from mutiny.stores.lock import Lock
 from mutiny.stores.sealing import damaged, seal, unseal
 from mutiny.tasks import Noted, Result, Task
+
+LONGEST_NAME = 240
+"""Bytes of a file name, with room for the names of its lock and its log."""
 
 
 class SqliteStore(Store):
@@ -43,6 +47,10 @@ class SqliteStore(Store):
         self.path = Path(path).resolve()
         if self.path.is_dir():
             raise StoreError("store", path, "a file, got a folder", "Name a file in it.")
+        if self.path.exists() and not self.path.is_file():
+            raise StoreError("store", path, "a file, got a device or a pipe", "Name a file.")
+        if len(os.fsencode(self.path.name)) > LONGEST_NAME:
+            raise StoreError("store", path, f"a name of at most {LONGEST_NAME} bytes", "Choose a shorter one.")
         self._lock = Lock(self.path) if write else None
         self._turn = threading.RLock()
         try:

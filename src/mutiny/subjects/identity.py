@@ -78,8 +78,10 @@ def begun(store: Store | None, campaign: str) -> Campaign | None:
     return None if store is None else next((each for each in store.campaigns() if each.id == campaign), None)
 
 
-def recalled(store: Store, campaign: Campaign) -> Any:
+def recalled(store: Store | None, campaign: Campaign | None) -> Any:
     """The result of a campaign that was asked for again, if it has one; the campaign is now the last in the store."""
+    if store is None or campaign is None:
+        return None
     found = store.outcome(campaign.id)
     if found is not None:
         again = replace(campaign, command=store.command or campaign.command)

@@ -43,7 +43,7 @@ def load_subject(text: str, data: str | Path | None = None) -> Subject:
             f"It is of type {type(value).__name__}.",
         )  # fmt: skip
     if value.name == "subject":
-        value.name = text
+        value.name = f"{Path(where).name}:{name}" if is_file else text  # the same from every folder
     return value
 
 

@@ -95,12 +95,18 @@ def check_failures(engine: Engine) -> None:
     def work(task: Task) -> int:
         if task.kind == "meant":
             raise _meant()[task.arguments[0]]
+        if task.kind == "leave":
+            sys.exit(5)
         return 1 // int(task.arguments[0])
 
     expected = _meant()
     tasks = [*(Task("meant", (index,)) for index in range(len(expected))), *(Task("divide", (n,)) for n in (1, 0))]
+    tasks.append(Task("leave", (0,)))
     results = {(r.task.kind, r.task.arguments[0]): r for r in engine.run(work, tasks)}
     assert len(results) == len(tasks), f"{engine}: failures are missing"
+    left = results["leave", 0]
+    assert left.failure is not None, f"{engine}: code that calls sys.exit has no reason"
+    assert left.failure.startswith("SystemExit: 5"), f"{engine}: the reason is {left.failure}"
     zero = results["divide", 0]
     assert zero.failure is not None, f"{engine}: a failed task has no reason"
     assert zero.failure.startswith("ZeroDivisionError: "), f"{engine}: the reason is {zero.failure}"

@@ -16,9 +16,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_model, save_model
 from torch import nn
 
+from mutiny.campaigns.stopping import stop_requested
 from mutiny.data import Data
 from mutiny.data.seeded import seeded
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, Interrupted
 from mutiny.random import seed_for
 from mutiny.task import Task
 from mutiny.training.describe import describe, describe_network
@@ -68,6 +69,8 @@ def train_originals(
     folder = _usable(Path(folder) if folder is not None else default_folder())
     originals = []
     for number in range(count):
+        if stop_requested():
+            raise Interrupted(f"stopped before original {number + 1} of {count}")
         step = _shifted(progress, number * recipe.epochs, count * recipe.epochs)
         originals.append(train_original(recipe, data, task, number, seed, folder, forward, device, step))
     return originals
