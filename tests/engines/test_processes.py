@@ -111,7 +111,7 @@ def test_workers_leave_signals_to_their_parent():
         return os.getpid()
 
     with Processes(1) as one:
-        assert values(one.run(work, [Task("a")])) == values(one.run(lambda _: os.getpid(), [Task("a")]))
+        assert values(one.run(work, [Task("a", (1,))])) == values(one.run(lambda _: os.getpid(), [Task("a", (1,))]))
 
 
 def test_a_task_that_always_kills_its_worker_fails_and_the_rest_goes_on(tmp_path):
