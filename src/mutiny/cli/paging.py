@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mutiny.cli.keeping import shown
@@ -21,12 +21,15 @@ from mutiny.subjects.builtin import BUILTIN
 DEMO = Path("mutiny-report.html")
 
 
-def page_for(findings: Mapping[str, Finding], commands: Mapping[str, str] | None = None) -> Page:
+def page_for(
+    findings: Mapping[str, Finding], commands: Mapping[str, str] | None = None, left: Sequence[str] = ()
+) -> Page:
     """The page of some findings.
 
     Args:
         findings: by verb, all of one subject.
         commands: that repeat them, where they are known already.
+        left: why results were left out, a sentence each.
     """
     name = _one_subject(findings)
     kept = [one for one in findings.values() if one.command is not None]
@@ -42,7 +45,7 @@ def page_for(findings: Mapping[str, Finding], commands: Mapping[str, str] | None
     repeats = {"assess": again, **repeats, **(commands or {})}
     stores = [one.file for one in findings.values() if one.store and one.file is not None]
     store = shlex.quote(shown(stores[-1]).strip("'")) if stores else ""
-    return page_of({verb: one.result for verb, one in findings.items()}, Typed(subject, again, store), repeats)
+    return page_of({verb: one.result for verb, one in findings.items()}, Typed(subject, again, store), repeats, left)
 
 
 def _one_subject(findings: Mapping[str, Finding]) -> str:

@@ -20,6 +20,7 @@ from mutiny.reports.attack_text import attack_text
 from mutiny.reports.files import check_distinct, check_writable
 from mutiny.reports.json import write_json
 from mutiny.reports.location_text import location_text
+from mutiny.reports.page.fitting import fitting
 from mutiny.reports.page.render import write_html
 from mutiny.reports.page.sources import Finding, is_json, read_json, read_sources
 from mutiny.reports.page.text import answers_text
@@ -46,7 +47,10 @@ def run_report(files: list[Path], json: Path | None, out: Path | None = None, co
             raise BadInput("--json", json, "one campaign file to write the last result of")
     console = console or Console()
     if out is not None:
-        write_html(out, page_for(read_sources(files)))
+        findings, left = fitting(read_sources(files))
+        write_html(out, page_for(findings, left=left))
+        for sentence in left:
+            console.print(f" {sentence}", highlight=False, markup=False)
         console.print(f" The report is in {shown(out)}.", highlight=False, soft_wrap=True)
     for file in files if out is None or json is not None else []:
         result = read_json(file) if is_json(file) else _last(file)

@@ -144,6 +144,7 @@ def assess(
         fingerprints = subject.fingerprints(originals, seed=seed, device=device)
         campaign = campaign_of(subject, fingerprints, wanted, settings)
         before = begun(kept, campaign.id)
+        before = None if before is None else replace(before, network=campaign.network)
         found = recalled(kept, before)
         if found is not None and found.complete:
             return found  # type: ignore[no-any-return]

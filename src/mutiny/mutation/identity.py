@@ -34,6 +34,7 @@ def campaign_of(
         settings=dict(settings),
         versions=versions(),
         created=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        network=originals[0] if originals else "",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from mutiny.tasks import Result, Task
@@ -22,6 +22,7 @@ class Campaign:
         versions: of mutiny, torch and so on.
         command: how the command line can repeat it: parameters by name; ``None`` if it was called from Python.
         created: when, for people.
+        network: what identifies the first original; nothing in files of older versions.
     """
 
     id: str
@@ -31,6 +32,13 @@ class Campaign:
     versions: Mapping[str, str] = field(default_factory=dict)
     command: Mapping[str, Any] | None = None
     created: str = ""
+    network: str = ""
+
+
+def reopened(known: Campaign, campaign: Campaign) -> Campaign:
+    """A campaign that is gone on with: as it was begun, but for what another opening may change."""
+    network = campaign.network or known.network
+    return replace(known, command=campaign.command, settings=campaign.settings, network=network)
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ class Store(ABC):
 
     @abstractmethod
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Begins a campaign, or goes on with it: then ``most``, command and settings are new."""
+        """Begins a campaign, or goes on with it: then ``most``, command, settings and network are new."""
 
     @abstractmethod
     def campaigns(self) -> list[Campaign]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from mutiny.errors import BadInput
-from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally
+from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
 from mutiny.tasks import Noted, Result, Task
 
 
@@ -47,7 +47,7 @@ class MemoryStore(Store):
     def open(self, campaign: Campaign, most: int | None = None) -> None:
         """Begins a campaign, or goes on with it."""
         running = self._campaigns[campaign.id] = self._campaigns.pop(campaign.id, _Running(campaign))
-        running.campaign = replace(running.campaign, command=campaign.command, settings=campaign.settings)
+        running.campaign = reopened(running.campaign, campaign)
         running.most = most
 
     def campaigns(self) -> list[Campaign]:

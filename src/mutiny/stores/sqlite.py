@@ -7,14 +7,13 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from mutiny.errors import BadInput, StoreError
 from mutiny.stores import connection
-from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally
+from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
 from mutiny.stores.lock import Lock
 from mutiny.stores.sealing import damaged, seal, unseal
 from mutiny.tasks import Noted, Result, Task
@@ -71,8 +70,7 @@ class SqliteStore(Store):
                 change.execute("INSERT INTO campaigns (id, most, body) VALUES (?, ?, ?)", (campaign.id, most, body))
                 return
             old, known = found
-            changed = replace(known, command=campaign.command, settings=campaign.settings)
-            body = seal(changed, {**header, "revision": old["revision"] + 1})
+            body = seal(reopened(known, campaign), {**header, "revision": old["revision"] + 1})
             change.execute("UPDATE campaigns SET most = ?, body = ? WHERE id = ?", (most, body, campaign.id))
 
     def campaigns(self) -> list[Campaign]:

@@ -63,14 +63,17 @@ class Call:
         created = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         if store is None:
             return cls(Campaign("", verb, given.name, dict(settings), versions(), created=created))
-        basis = hash_of([identity_of(given, originals, settings["seed"], device), dict(settings), decisive_versions()])
+        identity = identity_of(given, originals, settings["seed"], device)
+        basis = hash_of([identity, dict(settings), decisive_versions()])
+        network = identity["originals"][0]
         asked = {name: code_of(value) for name, value in wanted.items()}
         there = 1 if given.subject is None else len(given.subject.models)
         own = hash_of([verb, basis, asked, given.name, given.source, there])
         found = begun(store, own)
         if found is not None:
+            found = replace(found, network=network)
             return cls(found, basis, recalled(store, found))
-        return cls(Campaign(own, verb, given.name, dict(settings), versions(), created=created), basis)
+        return cls(Campaign(own, verb, given.name, dict(settings), versions(), created=created, network=network), basis)
 
 
 def begun(store: Store | None, campaign: str) -> Campaign | None:

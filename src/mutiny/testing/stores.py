@@ -50,8 +50,8 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     assert store.campaigns() == [ONE, TWO], "campaigns are not what was opened, the last at the end"
     assert (store.tally("c1").most, store.tally("c0").most) == (5, None), "most is not what was given"
     store.begin("c1", Task("probe", [1]))
-    store.open(replace(ONE, created="on Tuesday", command=None, settings={"seed": 1}), most=7)
-    changed = replace(ONE, command=None, settings={"seed": 1})
+    store.open(replace(ONE, created="on Tuesday", command=None, settings={"seed": 1}, network="n"), most=7)
+    changed = replace(ONE, command=None, settings={"seed": 1}, network="n")
     store = reopen(store)
     assert store.campaigns() == [TWO, changed], "a second opening changed more than command, settings and turn"
     tally = store.tally("c1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mutiny.evaluation import Screening
@@ -12,7 +12,7 @@ from mutiny.mutation.kill import KillRule
 from mutiny.mutation.search import Search
 from mutiny.mutation.weak import WeakSet
 from mutiny.records import to_plain
-from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Part, Section, Text
+from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Notes, Part, Section, Text
 from mutiny.reports.page.documents import Document
 from mutiny.reports.page.facts import evaluation_of, settings_of, subject_of, told
 from mutiny.reports.page.words import count, number, percent
@@ -31,15 +31,18 @@ VERBS = {
 }
 
 
-def method_section(results: Mapping[str, Assessment | Document], commands: Mapping[str, str]) -> Section:
+def method_section(
+    results: Mapping[str, Assessment | Document], commands: Mapping[str, str], left: Sequence[str] = ()
+) -> Section:
     """For each verb that was run: how, with which settings, and how to do it again.
 
     Args:
         results: by verb.
         commands: that repeat them, by verb; where none is known a sentence says so.
+        left: why results were left out, a sentence each.
     """
-    return Section("method", QUESTION, tuple(part for verb in VERBS if verb in results
-                                             for part in _part(verb, results[verb], commands.get(verb))))  # fmt: skip
+    parts = [part for verb in VERBS if verb in results for part in _part(verb, results[verb], commands.get(verb))]
+    return Section("method", QUESTION, (*([Notes(tuple(left))] if left else []), *parts))
 
 
 def _part(verb: str, result: Assessment | Document, command: str | None) -> Iterator[Block]:

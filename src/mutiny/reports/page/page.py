@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mutiny.mutation.assessment import Assessment
@@ -51,20 +51,21 @@ class Page:
     version: str
 
 
-def page_of(results: Results, typed: Typed, commands: Mapping[str, str]) -> Page:
+def page_of(results: Results, typed: Typed, commands: Mapping[str, str], left: Sequence[str] = ()) -> Page:
     """The page of some results.
 
     Args:
         results: by verb, at least one.
         typed: what a user types for this subject.
         commands: that repeat the results, by verb.
+        left: why results were left out, a sentence each.
     """
     found = results.get("assess")
     assessment = found if isinstance(found, Assessment) else None
     sections = [*_questions(assessment, typed, results), advice_section(assessment, typed, set(results))]
     others = [results[verb] for verb in KINDS if verb in results]
     sections += [section for result in others if (section := _section(result)) is not None]
-    sections.append(method_section(results, commands))
+    sections.append(method_section(results, commands, left))
     score = None if assessment is None else assessment.score.value
     return Page(
         subject=_name(results),

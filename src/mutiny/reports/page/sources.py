@@ -52,6 +52,7 @@ class Finding:
         command: how the command line can repeat it, as `mutiny.stores.base.Campaign` has it.
         file: where it comes from; ``None`` if it was just made.
         store: whether that is a campaign file.
+        network: what identifies the first original; nothing if that is not known.
     """
 
     verb: str
@@ -60,6 +61,7 @@ class Finding:
     command: Mapping[str, Any] | None = None
     file: Path | None = None
     store: bool = False
+    network: str = ""
 
 
 def is_json(path: Path) -> bool:
@@ -68,19 +70,17 @@ def is_json(path: Path) -> bool:
         return file.read(256).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
-def read_sources(paths: Iterable[Path]) -> dict[str, Finding]:
-    """The last finding of each verb, in the order of the files.
+def read_sources(paths: Iterable[Path]) -> list[Finding]:
+    """All findings, in the order of the files, the oldest of each first.
 
     Raises:
         BadInput: for a file that is not there, is something else, or has no result.
     """
-    found: dict[str, Finding] = {}
+    found: list[Finding] = []
     for path in paths:
         if not path.is_file():
             raise BadInput("file", path, "the file of a campaign, or a JSON result")
-        for finding in [read_json(path)] if is_json(path) else read_store(path):
-            found.pop(finding.verb, None)
-            found[finding.verb] = finding
+        found += [read_json(path)] if is_json(path) else read_store(path)
     return found
 
 
@@ -88,8 +88,11 @@ def read_store(path: Path) -> list[Finding]:
     """All results of a campaign file, the oldest first; an error if there is none."""
     with SqliteStore(path, write=False) as store:
         results = [(each, found) for each in store.campaigns() if (found := store.outcome(each.id)) is not None]
-    findings = [replace(finding_of(result), command=campaign.command, file=path, store=True)
-                for campaign, result in results if campaign.verb in VERBS]  # fmt: skip
+    findings = [
+        replace(finding_of(result), command=each.command, file=path, store=True, network=each.network)
+        for each, result in results
+        if each.verb in VERBS
+    ]
     if not findings:
         raise BadInput("file", path, "a finished campaign", f"Finish it with: mutiny resume {path}")
     return findings
