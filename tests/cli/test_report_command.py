@@ -46,7 +46,7 @@ def test_a_store_becomes_a_page(run, write, tmp_path):
     assert 'id="chart-matrix"' in text
     subject = f"{tmp_path}/mine.py:subject"
     assert f"<code>mutiny assess {subject} --operators NEB,AFR --k-max 2 --max-probes 3" in text
-    assert f"<code>mutiny locate {subject}</code>" in text
+    assert f"<code>mutiny locate {subject} --store {store}</code>" in text
     assert not list(tmp_path.glob(".*part"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
@@ -76,10 +76,18 @@ def keeping(file: Path | None, command: Mapping[str, Any] | None) -> Iterator[Sq
 
 
 def shown(file: Path) -> str:
-    """A file as the user would type it here."""
+    """A file as the user would type it here, quoted for a shell.
+
+    >>> shown(Path("digits.mutiny")), shown(Path("my digits.mutiny"))
+    ('digits.mutiny', "'my digits.mutiny'")
+    """
+    return shlex.quote(near(file))
+
+
+def near(file: Path) -> str:
+    """A file by its shortest name from here, not quoted."""
     text = os.path.relpath(file, _user.get()) if file.is_absolute() else str(file)
-    text = str(file) if text.startswith("..") else text
-    return f"'{text}'" if re.search(r"\s", text) else text
+    return str(file) if text.startswith("..") else text
 
 
 def _finishing() -> None:

@@ -10,13 +10,17 @@ from mutiny.cli.keeping import shown
 from mutiny.cli.repeating import command_line, data_typed, subject_typed
 from mutiny.errors import BadInput
 from mutiny.mutation.assessment import Assessment
+from mutiny.records import to_plain
 from mutiny.reports.files import check_writable
 from mutiny.reports.page.advice import Typed
-from mutiny.reports.page.method import UNKNOWN, assess_command
+from mutiny.reports.page.facts import settings_of
+from mutiny.reports.page.method import UNKNOWN, assess_command, assess_line
 from mutiny.reports.page.page import Page, page_of
 from mutiny.reports.page.render import write_html
 from mutiny.reports.page.sources import Finding, finding_of
+from mutiny.reports.page.strengthened import Strengthened
 from mutiny.subjects.builtin import BUILTIN
+from mutiny.subjects.naming import file_for
 
 DEMO = Path("mutiny-report.html")
 
@@ -32,20 +36,45 @@ def page_for(
         left: why results were left out, a sentence each.
     """
     name = _one_subject(findings)
-    kept = [one for one in findings.values() if one.command is not None]
-    plain = shlex.quote(name) if name in BUILTIN else UNKNOWN
-    subject = plain
-    if kept and kept[-1].command is not None:
-        subject = subject_typed(kept[-1].command) + data_typed(kept[-1].command)
-    repeats = {verb: command_line(one.command) for verb, one in findings.items() if one.command is not None}
-    assessed = findings.get("assess")
+    kept = [one.command for one in findings.values() if one.command is not None]
+    subject = shlex.quote(name) if name in BUILTIN else UNKNOWN
+    usual = file_for(name) if name in BUILTIN else None
+    if kept:
+        subject = subject_typed(kept[-1]) + data_typed(kept[-1])
+        usual = file_for(str(kept[-1]["arguments"]["subject"]))
+    known = {verb: one.command for verb, one in findings.items() if one.command and one.command["verb"] == verb}
+    repeats = {verb: command_line(command) for verb, command in known.items()}
+    assessed, seed = _assessed(findings), 0
     again = f"mutiny assess {subject}"
-    if assessed is not None and isinstance(assessed.result, Assessment):
-        again = repeats.get("assess", assess_command(assessed.result, subject))
+    if assessed is not None:
+        again, seed = repeats.get("assess", assess_command(assessed, subject)), settings_of(assessed).seed
+    stronger = findings.get("strengthen")
+    if stronger is not None and isinstance(stronger.result, Strengthened) and "strengthen" in repeats:
+        first = again if _starts_from(stronger.result, assessed) else _start_of(stronger.result, subject)
+        repeats["strengthen"] = f"{first}\n{repeats['strengthen']}"
     repeats = {"assess": again, **repeats, **(commands or {})}
     stores = [one.file for one in findings.values() if one.store and one.file is not None]
-    store = shlex.quote(shown(stores[-1]).strip("'")) if stores else ""
-    return page_of({verb: one.result for verb, one in findings.items()}, Typed(subject, again, store), repeats, left)
+    store = shown(stores[-1]) if stores and (usual is None or stores[-1].resolve() != usual.resolve()) else ""
+    typed = Typed(subject, again, store, seed)
+    return page_of({verb: one.result for verb, one in findings.items()}, typed, repeats, left)
+
+
+def _assessed(findings: Mapping[str, Finding]) -> Assessment | None:
+    found = findings.get("assess")
+    return found.result if found is not None and isinstance(found.result, Assessment) else None
+
+
+def _starts_from(result: Strengthened, assessed: Assessment | None) -> bool:
+    """Whether a strengthening took its survivors from an assessment like this one."""
+    if assessed is None or result.subject.originals != assessed.subject["originals"]:
+        return False
+    settings = to_plain(assessed.settings)
+    return all(settings.get(name) == value for name, value in result.settings["assessment"].items())
+
+
+def _start_of(result: Strengthened, subject: str) -> str:
+    """The command that makes the assessment from which a strengthening starts: it takes the last one in its store."""
+    return assess_line(result.settings["assessment"], result.subject.originals, subject)
 
 
 def _one_subject(findings: Mapping[str, Finding]) -> str:

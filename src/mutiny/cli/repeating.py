@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 from typer.models import OptionInfo
 
-from mutiny.cli.keeping import shown
+from mutiny.cli.keeping import near
 from mutiny.cli.verbs import VERBS
 
 LEFT_OUT = frozenset(
@@ -41,7 +41,7 @@ def command_line(command: Mapping[str, Any]) -> str:
 def subject_typed(command: Mapping[str, Any]) -> str:
     """The subject as a user types it in this folder."""
     path, colon, name = str(command["arguments"]["subject"]).rpartition(":")
-    return shlex.quote(f"{_near(Path(path))}{colon}{name}" if colon else name)
+    return shlex.quote(f"{near(Path(path))}{colon}{name}" if colon else name)
 
 
 def data_typed(command: Mapping[str, Any]) -> str:
@@ -63,8 +63,4 @@ def _options(function: Callable[..., None]) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    return _near(Path(value["path"])) if isinstance(value, Mapping) else str(value)
-
-
-def _near(path: Path) -> str:
-    return shown(path).strip("'")
+    return near(Path(value["path"])) if isinstance(value, Mapping) else str(value)

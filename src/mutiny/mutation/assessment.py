@@ -125,6 +125,8 @@ def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:
         "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
         "splits": means,
         "layers": [layer.name for layer in runner.views[0].layers],
+        "pool": None if subject.pool is None else len(subject.pool),
+        "more_originals": subject.recipe is not None and not subject.models,
     }
 
 

@@ -323,4 +323,4 @@ def _smaller(trials: Sequence[Scores]) -> Smaller:
 
 
 def _settings_of(result: Assessment) -> dict[str, Any]:
-    return {name: result.settings[name] for name in ("seed", "operators", "rule", "search", "screening")}
+    return {name: result.settings[name] for name in ("seed", "operators", "rule", "search", "weak", "screening")}

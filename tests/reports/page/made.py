@@ -33,7 +33,9 @@ def operator(label="WI", verdicts=None, score=0.5, strength="factor", **more):
     return OperatorRecord(**values)
 
 
-def assessment(*operators, interval=(0.4, 0.6), name="toy", originals=5, classes=3, kills=None, labels=None, **more):
+def assessment(
+    *operators, interval=(0.4, 0.6), name="toy", originals=5, classes=3, kills=None, labels=None, facts=None, **more
+):
     scores = [one.score for one in operators if one.score is not None]
     value = float(np.mean(scores)) if scores else None
     between = None if interval is None or value is None else Interval(*interval, 0.95, "bootstrap over originals")
@@ -45,6 +47,7 @@ def assessment(*operators, interval=(0.4, 0.6), name="toy", originals=5, classes
             "name": name, "model": "Toy", "originals": originals, "task": task, "layers": ["fc"],
             "splits": {split: {"inputs": inputs, "metric_mean": 0.95, "metric_sd": 0.01, "metrics": [0.95]}
                        for split, inputs in (("train", 100), ("test", 40), ("weak", 20))},
+            **(facts or {}),
         },
         "settings": {
             "seed": 0, "operators": [one.label for one in operators],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,12 @@ from mutiny.reports.page.words import count, percent, several
 QUESTION = "What should I do?"
 ENOUGH = 10
 """Originals that are good."""
+POOL = "FILE"
+STAND_INS = {
+    "FILE.py:NAME": "your subject, whose file is not known here",
+    POOL: "a file or folder with inputs to choose from",
+}
+"""Words in capitals that a reader replaces, and by what."""
 CERTAIN = 0.999
 """From this score on, nothing is left to find with these operators."""
 
@@ -31,12 +38,24 @@ class Typed:
     Attributes:
         subject: the subject with its options, such as ``mnist --data DIR``, quoted for a shell.
         again: the command that repeats the assessment.
-        store: the campaign file, quoted; nothing if there is none.
+        store: the campaign file, quoted; nothing if it is the usual one, or if there is none.
+        seed: of the assessment.
     """
 
     subject: str
     again: str
     store: str = ""
+    seed: int = 0
+
+    @property
+    def kept(self) -> str:
+        """The option that names the campaign file, with a space before it; nothing if none is needed."""
+        return f" --store {self.store}" if self.store else ""
+
+    @property
+    def options(self) -> str:
+        """What makes another verb speak of the same networks, and find what is known."""
+        return (f" --seed {self.seed}" if self.seed else "") + self.kept
 
 
 def advice_section(result: Assessment | None, typed: Typed, done: Collection[str] = ()) -> Section:
@@ -48,19 +67,20 @@ def advice_section(result: Assessment | None, typed: Typed, done: Collection[str
         done: verbs that were run already.
     """
     if result is None:
-        steps = [Command(typed.again, "Assess the test set", "Nothing here says how good the tests are.")]
+        line = f"{typed.again}{typed.kept}"
+        steps = [Command(line, "Assess the test set", "Nothing here says how good the tests are.")]
     else:
         steps = [*_steps(result, typed, done)]
-    intro = Text("The most useful first. Each line can be copied into a shell as it is.")
-    if "FILE.py:NAME" in typed.again:
-        intro = Text("The most useful first. FILE.py:NAME stands for your subject, whose file is not known here.")
+    words = {word for step in steps for word in shlex.split(step.line)}
+    told = [f"{word} stands for {what}." for word, what in STAND_INS.items() if word in words]
+    intro = Text(" ".join(["The most useful first.", *(told or ["Each line can be copied into a shell as it is."])]))
     return Section("advice", QUESTION, (intro, *steps))
 
 
 def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[Command]:
     missed = {record.label: found for record in result.operators if (found := slipped(record))}
     if missed:
-        yield from _survivors(missed, typed, done)
+        yield from _survivors(missed, subject_of(result).pool, typed, done)
     yield from _surer(result, typed)
     yield from _unjudged(result, typed)
     value = result.score.value
@@ -68,37 +88,38 @@ def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[
         yield from _others(result, typed)
     if "locate" not in done:
         yield Command(
-            f"mutiny locate {typed.subject}", "See where the network itself is weak",
+            f"mutiny locate {typed.subject}{typed.options}", "See where the network itself is weak",
             "Ranks neurons by how closely their activity follows wrong answers; mutiny repair can then mend them.",
         )  # fmt: skip
     if value is not None:
         bar = math.floor(100 * value) / 100
         yield Command(
-            f"{typed.again} --fail-under {bar:.2f}", "Keep what you have",
+            f"{typed.again} --fail-under {bar:.2f}{typed.kept}", "Keep what you have",
             f"In a CI job this exits with 1 if the score falls below today's {percent(value, 1)}.",
         )  # fmt: skip
 
 
 def minimise_command(typed: Typed) -> str:
     """Looks for a smallest set of tests; survivors are not asked about."""
-    return f"mutiny strengthen {typed.subject} --minimise{_store(typed)}"
+    return f"mutiny strengthen {typed.subject} --minimise{typed.options}"
 
 
-def _store(typed: Typed) -> str:
-    return f" --store {typed.store}" if typed.store else ""
-
-
-def _survivors(missed: Mapping[str, Sequence[MutantRecord]], typed: Typed, done: Collection[str]) -> Iterator[Command]:
-    total = sum(map(len, missed.values()))
-    if "strengthen" not in done:
+def _survivors(
+    missed: Mapping[str, Sequence[MutantRecord]], pool: int | None, typed: Typed, done: Collection[str]
+) -> Iterator[Command]:
+    total, choosing = sum(map(len, missed.values())), "strengthen" not in done
+    if choosing:
+        wanted = "" if pool else f" --pool {POOL}"
         yield Command(
-            f"mutiny strengthen {typed.subject} --budget 1%,2%,5%{_store(typed)}", "Add the inputs that are missing",
-            f"{count(total, 'mutant')} of {several([*missed])} slip through. This proposes inputs of a pool that kill "
-            "the most of them for each label, and says what each budget gains.",
+            f"mutiny strengthen {typed.subject}{wanted} --budget 1%,2%,5%{typed.options}",
+            "Add the inputs that are missing",
+            f"{count(total, 'mutant')} of {several([*missed])} slip{'s' * (total == 1)} through. This proposes inputs "
+            "of a pool that kill the most of them for each label, and says what each budget gains.",
         )  # fmt: skip
     if "select" not in done:
         yield Command(
-            f"mutiny select {typed.subject} --budget 5%", "Or label what the network probably gets wrong",
+            f"mutiny select {typed.subject} --budget 5%{typed.options}",
+            f"{'Or label' if choosing else 'Label'} what the network probably gets wrong",
             "Without regard to mutants: ranks unlabelled inputs by how likely they are to be answered wrongly.",
         )  # fmt: skip
 
@@ -111,16 +132,30 @@ def _surer(result: Assessment, typed: Typed) -> Iterator[Command]:
         if wide and interval is not None:
             why = f"The interval, {percent(interval.low)} to {percent(interval.high)}, leaves much open"
         more = ENOUGH if subject.originals < ENOUGH else 2 * ENOUGH
-        yield Command(
-            f"mutiny assess {typed.subject} --operators {_codes(result.operators)} --originals {more}", "Be surer",
-            f"{why}. A subject with a recipe trains more by itself; otherwise give it more models.",
-        )  # fmt: skip
+        if subject.more_originals:
+            line = (
+                f"mutiny assess {typed.subject} --operators {_codes(result.operators)} --originals {more}"
+                f"{typed.options}"
+            )
+            yield Command(line, "Be surer", f"{why}. The subject's recipe trains more.")
+        else:
+            told = f"Give the subject {more} models, trained with other seeds, or a recipe; then assess it again."
+            yield Command(_all_originals(typed.again) + typed.kept, "Be surer", f"{why}. {told}")
     sampled = [m for r in result.operators for m in on(r, "test") if m.basis in (Basis.SAMPLED, Basis.EXTRAPOLATED)]
     if sampled:
         yield Command(
-            f"{typed.again} --exact", "Check the verdicts that rest on samples",
+            f"{typed.again} --exact{typed.kept}", "Check the verdicts that rest on samples",
             f"{count(len(sampled), 'verdict')} on the test set came from samples of inputs. This evaluates all.",
         )  # fmt: skip
+
+
+def _all_originals(line: str) -> str:
+    """A command without the number of originals, for there are to be more.
+
+    >>> _all_originals("mutiny assess 'my net.py:subject' --originals 3 --seed 0")
+    "mutiny assess 'my net.py:subject' --seed 0"
+    """
+    return re.sub(r" --originals \d+(?= |$)", "", line)
 
 
 def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
@@ -130,14 +165,15 @@ def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
     if unstable:
         rse = 2 * settings_of(result).search.rse
         yield Command(
-            f"mutiny assess {typed.subject} --operators {_codes(unstable)} --rse {rse:g}", "Admit less stable mutants",
+            f"mutiny assess {typed.subject} --operators {_codes(unstable)} --rse {rse:g}{typed.options}",
+            "Admit less stable mutants",
             f"{several([record.label for record in unstable])}: the effect differs so much between instances that no "
             "verdict was given. A larger --rse admits more, and says less.",
         )  # fmt: skip
     hidden = [record for record in unkillable if record.hidden]
     if hidden and settings_of(result).rule.test != "wilcoxon":
         yield Command(
-            f"mutiny assess {typed.subject} --operators {_codes(hidden)} --test wilcoxon",
+            f"mutiny assess {typed.subject} --operators {_codes(hidden)} --test wilcoxon{typed.options}",
             "Compare original by original",
             f"{several([record.label for record in hidden])}: survivors are consistently worse than their originals, "
             "which a comparison of means does not see.",
@@ -160,7 +196,7 @@ def _others(result: Assessment, typed: Typed) -> Iterator[Command]:
     wanted = ",".join(left) if left else "all"
     which = "operators that were not tried" if left else "faults before training, which need a recipe"
     yield Command(
-        f"mutiny assess {typed.subject} --operators {wanted}", "Try other faults",
+        f"mutiny assess {typed.subject} --operators {wanted}{typed.options}", "Try other faults",
         f"{'No fault that was tried can be noticed' if result.score.value is None else 'Nothing is left to find'} with "
         f"these operators. Go on with {which}.",
     )  # fmt: skip

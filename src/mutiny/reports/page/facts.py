@@ -45,13 +45,15 @@ class TaskFacts:
 
 @dataclass(frozen=True)
 class SubjectFacts:
-    """What was tested."""
+    """What was tested; ``pool`` inputs to choose from, if any, and whether it can train more originals by itself."""
 
     name: str
     model: str
     originals: int
     task: TaskFacts
     splits: Mapping[str, Split]
+    pool: int | None = None
+    more_originals: bool = False
 
 
 @dataclass(frozen=True)

@@ -94,11 +94,15 @@ def assess_command(result: Assessment, subject: str = UNKNOWN) -> str:
         result: which is repeated.
         subject: as the user types it, quoted for a shell.
     """
-    settings, originals = to_plain(result.settings), subject_of(result).originals
+    return assess_line(to_plain(result.settings), subject_of(result).originals, subject)
+
+
+def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKNOWN) -> str:
+    """The same from plain settings, of which only the seed must be known."""
     line = ["mutiny", "assess", subject]
     if settings.get("operators"):
         line += ["--operators", shlex.quote(",".join(settings["operators"]))]
-    line += ["--originals", str(originals), "--seed", str(settings_of(result).seed)]
+    line += ["--originals", str(originals), "--seed", str(settings["seed"])]
     usual: list[tuple[str, Mapping[str, Any]]] = [
         ("rule", to_plain(KillRule().resolve(originals))),
         ("search", to_plain(Search())),

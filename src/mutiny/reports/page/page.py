@@ -62,7 +62,7 @@ def page_of(results: Results, typed: Typed, commands: Mapping[str, str], left: S
     """
     found = results.get("assess")
     assessment = found if isinstance(found, Assessment) else None
-    sections = [*_questions(assessment, typed, results), advice_section(assessment, typed, set(results))]
+    sections = [*_questions(assessment, typed, results), advice_section(assessment, typed, _done(results))]
     others = [results[verb] for verb in KINDS if verb in results]
     sections += [section for result in others if (section := _section(result)) is not None]
     sections.append(method_section(results, commands, left))
@@ -84,6 +84,11 @@ def _questions(result: Assessment | None, typed: Typed, results: Results) -> lis
     told = Text(f"The test set was not assessed. This does it: {typed.again}", "missing")
     asked = (("score", HOW_GOOD), ("survivors", WHAT_SLIPS), ("tests", WHICH_TESTS))
     return [Section(name, question, (told,)) for name, question in asked]
+
+
+def _done(results: Results) -> set[str]:
+    """Verbs whose question was answered: a strengthening that only looked for fewer tests chose none to add."""
+    return {verb for verb, one in results.items() if not isinstance(one, Strengthened) or one.order}
 
 
 def _section(result: Assessment | Document) -> Section | None:
