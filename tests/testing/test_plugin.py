@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.errors import BadInput
-from mutiny.testing.gate import assert_mutation_score, kept
+import toys
+from mutiny.errors import BadInput, StoreBusy
+from mutiny.reports.summary import summary
+from mutiny.stores.sqlite import SqliteStore
+from mutiny.testing.gate import assert_mutation_score, failure, kept
+from reports.page.made import KILLED, SURVIVED, assessment, operator
 
 SUITE = """
 import torch
@@ -85,9 +89,55 @@ def test_what_was_computed_is_looked_up(ran):
     assert results() == before
 
 
-def test_bars_that_cannot_be(tmp_path):
-    with pytest.raises(BadInput, match="at_least=80"):
-        assert_mutation_score("digits", at_least=80, store=tmp_path / "x.mutiny")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"at_least": 80}, "at_least=80: expected a score between 0 and 1"),
+        ({"at_least": "80%"}, "at_least='80%': expected a score between 0 and 1"),
+        ({"at_least": None}, "at_least=None"),
+        ({"subject": 3}, r"subject=3: expected a mutiny\.Subject, or its name"),
+        ({"subject": toys.classifier(0)}, r"expected a mutiny\.Subject, or its name"),
+        ({"store": "file/x.mutiny"}, "a file in a folder that can be made"),
+    ],
+    ids=["80", "80%", "none", "subject", "model", "store"],
+)
+def test_what_cannot_be_gets_a_sentence(arguments, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match=told):
+        assert_mutation_score(**{"subject": "digits", "at_least": 0.8, "store": "x.mutiny", **arguments})
+
+
+HOLD = """
+import sys, time, pathlib
+from mutiny.stores.lock import Lock
+lock = Lock(pathlib.Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(2)
+lock.release()
+"""
+
+
+def test_it_waits_for_another_worker_and_makes_folders(tmp_path):
+    store, subject = tmp_path / "a" / "b" / "x.mutiny", toys.blob_subject(1)
+    assert_mutation_score(subject, at_least=0, operators="NEB", store=store)
+    with subprocess.Popen([sys.executable, "-c", HOLD, store], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "held\n"
+        assert_mutation_score(subject, at_least=0, operators="NEB", store=store)
+
+
+def test_it_does_not_wait_for_itself(tmp_path):
+    with SqliteStore(tmp_path / "x.mutiny"), pytest.raises(StoreBusy):
+        assert_mutation_score(toys.blob_subject(1), at_least=0, store=tmp_path / "x.mutiny")
+
+
+def test_a_score_just_below_the_bar_does_not_look_like_it():
+    just = assessment(operator("WI", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, score=0.7995), interval=None)
+    assert "mutation score 79.95% is below 80.00%" in failure(just, 0.8, Path("x.mutiny"))
+    assert "mutation score 79.95% is below 99.90%" not in failure(just, 0.999, Path("x.mutiny"))
+    told = summary(just, 0.8)
+    assert "toy: 79.9" in told
+    assert "the bar of 80.0" in told
 
 
 def test_subjects_have_files_of_their_own():

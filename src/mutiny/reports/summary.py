@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mutiny.mutation.assessment import Assessment
 from mutiny.records import OperatorRecord, Status
-from mutiny.reports.text import number, percent
+from mutiny.reports.text import apart, number, percent
 
 
 def summary(result: Assessment, fail_under: float | None = None) -> str:
@@ -21,13 +21,16 @@ def summary(result: Assessment, fail_under: float | None = None) -> str:
 
 def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
     subject, score = result.subject, result.score
-    yield f"## Mutation score of {cell(subject['name'])}: {percent(score.value)}"
+    value, bar = percent(score.value), percent(fail_under)
+    if score.value is not None and fail_under is not None:
+        value, bar = apart(score.value, fail_under)
+    yield f"## Mutation score of {cell(subject['name'])}: {value}"
     parts = [f"Mean of {score.operators} out of {score.tried} operators"]
     if score.interval is not None:
         parts.append(f"95% interval {percent(score.interval.low)} to {percent(score.interval.high)}")
     if fail_under is not None:
         held = score.value is not None and score.value >= fail_under
-        parts.append(f"the bar of {percent(fail_under)} is {'held' if held else '**missed**'}")
+        parts.append(f"the bar of {bar} is {'held' if held else '**missed**'}")
     yield "; ".join(parts) + "."
     head = "| operator | train kills from | test kills from | score | sensitivity | |\n|---|---|---|---|---|---|"
     yield "\n".join([head, *map(_row, result.operators)])

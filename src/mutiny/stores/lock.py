@@ -47,20 +47,25 @@ _held: weakref.WeakSet[Lock] = weakref.WeakSet()
 class Lock:
     """Holds a file for this process, from now until `release` or the end of the process.
 
+    Args:
+        path: of the file.
+        patience: seconds to wait for another process; this one would wait for itself, and is refused soon.
+
     Raises:
         StoreBusy: it is held already, by another process or this one.
         StoreError: the folder does not allow it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path.with_name(f"{path.name}.lock")
         self._handle = -1
-        patience = time.monotonic() + PATIENCE
+        begun = time.monotonic()
         while self._handle < 0:
             handle = _opened(self.path, path)
             try:
                 if not _taken(handle, path):
-                    if time.monotonic() > patience:
+                    mine = any(lock.path == self.path for lock in _held)
+                    if time.monotonic() - begun > (PATIENCE if mine else patience):
                         raise _busy(path, _holder(self.path))
                     time.sleep(PATIENCE / 20)
                 elif _is(handle, self.path):  # else its last holder removed it just before it was ours

@@ -14,7 +14,7 @@ from typing import Any
 from mutiny.errors import BadInput, StoreError
 from mutiny.stores import connection
 from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
-from mutiny.stores.lock import Lock
+from mutiny.stores.lock import PATIENCE, Lock
 from mutiny.stores.sealing import damaged, seal, unseal
 from mutiny.tasks import Noted, Result, Task
 
@@ -28,6 +28,7 @@ class SqliteStore(Store):
     Args:
         path: of the file; a missing or empty one becomes a store.
         write: whether this process writes; only one does at a time. Reading is always possible and changes nothing.
+        patience: seconds to wait for another process that writes.
 
     Raises:
         StoreBusy: another process writes it.
@@ -42,7 +43,7 @@ class SqliteStore(Store):
     Kept(value={'killed': True}, scratch=None)
     """
 
-    def __init__(self, path: str | Path, *, write: bool = True) -> None:
+    def __init__(self, path: str | Path, *, write: bool = True, patience: float = PATIENCE) -> None:
         self.path = Path(path).resolve()
         if self.path.is_dir():
             raise StoreError("store", path, "a file, got a folder", "Name a file in it.")
@@ -50,7 +51,7 @@ class SqliteStore(Store):
             raise StoreError("store", path, "a file, got a device or a pipe", "Name a file.")
         if len(os.fsencode(self.path.name)) > LONGEST_NAME:
             raise StoreError("store", path, f"a name of at most {LONGEST_NAME} bytes", "Choose a shorter one.")
-        self._lock = Lock(self.path) if write else None
+        self._lock = Lock(self.path, patience) if write else None
         self._turn = threading.RLock()
         try:
             self._connection = connection.to_write(self.path) if write else connection.to_read(self.path)

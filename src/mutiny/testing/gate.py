@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 FOLDER = ".mutiny"
 """Where stores are kept between runs, in the working folder."""
+WAIT = 1800.0
+"""Seconds to wait for a store that another process writes: of tests that run in parallel, one computes."""
 MOST = 5
 """Operators that a failure names."""
 
@@ -53,14 +56,20 @@ def assert_mutation_score(
     __tracebackhide__ = True  # what pytest shows should be about the test set, not about this function
     from mutiny.errors import BadInput
     from mutiny.mutation.assess import assess
+    from mutiny.stores.sqlite import SqliteStore
     from mutiny.subjects import load_subject
 
-    if not 0 <= at_least <= 1:
-        raise BadInput("at_least", at_least, "a score between 0 and 1")
+    if isinstance(at_least, bool) or not isinstance(at_least, Real) or not 0 <= at_least <= 1:
+        raise BadInput("at_least", repr(at_least), "a score between 0 and 1")
+    usual = kept(subject)
+    file = usual if store is None else Path(store)
     found = load_subject(subject) if isinstance(subject, str) else subject
-    file = kept(subject) if store is None else Path(store)
-    file.parent.mkdir(exist_ok=True)
-    result = assess(found, operators, store=file, **settings)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput("store", str(file), f"a file in a folder that can be made ({error.strerror})") from None
+    with SqliteStore(file, patience=WAIT) as open_store:
+        result = assess(found, operators, store=open_store, **settings)
     if result.score.value is None or result.score.value < at_least:
         raise AssertionError(failure(result, at_least, file))
     return result
@@ -72,21 +81,27 @@ def kept(subject: Subject | str, root: Path | None = None) -> Path:
     >>> kept("models/mine.py:subject")
     PosixPath('.mutiny/mine-subject.mutiny')
     """
+    from mutiny.errors import BadInput
+    from mutiny.subjects import Subject
     from mutiny.subjects.naming import file_for
 
+    if not isinstance(subject, (str, Subject)):
+        raise BadInput("subject", repr(subject)[:60], "a mutiny.Subject, or its name: digits, FILE.py:NAME")
     return (root or Path()) / FOLDER / file_for(subject if isinstance(subject, str) else subject.name)
 
 
 def failure(result: Assessment, at_least: float, store: Path) -> str:
     """What a developer reads when the bar is missed: by how much, where the test set is blind, and what to do."""
+    from mutiny.reports.text import apart
+
     score = result.score
     if score.value is None:
         reasons = [f"  {record.label}: {record.reason}" for record in result.operators]
         return "\n".join([f"no mutation score, so it is not at least {at_least:.0%}:", *reasons])
     between = "" if score.interval is None else f" (95%: {score.interval.low:.0%} to {score.interval.high:.0%})"
+    value, bar = apart(score.value, at_least, 1)
     lines = [
-        f"mutation score {score.value:.1%}{between} is below {at_least:.1%}: the test set misses faults that the "
-        "training set notices"
+        f"mutation score {value}{between} is below {bar}: the test set misses faults that the training set notices"
     ]
     missed = sorted((r for r in result.operators if r.score is not None and r.score < 1), key=lambda r: r.score or 0.0)
     for record in missed[:MOST]:
