@@ -140,6 +140,27 @@ def test_inputs_that_are_tests_already_are_not_proposed():
         strengthen(1, weak_subject(1, pool=both), budget=230)
 
 
+def test_equal_inputs_are_proposed_once():
+    x, y = weak_parts()[1]
+    found = strengthen(1, weak_subject(1, pool=(torch.cat([x, x, x]), torch.cat([y, y, y]))), repeats=1)
+    assert found.chosen.max() < 200
+    assert len(np.unique(x[found.chosen].numpy(), axis=0)) == 20
+    assert "400 inputs of the pool are copies of others in it" in " ".join(found.notes)
+    np.testing.assert_array_equal(found.chosen, usual().chosen)
+
+
+def test_a_pool_without_enough_new_inputs_is_refused_before_anything_runs():
+    (test_x, test_y), (x, y) = weak_parts()
+    subject = weak_subject(1, pool=(torch.cat([test_x, x[:3], x[:3]]), torch.cat([test_y, y[:3], y[:3]])))
+
+    def forward(model, x):
+        raise AssertionError("nothing is to be run")
+
+    subject.forward = forward
+    with pytest.raises(mutiny.BadInput, match="at most 3, the inputs of the pool that are not in the test set already"):
+        strengthen(1, subject, budget=4, assessment=None)
+
+
 @pytest.mark.parametrize("originals", [1, 3])
 def test_a_regression(originals):
     x, y = toys.line(80, seed=1)

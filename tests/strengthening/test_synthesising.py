@@ -26,12 +26,12 @@ def stage_of(subject, pool):
     return Stage(evidence, {**subject.splits(), "pool": pool}, rule, Search(), None)
 
 
-@pytest.mark.parametrize("code", ["WI(ratio=0.3)", "NEB"])
-def test_originals_keep_what_instances_lose(code):
+@pytest.mark.parametrize(("code", "strength"), [("WI(ratio=0.3)", 0.8), ("NEB", 0.2)])
+def test_originals_keep_what_instances_lose(code, strength):
     subject = weak_subject(3)
     states = [ModelState.of(model) for model in subject.models]
     stage, operator = stage_of(subject, subject.pool), as_operators(code)[0]
-    found = synthesise(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8)], 6)
+    found = synthesise(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", strength)], 6)
     assert 0 < len(found) <= 6
     assert all(
         state.difference(ModelState.of(model)) is None for state, model in zip(states, subject.models, strict=True)
@@ -47,7 +47,7 @@ def test_originals_keep_what_instances_lose(code):
     for number, model in enumerate(subject.models):
         with torch.no_grad():
             assert model(found.inputs).argmax(1).tolist() == found.answers.tolist()
-            with runner.patch(operator.at(0.8), number, 0).applied(model) as call:
+            with runner.patch(operator.at(strength), number, 0).applied(model) as call:
                 lost += (call(found.inputs).argmax(1).numpy() != found.answers) / 3
     np.testing.assert_allclose(found.lost, lost)
     assert (lost > 0).all()
@@ -73,3 +73,38 @@ def test_a_pool_far_from_the_boundary_calls_for_new_inputs():
     without = strengthen(1, subject, budget=3, synthesize=0)
     assert without.candidates is None
     np.testing.assert_array_equal(without.chosen, found.chosen)
+
+
+def test_what_loses_already_or_is_a_test_is_no_start():
+    """Every proposal is a new input: no start tells the mutant from its originals, and none is there twice."""
+    subject = weak_subject(3)
+    stage, operator = stage_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
+    ranges, keys, allowed = [Range(operator, "it", 0.3, 1.0)], [("it", 0.8), ("it", 0.7)], np.arange(0, 200, 2)
+    found = synthesise(stage, ranges, 3, keys, 12, allowed)
+    assert len(found) > 0
+    assert set(found.indices.tolist()) <= set(allowed.tolist())
+    assert (found.distances["linf"] > 0).all()
+    assert len(np.unique(found.inputs.numpy(), axis=0)) == len(found)
+    runner = stage.troupe(3).runner
+    for start, (_, strength), answer in zip(found.starts, found.mutants, found.answers, strict=True):
+        for number, model in enumerate(subject.models):
+            with torch.no_grad(), runner.patch(operator.at(strength), number, 0).applied(model) as call:
+                assert int(call(start[None]).argmax()) == answer
+    assert synthesise(stage, ranges, 3, keys, 12, np.zeros(0, np.int64)) is None
+
+
+def test_a_pool_of_tests_synthesises_nothing_from_them():
+    subject = weak_subject(1)
+    far = subject.test.inputs * 1.01
+    found = strengthen(1, weak_subject(1, pool=torch.cat([subject.test.inputs, far])), budget=3, repeats=1)
+    assert found.beyond
+    if found.candidates is not None:
+        assert found.candidates.indices.min() >= 60
+
+
+def test_a_mutant_made_twice_proposes_once():
+    subject = weak_subject(3)
+    stage, operator = stage_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
+    once = synthesise(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8)], 4)
+    twice = synthesise(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8), ("it", 0.8)], 8)
+    assert twice.indices.tolist() == once.indices.tolist()

@@ -35,7 +35,7 @@ def notes_on_mutants(result: Assessment, found: Sequence[Range], left: Sequence[
 
 
 def notes_on_pool(
-    proposal: Proposal | None, budget: int, tie_break: str, labelled: bool, missing: int, twins: int
+    proposal: Proposal | None, budget: int, tie_break: str, labelled: bool, missing: int, twins: int, copies: int
 ) -> Iterator[str]:
     """About the pool and what was chosen.
 
@@ -46,9 +46,12 @@ def notes_on_pool(
         labelled: whether all labels are known.
         missing: how many are not, if some are.
         twins: inputs of the pool that are in the test set.
+        copies: inputs of the pool that equal one before them.
     """
     if twins:
         yield f"{twins:,} inputs of the pool are in the test set already, and are not proposed."
+    if copies:
+        yield f"{copies:,} inputs of the pool are copies of others in it; of equal ones only the first is proposed."
     if proposal is None:
         return
     if proposal.useful < budget:

@@ -152,8 +152,9 @@ class Plan:
 
     async def _made(self, mutants: Sequence[Key], most: int) -> tuple[Candidates | None, str]:
         """New inputs for mutants that the pool cannot kill, or why there cannot be any."""
-        task = Task("synthesise", [self.own, [list(key) for key in mutants], most], self.basis, "synthesises inputs",
-                    given=(self.own, mutants, most))  # fmt: skip
+        arguments = [self.own, [list(key) for key in mutants], most, hash_of(self.candidates.tolist())]
+        task = Task("synthesise", arguments, self.basis, "synthesises inputs",
+                    given=(self.own, mutants, most, self.candidates))  # fmt: skip
         found: Candidates | Refused | None = await ask(task)
         return (None, found.reason) if isinstance(found, Refused) else (found, "")
 

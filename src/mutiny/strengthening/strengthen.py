@@ -35,7 +35,7 @@ from mutiny.selection.evidence import Evidence
 from mutiny.selection.metrics import over_repeats
 from mutiny.selection.parsing import as_methods, describe
 from mutiny.stores.base import Store
-from mutiny.strengthening.answers import losses, right
+from mutiny.strengthening.answers import Ints, losses, right
 from mutiny.strengthening.assessed import check_fits, finished, ranges, spread, survivors
 from mutiny.strengthening.bench import Bench
 from mutiny.strengthening.casting import POOL, TEST, Range
@@ -145,6 +145,8 @@ def strengthen(
             "pool", None, "inputs to choose from", "Give pool=..., with labels or without; or minimise=True."
         )
     budgets = budgets_of(budget, len(given.data)) if there else ()
+    fresh, twins, copies = _fresh(subject, given) if there else (NONE, 0, 0)
+    check_left(budgets, len(fresh))
     usual = usual_method(subject, originals)
     tie = tie_break_of(tie_break, usual)
     rivals = {describe(one): one for one in as_methods(f"random,{usual}" if methods is None else methods)}
@@ -186,13 +188,11 @@ def strengthen(
         faults = as_faults(result.settings["operators"] if wanted is None else wanted)
         known = ranges(result, [one for one in faults if isinstance(one, Operator)])
         alive = tuple(key for key in survivors(result) if key[0] in {one.label for one in known})
-        twins = np.isin(contents(given.data)[:, 0], contents(subject.test)[:, 0]) if there else np.zeros(0, bool)
-        check_left(budgets, int((~twins).sum()))
         every = {describe(tie): tie, **rivals}
         judges = tuple(number for number, one in enumerate(known) if stage.renews(one.operator))
         plan = Plan(
             hash_of([call.basis, settings, identity["test"], identity["assessment"]]), int(seed), first, tuple(known),
-            {name: code_of(one) for name, one in every.items()}, describe(tie), budgets, np.flatnonzero(~twins),
+            {name: code_of(one) for name, one in every.items()}, describe(tie), budgets, fresh,
             int(mutants), len(subject.test), judges, progress,
         )  # fmt: skip
         bench = Bench(stage, known, every)
@@ -216,7 +216,7 @@ def strengthen(
             notes=(
                 *notes_on_mutants(result, known, alive),
                 *notes_on_pool(told.proposal, budgets[-1] if budgets else 0, describe(tie), stage.labels is not None,
-                               missing if missing < len(given.data) else 0, int(twins.sum())),
+                               missing if missing < len(given.data) else 0, twins, copies),
                 *notes_on_candidates(() if told.proposal is None else told.proposal.beyond, told.made, told.unmade,
                                      bool(synthesize)),
                 *notes_on_judges([one.label for number, one in enumerate(known) if number not in judges]),
@@ -227,6 +227,14 @@ def strengthen(
         )  # fmt: skip
         running.finish(final)
         return final
+
+
+def _fresh(subject: Subject, given: Given) -> tuple[Ints, int, int]:
+    """Inputs of the pool that are new, each content once; how many are tests already, and how many are copies."""
+    own, tests = contents(given.data)[:, 0], contents(subject.test)[:, 0]
+    twins, first = np.isin(own, tests), np.zeros(len(own), bool)
+    first[np.unique(own, return_index=True)[1]] = True
+    return np.flatnonzero(first & ~twins), int(twins.sum()), int((~first & ~twins).sum())
 
 
 def _stage(

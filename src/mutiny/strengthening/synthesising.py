@@ -21,7 +21,7 @@ from mutiny.localization.ascent import RANGE, span
 from mutiny.models.forward import steady
 from mutiny.models.placing import placement
 from mutiny.operators import Operator
-from mutiny.strengthening.answers import Floats, Ints
+from mutiny.strengthening.answers import Bools, Floats, Ints
 from mutiny.strengthening.casting import POOL, Range
 from mutiny.strengthening.kill_table import Key
 from mutiny.strengthening.stage import Stage
@@ -36,6 +36,9 @@ SAFE = 0.5
 """By how much the originals' own answers should lead, in logits: less costs them."""
 KEPT = 10.0
 """What it costs, for each logit that is missing."""
+
+Pairs = Sequence[tuple[nn.Module, Member]]
+"""Originals, each with its instance of a mutant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,13 @@ class Candidates:
 
 
 def synthesise(
-    stage: Stage, ranges: Sequence[Range], seed: int, mutants: Sequence[Key], count: int, eps: float | None = None
+    stage: Stage,
+    ranges: Sequence[Range],
+    seed: int,
+    mutants: Sequence[Key],
+    count: int,
+    allowed: Ints | None = None,
+    eps: float | None = None,
 ) -> Candidates | None:
     """Changes inputs of the pool a little so that the originals keep their answer and instances of mutants lose it.
 
@@ -92,10 +101,11 @@ def synthesise(
         seed: of the mutants.
         mutants: that should be killed.
         count: how many inputs at most, in total.
+        allowed: inputs of the pool to start from; all if not given.
         eps: how far an input's numbers may move; a tenth of their range if not given.
 
     Returns:
-        Those that worked; ``None`` if none did.
+        Those that worked, each once; ``None`` if none did.
     """
     pool, task = stage.splits[POOL], stage.task
     if not isinstance(task, Classification):
@@ -106,22 +116,24 @@ def synthesise(
     low, high = span(pool)
     far = RANGE * (high - low) if eps is None else eps
     operators = {one.label: one.operator for one in ranges}
+    near = _nearest(stage, allowed)
     some, keys, found = mutants[:count], list[Key](), list[_Moved]()
     for number, (label, strength) in enumerate(some):
         share = count // len(some) + (number < count % len(some))
-        starts = _nearest(stage, STARTS * share)
-        if len(starts):
-            one = _moved(stage, seed, operators[label].at(strength), starts, far, (low, high), share)
+        one = _moved(stage, seed, operators[label].at(strength), near, far, (low, high), share)
+        if one is not None:
             keys += [(label, strength)] * len(one.indices)
             found.append(one)
     if not keys:
         return None
     inputs, origins = torch.cat([one.inputs for one in found]), torch.cat([one.starts for one in found])
+    once = _first_of_each(inputs)
+    each = zip(*((one.indices, one.answers, one.lost) for one in found), strict=True)
+    indices, answers, lost = (np.concatenate(some)[once] for some in each)
+    inputs, origins = inputs[once], origins[once]
     return Candidates(
-        inputs, origins, np.concatenate([one.indices for one in found]), tuple(keys),
-        np.concatenate([one.answers for one in found]), np.concatenate([one.lost for one in found]),
-        distances(origins, inputs), far,
-    )  # fmt: skip
+        inputs, origins, indices, tuple(keys[at] for at in once), answers, lost, distances(origins, inputs), far
+    )
 
 
 class _Moved(NamedTuple):
@@ -134,27 +146,38 @@ class _Moved(NamedTuple):
     lost: Floats
 
 
-def _nearest(stage: Stage, count: int) -> Ints:
+def _first_of_each(inputs: Tensor) -> Ints:
+    """Where equal inputs stand first, rising."""
+    rows = inputs.reshape(len(inputs), -1).double().numpy()
+    found: Ints = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    return found
+
+
+def _nearest(stage: Stage, allowed: Ints | None) -> Ints:
     """Inputs of the pool on which the originals agree, those first about whose label they are least sure."""
     agreed = (stage.originals.pool == stage.originals.pool[0]).all(axis=0)
+    if allowed is not None:
+        agreed &= np.isin(np.arange(len(agreed)), allowed)
     top = np.sort(stage.belief, axis=1)
     order = np.argsort(top[:, -1] - top[:, -2], kind="stable")
-    found: Ints = order[agreed[order]][:count]
+    found: Ints = order[agreed[order]]
     return found
 
 
 def _moved(
-    stage: Stage, seed: int, mutant: Operator, starts: Ints, eps: float, ends: tuple[float, float], share: int
-) -> _Moved:
-    """The best ``share`` of the starts, moved."""
+    stage: Stage, seed: int, mutant: Operator, near: Ints, eps: float, ends: tuple[float, float], share: int
+) -> _Moved | None:
+    """The best ``share`` of the nearest inputs, moved; ``None`` if the mutant loses on all of them as they are."""
     known, task = stage.evidence, stage.task
     assert isinstance(task, Classification)
     runner = stage.troupe(seed).runner
     forward = as_logits(known.forward, task)
     pairs = [(model, Member.of(model, runner.patch(mutant, number, 0))) for number, model in enumerate(known.models)]
     place = placement(known.models[0])
-    inputs = place.put(stage.splits[POOL].read(starts))
-    said = stage.originals.pool[0][starts].astype(np.int64)
+    starts = _unlost(stage, pairs, forward, near, STARTS * share)
+    if not len(starts):
+        return None
+    inputs, said = _read(stage, starts)
     labels = torch.from_numpy(said).to(place.device)
     both = _both(pairs[:MEMBERS], forward)
 
@@ -165,19 +188,42 @@ def _moved(
 
     ensemble = Ensemble(known.models[0], [], both)
     new = Pgd(iterations=ITERATIONS).moved(ensemble, inputs, loss, eps, *ends).detach()
-    with steady(), torch.no_grad():
-        parts = _both(pairs, forward)(known.models[0], new).chunk(2 * len(pairs), dim=1)
-    kept = torch.stack([one.argmax(dim=1) == labels for one in parts[::2]]).all(dim=0).cpu().numpy()
-    lost = torch.stack([one.argmax(dim=1) != labels for one in parts[1::2]]).double().mean(dim=0).cpu().numpy()
+    kept, lost = _judged(pairs, forward, new, said)
+    moved = (new != inputs).reshape(len(new), -1).any(dim=1).cpu().numpy()
     order = np.argsort(-lost, kind="stable")
-    best = order[(kept & (lost > 0))[order]][:share]
+    best = order[(kept & moved & (lost > 0))[order]][:share]
     where = torch.from_numpy(best).to(place.device)
     return _Moved(new[where].cpu(), inputs[where].cpu(), starts[best], said[best], lost[best])
 
 
-def _both(
-    pairs: Sequence[tuple[nn.Module, Member]], forward: Callable[[nn.Module, Any], Tensor]
-) -> Callable[[nn.Module, Any], Tensor]:
+def _unlost(stage: Stage, pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], order: Ints, most: int) -> Ints:
+    """The first inputs of the pool, in an order, on which every instance says what the originals say."""
+    found, size = list[int](), stage.evidence.pace.batch_size
+    for at in range(0, len(order), size):
+        some = order[at : at + size]
+        found += some[_judged(pairs, forward, *_read(stage, some))[1] == 0].tolist()
+        if len(found) >= most:
+            break
+    return np.array(found[:most], np.int64)
+
+
+def _read(stage: Stage, which: Ints) -> tuple[Tensor, Ints]:
+    """Inputs of the pool, where the originals are, and what these say."""
+    inputs = placement(stage.evidence.models[0]).put(stage.splits[POOL].read(which))
+    return inputs, stage.originals.pool[0][which].astype(np.int64)
+
+
+def _judged(
+    pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], inputs: Tensor, said: Ints
+) -> tuple[Bools, Floats]:
+    """Whether all originals say what was said, and the share of instances that does not, ``(n,)`` each."""
+    with steady(), torch.no_grad():
+        outputs = _both(pairs, forward)(pairs[0][0], inputs)
+    answers = np.stack([one.argmax(dim=1).cpu().numpy() for one in outputs.chunk(2 * len(pairs), dim=1)])
+    return (answers[::2] == said).all(axis=0), (answers[1::2] != said).mean(axis=0)
+
+
+def _both(pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor]) -> Callable[[nn.Module, Any], Tensor]:
     """A call that gives the logits of each original, and behind them those of its instance, side by side."""
 
     def call(_: nn.Module, inputs: Any) -> Tensor:

@@ -50,7 +50,9 @@ def check_left(budgets: Sequence[int], left: int) -> None:
     """An error if there are not as many inputs to choose from."""
     if budgets and budgets[-1] > left:
         raise BadInput(
-            "budget", budgets[-1], f"at most {left}, the inputs of the pool that are not in the test set already"
+            "budget",
+            budgets[-1],
+            f"at most {left}, the inputs of the pool that are not in the test set already, copies counted once",
         )
 
 
