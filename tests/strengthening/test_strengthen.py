@@ -48,6 +48,9 @@ def test_the_whole_result_is_json():
     assert (told["schema"], told["verb"]) == (1, "strengthen")
     assert {"subject", "settings", "versions", "survivors", "chosen", "measured", "subset", "notes"} <= set(told)
     assert len(told["chosen"]["5"]) == 5
+    assert [(one["operator"], one["strength"]) for one in told["tried"]] == [*usual().tried]
+    assert usual().metrics()["before"] == told["before"]["mean"]
+    assert "score" not in usual().metrics()
     assert told["chosen"]["20"][:5] == told["chosen"]["5"]
 
 

@@ -12,6 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mutiny.reports.page.words import count
+from mutiny.reports.smaller_text import between, falls, held_out_told, kills_told
 from mutiny.selection.metrics import Repeated
 from mutiny.strengthening.measuring import Gain
 from mutiny.strengthening.result import Strengthening
@@ -35,10 +37,11 @@ def strengthening_text(result: Strengthening) -> RenderableType:
 
 def _head(result: Strengthening) -> RenderableType:
     subject, pool = result.subject, result.subject["pool"]
-    count, value = subject["originals"], result.score.value
+    model = f"{escape(subject['model'])}, {count(subject['originals'], 'original')}"
+    value = result.score.value
     score = "no score" if value is None else f"mutation score {value:.0%}"
     lines = [
-        f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}, {count} original{'s' * (count != 1)}",
+        f"[bold]{escape(str(subject['name']))}[/]  {model}",
         f"test: {subject['test']:,} inputs, {score}" + ("" if pool is None else f"; pool: {pool['inputs']:,} inputs"),
     ]
     if result.survivors:
@@ -67,14 +70,14 @@ def _table(result: Strengthening) -> Table:
 
 
 def _score(value: Repeated) -> tuple[str, str]:
-    return f"{value.mean:.1%}", _between(value, 0.0, 1.0)
+    return f"{value.mean:.1%}", between(value) or "-"
 
 
 def _gain(one: Gain) -> tuple[str, str]:
     if one.ahead is None:
         return f"{100 * one.gain.mean:+.1f}", ""
-    between = one.ahead.interval
-    ends = "" if between is None else f" ({_points(between.low)} to {_points(between.high)})"
+    interval = one.ahead.interval
+    ends = "" if interval is None else f" ({_points(interval.low)} to {_points(interval.high)})"
     return f"{100 * one.gain.mean:+.1f}", f"{100 * one.ahead.mean:+.1f}{ends}"
 
 
@@ -83,16 +86,10 @@ def _points(value: float) -> str:
     return f"{100 * min(1.0, max(-1.0, value)):+.1f}"
 
 
-def _between(value: Repeated, low: float, high: float) -> str:
-    if value.interval is None:
-        return "-"
-    return f"{max(low, value.interval.low):.0%} to {min(high, value.interval.high):.0%}"
-
-
 def _legend(result: Strengthening) -> Iterator[str]:
-    count, repeats = result.settings["mutants"], result.measured[0].score.n
-    yield f"score: share killed of fresh mutants that train kills, {count} tried per operator;"
-    yield f"nothing was chosen for them. 95%: interval over {repeats} repeat{'s' * (repeats != 1)}."
+    mutants, repeats = result.settings["mutants"], result.measured[0].score.n
+    yield f"score: share killed of fresh mutants that train kills, {mutants} tried per operator;"
+    yield "nothing was chosen for them." + (f" 95%: interval over {repeats} repeats." if repeats > 1 else "")
     yield "gain, ahead: points of the score, in the same repeats."
 
 
@@ -105,10 +102,8 @@ def _answer(result: Strengthening) -> Text | None:
     more = f" and {len(result.order) - most:,} more" if len(result.order) > most else ""
     lines = [f"[bold]Label first[/]: {shown}{more}."]
     for budget, killed in result.predicted.items():
-        lines.append(
-            f"With {budget:,} label{'s' * (budget != 1)}, {killed} of {len(result.tried)} survivors tried are "
-            "predicted to be killed."
-        )
+        tried = count(len(result.tried), "survivor")
+        lines.append(f"With {count(budget, 'label')}, predicted to be killed: {killed} of {tried} tried.")
     return Text.from_markup("\n".join(lines))
 
 
@@ -118,9 +113,9 @@ def _made(result: Strengthening) -> Text | None:
         return None
     far = float(made.distances["linf"].mean())
     return Text.from_markup(
-        f"[bold]Synthesised[/] {len(made)} inputs for survivors that the pool cannot kill, each {far:.3g} (Linf) "
-        "from an input of the pool. They are proposals: a person must label them, and they count in no score. --save "
-        "FILE.npz writes them."
+        f"[bold]Synthesised[/] {count(len(made), 'input')} for survivors that the pool cannot kill, on average "
+        f"{far:.3g} (Linf) from an input of the pool. They are proposals: a person must label them, and they count in "
+        "no score. --save FILE.npz writes them."
     )
 
 
@@ -130,17 +125,12 @@ def _subset(result: Strengthening) -> Text | None:
         return None
     if not len(small):
         return Text("The test set kills no mutant, so there is nothing that a smaller one could keep.")
-    lines = [
-        f"[bold]Enough[/]: {len(small):,} of {small.of:,} tests kill all that the whole set kills: "
-        f"{len(small.kept):,} mutant{'s' * (len(small.kept) != 1)} of the assessment"
-        f"{_scores(small.score, small.score_of_all)} and {small.fresh:,} of other seeds."
-    ]
-    if result.smaller is not None:
-        held = result.smaller
-        lines.append(
-            f"On mutants that nothing was chosen for they score {_mean(held.subset)}, all tests {_mean(held.all)}, as "
-            f"many random tests {_mean(held.random)}."
-        )
+    held, size = result.smaller, f"{len(small):,} of {small.of:,} tests kill all that the whole set kills"
+    lines = [f"[bold]Enough[/]: {size}{_scores(small.score, small.score_of_all)}."]
+    if falls(held):
+        lines = [f"[bold]Fewer[/]: {size}{_scores(small.score, small.score_of_all)}, but less of other mutants."]
+    lines.append(kills_told(len(small.kept), len(small.more), small.fresh))
+    lines += [] if held is None else [held_out_told(held)]
     return Text.from_markup(" ".join(lines))
 
 
@@ -148,8 +138,3 @@ def _scores(part: float | None, whole: float | None) -> str:
     if part is None or whole is None:
         return ""
     return f" (score {part:.0%})" if round(part, 2) == round(whole, 2) else f" (score {part:.0%}, of all {whole:.0%})"
-
-
-def _mean(value: Repeated) -> str:
-    between = _between(value, 0.0, 1.0)
-    return f"{value.mean:.1%}" + ("" if between == "-" else f" ({between})")

@@ -107,6 +107,7 @@ class Strengthening(Result):
         return {
             "score": to_plain(self.score),
             "survivors": _mutants(self.survivors),
+            "tried": _mutants(self.tried),
             "chosen": {str(budget): self.order[:budget].tolist() for budget in self.budgets},
             "useful": self.useful,
             "predicted": {str(budget): killed for budget, killed in self.predicted.items()},
@@ -127,10 +128,10 @@ class Strengthening(Result):
         return tables if self.measured else {"chosen": chosen, "measured": []}
 
     def metrics(self) -> dict[str, float]:
-        """The score before, and after each budget by each method."""
+        """``before``, the score on mutants that nothing was chosen for, and that after each budget by each method."""
         after = {f"score.{one.method}.{one.budget}": one.score.mean for one in self.measured}
         size = None if self.subset is None else float(len(self.subset))
-        return finite({"score": None if self.before is None else self.before.mean, **after, "subset": size})
+        return finite({"before": None if self.before is None else self.before.mean, **after, "subset": size})
 
     def _subset(self) -> dict[str, Any] | None:
         if self.subset is None:

@@ -13,7 +13,7 @@ from mutiny.records import Basis, Status
 from mutiny.reports.page import enough
 from mutiny.reports.page.enough import subset_of
 from mutiny.reports.page.sources import finding_of, read_json
-from mutiny.reports.page.strengthened import Facing, Strengthened
+from mutiny.reports.page.strengthened import Facing, Mutant, Part, Strengthened
 from mutiny.reports.page.stronger import stronger_section
 from mutiny.reports.page.tests import work_section
 from mutiny.reports.page.words import NONE, RANGE
@@ -21,6 +21,7 @@ from mutiny.selection.metrics import Repeated
 from mutiny.stats import Interval
 from mutiny.strengthening.kill_table import KillTable
 from mutiny.strengthening.measuring import Gain
+from mutiny.strengthening.result import Smaller
 from reports.page.made import KILLED, SURVIVED, assessment, bits, operator
 from toys import blob_subject
 
@@ -72,6 +73,32 @@ def test_a_measured_choice():
     assert fold.blocks[0].text == "7, 3, 1, 9."
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "gain", "told"),
+    [
+        (1.0, 0.83, (-0.2, -0.1), "4 labels lower the score on mutants that nothing was chosen for from 100% to 83%"),
+        (0.5, 0.5, (-0.1, 0.1), "4 labels leave the score on mutants that nothing was chosen for at 50%"),
+        (0.5, 0.6, (-0.1, 0.3), "contains 0: the change may be chance."),
+    ],
+)
+def test_a_choice_that_does_not_help_is_not_praised(before, after, gain, told):
+    own = Gain("strengthen", 4, repeated(after, 0.4, 0.9), repeated(after - before, *gain))
+    (said, *_) = texts(stronger_section(replace(STRENGTHENED, measured=(own,), before=repeated(before, 0.3, 0.6))))
+    assert told in said
+    assert ("may be chance" in said) == (gain[0] <= 0 <= gain[1])
+
+
+def test_predictions_are_of_the_mutants_that_were_tried():
+    all_, some = tuple(Mutant("WI", strength) for strength in (0.1, 0.2, 0.3)), (Mutant("WI", 0.1),)
+    for tried, told in (
+        (some, "Of 1 mutant that slips through and was tried, predicted to be killed: 1 with 2 labels;"),
+        (all_, "Of 3 mutants that slip through, predicted"),
+        (None, "Of 3 mutants that slip through, predicted"),
+    ):
+        section = stronger_section(replace(STRENGTHENED, survivors=all_, tried=tried))
+        assert any(text.startswith(told) for text in texts(section))
+
+
 def test_what_was_not_measured_is_not_claimed():
     unmeasured = replace(STRENGTHENED, measured=(), before=None, names=("a.png", "b.png", "c.png", "d.png"))
     section = stronger_section(unmeasured)
@@ -119,6 +146,34 @@ def obvious(kills=None):
         told["WI", strength, "test"] = bits(right, wrong)
     record = operator("WI", {"train": {0.5: KILLED, 0.9: KILLED}, "test": {0.5: KILLED, 0.9: KILLED}})
     return assessment(replace(record, status=Status.SCORED), kills=told if kills is None else kills)
+
+
+def measured_part(kills, more, score, full, subset, all_):
+    held = Smaller(repeated(all_, 0.1, 0.9), repeated(subset, 0.2, 0.8), repeated(0.1, 0.0, 0.3), repeated(0, 0, 0))
+    mutants = tuple(Mutant("WI", float(number)) for number in range(9))
+    return Part((3, 5, 7, 8), 40, score, full, mutants[:kills], 1, held, mutants[kills : kills + more])
+
+
+@pytest.mark.parametrize(
+    ("part", "claim", "more"),
+    [
+        (measured_part(3, 0, 0.5, 0.5, 0.4, 0.4), "keep the score: 50.0% with these alone, 50.0% with all. They kill "
+         "the 3 mutants of the assessment that all tests kill, and 1 of other seeds.", ""),
+        (measured_part(0, 4, 1.0, 0.0, 0.4, 0.4), "score more: 100% with these alone, 0% with all. All tests kill no "
+         "mutant of the assessment, but 1 of other seeds, and so do these.", "They also kill 4 mutants"),
+        (measured_part(3, 0, 0.5, 0.5, 0.3, 0.4), "kill what all of them kill (50.0% with these alone, 50.0% with "
+         "all), but score less on other mutants.", ""),
+    ],
+    ids=["keeps", "kills more", "falls"],
+)  # fmt: skip
+def test_a_part_is_not_said_to_keep_what_it_loses(part, claim, more):
+    section = work_section(obvious(), subset_of({"strengthen": replace(STRENGTHENED, subset=part)}))
+    (found,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
+    told = found.blocks[0].text
+    assert told.startswith(f"4 inputs of 40 (10.0%) {claim}")
+    assert f"they score {part.held_out.subset.mean:.1%} (20% to 80%), all tests 40.0% (10% to 90%)" in told
+    assert ("They also kill" in told) == bool(more)
+    assert more in told
 
 
 def test_an_assessment_tells_which_tests_are_enough():

@@ -9,7 +9,8 @@ from mutiny.reports.page.documents import Document
 from mutiny.reports.page.facts import subject_of
 from mutiny.reports.page.strengthened import Part, Strengthened
 from mutiny.reports.page.tests import Subset
-from mutiny.reports.page.words import count, percent
+from mutiny.reports.page.words import count
+from mutiny.reports.smaller_text import STAND_OUT, falls, held_out_told, kills_told
 from mutiny.strengthening.kill_table import KillTable, is_exact
 from mutiny.strengthening.subset import smallest_subset
 
@@ -27,14 +28,11 @@ def subset_of(results: Mapping[str, Assessment | Document]) -> Subset | None:
 
 
 def _measured(part: Part) -> Subset:
-    note = f"They kill {count(len(part.kills), 'mutant')} of the assessment and {part.kills_fresh:,} of other seeds."
-    if part.held_out is not None:
-        held = part.held_out
-        note += (
-            f" On mutants that nothing was chosen for they score {percent(held.subset.mean, 1)}, all tests "
-            f"{percent(held.all.mean, 1)}, as many random tests {percent(held.random.mean, 1)}."
-        )
-    return Subset(part.indices, part.of, part.score, part.score_of_all, f"{note} {SEARCHED}")
+    held = part.held_out
+    told = [kills_told(len(part.kills), len(part.kills_more), part.kills_fresh)]
+    told += [] if held is None else [held_out_told(held)]
+    note = " ".join([*told, SEARCHED])
+    return Subset(part.indices, part.of, part.score, part.score_of_all, note, keeps=not falls(held))
 
 
 def _computed(result: Assessment) -> Subset | None:
@@ -46,9 +44,7 @@ def _computed(result: Assessment) -> Subset | None:
     if not len(small):
         return None
     note = f"They kill the same {count(len(small.kept), 'mutant')}"
-    note += (
-        f", and {len(small.more):,} more, for few inputs that disagree stand out more than many" if small.more else ""
-    )
+    note += f", and {len(small.more):,} more, for {STAND_OUT}" if small.more else ""
     return Subset(
         tuple(small.indices.tolist()), small.of, small.score, small.score_of_all,
         f"{note}. They were chosen for these very mutants; others may need more. {SEARCHED}",

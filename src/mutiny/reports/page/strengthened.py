@@ -50,7 +50,10 @@ class Made:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the test set that kills as much as the whole; ``held_out`` on mutants that it was not chosen for."""
+    """A part of the test set that kills as much as the whole; ``held_out`` on mutants that it was not chosen for.
+
+    ``kills_more`` are mutants that only the part kills.
+    """
 
     indices: tuple[int, ...]
     of: int
@@ -59,6 +62,7 @@ class Part:
     kills: tuple[Mutant, ...]
     kills_fresh: int
     held_out: Smaller | None = None
+    kills_more: tuple[Mutant, ...] = ()
 
     def __post_init__(self) -> None:
         expect(0 < self.of < 2**31, "subset.of", "at least 1")
@@ -67,7 +71,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Strengthened:
-    """A result of `strengthen`."""
+    """A result of `strengthen`; ``tried`` are the survivors for which inputs were chosen, unless the file is older."""
 
     subject: Facing
     settings: Mapping[str, Any]
@@ -84,6 +88,7 @@ class Strengthened:
     subset: Part | None = None
     names: tuple[str, ...] | None = None
     timing: Timing = UNTIMED
+    tried: tuple[Mutant, ...] | None = None
 
     def __post_init__(self) -> None:
         expect(all(budget.isdigit() for budget in (*self.chosen, *self.predicted)), "chosen", "numbers of labels")

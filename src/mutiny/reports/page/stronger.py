@@ -28,14 +28,14 @@ def _blocks(result: Strengthened) -> Iterator[Block]:
         yield _table(result)
     if result.predicted:
         told = "; ".join(f"{killed:,} with {_labels(int(budget))}" for budget, killed in result.predicted.items())
-        yield Text(f"Of {count(len(result.survivors), 'mutant')} that slip through, predicted to be killed: {told}.")
+        yield Text(f"Of {_tried(result)}, predicted to be killed: {told}.")
     if result.order:
         yield Fold(f"The {count(len(result.order), 'input')} to label, best first", (Text(_listed(result)),))
     if result.beyond:
         made = result.candidates.count if result.candidates is not None else 0
         yield Text(
             f"{count(len(result.beyond), 'mutant')} of these no input of the pool is likely to kill"
-            + (f"; {count(made, 'input')} were synthesised for them, which a person must label." if made else ".")
+            + (f"; synthesised for that: {count(made, 'input')}, which a person must label." if made else ".")
         )
     if result.notes:
         yield Notes(result.notes)
@@ -45,18 +45,42 @@ def _answer(result: Strengthened) -> str:
     own = [one for one in result.measured if one.method == OWN]
     if own and result.before is not None:
         best = max(own, key=lambda one: one.budget)
-        said = (
-            f"{_labels(best.budget)} raise the score on mutants that nothing was chosen for from "
-            f"{percent(result.before.mean)} to {percent(best.score.mean)}{_between(best.score)}"
-        )
+        said = f"{_labels(best.budget)} {_change(result.before, best)}{_between(best.score)}"
         others = [f"{one.method} {percent(one.score.mean)}" for one in result.measured
                   if one.budget == best.budget and one.method != OWN]  # fmt: skip
-        return said + (f"; as many chosen by others: {', '.join(others)}." if others else ".")
+        said += f"; as many chosen by others: {', '.join(others)}." if others else "."
+        return said + _doubt(best.gain)
     if result.order:
         return f"{count(len(result.order), 'input')} of the pool are proposed; what they are worth was not measured."
     if result.subject.pool is None:
         return "None were asked for: only a smaller test set was."
     return "Nothing slips through for which inputs could be chosen."
+
+
+def _tried(result: Strengthened) -> str:
+    """The mutants for which inputs were chosen; older files do not tell which of the survivors these are."""
+    tried = result.survivors if result.tried is None else result.tried
+    one = len(tried) == 1
+    which = "" if len(tried) == len(result.survivors) else f" and {'was' if one else 'were'} tried"
+    return f"{count(len(tried), 'mutant')} that slip{'s' * one} through{which}"
+
+
+def _change(before: Repeated, best: Gain) -> str:
+    """What labels do to the score, as far as the numbers that are shown differ."""
+    one, start, end = "s" * (best.budget == 1), percent(before.mean), percent(best.score.mean)
+    if start == end:
+        return f"leave{one} the score on mutants that nothing was chosen for at {end}"
+    verb = "raise" if best.score.mean > before.mean else "lower"
+    return f"{verb}{one} the score on mutants that nothing was chosen for from {start} to {end}"
+
+
+def _doubt(gain: Repeated) -> str:
+    """A sentence where the change may be chance."""
+    ends = gain.interval
+    if ends is None or not ends.low <= 0 <= ends.high:
+        return ""
+    low, high = (f"{100 * min(1.0, max(-1.0, end)):+.0f}" for end in (ends.low, ends.high))
+    return f" The 95% interval of the gain, {low} to {high} points, contains 0: the change may be chance."
 
 
 def _curves(result: Strengthened) -> Chart:

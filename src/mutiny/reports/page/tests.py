@@ -32,6 +32,7 @@ class Subset:
         score: with these alone; ``None`` if there is none.
         full: with all of them.
         note: what a careful reader should know, such as whether it is proved to be smallest.
+        keeps: whether the score does not fall on mutants for which it was not chosen, as far as is known.
     """
 
     indices: tuple[int, ...]
@@ -39,6 +40,7 @@ class Subset:
     score: float | None
     full: float | None
     note: str = ""
+    keeps: bool = True
 
 
 def work_section(result: Assessment, subset: Subset | None = None, minimise: str = "") -> Section:
@@ -149,8 +151,12 @@ def _subset(subset: Subset) -> Iterator[Block]:
     size = f"{count(len(subset.indices), 'input')} of {subset.of:,} ({percent(len(subset.indices) / subset.of, 1)})"
     scores = ""
     if subset.score is not None and subset.full is not None:
-        scores = f": {percent(subset.score, 1)} with these alone, {percent(subset.full, 1)} with all"
-    yield Text(f"{size} keep the score{scores}. {subset.note}".strip())
+        scores = f"{percent(subset.score, 1)} with these alone, {percent(subset.full, 1)} with all"
+    kept = "score more" if (subset.score or 0.0) > (subset.full or 0.0) else "keep the score"
+    told = kept + (f": {scores}" if scores else "")
+    if not subset.keeps:
+        told = f"kill what all of them kill{f' ({scores})' * bool(scores)}, but score less on other mutants"
+    yield Text(f"{size} {told}. {subset.note}".strip())
     yield Fold("Their indices", (Text(_listed(sorted(subset.indices))),))
 
 
