@@ -52,10 +52,18 @@ def test_synthesised_inputs_have_no_label(run, write, tmp_path):
         assert len(found["x"]) == len(found["index"]) == len(found["operator"]) > 0
 
 
+def test_tests_that_are_not_written_are_told(run, write, tmp_path):
+    wanted = ("--operators", "NS", "--minimise", "--budget", "3", "--no-store", "--tests", tmp_path / "t.txt")
+    ran = run("strengthen", write(SUBJECT.replace("(1)", "(3)")), *wanted)
+    assert ran.code == 0, ran.err
+    assert "t.txt was not written" in " ".join(ran.out.split())
+    assert not (tmp_path / "t.txt").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--budget", "0"), "budget=0"),
+        (("--budget", "0"), "budget=0: expected at least 1 input."),
         (("--budget", "5000"), "between 1 and 200"),
         (("--compare", "nosuch"), "nosuch"),
         (("--tests", "t.txt"), "Add --minimise"),

@@ -13,7 +13,7 @@ from mutiny.errors import BadInput
 from mutiny.reports.curves import draw_curves
 from mutiny.reports.files import write_text
 from mutiny.reports.selection_text import selection_text
-from mutiny.selection.budget import as_count
+from mutiny.selection.budget import check_budget
 from mutiny.selection.parsing import as_methods
 from mutiny.selection.select import select
 from mutiny.selection.selection import Selection
@@ -27,7 +27,7 @@ def run_select(options: Mapping[str, Any]) -> Selection:
     call.check({"--indices": indices, "--plot": plot})
     if method is not None and compare is not None:
         raise BadInput("--method", method, "either --method or --compare", "Name it first in --compare.")
-    as_count(call.own["budget"], 10**12)  # nonsense is refused before anything is loaded or trained
+    check_budget(call.own["budget"])  # nonsense is refused before anything is loaded or trained
     wanted = compare or method
     methods = None if wanted is None else as_methods(wanted)
     subject = call.subject()

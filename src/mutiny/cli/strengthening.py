@@ -14,7 +14,7 @@ from mutiny.reports.strengthening_text import strengthening_text
 from mutiny.selection.parsing import as_methods
 from mutiny.strengthening.result import Strengthening
 from mutiny.strengthening.strengthen import strengthen
-from mutiny.strengthening.wishes import budgets_of
+from mutiny.strengthening.wishes import check_budgets
 
 
 def run_strengthen(options: Mapping[str, Any]) -> Strengthening:
@@ -27,7 +27,7 @@ def run_strengthen(options: Mapping[str, Any]) -> Strengthening:
         raise BadInput("--tests", tests, "a smaller test set to write", "Add --minimise.")
     if save is not None and not own["synthesize"]:
         raise BadInput("--save", save, "synthesised inputs", "Leave out --synthesize 0.")
-    budgets_of(own["budget"], 10**12)  # nonsense is refused before anything is loaded or trained
+    check_budgets(own["budget"])  # nonsense is refused before anything is loaded or trained
     if own["operators"] is not None:
         own["operators"] = as_operators(own["operators"])
     for wanted in (compare, own["tie_break"]):
@@ -40,8 +40,10 @@ def run_strengthen(options: Mapping[str, Any]) -> Strengthening:
     call.write(result)
     if indices is not None:
         write_indices(indices, result.order.tolist(), result.names)
-    if tests is not None and result.subset is not None:
+    if tests is not None and result.subset is not None and len(result.subset):
         write_indices(tests, sorted(result.subset.indices.tolist()), subject.test.names)
+    elif tests is not None and not call.quiet:
+        call.console.print(f" No mutant is killed, so no tests are enough: {tests} was not written.", highlight=False)
     if save is not None and result.candidates is not None:
         write_candidates(result.candidates, save)
     elif save is not None and not call.quiet:

@@ -18,14 +18,22 @@ def as_count(budget: str | float, size: int) -> int:
     >>> as_count("5%", 10_000), as_count(0.05, 10_000), as_count(500, 10_000), as_count("500", 10_000)
     (500, 500, 500, 500)
     """
-    value, share = _read(budget)
+    value, share = check_budget(budget)
     if share:
-        if not 0 < value <= 1:
-            raise BadInput("budget", budget, "more than 0% and at most 100% of the pool")
         return max(1, round(value * size))
-    if not 1 <= value <= size:
+    if value > size:
         raise BadInput("budget", budget, f"between 1 and {size}, the number of inputs in the pool")
     return int(value)
+
+
+def check_budget(budget: str | float) -> tuple[float, bool]:
+    """An error for what is no budget, whatever the pool is; else the number, and whether it is a share."""
+    value, share = _read(budget)
+    if share and not 0 < value <= 1:
+        raise BadInput("budget", budget, "more than 0% and at most 100% of the pool")
+    if not share and value < 1:
+        raise BadInput("budget", budget, "at least 1 input")
+    return value, share
 
 
 def _read(budget: str | float) -> tuple[float, bool]:

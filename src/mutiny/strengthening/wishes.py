@@ -9,7 +9,7 @@ from mutiny.checks import check_whole
 from mutiny.errors import BadInput
 from mutiny.mutation.assessment import Assessment
 from mutiny.selection.base import Selector
-from mutiny.selection.budget import as_count
+from mutiny.selection.budget import as_count, check_budget
 from mutiny.selection.parsing import as_methods
 from mutiny.subjects import Subject
 from mutiny.task import Classification
@@ -39,11 +39,18 @@ def budgets_of(wanted: Any, size: int) -> tuple[int, ...]:
     >>> budgets_of("1%,5%", 1000), budgets_of((20, 0.01), 1000)
     ((10, 50), (10, 20))
     """
+    return tuple(sorted({as_count(one, size) for one in check_budgets(wanted)}))
+
+
+def check_budgets(wanted: Any) -> list[Any]:
+    """An error for what are no budgets, whatever the pool is; else each of them."""
     several = wanted.split(",") if isinstance(wanted, str) else wanted
     each = list(several) if isinstance(several, Iterable) and not isinstance(several, str) else [several]
     if not each:
         raise BadInput("budget", repr(wanted), "at least one number of inputs, share or percentage")
-    return tuple(sorted({as_count(one, size) for one in each}))
+    for one in each:
+        check_budget(one)
+    return each
 
 
 def check_left(budgets: Sequence[int], left: int) -> None:

@@ -102,6 +102,31 @@ def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
 
 
 @pytest.mark.parametrize(
+    ("way", "value", "told"),
+    [
+        ("score.value", 7.5, "score.value: expected between 0 and 1"),
+        ("score.interval.low", -2, "score.interval.low: expected between 0 and 1"),
+        ("subject.splits.test.inputs", -3, "inputs: expected at least 1"),
+        ("subject.originals", 0, "subject.originals: expected at least 1"),
+        ("subject.pool", 0, "subject.pool: expected at least 1"),
+        ("operators.0.score", 2, r"operators\[0\].score: expected between 0 and 1"),
+        ("evaluation.evaluated", -1, "evaluation: expected at least 0"),
+        ("settings.seed", -1, "settings.seed: expected at least 0"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(tmp_path, way, value, told):
+    spoilt = copy.deepcopy(SMALL)
+    *steps, last = way.split(".")
+    owner = spoilt
+    for step in steps:
+        owner = owner[int(step) if step.isdigit() else step]
+    owner[last] = value
+    (tmp_path / "a").write_text(json.dumps(spoilt))
+    with pytest.raises(BadInput, match=told):
+        read_json(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("{", "It cannot be read"),

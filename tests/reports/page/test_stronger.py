@@ -135,6 +135,24 @@ def test_a_file_with_indices_that_are_none(strengthened, tmp_path):
         read_json(tmp_path / "a.json")
 
 
+@pytest.mark.parametrize(
+    ("owner", "name", "value", "told"),
+    [
+        ("score", "value", 7.5, "score.value: expected between 0 and 1"),
+        ("subject", "test", 0, "subject.test: expected at least 1"),
+        ("subject", "originals", -1, "subject.originals: expected at least 1"),
+        ("before", "mean", 3, "a score in before or measured: expected between 0 and 1"),
+        ("subset", "score", -0.5, "subset.score: expected between 0 and 1"),
+    ],
+)
+def test_a_file_with_numbers_that_cannot_be(strengthened, tmp_path, owner, name, value, told):
+    spoilt = json.loads(json.dumps(strengthened.to_json()))
+    spoilt[owner] = {**(spoilt[owner] or {"n": 1, "interval": None}), name: value}
+    (tmp_path / "a.json").write_text(json.dumps(spoilt))
+    with pytest.raises(BadInput, match=told):
+        read_json(tmp_path / "a.json")
+
+
 def obvious(kills=None):
     """Only inputs 3 and 5 tell mutants from originals, each another mutant."""
     right = np.ones((5, 12), bool)

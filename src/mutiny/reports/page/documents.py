@@ -13,7 +13,7 @@ from mutiny.localization.ablation import Ablation
 from mutiny.reports.page.blocks import Gallery
 from mutiny.reports.page.facts import UNTIMED, Timing
 from mutiny.reports.page.pictures import Floats
-from mutiny.reports.page.plain import expect
+from mutiny.reports.page.plain import expect, expect_least, expect_share
 from mutiny.reports.page.strengthened import Strengthened
 from mutiny.selection.quality import Quality
 from mutiny.stats import Interval
@@ -35,7 +35,7 @@ class Pool:
     wrong: int | None = None
 
     def __post_init__(self) -> None:
-        expect(self.inputs > 0, "subject.pool.inputs", "at least 1")
+        expect_least(self.inputs, "subject.pool.inputs")
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,10 @@ class RateDocument:
     total: int
     interval: Interval
     value: float | None = None
+
+    def __post_init__(self) -> None:
+        expect(0 <= self.count <= self.total, "a rate's count", "between 0 and its total")
+        expect_share(self.value, "a rate's value")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mutiny.mutation.assessment import Assessment
+from mutiny.mutation.assessment import Assessment, Score
 from mutiny.records import MutantRecord, OperatorRecord, to_plain
-from mutiny.reports.page.plain import read_plain
+from mutiny.reports.page.plain import expect, expect_least, expect_share, read_plain
 
 ONE_MUTANT = tuple[str, float | None]
 """A mutant on whatever set: operator or configuration, and strength."""
@@ -33,6 +33,9 @@ class Split:
     metric_mean: float
     metric_sd: float | None = None
 
+    def __post_init__(self) -> None:
+        expect_least(self.inputs, "subject.splits: inputs")
+
 
 @dataclass(frozen=True)
 class TaskFacts:
@@ -54,6 +57,10 @@ class SubjectFacts:
     splits: Mapping[str, Split]
     pool: int | None = None
     more_originals: bool = False
+
+    def __post_init__(self) -> None:
+        expect_least(self.originals, "subject.originals")
+        expect_least(self.pool, "subject.pool")
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,10 @@ class Settings:
     operators: tuple[str, ...] = ()
     screening: ScreeningFacts | None = None
 
+    def __post_init__(self) -> None:
+        expect_least(self.seed, "settings.seed", 0)
+        expect_least(self.search.k_max, "settings.search.k_max")
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -100,6 +111,10 @@ class Evaluation:
     evaluated: int
     pairs: int
     verdicts: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        for number in (self.evaluated, self.pairs, *self.verdicts.values()):
+            expect_least(number, "evaluation", 0)
 
 
 def subject_of(result: Assessment) -> SubjectFacts:
@@ -115,6 +130,15 @@ def settings_of(result: Assessment) -> Settings:
 def evaluation_of(result: Assessment) -> Evaluation:
     """What it took."""
     return read_plain(Evaluation, to_plain(result.evaluation), "evaluation")
+
+
+def check_score(score: Score) -> None:
+    """Raises `Wrong` for a score that cannot be."""
+    expect_share(score.value, "score.value")
+    if score.interval is not None:
+        expect_share(score.interval.low, "score.interval.low")
+        expect_share(score.interval.high, "score.interval.high")
+    expect(0 <= score.operators <= score.tried, "score.operators", "at most as many as were tried")
 
 
 def on(record: OperatorRecord, split: str, searched: bool = False) -> list[MutantRecord]:

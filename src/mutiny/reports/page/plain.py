@@ -16,6 +16,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 Kind = TypeVar("Kind")
 LARGEST = 1e99
 """No number of a result is as large; a picture could not hold it."""
+ROUNDING = 1e-9
+"""By which a share may exceed its bounds."""
 
 
 class Wrong(Exception):
@@ -124,3 +126,14 @@ def expect(fine: bool, where: str, what: str) -> None:
     """Raises `Wrong` unless all is fine."""
     if not fine:
         raise Wrong(f"{where or 'the file'}: expected {what}")
+
+
+def expect_share(value: float | None, where: str) -> None:
+    """Raises `Wrong` for a share that cannot be; there may be none."""
+    fine = value is None or math.isnan(value) or -ROUNDING <= value <= 1 + ROUNDING
+    expect(fine, where, "between 0 and 1")
+
+
+def expect_least(value: int | None, where: str, least: int = 1) -> None:
+    """Raises `Wrong` for a number that is too small; there may be none."""
+    expect(value is None or value >= least, where, f"at least {least}")

@@ -15,10 +15,10 @@ from mutiny.localization.measures import as_measure
 from mutiny.mutation.assessment import Assessment, Score
 from mutiny.records import OperatorRecord, to_plain
 from mutiny.reports.page.documents import KINDS, Attacked, Document, Located
-from mutiny.reports.page.facts import evaluation_of, settings_of, subject_of
+from mutiny.reports.page.facts import check_score, evaluation_of, settings_of, subject_of
 from mutiny.reports.page.facts import told as settings_told
 from mutiny.reports.page.gallery import gallery_of
-from mutiny.reports.page.plain import Wrong, read_plain
+from mutiny.reports.page.plain import Wrong, expect_share, read_plain
 from mutiny.stores.sqlite import SqliteStore
 
 SCHEMA = 1
@@ -158,6 +158,9 @@ def _assessment(told: dict[str, Any]) -> Assessment:
     found = Assessment(**vars(result))
     for check in (subject_of, settings_of, evaluation_of):
         check(found)
+    check_score(found.score)
+    for at, record in enumerate(found.operators):
+        expect_share(record.score, f"operators[{at}].score")
     return found
 
 

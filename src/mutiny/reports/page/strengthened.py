@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mutiny.mutation.assessment import Score
-from mutiny.reports.page.facts import UNTIMED, Timing
-from mutiny.reports.page.plain import expect
+from mutiny.reports.page.facts import UNTIMED, Timing, check_score
+from mutiny.reports.page.plain import expect, expect_least, expect_share
 from mutiny.selection.metrics import Repeated
 from mutiny.strengthening.measuring import Gain
 from mutiny.strengthening.result import Smaller
@@ -21,6 +21,9 @@ class PoolFacts:
     inputs: int
     labelled: bool = False
 
+    def __post_init__(self) -> None:
+        expect_least(self.inputs, "subject.pool.inputs")
+
 
 @dataclass(frozen=True)
 class Facing:
@@ -31,6 +34,10 @@ class Facing:
     originals: int
     test: int
     pool: PoolFacts | None = None
+
+    def __post_init__(self) -> None:
+        expect_least(self.originals, "subject.originals")
+        expect_least(self.test, "subject.test")
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,8 @@ class Part:
 
     def __post_init__(self) -> None:
         expect(0 < self.of < 2**31, "subset.of", "at least 1")
+        expect_share(self.score, "subset.score")
+        expect_share(self.score_of_all, "subset.score_of_all")
         expect(all(0 <= at < self.of for at in self.indices), "subset.indices", "indices of the test set")
 
 
@@ -92,6 +101,9 @@ class Strengthened:
 
     def __post_init__(self) -> None:
         expect(all(budget.isdigit() for budget in (*self.chosen, *self.predicted)), "chosen", "numbers of labels")
+        check_score(self.score)
+        for one in ([] if self.before is None else [self.before]) + [one.score for one in self.measured]:
+            expect_share(one.mean, "a score in before or measured")
         expect(not self.measured or self.before is not None, "before", "a score, for there is one afterwards")
 
     @property
