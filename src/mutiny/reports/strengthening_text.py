@@ -102,8 +102,8 @@ def _answer(result: Strengthening) -> Text | None:
     more = f" and {len(result.order) - most:,} more" if len(result.order) > most else ""
     lines = [f"[bold]Label first[/]: {shown}{more}."]
     for budget, killed in result.predicted.items():
-        tried = count(len(result.tried), "survivor")
-        lines.append(f"With {count(budget, 'label')}, predicted to be killed: {killed} of {tried} tried.")
+        tried, verb = count(len(result.tried), "survivor"), "is" if len(result.tried) == 1 else "are"
+        lines.append(f"With {count(budget, 'label')}, {killed} of {tried} tried {verb} predicted to be killed.")
     return Text.from_markup("\n".join(lines))
 
 
