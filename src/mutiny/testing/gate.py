@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,4 +114,4 @@ def failure(result: Assessment, at_least: float, store: Path) -> str:
         lines.append(f"  and {len(missed) - MOST} more operators")
     here = Path.cwd()
     file = store.resolve().relative_to(here) if store.resolve().is_relative_to(here) else store
-    return "\n".join([*lines, f"  all of it: mutiny report {file} --out report.html"])
+    return "\n".join([*lines, f"  all of it: mutiny report {shlex.quote(str(file))} --out report.html"])

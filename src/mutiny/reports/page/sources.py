@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,7 +95,7 @@ def read_store(path: Path) -> list[Finding]:
         if each.verb in VERBS
     ]
     if not findings:
-        raise BadInput("file", path, "a finished campaign", f"Finish it with: mutiny resume {path}")
+        raise BadInput("file", path, "a finished campaign", f"Finish it with: mutiny resume {shlex.quote(str(path))}")
     return findings
 
 
