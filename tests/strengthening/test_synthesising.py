@@ -93,13 +93,17 @@ def test_what_loses_already_or_is_a_test_is_no_start():
     assert synthesise(stage, ranges, 3, keys, 12, np.zeros(0, np.int64)) is None
 
 
-def test_a_pool_of_tests_synthesises_nothing_from_them():
-    subject = weak_subject(1)
-    far = subject.test.inputs * 1.01
-    found = strengthen(1, weak_subject(1, pool=torch.cat([subject.test.inputs, far])), budget=3, repeats=1)
+def test_nothing_is_synthesised_from_tests_or_copies(monkeypatch):
+    asked = []
+
+    def recorded(stage, ranges, seed, mutants, count, allowed):
+        asked.append(allowed)
+
+    monkeypatch.setattr("mutiny.strengthening.bench.synthesise", recorded)
+    test = weak_subject(1).test.inputs
+    found = strengthen(1, weak_subject(1, pool=torch.cat([test, 1.01 * test, 1.01 * test])), budget=3, repeats=1)
     assert found.beyond
-    if found.candidates is not None:
-        assert found.candidates.indices.min() >= 60
+    np.testing.assert_array_equal(asked, [np.arange(60, 120)])
 
 
 def test_a_mutant_made_twice_proposes_once():
