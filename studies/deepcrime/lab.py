@@ -38,7 +38,7 @@ class Settings:
     originals: int = 20
     seed: int = 0
     quick: bool = False
-    instances: int = 20
+    instances: int = 10
     compared: int = 40
 
     @property
