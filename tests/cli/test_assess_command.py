@@ -187,7 +187,7 @@ before = ModelState.of(net)
     ("store", "told"),
     [
         ([], "what is done is kept. Go on with: mutiny resume interrupted_in_the_middle-subject.mutiny"),
-        (["--no-store"], "so are originals that were trained."),
+        (["--no-store"], "no further result was written."),
     ],
 )
 def test_an_interrupt_leaves_with_3_writes_nothing_and_leaves_the_model_alone(run, write, tmp_path, store, told):
