@@ -29,7 +29,7 @@ def main() -> None:
     except SystemExit as end:
         if end.code != INTERRUPTED:
             raise
-        _say("mutiny: interrupted; no further result was written. Originals that were trained are kept for the next run.")
+        _say("mutiny: interrupted; no further result was written. Originals that were trained are kept.")
         sys.exit(3)
     except Exception as error:
         if frames := given_code(error):
