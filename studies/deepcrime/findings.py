@@ -110,6 +110,9 @@ def distances(results: Results) -> Iterator[str]:
         for span in (spectra.ALL, spectra.ORIGINALS):
             found = results.distances_of(subject, span, spectra.USUAL)
             where = f"{subject}, range of {span}"
+            if found and not any(np.median(values) for values in found.values()):
+                yield f"{where}: some activations are so large that nearly all others share one bin; no order shows."
+                continue
             for code, _ in BETWEEN:
                 within, between = found.get(f"{code}-{code}"), found.get(f"{code}-{DC}")
                 if within is None or between is None:
@@ -137,7 +140,7 @@ def _of_lists(results: Results, subject: str) -> float | None:
     rows = [
         row
         for row in results.distances
-        if (row["subject"], row["range"], row["group_a"], row["group_b"]) == (subject, spectra.ALL, DC, DC)
+        if (row["subject"], row["range"], row["group_a"], row["group_b"]) == (subject, spectra.ORIGINALS, DC, DC)
     ]
     if not rows:
         return None
