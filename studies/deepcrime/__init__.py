@@ -1,7 +1,7 @@
 """MUFF's comparison with DeepCrime (Kim et al.: Tables VI to VIII, Fig. 4), repeated with mutiny.
 
-python -m studies.deepcrime [--quick] [--data DIR] [--out DIR] [--subjects mnist,eyes] [--parts operators,spectra]
-                            [--originals 20]
+python -m studies.deepcrime [--quick] [--data DIR] [--out DIR] [--subjects mnist,eyes]
+                            [--parts operators,spectra,controls] [--originals 20]
 
 Numbers are kept as CSV in OUT/deepcrime, one row as soon as it is known; what is there is not computed again. Trained
 networks are kept in the cache folder of mutiny, in a folder of their own for every OUT, so that what an operator costs

@@ -8,20 +8,18 @@ from collections.abc import Sequence
 import mutiny
 import studies.deepcrime
 from studies.command import Study, Unit
-from studies.deepcrime import operators, page, spectra
+from studies.deepcrime import controls, operators, page, spectra
 from studies.deepcrime.lab import QUICK, Lab, Settings, subject_rows
 from studies.deepcrime.subjects import SUBJECTS, smaller
+
+PARTS = (operators, spectra, controls)
 
 
 def plan(parts: Sequence[str], subjects: Sequence[str], settings: Settings) -> list[Unit]:
     """Units of work, one subject after another: what needs no training first, the spectra of its mutants last."""
     del settings
     return [
-        (part, subject, unit)
-        for subject in subjects
-        for part in (operators, spectra)
-        if part.NAME in parts
-        for unit in part.units()
+        (part, subject, unit) for subject in subjects for part in PARTS if part.NAME in parts for unit in part.units()
     ]
 
 
@@ -33,7 +31,7 @@ def lab(subject: mutiny.Subject, settings: Settings) -> Lab:
 STUDY = Study(
     name="deepcrime",
     about=studies.deepcrime.__doc__ or "",
-    parts={part.NAME: part for part in (operators, spectra)},
+    parts={part.NAME: part for part in PARTS},
     subjects=SUBJECTS,
     settings=Settings(),
     quick=QUICK,

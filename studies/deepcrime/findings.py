@@ -127,12 +127,27 @@ def distances(results: Results) -> Iterator[str]:
             if "DC-DC" in found and "WI-WI" in found:
                 ratio = float(np.median(found["DC-DC"])) / max(float(np.median(found["WI-WI"])), 1e-12)
                 yield f"{where}: the median distance within DeepCrime's operators is {ratio:.3g} times that within WI."
+        yield from _without_fault(results, subject)
         share = _of_lists(results, subject)
         if share is not None:
             yield (
                 f"{subject}: of the larger half of the distances within DeepCrime's operators {percent(share, 0)} come "
                 "from operators with a list of values or layers, such as LCH or ACH."
             )
+
+
+def _without_fault(results: Results, subject: str) -> Iterator[str]:
+    """What retraining alone does."""
+    apart = results.apart(subject, spectra.USUAL)
+    found = results.distances_of(subject, spectra.ORIGINALS, spectra.USUAL)
+    if apart is None or "WI-WI" not in found or "DC-DC" not in found:
+        return
+    own, trained = (float(np.median(found[pair])) for pair in ("WI-WI", "DC-DC"))
+    yield (
+        f"{subject}, range of originals: without any fault, two halves of the originals are {apart:.3g} apart, "
+        f"{apart / max(own, 1e-12):.3g} times the median within WI and {apart / max(trained, 1e-12):.3g} times that "
+        f"within DeepCrime's operators, of whose distances {percent(np.mean(found['DC-DC'] < apart), 0)} are smaller."
+    )
 
 
 def _of_lists(results: Results, subject: str) -> float | None:

@@ -15,7 +15,7 @@ from studies.surroundings import in_words
 from studies.writing import figure, follows, prose, sources, write_page
 
 PROSE = Path(__file__).with_name("prose.md")
-PARTS = ("subjects", "operators", "mutants", "spent", "spectra", "distances", "runs")
+PARTS = ("subjects", "operators", "mutants", "spent", "spectra", "distances", "controls", "runs")
 FILES = (*(f"{part}.csv" for part in PARTS), "settings.json")
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from studies.deepcrime import operators, savings, spectra
+from studies.deepcrime import controls, operators, savings, spectra
 from studies.deepcrime.compared import BETWEEN, GROUPS
 from studies.deepcrime.lab import subject_rows
 from studies.deepcrime.paper import TOOLS
@@ -49,6 +49,7 @@ class Results:
     mutants: list[CsvRow]
     spectra: list[CsvRow]
     distances: list[CsvRow]
+    controls: list[CsvRow]
 
     @classmethod
     def read(cls, folder: Path) -> Results:
@@ -60,6 +61,7 @@ class Results:
             operators.mutant_rows(folder).rows,
             spectra.rows(folder).rows,
             spectra.distance_rows(folder).rows,
+            controls.rows(folder).rows,
         )
 
     @property
@@ -108,6 +110,10 @@ class Results:
         row, rows = self.subject(subject), [one for one in self.mutants if one["subject"] == subject]
         counted = savings.trainings(row, rows) if row is not None else None
         return counted if counted is not None and counted.each else None
+
+    def apart(self, subject: str, epsilon: str) -> float | None:
+        """How far the spectra of two halves of the originals are apart."""
+        return number(_find(self.controls, subject=subject), epsilon)
 
     def distances_of(self, subject: str, span: str, epsilon: str) -> dict[str, npt.NDArray[np.float64]]:
         """Spectral distances by pair of groups; those without any are not there."""
