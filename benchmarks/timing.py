@@ -27,5 +27,5 @@ def ratio(
 
 
 def entry(value: float, goal: float, better: str = "higher", unit: str = "x") -> dict[str, object]:
-    holds = value >= goal if better == "higher" else value <= goal
-    return {"value": round(value, 3), "goal": goal, "better": better, "holds": holds, "unit": unit}
+    holds = bool(value >= goal if better == "higher" else value <= goal)  # numpy has booleans of its own
+    return {"value": round(float(value), 3), "goal": goal, "better": better, "holds": holds, "unit": unit}
