@@ -13,7 +13,7 @@ def test_from_a_file(tmp_path, monkeypatch):
     (tmp_path / "first_file.py").write_text(MINE)
     found = load_subject(f"{tmp_path}/first_file.py:subject")
     assert isinstance(found, Subject)
-    assert found.name == f"{tmp_path}/first_file.py:subject"
+    assert found.name == "first_file.py:subject"  # the same from every folder
     monkeypatch.chdir(tmp_path)
     assert len(load_subject("first_file.py:make").models) == 2
     assert load_subject("./first_file.py:subject").name == "./first_file.py:subject"

@@ -69,3 +69,13 @@ def sensitivity(strong: float | None, weak: float | None, weak_killed_any: bool)
     if weak is None:
         return None, "there is no weak set"
     return (strong - weak) / strong, ""
+
+
+def apart(value: float, bar: float, digits: int = 0) -> tuple[str, str]:
+    """Two shares, with as many digits as it takes to tell one from the other.
+
+    >>> apart(0.7995, 0.8, 1), apart(0.414, 0.8), apart(0.8, 0.8)
+    (('79.95%', '80.00%'), ('41%', '80%'), ('80%', '80%'))
+    """
+    pairs = [(f"{value:.{more}%}", f"{bar:.{more}%}") for more in range(digits, 16)]
+    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])

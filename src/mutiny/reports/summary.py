@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.mutation.assessment import Assessment
+from mutiny.mutation.score import apart
 from mutiny.records import OperatorRecord, Status
-from mutiny.reports.text import apart, number, percent
+from mutiny.reports.text import number, percent
 
 
 def summary(result: Assessment, fail_under: float | None = None) -> str:

@@ -36,16 +36,6 @@ def percent(value: float | None) -> str:
     return "-" if value is None else f"{value:.0%}"
 
 
-def apart(value: float, bar: float, digits: int = 0) -> tuple[str, str]:
-    """Two shares, with as many digits as it takes to tell one from the other.
-
-    >>> apart(0.7995, 0.8, 1), apart(0.414, 0.8), apart(0.8, 0.8)
-    (('79.95%', '80.00%'), ('41%', '80%'), ('80%', '80%'))
-    """
-    pairs = [(f"{value:.{more}%}", f"{bar:.{more}%}") for more in range(digits, 16)]
-    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
-
-
 def number(value: float | None) -> str:
     """A strength for people.
 

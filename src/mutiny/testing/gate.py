@@ -93,7 +93,7 @@ def kept(subject: Subject | str, root: Path | None = None) -> Path:
 
 def failure(result: Assessment, at_least: float, store: Path) -> str:
     """What a developer reads when the bar is missed: by how much, where the test set is blind, and what to do."""
-    from mutiny.reports.text import apart
+    from mutiny.mutation.score import apart
 
     score = result.score
     if score.value is None:
