@@ -16,7 +16,7 @@ def test_from_a_file(tmp_path, monkeypatch):
     assert found.name == "first_file.py:subject"  # the same from every folder
     monkeypatch.chdir(tmp_path)
     assert len(load_subject("first_file.py:make").models) == 2
-    assert load_subject("./first_file.py:subject").name == "./first_file.py:subject"
+    assert load_subject("./first_file.py:subject").name == "first_file.py:subject"
 
 
 def test_a_name_that_the_user_gave_stays(tmp_path):
