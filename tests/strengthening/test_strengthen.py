@@ -214,3 +214,15 @@ def test_methods_that_do_not_apply_are_left_out():
     assert "mc-dropout is left out" in " ".join(found.notes)
     with pytest.raises(mutiny.BadInput, match="applies here"):
         strengthen(1, tie_break="mc-dropout", repeats=1)
+
+
+@pytest.mark.parametrize(("others", "judging"), [("", False), ("WI(ratio=0.3),", True)])
+def test_mutants_of_which_there_are_only_a_few_do_not_judge(others, judging):
+    """Another seed adds the same layer at the same few places: that would judge by what was chosen for."""
+    result = assessed(1, f"{others}LA(activation=sigmoid)")
+    assert result.operators[-1].status is Status.SCORED
+    found = strengthen(1, assessment=result, budget=5, repeats=1, minimise=True)
+    assert "Mutants of LA(activation=sigmoid) judge nothing" in " ".join(found.notes)
+    assert bool(found.measured) is judging
+    assert (found.smaller is not None) is judging
+    assert not any("judge nothing" in note for note in usual().notes)
