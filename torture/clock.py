@@ -53,7 +53,8 @@ def run(lab: Lab) -> tuple[int, str]:
         patch = campaign.folder / "cache" / "clock"
         patch.mkdir(parents=True)
         (patch / "sitecustomize.py").write_text(BACKWARDS)
-        campaign.environment |= {"PYTHONPATH": str(patch), "TORTURE_LATE": "0"}
+        paths = [str(patch), *filter(None, [os.environ.get("PYTHONPATH")])]
+        campaign.environment |= {"PYTHONPATH": os.pathsep.join(paths), "TORTURE_LATE": "0"}
         answer = lab.undisturbed()
         for part in (1, 2):
             run = campaign.go_on(engine)
