@@ -12,7 +12,7 @@ from torture.watching import check, results, wait_for
 BACKWARDS = '''
 """A wall clock that jumps back by hours now and then; the clocks that only measure are left alone."""
 
-import datetime, os, random, time
+import os, random, time
 
 _real, _draw = time.time, random.Random(os.getpid())
 _late = float(os.environ["TORTURE_LATE"])
@@ -33,15 +33,6 @@ _strftime = time.strftime
 time.time, time.time_ns = _now, lambda: int(_now() * 1e9)
 time.localtime, time.gmtime, time.ctime = map(_filled, (time.localtime, time.gmtime, time.ctime))
 time.strftime = lambda text, moment=None: _strftime(text, time.localtime() if moment is None else moment)
-
-
-class _Backwards(datetime.datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return cls.fromtimestamp(_now(), tz)
-
-
-datetime.datetime = _Backwards
 '''
 
 

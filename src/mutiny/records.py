@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
@@ -218,15 +219,19 @@ class KillBits:
     mutants: Bits
     inputs: int
 
+    @property
+    def packed(self) -> Bits:
+        """``(repetitions, originals, bytes)``: the original was right and the instance is wrong."""
+        return self.originals[None] & ~self.mutants
+
     def kills(self) -> npt.NDArray[np.bool_]:
-        """``(repetitions, originals, inputs)``: the original was right and the instance is wrong."""
-        packed = self.originals[None] & ~self.mutants
-        return np.unpackbits(packed, axis=-1, count=self.inputs).astype(bool)
+        """The same unpacked, ``(repetitions, originals, inputs)``."""
+        return np.unpackbits(self.packed, axis=-1, count=self.inputs).astype(bool)
 
     def per_input(self) -> npt.NDArray[np.int64]:
         """``(inputs,)``: how many instances each input kills."""
         counts = np.zeros(self.inputs, np.int64)
-        for repetition in self.originals[None] & ~self.mutants:
+        for repetition in self.packed:
             counts += np.unpackbits(repetition, axis=-1, count=self.inputs).sum(axis=0, dtype=np.int64)
         return counts
 
@@ -252,6 +257,11 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def now() -> str:
+    """The moment, as results and stores tell it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
 
 def versions() -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -112,14 +112,22 @@ class Classification:
 
     def judge(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Per input: correct ``(n,)`` bool, and its share of the metric ``(n,)``. NaN outputs are wrong."""
+        correct = self.answers(outputs) == targets
+        return correct, correct.double()
+
+    def answers(self, outputs: Tensor) -> Tensor:
+        """The classes ``(n,)`` that outputs stand for; -1 where they are no numbers.
+
+        >>> import torch
+        >>> Classification(3, "logits").answers(torch.tensor([[0.0, 2.0, 1.0], [torch.nan, 0.0, 0.0]])).tolist()
+        [1, -1]
+        """
         if outputs.ndim == 1 or outputs.shape[1] == 1:
             one = outputs.reshape(-1)
-            predicted = (one > (0.5 if self.outputs == "probabilities" else 0.0)).long()
-            finite = ~one.isnan()
+            said, undefined = (one > (0.5 if self.outputs == "probabilities" else 0.0)).long(), one.isnan()
         else:
-            predicted, finite = outputs.argmax(dim=1), ~outputs.isnan().any(dim=1)
-        correct = (predicted == targets) & finite
-        return correct, correct.double()
+            said, undefined = outputs.argmax(dim=1), outputs.isnan().any(dim=1)
+        return said.masked_fill(undefined, -1)
 
 
 @dataclass(frozen=True)
@@ -171,3 +179,13 @@ class Regression:
 
 
 Task = Classification | Regression
+
+
+def task_facts(task: Task) -> dict[str, Any]:
+    """What results tell of a task."""
+    return {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)}
+
+
+def task_identity(task: Task) -> dict[str, Any]:
+    """What tells one task from another, wherever that is hashed."""
+    return {"kind": type(task).__name__, **asdict(task)}

@@ -45,15 +45,15 @@ def write(measured: Measured, out: Path) -> Path:
 
 
 def _costs(measured: Measured) -> str:
-    def kilobytes(value: float) -> str:
-        return f"{value / 1000:,.0f} kB"
+    def size(value: float) -> str:
+        return f"{value / 1000:,.0f} kB" if value < 1e6 else f"{value / 1e6:,.{0 if value >= 1e8 else 1}f} MB"
 
     rows = [
         ("one mutant on one set of inputs", f"{measured.probe_seconds:.2f} s ({measured.instances:.0f} instances)"),
-        ("its task, sent", kilobytes(measured.sent)),
-        ("its result, returned and stored while the search goes on", kilobytes(measured.returned)),
-        ("in the file when the campaign is done, for each task", kilobytes(measured.kept)),
-        ("networks, data and clean passes, sent once to each worker", f"{measured.work / 1e6:,.0f} MB"),
+        ("its task, sent, with what earlier probes of its search found", size(measured.sent)),
+        ("its result, returned and stored while the search goes on", size(measured.returned)),
+        ("in the file when the campaign is done, for each task", size(measured.kept)),
+        ("networks, data and clean passes, sent once to each worker", size(measured.work)),
     ]
     for name, seconds in measured.driver.items():
         rows.append((f"driver, an empty task, {name}, store included", f"{1000 * seconds:.2f} ms of processor time"))

@@ -7,6 +7,7 @@ import pytest
 
 from mutiny import __version__
 from mutiny.models import ModelState
+from mutiny.mutation.score import missed_bar
 from mutiny.operators import ALL
 
 SEVERAL = "subject = blob_subject(4)"
@@ -99,7 +100,7 @@ def test_the_bar_decides_between_0_and_1_and_the_result_is_written_either_way(ru
     assert (below.code, below.out) == (1, "")
     warning, verdict = below.err.splitlines()
     assert warning == "mutiny: the bar is held against 1 of 3 operators; the others have no score"
-    assert verdict == f"mutiny: the score is below the bar: {score:.4f} < {score + 0.01:g}"
+    assert verdict == f"mutiny: {missed_bar(score, score + 0.01)}"
     assert answers(tmp_path / "b.json") == answers(tmp_path / "a.json")
 
 
@@ -162,7 +163,7 @@ def test_no_killable_mutant_is_an_answer_not_an_error(run, write, tmp_path):
     assert found["operators"][0]["reason"] == "the training set kills no mutant"
     bar = run("assess", write(SEVERAL), "--operators", "WI(ratio=0)", "--precision", "0.2", "-q", "--fail-under", "0.1")
     assert bar.code == 1
-    assert "no score < 0.1" in bar.err
+    assert "there is no score, so it is not at least 10%" in bar.err
 
 
 INTERRUPTED = """

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from mutiny.cli.verbs import VERBS
+from mutiny.stores.sqlite import SqliteStore
 
 SUBJECT = """
 from repairs.spoilt import data, faulty
@@ -69,6 +70,14 @@ def test_one_file_has_campaigns_of_several_verbs(run, write, tmp_path):
     status = run("status", "mine-subject.mutiny").out
     assert [verb for verb in COMMANDS if f"{verb} blobs" in status] == list(COMMANDS)
     assert "repair" in run("report", "mine-subject.mutiny").out.lower()
+
+
+def test_a_word_is_no_folder_of_that_name(run, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test").mkdir()
+    assert run("select", write(SUBJECT), "--pool", "test", "--quiet").code == 0
+    with SqliteStore(tmp_path / "mine-subject.mutiny", write=False) as store:
+        assert [each.command["arguments"]["pool"] for each in store.campaigns()] == ["test"]
 
 
 def test_nothing_is_kept_if_nobody_wants_it(run, write, tmp_path, monkeypatch):

@@ -56,6 +56,23 @@ def test_a_picture_of_a_pool_from_a_file(run, write, tmp_path):
     assert "labels are known" in ran.err
 
 
+def test_a_picture_of_folders_that_are_other_classes_is_refused_at_once(run, write, tmp_path):
+    for name in ("cat", "dog"):
+        (tmp_path / "pool" / name).mkdir(parents=True)
+        for number in range(4):
+            Image.fromarray(np.full((8, 8), 20 * number, np.uint8)).save(tmp_path / "pool" / name / f"{number}.png")
+    subject = """
+import torch
+from torch import nn
+x, y = torch.rand(20, 1, 8, 8), torch.arange(20) % 3
+net = nn.Sequential(nn.Flatten(), nn.Linear(64, 3)).eval()
+subject = mutiny.Subject([net], task=mutiny.Classification(3), train=(x, y), test=(x, y))
+"""
+    ran = run("select", write(subject), "--pool", tmp_path / "pool", "--budget", 2, "--plot", tmp_path / "a.png")
+    assert ran.code == 2
+    assert "labels are known" in ran.err
+
+
 def test_a_comparison_without_labels(run, write, tmp_path):
     pool = tmp_path / "pool.npy"
     np.save(pool, np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32))

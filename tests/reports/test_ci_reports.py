@@ -52,6 +52,20 @@ def test_no_score_misses_every_bar(result):
     assert "missed" in summary(none, 0.0)
 
 
+def test_a_score_just_below_the_bar_looks_like_it(result):
+    just = replace(result, score=replace(result.score, value=0.804999))
+    (suite,) = parsed(junit(just, 0.805))
+    assert suite.find("testcase").get("name") == "mutation score at least 0.805"
+    assert suite.find("testcase/failure").get("message") == "the score is below the bar: 80.4999% < 80.5000%"
+
+
+def test_configurations_are_counted(result):
+    scored = result.operators[0]
+    sets = {name: replace(one, killed=2, survived=1, unstable=1) for name, one in scored.sets.items()}
+    several = replace(scored, strength=None, sets=sets)
+    assert f"| {cell(several.label)} | 2/4 | 2/4 |" in summary(replace(result, operators=(several,)))
+
+
 def test_a_failed_operator_is_an_error(result):
     broken = replace(result.operators[0], status=Status.FAILED, reason="the worker died 3 times")
     (suite,) = parsed(junit(replace(result, operators=(broken,))))

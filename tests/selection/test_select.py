@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import mutiny
+import toys
 from mutiny.errors import BadInput
 from mutiny.models import ModelState
 from mutiny.selection.budget import as_count
@@ -100,6 +101,11 @@ def test_regression_pools(net):
     assert result.rankings[0].method == "kill-rate"
     assert result.rankings[0].quality.rauc is None
     assert mutiny.select(subject, "mdsa,lsa,nss", 10).rankings[2].method == "nss"
+
+
+@pytest.mark.parametrize(("originals", "usual"), [(None, "disagreement"), (1, "kill-rate"), (2, "disagreement")])
+def test_the_usual_method_of_a_regression_follows_the_originals_that_take_part(originals, usual):
+    assert mutiny.select(toys.line_subject(3), budget=5, originals=originals).rankings[0].method == usual
 
 
 def test_diverse_budgets_spread(net):

@@ -178,6 +178,14 @@ def test_a_regression(originals):
     assert len(found.measured) == 3 or "Nothing could be measured" in " ".join(found.notes)
 
 
+def test_the_usual_methods_follow_the_originals_of_the_assessment():
+    x, y = toys.line(80, seed=1)
+    subject = toys.line_subject(3, test=(x[:15], y[:15]), pool=toys.line(100, seed=3))
+    result = mutiny.assess(subject, "WI(ratio=0.3)", search=replace(COARSE, rse=0.2), originals=1)
+    found = mutiny.strengthen(subject, None, 8, assessment=result, mutants=2, repeats=1)
+    assert found.settings["methods"] == ["random", "kill-rate"]
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

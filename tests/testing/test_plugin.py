@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,14 @@ def test_a_score_just_below_the_bar_does_not_look_like_it():
     told = summary(just, 0.8)
     assert "toy: 79.9" in told
     assert "the bar of 80.0" in told
+
+
+def test_milder_is_not_always_less():
+    epochs = operator("HNE", {"train": {5.0: KILLED}, "test": {3.0: KILLED, 5.0: SURVIVED}}, score=0.5)
+    rising = assessment(epochs, interval=None)
+    falling = assessment(replace(epochs, bounds=(19.0, 1.0)), interval=None)
+    assert "test only 3 and more" in failure(rising, 0.8, Path("x.mutiny"))
+    assert "test only 3 and less" in failure(falling, 0.8, Path("x.mutiny"))
 
 
 def test_subjects_have_files_of_their_own():

@@ -34,7 +34,7 @@ from mutiny.records import versions
 from mutiny.stores.base import Store
 from mutiny.subjects import Subject
 from mutiny.subjects.identity import Call, device_of, threads_of
-from mutiny.task import Task
+from mutiny.task import Task, task_facts
 
 FARTHEST = 1e30
 """Distances beyond this are a mistake, and overflow in single precision."""
@@ -146,7 +146,7 @@ def attack(
             subject={
                 "name": given.name,
                 "model": type(model).__name__,
-                "task": {"kind": "classification", "metric": scene.task.metric, **vars(scene.task)},
+                "task": task_facts(scene.task),
                 "inputs": len(given.data),
                 "from": given.source,
             },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ from mutiny.subjects.naming import file_for
 HANDLED = frozenset("subject data store no_store engine workers address threads json quiet".split())
 """Options that `Call` sees to; a verb is not given them."""
 FILES = ("inputs", "pool")
-"""Options with a file or folder, or with a word that stands for data."""
+"""Options with a file or folder."""
+WORDS = {"select": ("test", "mutated")}
+"""Words that stand for data in some verbs, even where a file has that name."""
 PICTURES = ("--plot", "--grid")
 
 
@@ -86,7 +88,8 @@ class Call:
     def running(self) -> Iterator[dict[str, Any]]:
         """The arguments ``engine``, ``store`` and ``progress`` of a verb."""
         where = as_engine(*(self.options[name] for name in ("engine", "workers", "address", "threads")))
-        with keeping(self.store, command_of(self.verb, _absolute(self.options))) as kept, self.progress() as progress:
+        command = command_of(self.verb, _absolute(self.options, WORDS.get(self.verb, ())))
+        with keeping(self.store, command) as kept, self.progress() as progress:
             yield {"engine": where, "store": kept, "progress": progress}
 
     @contextmanager
@@ -119,7 +122,7 @@ def names_of(text: str | None) -> list[str] | None:
     return [name.strip() for name in text.split("+")] if text else None
 
 
-def _absolute(command: Mapping[str, Any]) -> dict[str, Any]:
+def _absolute(command: Mapping[str, Any], words: Collection[str]) -> dict[str, Any]:
     """The same with files that are found from any folder."""
-    there = {name: command[name] for name in FILES if isinstance(command.get(name), str)}
+    there = {name: text for name in FILES if isinstance(text := command.get(name), str) and text not in words}
     return {**command, **{name: str(Path(text).resolve()) for name, text in there.items() if Path(text).exists()}}

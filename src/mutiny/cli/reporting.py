@@ -33,7 +33,7 @@ from mutiny.stores.sqlite import SqliteStore
 from mutiny.strengthening.result import Strengthening
 
 
-def run_report(files: list[Path], json: Path | None, out: Path | None = None, console: Console | None = None) -> None:
+def run_report(files: list[Path], json: Path | None, out: Path | None = None) -> None:
     """Prints the last result that each file has, whatever verb it is of, or writes a page of all of them."""
     for file in files:
         if not file.is_file():
@@ -45,7 +45,7 @@ def run_report(files: list[Path], json: Path | None, out: Path | None = None, co
         check_distinct({"--json": json, "--out": out, "FILE": files[0]})
         if len(files) > 1 or is_json(files[0]):
             raise BadInput("--json", json, "one campaign file to write the last result of")
-    console = console or Console()
+    console = Console()
     if out is not None:
         findings, left = fitting(read_sources(files))
         write_html(out, page_for(findings, left=left))

@@ -18,6 +18,7 @@ from mutiny.mutation.assess import assess
 from mutiny.mutation.assessment import Assessment
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.plan import plan, rounded
+from mutiny.mutation.score import missed_bar
 from mutiny.mutation.search import Search
 from mutiny.mutation.weak import WeakSet
 from mutiny.operators.parsing import as_faults
@@ -80,9 +81,9 @@ def _hold(result: Assessment, bar: float) -> None:
     if 0 < result.score.operators < result.score.tried:
         scored = f"{result.score.operators} of {result.score.tried} operators"
         typer.echo(f"mutiny: the bar is held against {scored}; the others have no score", err=True)
-    if result.score.value is None or result.score.value < bar:
-        got = "no score" if result.score.value is None else f"{result.score.value:.4f}"
-        typer.echo(f"mutiny: the score is below the bar: {got} < {bar:g}", err=True)
+    missed = missed_bar(result.score.value, bar)
+    if missed:
+        typer.echo(f"mutiny: {missed}", err=True)
         raise typer.Exit(1)
 
 
@@ -108,7 +109,7 @@ def write_kills(path: Path, result: Assessment) -> None:
     arrays: dict[str, Any] = {}
     for (label, strength, split), bits in result.kills.items():
         key = f"{label}@{'-' if strength is None else repr(strength)}/{split}"
-        arrays[key] = bits.originals[None] & ~bits.mutants
+        arrays[key] = bits.packed
         arrays.setdefault(f"inputs/{split}", np.array(bits.inputs))
     with replacing(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **arrays)

@@ -18,6 +18,7 @@ from mutiny.selection.parsing import as_methods
 from mutiny.selection.select import select
 from mutiny.selection.selection import Selection
 from mutiny.subjects import Subject
+from mutiny.subjects.given import as_given
 
 
 def run_select(options: Mapping[str, Any]) -> Selection:
@@ -32,7 +33,7 @@ def run_select(options: Mapping[str, Any]) -> Selection:
     methods = None if wanted is None else as_methods(wanted)
     subject = call.subject()
     inputs = _pool(pool, subject, call.own["seed"])
-    labels = next(data for data in (inputs, subject.pool, subject.test) if data is not None).targets
+    labels = as_given(subject, inputs, None, None, None, "pool", pool=True).data.targets
     if plot is not None and unknown(labels, subject.task):
         raise BadInput("--plot", plot, "a pool whose labels are known", "Without labels nobody knows what is a fault.")
     with call.running() as how:

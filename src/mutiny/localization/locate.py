@@ -36,7 +36,7 @@ from mutiny.stores.base import Store
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
 from mutiny.subjects.identity import Call, code_of, device_of, pace_of, threads_of
-from mutiny.task import Classification
+from mutiny.task import Classification, task_facts
 from mutiny.task import Task as Kind
 from mutiny.tasks import Task, hash_of
 
@@ -164,7 +164,7 @@ def locate(
             subject={
                 "name": given.name,
                 "model": type(model).__name__,
-                "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+                "task": task_facts(task),
                 "inputs": len(given.data),
                 "from": given.source,
                 "neurons": int(sum(spectrum.sizes)),

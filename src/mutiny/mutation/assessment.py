@@ -16,7 +16,7 @@ from mutiny.records import Basis, KillBits, MutantRecord, OperatorRecord, Status
 from mutiny.results import Result, Rows, finite
 from mutiny.stats import Interval
 from mutiny.subjects import Subject
-from mutiny.task import Classification
+from mutiny.task import Classification, task_facts
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,11 @@ class Assessment(Result):
         """Whether no operator's work failed; what failed is tried again when the same is asked for again."""
         return not any(one.status is Status.FAILED for one in self.operators)
 
+    def weakest_first(self) -> list[OperatorRecord]:
+        """Operators of which the test set misses something, the worst first."""
+        missed = (record for record in self.operators if record.score is not None and record.score < 1)
+        return sorted(missed, key=lambda record: record.score or 0.0)
+
     def metrics(self) -> dict[str, float]:
         """The score, and that of each operator."""
         return finite({"score": self.score.value, **{f"score.{one.label}": one.score for one in self.operators}})
@@ -122,7 +127,7 @@ def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:
         "name": subject.name,
         "model": type(runner.models[0]).__name__,
         "originals": len(runner.models),
-        "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+        "task": task_facts(task),
         "splits": means,
         "layers": [layer.name for layer in runner.views[0].layers],
         "pool": None if subject.pool is None else len(subject.pool),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from mutiny.operators.parsing import Fault
-from mutiny.records import versions
+from mutiny.records import now, versions
 from mutiny.stores.base import Campaign
 from mutiny.subjects import Subject
 from mutiny.subjects.identity import code_of, decisive_versions
+from mutiny.task import task_identity
 from mutiny.tasks import hash_of
 from mutiny.training.describe import describe
 
@@ -33,7 +32,7 @@ def campaign_of(
         subject=subject.name,
         settings=dict(settings),
         versions=versions(),
-        created=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        created=now(),
         network=originals[0] if originals else "",
     )
 
@@ -49,7 +48,7 @@ def subject_identity(subject: Subject, originals: Sequence[str]) -> dict[str, An
     return {
         "originals": list(originals),
         "splits": {name: data.fingerprint() for name, data in subject.splits().items()},
-        "task": {"kind": type(subject.task).__name__, **asdict(subject.task)},
+        "task": task_identity(subject.task),
         "forward": hash_of(describe(subject.forward)),
         "recipe": hash_of(describe(subject.recipe)),
     }

@@ -71,6 +71,17 @@ def sensitivity(strong: float | None, weak: float | None, weak_killed_any: bool)
     return (strong - weak) / strong, ""
 
 
+def missed_bar(value: float | None, bar: float) -> str:
+    """What to say of a score below a bar; nothing if it is not.
+
+    >>> missed_bar(0.79999, 0.8), missed_bar(None, 0.5), missed_bar(0.8, 0.8)
+    ('the score is below the bar: 79.999% < 80.000%', 'there is no score, so it is not at least 50%', '')
+    """
+    if value is None:
+        return f"there is no score, so it is not at least {100 * bar:.4g}%"
+    return "" if value >= bar else "the score is below the bar: {} < {}".format(*apart(value, bar))
+
+
 def apart(value: float, bar: float, digits: int = 0) -> tuple[str, str]:
     """Two shares, with as many digits as it takes to tell one from the other.
 

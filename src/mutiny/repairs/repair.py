@@ -44,7 +44,7 @@ from mutiny.stores.base import Store
 from mutiny.subjects import Subject
 from mutiny.subjects.given import Given, as_given
 from mutiny.subjects.identity import Call, code_of, device_of, pace_of, threads_of
-from mutiny.task import Classification
+from mutiny.task import Classification, task_facts
 from mutiny.task import Task as Kind
 from mutiny.tasks import Task, hash_of
 
@@ -171,7 +171,7 @@ def repair(
             subject={
                 "name": given.name,
                 "model": type(model).__name__,
-                "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+                "task": task_facts(task),
                 "inputs": len(given.data),
                 "from": given.source,
             },

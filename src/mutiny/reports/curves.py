@@ -17,7 +17,7 @@ LABELLED = 10
 INK, QUIET = "#222222", "#b8b8b8"
 
 
-def check_picture(path: Path, option: str = "--plot") -> None:
+def check_picture(path: Path, option: str) -> None:
     """An error unless the file's name ends like a picture's."""
     if path.suffix.lower() not in FORMATS:
         raise BadInput(option, path, f"a file name that ends in {', '.join(FORMATS)}")

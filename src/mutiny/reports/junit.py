@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from mutiny.mutation.assessment import Assessment
+from mutiny.mutation.score import missed_bar
 from mutiny.records import OperatorRecord, Status
 from mutiny.reports.text import number, percent
 
@@ -51,11 +52,10 @@ def _case(result: Assessment, name: str) -> ElementTree.Element:
 
 def _score(result: Assessment, fail_under: float | None) -> ElementTree.Element:
     score = result.score
-    case = _case(result, "mutation score" + ("" if fail_under is None else f" at least {percent(fail_under)}"))
+    case = _case(result, "mutation score" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
     said = f"{percent(score.value)}, mean of {score.operators} out of {score.tried} operators"
-    if fail_under is not None and (score.value is None or score.value < fail_under):
-        got = "no score" if score.value is None else f"{score.value:.4f} < {fail_under:g}"
-        ElementTree.SubElement(case, "failure", {"message": got, "type": "MutationScore"}).text = said
+    if fail_under is not None and (missed := missed_bar(score.value, fail_under)):
+        ElementTree.SubElement(case, "failure", {"message": missed, "type": "MutationScore"}).text = said
     ElementTree.SubElement(case, "system-out").text = plain("\n".join([said, *result.notes]))
     return case
 

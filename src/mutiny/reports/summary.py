@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mutiny.mutation.assessment import Assessment
 from mutiny.mutation.score import apart
 from mutiny.records import OperatorRecord, Status
-from mutiny.reports.text import number, percent
+from mutiny.reports.text import percent, weakest_told
 
 
 def summary(result: Assessment, fail_under: float | None = None) -> str:
@@ -45,10 +45,7 @@ def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
 
 
 def _row(record: OperatorRecord) -> str:
-    found = [record.sets.get(split) for split in ("train", "test")]
-    weakest = ["-" if one is None or not one.killed else number(one.weakest_killed) for one in found]
-    if record.strength is None:
-        weakest = ["killed" if one is not None and one.killed else "-" for one in found]
+    weakest = [weakest_told(record, record.sets.get(split)) for split in ("train", "test")]
     why = "" if record.status is Status.SCORED else f"{record.status.value}: {record.reason}"
     cells = [record.label, *weakest, percent(record.score), percent(record.sensitivity), why]
     return f"| {' | '.join(map(cell, cells))} |"

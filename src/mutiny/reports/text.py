@@ -14,6 +14,7 @@ from rich.text import Text
 from mutiny.mutation.assessment import Assessment
 from mutiny.mutation.redundancy import TRIVIAL
 from mutiny.records import OperatorRecord, SetSummary, Status, Verdict
+from mutiny.reports.page import words
 
 METHOD = {
     "glm": "GLM z-test between trainings",
@@ -30,10 +31,10 @@ EFFECT = {"cohen-d": "Cohen's d", "a12": "A12", "cohen-g": "Cohen's g"}
 def percent(value: float | None) -> str:
     """A share for people.
 
-    >>> percent(0.914), percent(None), percent(1.0)
-    ('91%', '-', '100%')
+    >>> percent(0.914), percent(None), percent(1.0), percent(0.997)
+    ('91%', '-', '100%', '99.7%')
     """
-    return "-" if value is None else f"{value:.0%}"
+    return "-" if value is None else words.percent(value)
 
 
 def number(value: float | None) -> str:
@@ -94,7 +95,7 @@ def _found(record: OperatorRecord) -> list[RenderableType]:
     if record.status in (Status.INVALID, Status.FAILED):
         style = "red" if record.status is Status.FAILED else "dim"
         return [Text(record.status.value, style=style), Text(""), Text("")]
-    shown = [Text(_weakest(record, record.sets.get(split))) for split in ("train", "test", "weak")]
+    shown = [Text(weakest_told(record, record.sets.get(split))) for split in ("train", "test", "weak")]
     return [Text("none", style="yellow"), *shown[1:]] if record.status is Status.NOT_KILLABLE else [*shown]
 
 
@@ -113,7 +114,8 @@ def _values(record: OperatorRecord) -> list[RenderableType]:
     return [Text(percent(record.score), style=_colour(record.score)), Text(lost)]
 
 
-def _weakest(record: OperatorRecord, summary: SetSummary | None) -> str:
+def weakest_told(record: OperatorRecord, summary: SetSummary | None) -> str:
+    """What a set of inputs kills of an operator, in a word or a number."""
     if summary is None:
         return "-"
     if record.strength is not None:
@@ -132,7 +134,8 @@ def _colour(score: float | None) -> str:
 
 def _legend(result: Assessment) -> Iterator[str]:
     yield "from: the mildest strength that each set kills; milder is sharper."
-    if any(record.strength is None and "/" in _weakest(record, record.sets.get("test")) for record in result.operators):
+    unsearched = [record for record in result.operators if record.strength is None]
+    if any("/" in weakest_told(record, record.sets.get("test")) for record in unsearched):
         yield "2/4: kills two of four configurations."
     yield "killed, alive, unst(able): probes on all sets; inst.: instances each needed."
     yield "score: share of the strengths killed by train that test kills as well."
@@ -158,11 +161,12 @@ def _answer(result: Assessment) -> Text:
     score = result.score
     if score.value is None:
         return Text("No score: no operator has a stable mutant that the training set kills.", style="bold yellow")
-    text = f"[bold {_colour(score.value)}]Mutation score {score.value:.0%}[/] "
+    text = f"[bold {_colour(score.value)}]Mutation score {percent(score.value)}[/] "
     text += f"(mean of {score.operators} out of {score.tried} operators)"
     if score.interval is not None:
-        text += f"; 95% interval {score.interval.low:.0%} to {score.interval.high:.0%}, {score.interval.method}"
-    missed = sorted((r for r in result.operators if r.score is not None and r.score < 1), key=lambda r: r.score or 0.0)
+        low, high = percent(score.interval.low), percent(score.interval.high)
+        text += f"; 95% interval {low} to {high}, {score.interval.method}"
+    missed = result.weakest_first()
     if not missed:
         return Text.from_markup(f"{text}.\nThe test set notices every fault that the training set does.")
     worst = missed[0]

@@ -77,6 +77,12 @@ class Bench:
         return Ranked(order, scores, time.monotonic() - start, tuple(evidence.notes))
 
 
+def none_applies(skipped: Mapping[str, str]) -> BadInput:
+    """The error if no method applies, with each one's reason."""
+    reasons = " ".join(f"{name}: {sentence(reason)}" for name, reason in skipped.items())
+    return BadInput("method", ", ".join(skipped), "at least one that applies here", reasons)
+
+
 def sentence(text: str) -> str:
     """With a capital and a full stop.
 

@@ -10,6 +10,7 @@ from mutiny.parsing import Names, described
 from mutiny.selection import METHODS
 from mutiny.selection.base import Selector
 from mutiny.selection.combined import Combined
+from mutiny.task import Classification, Task
 
 NAMES = Names("methods", Selector, METHODS, "deepgini,dsa(by=coverage)", "mutiny methods")
 JOINED = re.compile(r",(?![^()]*\))")
@@ -34,6 +35,18 @@ def as_methods(wanted: str | Selector | Iterable[str | Selector]) -> tuple[Selec
     if not found:
         raise BadInput("methods", repr(wanted), f"at least one of {', '.join(METHODS)}")
     return tuple(one for at, one in enumerate(found) if names.index(names[at]) == at)
+
+
+def usual_method(task: Task, originals: int) -> str:
+    """The method that is taken if none is named.
+
+    >>> from mutiny import Regression
+    >>> usual_method(Classification(10), 5), usual_method(Regression(0.1), 5), usual_method(Regression(0.1), 1)
+    ('deepgini', 'disagreement', 'kill-rate')
+    """
+    if isinstance(task, Classification):
+        return "deepgini"
+    return "disagreement" if originals > 1 else "kill-rate"
 
 
 def _parsed(text: str) -> list[Selector]:

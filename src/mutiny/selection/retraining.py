@@ -131,7 +131,7 @@ def accuracy_after_retraining(
     pooled, asked = _labelled(subject, pool), as_methods(method)
     count, methods = _count(budget, len(pooled), protocol), as_methods([*asked, RANDOM])
     given = Given(subject.name, pooled, "the pool", subject.train, subject.task, subject.forward, subject, None)
-    wanted = originals if originals is not None else len(subject.models) or 1
+    wanted = given.count(originals)
     with as_engine(engine, workers) as where, opened(store) as kept:
         settings = to_plain({
             "seed": seed, "protocol": protocol, "epochs": epochs, "learning_rate": learning_rate, "layers": layers,

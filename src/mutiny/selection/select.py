@@ -25,20 +25,20 @@ from mutiny.progress import Progress, Silent
 from mutiny.records import versions
 from mutiny.selection import metrics
 from mutiny.selection.base import Selector
-from mutiny.selection.bench import Bench, Ranked, Refused, sentence
+from mutiny.selection.bench import Bench, Ranked, Refused, none_applies
 from mutiny.selection.budget import as_count
 from mutiny.selection.evidence import Evidence
-from mutiny.selection.parsing import as_methods, describe
+from mutiny.selection.parsing import as_methods, describe, usual_method
 from mutiny.selection.plan import Outcome, Plan
 from mutiny.selection.quality import Quality, Truth, quality
 from mutiny.selection.selection import Ranking, Selection
 from mutiny.selection.truth import notes, references, truth_of
 from mutiny.stores.base import Store
 from mutiny.subjects import Subject
-from mutiny.subjects.given import Given, as_given
+from mutiny.subjects.given import as_given
 from mutiny.subjects.identity import Call, code_of, device_of, pace_of, threads_of
 from mutiny.subjects.training import train_at_once
-from mutiny.task import Classification, Task
+from mutiny.task import Task, task_facts
 from mutiny.tasks import hash_of
 
 
@@ -112,7 +112,8 @@ def select(
     _check_settings(repeats, batch_size, seed, layers, mutate)
     given = as_given(subject, pool, train, task, forward, "pool", pool=True)
     count = as_count(budget, len(given.data))
-    wanted = {describe(one): one for one in _methods(method, given)}
+    named = usual_method(given.task, given.count(originals)) if method is None else method
+    wanted = {describe(one): one for one in as_methods(named)}
     with as_engine(engine, workers) as where, opened(store) as kept:
         settings = {
             "seed": int(seed),
@@ -132,8 +133,7 @@ def select(
             return cast(Selection, call.outcome)
         running = Running(call.campaign, where, kept)
         if given.subject is not None:
-            number = len(given.subject.models) or 1 if originals is None else originals
-            train_at_once(running, given.subject, number, seed, device, folder, progress)
+            train_at_once(running, given.subject, given.count(originals), seed, device, folder, progress)
         models = given.originals(originals, seed, device, folder, progress)
         states = [ModelState.of(model) for model in models]
         repeatable = steadiness.repeats(models[0], given.data, given.forward)
@@ -162,7 +162,7 @@ def select(
                 "name": given.name,
                 "model": type(evidence.model).__name__,
                 "originals": len(models),
-                "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+                "task": task_facts(task),
                 "pool": {
                     "inputs": len(given.data),
                     "from": given.source,
@@ -201,17 +201,8 @@ def _told(
         else:
             rankings.append(_ranking(name, method, each, truth, budget))
     if not rankings:
-        raise BadInput("method", ", ".join(skipped), "at least one that applies here", _reasons(skipped))
+        raise none_applies(skipped)
     return rankings, skipped, any(isinstance(each, TaskFailed) for each in found)
-
-
-def _methods(wanted: Any, given: Given) -> tuple[Selector, ...]:
-    if wanted is not None:
-        return as_methods(wanted)
-    if isinstance(given.task, Classification):
-        return as_methods("deepgini")
-    several = given.subject is not None and len(given.subject.models) > 1
-    return as_methods("disagreement" if several else "kill-rate")
 
 
 def _check_settings(repeats: Any, batch_size: Any, seed: Any, layers: Any, mutate: Any) -> None:
@@ -245,7 +236,3 @@ def _repeated(each: Sequence[Quality]) -> dict[str, metrics.Repeated]:
     }
     known = {name: [one for one in some if one is not None] for name, some in values.items()}
     return {name: metrics.over_repeats(some) for name, some in known.items() if len(some) == len(each)}
-
-
-def _reasons(skipped: dict[str, str]) -> str:
-    return " ".join(f"{name}: {sentence(reason)}" for name, reason in skipped.items())

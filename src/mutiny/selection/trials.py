@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mutiny.campaigns.schedule import ask, together
-from mutiny.errors import BadInput
 from mutiny.progress import Progress
 from mutiny.selection.base import Order
-from mutiny.selection.bench import Refused
+from mutiny.selection.bench import Refused, none_applies
 from mutiny.selection.gains import BEFORE, CONTROL, Trial
 from mutiny.tasks import Task, hash_of
 
@@ -96,5 +95,4 @@ class Plan:
 def check_some(asked: Collection[str], skipped: Mapping[str, str]) -> None:
     """An error if none of the methods that were asked for applies."""
     if all(name in skipped for name in asked):
-        reasons = " ".join(f"{name}: {reason}." for name, reason in skipped.items())
-        raise BadInput("method", ", ".join(skipped), "at least one that applies here", reasons)
+        raise none_applies(skipped)

@@ -7,11 +7,11 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from mutiny.errors import BadInput, StoreError
+from mutiny.records import now
 from mutiny.stores import connection
 from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
 from mutiny.stores.lock import PATIENCE, Lock
@@ -107,7 +107,7 @@ class SqliteStore(Store):
         noted = result.value if isinstance(result.value, Noted) else Noted(result.value, None)
         header = {
             "campaign": campaign, "task": task.id, "kind": task.kind, "name": str(task), "arguments": task.arguments,
-            "basis": task.basis, "seconds": result.seconds, "finished": datetime.now().astimezone().isoformat(),
+            "basis": task.basis, "seconds": result.seconds, "finished": now(),
         }  # fmt: skip
         body = scratch = None
         if result.failure is None:

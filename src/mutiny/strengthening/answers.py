@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor, nn
 
 from mutiny.data import Data
@@ -24,19 +23,14 @@ Ints = npt.NDArray[np.int64]
 def answers_of(task: Task, outputs: Tensor) -> Answers:
     """The answers that outputs stand for.
 
+    >>> import torch
     >>> answers_of(Classification(3, "logits"), torch.tensor([[0.0, 2.0, 1.0], [torch.nan, 0.0, 0.0]])).tolist()
     [1, -1]
     """
     if not isinstance(task, Classification):
         return outputs.reshape(len(outputs), -1).double().cpu().numpy()
-    if outputs.ndim == 1 or outputs.shape[1] == 1:
-        one = outputs.reshape(-1)
-        said = (one > (0.5 if task.outputs == "probabilities" else 0.0)).long()
-        undefined = one.isnan()
-    else:
-        said, undefined = outputs.argmax(dim=1), outputs.isnan().any(dim=1)
     small = np.int16 if task.classes < np.iinfo(np.int16).max else np.int32
-    return torch.where(undefined, -1, said).cpu().numpy().astype(small)
+    return task.answers(outputs).cpu().numpy().astype(small)
 
 
 def answered(call: Callable[[Any], Tensor], model: nn.Module, data: Data, task: Task, pace: Pace) -> Answers:

@@ -67,12 +67,12 @@ class KillTable:
     higher_is_better: bool
 
     @classmethod
-    def of(cls, result: Assessment, split: str = "test") -> Self:
-        """From the bits that an assessment of a classifier keeps; all its verdicts on the set must be exact."""
+    def of(cls, result: Assessment) -> Self:
+        """From the bits that an assessment of a classifier keeps; all its verdicts on the test set must be exact."""
         rule, search = rules_of(result)
-        judged = [m for r in result.operators for m in r.mutants if m.guiding_set == split and m.same_as is None]
-        wanted = [(m.operator, m.strength) for m in judged if (m.operator, m.strength, split) in result.kills]
-        bits = [result.kills[(*key, split)] for key in wanted]
+        judged = [m for r in result.operators for m in r.mutants if m.guiding_set == "test" and m.same_as is None]
+        wanted = [(m.operator, m.strength) for m in judged if (m.operator, m.strength, "test") in result.kills]
+        bits = [result.kills[(*key, "test")] for key in wanted]
         if not bits:
             return cls(np.zeros((1, 0), bool), None, (), rule, search, True)
         found = tuple(
@@ -134,24 +134,23 @@ def rules_of(result: Assessment) -> tuple[KillRule, Search]:
     return KillRule(**result.settings["rule"]), Search(**result.settings["search"])
 
 
-def is_exact(result: Assessment, split: str = "test") -> bool:
-    """Whether every verdict on a set rests on all of its inputs."""
-    return all(m.basis is Basis.EXACT for r in result.operators for m in r.mutants if m.guiding_set == split)
+def is_exact(result: Assessment) -> bool:
+    """Whether every verdict on the test set rests on all of its inputs."""
+    return all(m.basis is Basis.EXACT for r in result.operators for m in r.mutants if m.guiding_set == "test")
 
 
-def scores(records: Iterable[OperatorRecord], killed: Collection[Key], split: str = "test") -> dict[str, float]:
-    """The score of each scored operator, in its own form, if these mutants are killed on a set, and no others.
+def scores(records: Iterable[OperatorRecord], killed: Collection[Key]) -> dict[str, float]:
+    """The score of each scored operator, in its own form, if these mutants are killed on the test set, and no others.
 
     Args:
         records: of the assessment.
         killed: mutants; the very same ones at other strengths need not be named.
-        split: the set that the mutants were judged on.
     """
-    return {one.label: _score(one, killed, split) for one in records if one.status is Status.SCORED}
+    return {one.label: _score(one, killed) for one in records if one.status is Status.SCORED}
 
 
-def _score(record: OperatorRecord, killed: Collection[Key], split: str) -> float:
-    on_set = [m for m in record.mutants if m.guiding_set == split]
+def _score(record: OperatorRecord, killed: Collection[Key]) -> float:
+    on_set = [m for m in record.mutants if m.guiding_set == "test"]
     dead = [m for m in on_set if (record.label, m.strength if m.same_as is None else m.same_as) in killed]
     if record.bounds is None:
         train = {m.strength for m in record.mutants if m.guiding_set == "train" and m.verdict is Verdict.KILLED}

@@ -33,7 +33,7 @@ from mutiny.records import versions
 from mutiny.selection.base import Selector
 from mutiny.selection.evidence import Evidence
 from mutiny.selection.metrics import over_repeats
-from mutiny.selection.parsing import as_methods, describe
+from mutiny.selection.parsing import as_methods, describe, usual_method
 from mutiny.stores.base import Store
 from mutiny.strengthening.answers import Ints, losses, right
 from mutiny.strengthening.assessed import check_fits, finished, ranges, spread, survivors
@@ -52,11 +52,11 @@ from mutiny.strengthening.plan import RANDOM_SUBSET, SUBSET, Plan, Told
 from mutiny.strengthening.result import NONE, Smaller, Strengthening
 from mutiny.strengthening.stage import Stage
 from mutiny.strengthening.subset import Subset, smallest_subset
-from mutiny.strengthening.wishes import budgets_of, check_left, check_wishes, tie_break_of, usual_method
+from mutiny.strengthening.wishes import budgets_of, check_left, check_wishes, tie_break_of
 from mutiny.subjects import Subject
 from mutiny.subjects.given import Given, as_given
 from mutiny.subjects.identity import Call, code_of, device_of, threads_of
-from mutiny.task import Classification
+from mutiny.task import Classification, task_facts
 from mutiny.tasks import hash_of
 
 MUTANTS = 5
@@ -147,9 +147,8 @@ def strengthen(
     budgets = budgets_of(budget, len(given.data)) if there else ()
     fresh, twins, copies = _fresh(subject, given) if there else (NONE, 0, 0)
     check_left(budgets, len(fresh))
-    usual = usual_method(subject, originals)
-    tie = tie_break_of(tie_break, usual)
-    rivals = {describe(one): one for one in as_methods(f"random,{usual}" if methods is None else methods)}
+    tie = None if tie_break is None else tie_break_of(tie_break)
+    asked_for = None if methods is None else as_methods(methods)
     with as_engine(engine, workers) as where, opened(store) as kept:
         labels = None if wanted is None else [*map(label_of, wanted)]
         result = assessment or finished(kept, subject, labels, originals, seed, device)
@@ -160,6 +159,9 @@ def strengthen(
             )  # fmt: skip
         check_fits(result, subject)
         count = int(result.subject["originals"])
+        usual = usual_method(subject.task, count)
+        tie = tie or tie_break_of(usual)
+        rivals = {describe(one): one for one in asked_for or as_methods(f"random,{usual}")}
         settings = {
             "seed": int(seed),
             "mutants": int(mutants),
@@ -297,7 +299,7 @@ def _result(
             "name": given.name,
             "model": type(stage.evidence.model).__name__,
             "originals": len(stage.evidence.models),
-            "task": {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)},
+            "task": task_facts(task),
             "test": len(stage.targets),
             "pool": None if POOL not in stage.splits
             else {"inputs": len(given.data), "from": given.source, "labelled": stage.labels is not None},

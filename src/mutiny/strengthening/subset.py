@@ -46,9 +46,7 @@ class Subset:
         return len(self.indices)
 
 
-def smallest_subset(
-    table: KillTable, seed: int = 0, records: Iterable[OperatorRecord] = (), split: str = "test"
-) -> Subset:
+def smallest_subset(table: KillTable, seed: int = 0, records: Iterable[OperatorRecord] = ()) -> Subset:
     """Few inputs that kill every mutant that all inputs kill, so that no operator's score falls.
 
     Inputs are added that bring the mutants nearest to the rule's thresholds, until the rule kills all of them; then
@@ -58,7 +56,6 @@ def smallest_subset(
         table: originals and mutants on every input.
         seed: decides among equals.
         records: of the assessment that the mutants are from, for scores.
-        split: the set that it judged them on.
     """
     dead = table.dead()
     wanted, needed = tuple(row.key for row in dead if not row.fresh), table.of_rows(dead)
@@ -71,8 +68,8 @@ def smallest_subset(
         kept=wanted,
         more=tuple(row.key for row in table.rows if not row.fresh and row.key in found and row.key not in wanted),
         fresh=len(dead) - len(wanted),
-        score=mean_score(scores(known, found, split)),
-        score_of_all=mean_score(scores(known, wanted, split)),
+        score=mean_score(scores(known, found)),
+        score_of_all=mean_score(scores(known, wanted)),
     )
 
 

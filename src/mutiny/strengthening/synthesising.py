@@ -89,7 +89,6 @@ def synthesise(
     mutants: Sequence[Key],
     count: int,
     allowed: Ints | None = None,
-    eps: float | None = None,
 ) -> Candidates | None:
     """Changes inputs of the pool a little so that the originals keep their answer and instances of mutants lose it.
 
@@ -102,7 +101,6 @@ def synthesise(
         mutants: that should be killed.
         count: how many inputs at most, in total.
         allowed: inputs of the pool to start from; all if not given.
-        eps: how far an input's numbers may move; a tenth of their range if not given.
 
     Returns:
         Those that worked, each once; ``None`` if none did.
@@ -114,7 +112,7 @@ def synthesise(
     if not isinstance(probe, Tensor) or not probe.is_floating_point():
         raise NotApplicable("inputs are not one tensor of real numbers")
     low, high = span(pool)
-    far = RANGE * (high - low) if eps is None else eps
+    far = RANGE * (high - low)
     operators = {one.label: one.operator for one in ranges}
     near = _nearest(stage, allowed)
     some, keys, found = mutants[:count], list[Key](), list[_Moved]()

@@ -12,14 +12,6 @@ from mutiny.selection.base import Selector
 from mutiny.selection.budget import as_count, check_budget
 from mutiny.selection.parsing import as_methods
 from mutiny.subjects import Subject
-from mutiny.task import Classification
-
-
-def usual_method(subject: Subject, originals: int | None) -> str:
-    """The method that `select` takes if none is named."""
-    if isinstance(subject.task, Classification):
-        return "deepgini"
-    return "disagreement" if subject.count(originals) > 1 else "kill-rate"
 
 
 def check_wishes(subject: Any, assessment: Any, mutants: Any, repeats: Any, synthesize: Any, seed: Any) -> None:
@@ -63,9 +55,9 @@ def check_left(budgets: Sequence[int], left: int) -> None:
         )
 
 
-def tie_break_of(wanted: Any, usual: str) -> Selector:
+def tie_break_of(wanted: Any) -> Selector:
     """The method that decides among equals."""
-    (found, *more) = as_methods(usual if wanted is None else wanted)
+    (found, *more) = as_methods(wanted)
     if more:
         raise BadInput("tie_break", repr(wanted), "one method", "Join several with +, to combine them.")
     return found

@@ -51,9 +51,13 @@ class Given:
         if self.subject is None:
             model = check_model(self.model, "model")
             return [model if device is None else on_device(model, as_device(device))]
-        if count is None:
-            count = len(self.subject.models) or 1
-        return self.subject.ready(count, seed=seed, device=device, folder=folder, progress=progress)
+        return self.subject.ready(self.count(count), seed=seed, device=device, folder=folder, progress=progress)
+
+    def count(self, wanted: int | None) -> int:
+        """How many models take part; by default all that the subject has, or one from its recipe."""
+        if wanted is not None:
+            return wanted
+        return 1 if self.subject is None else len(self.subject.models) or 1
 
 
 def as_given(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
-import time
 from abc import ABC
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,10 +15,11 @@ import torch
 from mutiny.engines.base import Engine
 from mutiny.evaluation.exact import Pace
 from mutiny.models.placing import placement
-from mutiny.records import versions
+from mutiny.records import now, versions
 from mutiny.stores.base import Campaign, Store
 from mutiny.subjects.given import Given
 from mutiny.subjects.subject import as_device
+from mutiny.task import task_identity
 from mutiny.tasks import hash_of
 from mutiny.training.describe import describe
 
@@ -60,7 +60,7 @@ class Call:
             originals: how many take part; all there are, or one that is trained, if not given.
             device: where to run.
         """
-        created = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        created = now()
         if store is None:
             return cls(Campaign("", verb, given.name, dict(settings), versions(), created=created))
         identity = identity_of(given, originals, settings["seed"], device)
@@ -97,13 +97,12 @@ def identity_of(given: Given, originals: int | None, seed: int, device: str | No
     if given.subject is None:
         networks = [hash_of(describe(given.model))]
     else:
-        count = len(given.subject.models) or 1 if originals is None else originals
-        networks = given.subject.fingerprints(count, seed=seed, device=device)
+        networks = given.subject.fingerprints(given.count(originals), seed=seed, device=device)
     return {
         "originals": networks,
         "data": given.data.fingerprint(),
         "train": None if given.train is None else given.train.fingerprint(),
-        "task": {"kind": type(given.task).__name__, **asdict(given.task)},
+        "task": task_identity(given.task),
         "forward": hash_of(describe(given.forward)),
     }
 

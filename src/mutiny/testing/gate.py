@@ -104,11 +104,11 @@ def failure(result: Assessment, at_least: float, store: Path) -> str:
     lines = [
         f"mutation score {value}{between} is below {bar}: the test set misses faults that the training set notices"
     ]
-    missed = sorted((r for r in result.operators if r.score is not None and r.score < 1), key=lambda r: r.score or 0.0)
+    missed = result.weakest_first()
     for record in missed[:MOST]:
         train, test = (record.sets[name].weakest_killed for name in ("train", "test"))
-        seen = "" if train is None else f": train notices {record.strength} {train:.3g}, test "
-        seen += "" if train is None else "no strength at all" if test is None else f"only {test:.3g} and more"
+        until = "no strength at all" if test is None else f"only {test:.3g} and {record.severer}"
+        seen = "" if train is None else f": train notices {record.strength} {train:.3g}, test {until}"
         lines.append(f"  {record.label} ({record.title}), score {record.score:.0%}{seen}")
     if len(missed) > MOST:
         lines.append(f"  and {len(missed) - MOST} more operators")

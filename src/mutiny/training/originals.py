@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from mutiny.data import Data
 from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput, Interrupted
 from mutiny.random import seed_for
-from mutiny.task import Task
+from mutiny.task import Task, task_identity
 from mutiny.training.describe import describe, describe_network
 from mutiny.training.loop import Forward, built
 from mutiny.training.recipe import Recipe
@@ -112,7 +112,7 @@ def settings(
         "recipe": _described(recipe),
         "network": network,
         "data": data.fingerprint(),
-        "task": {"kind": type(task).__name__, **asdict(task)},
+        "task": task_identity(task),
         "seed": seed,
         "forward": describe(forward),
         "device": torch.device(device).type,

@@ -69,7 +69,7 @@ def by_class(result: Assessment) -> ByClass | None:
     noticed, kills = np.zeros((originals, classes), np.int64), np.zeros(classes, np.int64)
     instances = np.zeros(originals, np.int64)
     for bits in found:
-        for repetition in bits.originals[None] & ~bits.mutants:
+        for repetition in bits.packed:
             rows = np.unpackbits(repetition, axis=-1, count=bits.inputs)
             for original, row in enumerate(rows):
                 per_class = np.bincount(labels, weights=row, minlength=classes).astype(np.int64)

@@ -97,7 +97,7 @@ def _basis(result: Assessment) -> Iterator[str]:
 
 def weakest(result: Assessment) -> str:
     """Against what the test set is weakest; nothing if it misses nothing."""
-    missed = sorted((r for r in result.operators if r.score is not None and r.score < 1), key=lambda r: r.score or 0.0)
+    missed = result.weakest_first()
     if not missed:
         return ""
     worst = missed[0]

@@ -20,9 +20,9 @@ from mutiny.reports.page.facts import check_score, evaluation_of, settings_of, s
 from mutiny.reports.page.facts import told as settings_told
 from mutiny.reports.page.gallery import gallery_of
 from mutiny.reports.page.plain import Wrong, expect_share, read_plain
+from mutiny.results import SCHEMA
 from mutiny.stores.sqlite import SqliteStore
 
-SCHEMA = 1
 VERBS = ("assess", *KINDS)
 
 
@@ -49,7 +49,6 @@ class Finding:
     Attributes:
         verb: such as ``assess``.
         result: an assessment, or what the page needs of the other verbs.
-        record: the very result, where a store has it.
         command: how the command line can repeat it, as `mutiny.stores.base.Campaign` has it.
         file: where it comes from; ``None`` if it was just made.
         store: whether that is a campaign file.
@@ -58,7 +57,6 @@ class Finding:
 
     verb: str
     result: Assessment | Document
-    record: Any = None
     command: Mapping[str, Any] | None = None
     file: Path | None = None
     store: bool = False
@@ -102,14 +100,14 @@ def read_store(path: Path) -> list[Finding]:
 def finding_of(result: Any) -> Finding:
     """A result that a verb returned, with what only the record has."""
     if isinstance(result, Assessment):
-        return Finding("assess", result, result)
+        return Finding("assess", result)
     told = to_plain(result.to_json())
     document = read_plain(KINDS[told["verb"]], told)
     if isinstance(result, Location) and isinstance(document, Located):
         document = replace(document, scores=_scores(result))
     if isinstance(result, Robustness) and isinstance(document, Attacked):
         document = replace(document, gallery=gallery_of(result))
-    return Finding(told["verb"], document, result)
+    return Finding(told["verb"], document)
 
 
 def _scores(result: Location) -> tuple[Any, ...]:
