@@ -420,3 +420,23 @@ def test_a_model_that_something_changed_for_good_is_an_error_that_names_the_plac
     with pytest.raises(RuntimeError, match=rf"^models\[1\] was changed at {name}; "):
         mutiny.assess(blob_subject(models=[classifier(0), net], forward=forward), "WI(ratio=0.3)", search=QUICK)
     assert len(calls) > 20
+
+
+class Counting(nn.Module):
+    """A model that counts how often it was asked, if ``by`` is not 0."""
+
+    def __init__(self, net, by):
+        super().__init__()
+        self.net, self.by = net, by
+        self.register_buffer("asked", torch.zeros(()))
+
+    def forward(self, x):
+        self.asked += self.by
+        return self.net(x)
+
+
+def test_a_model_whose_forward_pass_writes_to_it_is_refused_before_any_mutant():
+    models = [Counting(classifier(seed), by=seed).eval() for seed in range(2)]
+    with pytest.raises(mutiny.BadInput, match=r"^models\[1\]=one whose forward pass writes to asked: "):
+        mutiny.assess(blob_subject(models=models), "WI(ratio=0.3)", search=QUICK)
+    assert models[1].asked < 5

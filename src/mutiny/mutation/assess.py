@@ -17,7 +17,7 @@ from mutiny.checks import check_whole
 from mutiny.engines.base import Engine
 from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput, NotApplicable
-from mutiny.evaluation import Runner, Screening
+from mutiny.evaluation import Runner, Screening, steadiness
 from mutiny.models import ModelState
 from mutiny.models.state import check_untouched
 from mutiny.mutation.assessment import Assessment, Score, classes_of, describe_subject, notes, spent
@@ -154,6 +154,7 @@ def assess(
         pace = pace_of(running.campaign)
         untouched = [ModelState.of(model) for model in models]
         runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size, pace)
+        steadiness.check_all_constant(models, untouched)
         settings |= {"batch_size": runner.pace.batch_size, "layout": runner.pace.layout}
         running.settle(settings)
         basis = basis_of(subject, fingerprints, settings)
