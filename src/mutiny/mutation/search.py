@@ -151,9 +151,12 @@ def within(span: Span, search: Search) -> Span:
     >>> within(Span(10, 1, 1, True), Search(lower=3)), within(Span(0.0, 1.0, 0.05), Search(precision=0.2)).precision
     (Span(mild=10, severe=3, precision=1, whole=True), 0.2)
     """
-    low, high = search.bounds((min(span.mild, span.severe), max(span.mild, span.severe)))
-    if span.whole:
-        low, high = math.ceil(low), math.floor(high)
+    bounds = search.bounds((min(span.mild, span.severe), max(span.mild, span.severe)))
+    low, high = (math.ceil(bounds[0]), math.floor(bounds[1])) if span.whole else bounds
+    if not low < high:
+        raise BadInput(
+            "lower, upper", f"{bounds[0]:g}, {bounds[1]:g}", "bounds with at least two whole numbers between them"
+        )
     mild, severe = (low, high) if span.mild < span.severe else (high, low)
     precision = span.precision if search.precision == Search.precision else search.precision
     return Span(mild, severe, max(1, math.floor(precision)) if span.whole else precision, span.whole)
