@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,13 +79,13 @@ def plan(
     epoch = _epoch(program, seed) if program is not None else 0.0
     view, each = _view(subject, seed)
     sizes = {name: len(data) for name, data in subject.splits().items()}
-    sizes.setdefault("weak", len(subject.test) // 2)
+    sizes.setdefault("weak", -(-len(subject.test) // 2))
     planned = []
     for fault in as_faults(operators):
         if isinstance(fault, TrainingOperator):
             planned.append(_trained(fault, program, count, sum(sizes.values()), search, epoch, each))
         else:
-            planned.append(_patched(fault, view, count, sum(sizes.values()), search, each, seed))
+            planned.append(_patched(fault, view, count, sizes, search, each, seed))
     return tuple(planned)
 
 
@@ -113,7 +113,7 @@ def _trained(
 
 
 def _patched(
-    fault: Operator, view: ModelView, count: int, inputs: int, search: Search, each: float, seed: int
+    fault: Operator, view: ModelView, count: int, sizes: Mapping[str, int], search: Search, each: float, seed: int
 ) -> Planned:
     found = Planned(describe(fault), type(fault).__module__.split(".")[-2])
     try:
@@ -121,7 +121,9 @@ def _patched(
     except NotApplicable as reason:
         return replace(found, reason=str(reason))
     probes = 1 if fault.strength is None else search.probes(fault.bounds)
-    evaluations = probes * count * inputs
+    repetitions = 1 if fault.choices(view) == 1 else search.k_max
+    own, others = probes * sizes["train"], (2 * probes - 1) * (sum(sizes.values()) - sizes["train"])
+    evaluations = count * repetitions * (own + others)  # the others are also asked about all that train kills
     return replace(found, configurations=3 * probes, evaluations=evaluations, seconds=evaluations * each)
 
 
