@@ -382,6 +382,25 @@ def test_probabilities_and_logits_get_the_same_verdicts(several):
     ]
 
 
+@pytest.mark.parametrize(
+    ("originals", "test", "words"),
+    [
+        (1, "mcnemar", ["One original: verdicts come from a paired exact test over inputs (McNemar's, pooled over "]),
+        (1, "fisher", ["One original: verdicts come from Fisher's exact test on pooled answers and speak of this ",
+                       "No interval: one original is too few to resample; 5 or more would give one."]),
+        (2, "fisher", ["No interval: 2 originals are too few to resample; 5 or more would give one."]),
+        (2, "mcnemar", []),
+    ],
+)  # fmt: skip
+def test_the_test_behind_few_originals_is_named(originals, test, words):
+    rule, search = mutiny.KillRule(test), mutiny.Search(max_probes=1)
+    result = mutiny.assess(blob_subject(originals), "WI", rule=rule, search=search)
+    found = [note for note in result.notes if note.startswith(("One original", "No interval"))]
+    assert len(found) == len(words)
+    assert all(note.startswith(start) for note, start in zip(found, words, strict=True))
+    assert (result.score.interval is None) == (test == "fisher" or result.score.value is None)
+
+
 def test_targets_of_another_shape_mean_the_same():
     x, y = line()
     wide = mutiny.assess(line_subject(2), "WI", search=mutiny.Search(max_probes=1, k_max=3))
