@@ -18,6 +18,7 @@ from mutiny.attacks.attack import attack, mutants_of
 from mutiny.attacks.base import Attack, Attacked
 from mutiny.attacks.ensemble import Ensemble
 from mutiny.attacks.mutants import Choice, described
+from mutiny.attacks.pgd import Fgsm, Pgd
 from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE
 from mutiny.errors import BadInput
 from mutiny.models import ModelState, ModelView
@@ -365,9 +366,16 @@ def test_mutants_for_other_libraries(model):
     assert module(x[:5]).shape == (5, 3)
 
 
-def test_one_attack_beside(model):
-    level = attack(model, "pgd(iterations=2)", data=scaled(), mutants=0, count=10, beside="fgsm").levels[0]
-    assert list(level.ways) == [MUTANTS, "fgsm"]
+@pytest.mark.parametrize(
+    ("beside", "names"),
+    [
+        ("fgsm", ["fgsm"]), (Fgsm(), ["fgsm"]), ("fgsm, pgd(iterations=1)", ["fgsm", "pgd(iterations=1)"]),
+        ([Pgd(iterations=1), "fgsm"], ["pgd(iterations=1)", "fgsm"]),
+    ],
+)  # fmt: skip
+def test_attacks_beside_in_every_form(model, beside, names):
+    level = attack(model, "pgd(iterations=2)", data=scaled(), mutants=0, count=10, beside=beside).levels[0]
+    assert list(level.ways) == [MUTANTS, *names]
 
 
 def test_further_is_worse(model):
