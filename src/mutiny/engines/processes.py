@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Self
 
+from mutiny.checks import check_whole
 from mutiny.engines.base import Engine, Intake
 from mutiny.engines.hiring import Died, Shipment, Worker
 from mutiny.errors import BadInput
@@ -32,9 +33,9 @@ class Processes(Engine):
     threads: int
 
     def __init__(self, workers: int | None = None, threads: int = 1, retries: int = 2) -> None:
-        for name, value, least in (("workers", workers, 1), ("threads", threads, 1), ("retries", retries, 0)):
-            if value is not None and value < least:
-                raise BadInput(name, value, f"a whole number, at least {least}")
+        check_whole("workers", 1 if workers is None else workers)
+        check_whole("threads", threads)
+        check_whole("retries", retries, 0)
         self.workers: int | None = workers
         self.threads: int = threads
         self.retries: int = retries

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.checks import is_number
 from mutiny.errors import BadInput
 from mutiny.parsing import Names, described
 
@@ -111,7 +111,7 @@ class DStar(Measure):
     power: float = 3.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.power, bool) or not isinstance(self.power, Real) or not 0 < self.power <= 100:
+        if not is_number(self.power) or not 0 < self.power <= 100:
             raise BadInput("dstar power", repr(self.power), "a number above 0, and at most 100")
 
     def suspicion(self, counts: Counts) -> Floats:
