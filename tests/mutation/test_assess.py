@@ -422,6 +422,28 @@ def test_what_the_originals_do_is_told_with_their_spread():
     assert mutiny.assess(line_subject(1), "WI", search=one).subject["splits"]["test"]["metric_sd"] is None
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"seed": -1}, "seed=-1: expected a whole number of at least 0"), ({"seed": 0.5}, "seed=0.5"),
+        ({"seed": "0"}, "seed='0'"), ({"batch_size": 0}, "batch_size=0: expected a whole number of at least 1"),
+        ({"batch_size": "8"}, "batch_size='8'"), ({"batch_size": True}, "batch_size=True"),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_no_settings(settings, words):
+    with pytest.raises(mutiny.BadInput, match=f"^{words}"):
+        mutiny.assess(blob_subject(2), "WI", **settings)
+
+
+def test_whole_numbers_of_numpy_are_settings():
+    one, two = (
+        mutiny.assess(blob_subject(2), "WI", seed=kind(3), batch_size=kind(64), search=mutiny.Search(max_probes=1))
+        for kind in (int, np.int64)
+    )
+    assert one.operators == two.operators
+    assert one.settings == two.settings
+
+
 @pytest.mark.parametrize("name", ["0.bias", "memory"])
 def test_a_model_that_something_changed_for_good_is_an_error_that_names_the_place(name):
     net = classifier(1)

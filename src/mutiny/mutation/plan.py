@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from mutiny.checks import check_whole
 from mutiny.data.seeded import seeded
 from mutiny.errors import MutinyError, NotApplicable
 from mutiny.models import ModelView
@@ -72,6 +73,7 @@ def plan(
         search: how mutants of trained models are searched.
         seed: of the campaign.
     """
+    check_whole("seed", seed, 0)
     count, search = subject.count(originals), search or Search()
     program = None
     if subject.recipe is not None:
