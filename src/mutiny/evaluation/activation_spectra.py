@@ -37,10 +37,10 @@ from mutiny.models import Forward, Layer, ModelView, Patch, check_model, default
 from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
 from mutiny.models.places import Units
 from mutiny.models.placing import placement
-from mutiny.models.view import parameter_names
+from mutiny.models.view import PROBE_INPUTS, parameter_names
 from mutiny.random import generator_for
 
-BATCH, BINS, PROBE_INPUTS = 64, 100, 4
+BATCH, BINS = 64, 100
 NARROW = 1e-30
 """Ranges that single precision cannot divide have no width."""
 SILENT = "none of the layers takes part in the forward pass of some inputs; name other layers"

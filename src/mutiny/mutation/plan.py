@@ -16,6 +16,7 @@ from mutiny.errors import MutinyError, NotApplicable
 from mutiny.models import ModelView
 from mutiny.models.forward import steady
 from mutiny.models.placing import placement
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.mutation.search import Search, steps, within
 from mutiny.operators.base import Operator
 from mutiny.operators.naming import describe
@@ -156,7 +157,7 @@ def _view(subject: Subject, seed: int) -> tuple[ModelView, float]:
     put = placement(model).put
     size = min(LOOKED_AT, len(subject.test))
     inputs = put(subject.test.first(size))
-    view = ModelView.of(model, put(subject.test.first(4)), subject.forward)
+    view = ModelView.of(model, put(subject.test.first(PROBE_INPUTS)), subject.forward)
     taken = []
     with steady(), torch.inference_mode():
         for _ in range(2):

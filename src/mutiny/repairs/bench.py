@@ -17,6 +17,7 @@ from mutiny.evaluation.exact import Pace, rows
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.patch import WeightEdit
 from mutiny.models.placing import placement
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.progress import Progress, Silent
 from mutiny.repairs.base import Method
 from mutiny.repairs.credit import losses
@@ -27,7 +28,6 @@ from mutiny.tasks import Task as Piece
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-PROBE_INPUTS = 4
 DOSES = (0.5, 0.25, 0.1)
 """Parts of the most promising patch that are tried too: what a search finds tends to be too much of the good."""
 
