@@ -15,6 +15,8 @@ from mutiny.models.placing import placement
 
 INPUTS = 64
 """Inputs on which the model must repeat itself."""
+UNSTEADY = "The model answers differently when it is asked twice (dropout or noise in its forward pass?)"
+"""What is said of one that does not, up to the full stop."""
 
 
 def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
