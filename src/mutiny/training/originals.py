@@ -21,10 +21,11 @@ from mutiny.checks import check_whole
 from mutiny.data import Data
 from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput, Interrupted
+from mutiny.models import Forward
 from mutiny.random import seed_for
 from mutiny.task import Task
 from mutiny.training.describe import describe, describe_network
-from mutiny.training.loop import Forward, built
+from mutiny.training.loop import built
 from mutiny.training.recipe import Recipe
 
 FORMAT = 2

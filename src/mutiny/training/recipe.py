@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from mutiny.checks import check_positive, check_whole
 from mutiny.data import Data
 from mutiny.errors import BadInput
+from mutiny.models import Forward
 from mutiny.task import Task
 from mutiny.training.changes import NetworkChange
 from mutiny.training.initialisers import INITIALISERS
-from mutiny.training.loop import Epoch, Forward, train
+from mutiny.training.loop import Epoch, train
 from mutiny.training.losses import CLASSIFICATION, REGRESSION
 from mutiny.training.schedules import SCHEDULES
 
