@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import islice
 from math import isnan
@@ -243,8 +243,3 @@ def _has_ratio(code: str) -> bool:
 def _operator(code: str, ratio: float | None) -> Operator:
     kind: Any = OPERATORS[code]
     return kind() if ratio is None else kind(ratio=ratio)  # type: ignore[no-any-return]
-
-
-def described(mutants: Sequence[Mutant]) -> list[str]:
-    """What each is, for people: the operator and, where it has one, its ratio."""
-    return [str(mutant.drawn) for mutant in mutants]

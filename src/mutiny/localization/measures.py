@@ -8,7 +8,7 @@ least there is), whatever the formula would divide by.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -244,8 +244,3 @@ def as_measure(wanted: str | Measure) -> Measure:
         raise BadInput("measure", repr(wanted), f"one of {', '.join(MEASURES)}")
     measure: Measure = found[0]
     return measure
-
-
-def parameters(measure: Measure) -> dict[str, float]:
-    """Its parameters by name."""
-    return {field.name: getattr(measure, field.name) for field in fields(measure)}
