@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Self
 
 from mutiny.checks import check_whole
-from mutiny.engines.base import Engine, Intake
+from mutiny.engines.base import Engine, Intake, died
 from mutiny.engines.hiring import Died, Shipment, Worker
 from mutiny.errors import BadInput
 from mutiny.tasks import Result, Task, Work
@@ -184,7 +184,7 @@ class _Crew:
                 "engine", repr(self._engine), "worker processes that live long enough to load the work",
                 f"{times} died before: {how}.",
             )  # fmt: skip
-        return None, Result(task, failure=f"the worker died {times} time{'s' * (times > 1)}: {how}")
+        return None, died(task, times, how)
 
     def _engaged(self, worker: Worker | None) -> Worker:
         """The worker, or a new one, marked busy so that `end` ends it; raises `_Ended` when that has happened."""
