@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from studies.muff import ratio, rq2
 from studies.muff.paper import OF_LAYERS, WITH_RATIO
