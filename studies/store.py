@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mutiny.reports.files import replacing
 
 Row = Mapping[str, Any]
@@ -79,6 +81,25 @@ def as_text(value: object) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def matching(rows: Iterable[dict[str, str]], **wanted: str) -> list[dict[str, str]]:
+    """Rows with these values.
+
+    >>> matching([{"subject": "mnist", "k": "1"}, {"subject": "eyes", "k": "1"}], subject="eyes")
+    [{'subject': 'eyes', 'k': '1'}]
+    """
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def mean(rows: Iterable[Mapping[str, str]], column: str) -> float | None:
+    """Of the numbers that there are.
+
+    >>> mean([{"k": "1"}, {"k": ""}, {"k": "4"}], "k"), mean([], "k")
+    (2.5, None)
+    """
+    known = [value for row in rows if (value := number(row, column)) is not None]
+    return float(np.mean(known)) if known else None
 
 
 def number(row: Mapping[str, str] | None, column: str) -> float | None:

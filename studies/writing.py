@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from scipy import stats
 
-from mutiny.errors import MissingExtra
 from mutiny.reports.files import replacing
 
 NOT_RUN = "not run"
+DPI, INK, GREY = 200, "#333333", "#969696"
+"""Of all figures."""
 
 
 def write_page(path: Path, sections: Iterable[str]) -> None:
@@ -34,13 +35,20 @@ def follows(sentences: Iterable[str]) -> str:
 
 def figure(path: Path, title: str, draw: Callable[[Path], bool]) -> str:
     """A link to a picture, drawn if there are numbers for it."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        drawn = draw(path)
-    except MissingExtra as error:
-        print(f"{path.name} is not drawn: {error}", file=sys.stderr)
-        drawn = path.exists()
-    return f"![{title}]({path.parent.name}/{path.name})" if drawn else f"Figure: {NOT_RUN}."
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return f"![{title}]({path.parent.name}/{path.name})" if draw(path) else f"Figure: {NOT_RUN}."
+
+
+def styled() -> Any:
+    """``pyplot`` without a display, in the style of all figures."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    style = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9, "hatch.linewidth": 0.7}
+    pyplot.rcParams.update(style | {"axes.edgecolor": INK, "text.color": INK, "axes.titlesize": 10})
+    return pyplot
 
 
 def sources(folder: Path, names: Iterable[str]) -> str:

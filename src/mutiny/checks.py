@@ -8,6 +8,15 @@ from numbers import Integral, Real
 from mutiny.errors import BadInput
 
 
+def is_number(value: object) -> bool:
+    """Whether this is a real number; truth values are none.
+
+    >>> is_number(0.5), is_number(True), is_number("0.5")
+    (True, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def check_whole(name: str, value: object, least: int = 1) -> None:
     """An error for what is no whole number of at least so much.
 

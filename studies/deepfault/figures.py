@@ -7,29 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.errors import MissingExtra
 from studies.deepfault import examples, paper
 from studies.deepfault.lab import ALL, MEASURES, SHORT
-from studies.deepfault.results import Results, matching, present
+from studies.deepfault.results import Results, present
 from studies.deepfault.subjects import CIFAR, family_of
+from studies.store import matching
+from studies.writing import DPI, INK, styled
 
-DPI = 200
-INK, GREY = "#333333", "#969696"
 LINES = dict(zip(ALL, ("#0072b2", "#d55e00", "#009e73", "#7f7f7f"), strict=True))  # Okabe and Ito
 MARKS = dict(zip(ALL, "os^D", strict=True))
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise MissingExtra("matplotlib", "bench") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    pyplot.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "font.size": 9})
-    pyplot.rcParams.update({"axes.edgecolor": INK, "text.color": INK, "axes.titlesize": 10})
-    return pyplot
 
 
 def accuracy(results: Results, path: Path) -> bool:
@@ -38,7 +24,7 @@ def accuracy(results: Results, path: Path) -> bool:
     ways = [way for way in CIFAR.ways if matching(results.synthesis, way=way)]
     if not subjects:
         return False
-    figure, panels = _pyplot().subplots(
+    figure, panels = styled().subplots(
         len(ways), len(subjects), figsize=(1.1 + 2.0 * len(subjects), 0.8 + 1.9 * len(ways)), sharey=True,
         squeeze=False, layout="constrained",
     )  # fmt: skip
@@ -53,7 +39,7 @@ def accuracy(results: Results, path: Path) -> bool:
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, ncols=len(ALL), loc="outside upper center", frameon=False)
     figure.savefig(path, dpi=DPI)
-    _pyplot().close(figure)
+    styled().close(figure)
     return True
 
 
@@ -83,7 +69,7 @@ def layers(results: Results, path: Path) -> bool:
     cases = [(name, at) for name in subjects for at in family_of(name).readings]
     if not cases:
         return False
-    figure, panels = _pyplot().subplots(
+    figure, panels = styled().subplots(
         1, len(cases), figsize=(1.0 + 3.0 * len(cases), 3.1), sharey=True, squeeze=False, layout="constrained"
     )  # fmt: skip
     for panel, (name, at) in zip(panels[0], cases, strict=True):
@@ -103,7 +89,7 @@ def layers(results: Results, path: Path) -> bool:
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, ncols=len(labels), loc="outside upper center", frameon=False)
     figure.savefig(path, dpi=DPI)
-    _pyplot().close(figure)
+    styled().close(figure)
     return True
 
 
@@ -113,7 +99,7 @@ def pictures(results: Results, folder: Path, path: Path) -> bool:
     if not subjects:
         return False
     columns = len(ALL) * len(subjects)
-    figure, panels = _pyplot().subplots(2, columns, figsize=(1.25 * columns, 3.2), squeeze=False, layout="constrained")
+    figure, panels = styled().subplots(2, columns, figsize=(1.25 * columns, 3.2), squeeze=False, layout="constrained")
     for number, name in enumerate(subjects):
         with np.load(examples.pictures(folder, name), allow_pickle=False) as file:
             images = file["pictures"]
@@ -130,5 +116,5 @@ def pictures(results: Results, folder: Path, path: Path) -> bool:
     panels[0, 0].set_ylabel("new")
     panels[1, 0].set_ylabel("original")
     figure.savefig(path, dpi=DPI)
-    _pyplot().close(figure)
+    styled().close(figure)
     return True

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from studies.deepfault import paper
 from studies.deepfault.lab import ALL, MEASURES, RANDOM, SHORT
 from studies.deepfault.repair_findings import injected_findings, mended_findings, repairs_findings
-from studies.deepfault.results import Results, deeper, matching
+from studies.deepfault.results import Results, deeper
 from studies.deepfault.subjects import CIFAR, FAMILIES, MNIST, NONE, RMS, SIGNAL, Family
 from studies.deepfault.synthesis import METRICS, MOST_LOSS
+from studies.store import matching
 from studies.writing import percent
 
 Cells = Mapping[tuple[str, int], Mapping[str, float]]

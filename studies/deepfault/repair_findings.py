@@ -10,9 +10,10 @@ from studies.deepfault.injected import ABOVE, AMPLE, CLEAN, LABEL, LOCATED, QUAN
 from studies.deepfault.lab import MEASURES
 from studies.deepfault.mending import METHODS
 from studies.deepfault.repairs import TARGETS
-from studies.deepfault.results import LEVEL, CsvRow, Results, matching, mean
+from studies.deepfault.results import LEVEL, CsvRow, Results
 from studies.deepfault.subjects import FAMILIES
 from studies.deepfault.verdicts import Pairs, back, of_way, p_values, paired, repaired
+from studies.store import matching, mean
 from studies.writing import percent
 
 BASELINE = "tune"

@@ -7,11 +7,11 @@ from studies.deepfault.faults import KINDS
 from studies.deepfault.injected import ABOVE, CLEAN, LABEL, WAYS, WEIGHTS, Way
 from studies.deepfault.mending import METHODS
 from studies.deepfault.repairs import CONFUSION, TARGETS
-from studies.deepfault.results import CsvRow, Results, matching, mean
+from studies.deepfault.results import CsvRow, Results
 from studies.deepfault.subjects import Family
 from studies.deepfault.tables import cell
 from studies.deepfault.verdicts import back, of_way, over_faults, p_values, repaired
-from studies.store import number
+from studies.store import matching, mean, number
 from studies.writing import NOT_RUN, markdown
 
 FAILURES = {LABEL: "by label", CLEAN: "caused by the fault"}

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from mutiny.selection.metrics import Repeated, over_repeats
 from studies.deepfault import examples, injected, repairs, suspects, synthesis
 from studies.deepfault.lab import MEASURES, RANDOM, subject_rows
 from studies.deepfault.subjects import ORDER, Family
-from studies.store import number
+from studies.store import matching, mean
 from studies.surroundings import read_settings, run_rows
 
 CsvRow = dict[str, str]
@@ -92,17 +90,6 @@ def pairs() -> list[tuple[str, str]]:
     """Pairs of strategies as they stand in the file."""
     order = (*MEASURES, RANDOM)
     return [(a, b) for place, a in enumerate(order) for b in order[place + 1 :]]
-
-
-def matching(rows: list[CsvRow], **wanted: str) -> list[CsvRow]:
-    """Rows with these values."""
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
-
-
-def mean(rows: Iterable[Mapping[str, str]], column: str) -> float | None:
-    """Of what there is."""
-    known = [value for row in rows if (value := number(row, column)) is not None]
-    return float(np.mean(known)) if known else None
 
 
 def deeper(shares: Mapping[str, float]) -> float | None:

@@ -11,8 +11,8 @@ from mutiny.selection.metrics import Repeated, over_repeats
 from mutiny.stats import holm, wilcoxon
 from studies.deepfault.chance import Draw, by_chance
 from studies.deepfault.injected import WAYS, WEIGHTS, Way
-from studies.deepfault.results import CsvRow, matching, mean
-from studies.store import number
+from studies.deepfault.results import CsvRow
+from studies.store import matching, mean, number
 
 
 def of_way(rows: list[CsvRow], way: Way, operator: str | None = None) -> list[CsvRow]:

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from mutiny.errors import MissingExtra
 from studies.muff import ratio, rq2
 from studies.muff.paper import OF_LAYERS, WITH_RATIO
 from studies.muff.results import SUBJECTS, Results, sensitivity_of
+from studies.writing import DPI, GREY, INK, styled
 
-DPI = 200
 BLUES = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
-GREY, INK = "#969696", "#333333"
 LINES = dict(zip(SUBJECTS, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000"), strict=True))  # Okabe and Ito
 MARKS = dict(zip(SUBJECTS, "osD^v", strict=True))
 UNSTABLE = "//////"
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise MissingExtra("matplotlib", "bench") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    style = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9, "hatch.linewidth": 0.7}
-    pyplot.rcParams.update(style | {"axes.edgecolor": INK, "text.color": INK, "axes.titlesize": 10})
-    return pyplot
 
 
 def stability(results: Results, path: Path) -> bool:
@@ -36,7 +20,7 @@ def stability(results: Results, path: Path) -> bool:
     subjects = [s for s in SUBJECTS if any(row["subject"] == s for row in results.rq2)]
     if not subjects:
         return False
-    pyplot = _pyplot()
+    pyplot = styled()
     from matplotlib.patches import Patch
 
     top = results.most
@@ -79,7 +63,7 @@ def sensitivity(results: Results, path: Path) -> bool:
     subjects = [s for s in SUBJECTS if any(row["subject"] == s for row in results.ratio)]
     if not subjects:
         return False
-    pyplot = _pyplot()
+    pyplot = styled()
     figure, panel = pyplot.subplots(figsize=(6.5, 3.6), layout="constrained")
     cells = {s: [sensitivity_of(results.at_ratio(s, r)) for r in ratio.RATIOS] for s in subjects}
     lowest = 100 * min([0.0, *(value for found in cells.values() for value in found if isinstance(value, float))])

@@ -14,8 +14,7 @@ from studies.muten.comparisons import Side
 from studies.muten.defended import SURER
 from studies.muten.results import Results
 from studies.muten.subjects import ORDER, TARGETS
-from studies.nss.figures import DPI, GREY, INK
-from studies.nss.figures import _pyplot as styled
+from studies.writing import DPI, GREY, INK, styled
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"  # Okabe and Ito
 LINES = dict(zip(arms.FOUR, (GREY, ORANGE, BLUE, GREEN), strict=True))

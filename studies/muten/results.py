@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from mutiny.stats import Rate
 from studies.muten import assaults, defences
@@ -15,7 +13,7 @@ from studies.muten.defended import NONE
 from studies.muten.gains import CsvRow, Gain, compare, joined
 from studies.muten.lab import subject_rows
 from studies.muten.subjects import ORDER
-from studies.store import number
+from studies.store import mean, number
 from studies.surroundings import read_settings, run_rows
 
 
@@ -72,9 +70,3 @@ class Results:
     def present(self, attack: str | None = None) -> list[str]:
         """Subjects with rows, in the usual order."""
         return [s for s in ORDER if any(r["subject"] == s and attack in (None, r["attack"]) for r in self.assaults)]
-
-
-def mean(rows: Iterable[CsvRow], column: str) -> float | None:
-    """Of what there is."""
-    known = [value for row in rows if (value := number(row, column)) is not None]
-    return float(np.mean(known)) if known else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mutiny.errors import MissingExtra
 from mutiny.selection.metrics import Repeated
 from studies.nss import paper
 from studies.nss.methods import AUTHORS, GINI, NSS
@@ -13,28 +12,14 @@ from studies.nss.partitions import METHODS, PARTS
 from studies.nss.results import Results, mean_of
 from studies.nss.subjects import ORDER
 from studies.nss.tables import SHOWN
+from studies.writing import DPI, GREY, INK, styled
 
-DPI = 200
-INK, GREY = "#333333", "#969696"
 LINES = {NSS: "#0072b2", AUTHORS: "#d55e00", GINI: "#009e73"}  # Okabe and Ito
 MARKS = {NSS: "o", AUTHORS: "s", GINI: "^"}
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise MissingExtra("matplotlib", "bench") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    pyplot.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "font.size": 9})
-    pyplot.rcParams.update({"axes.edgecolor": INK, "text.color": INK, "axes.titlesize": 10})
-    return pyplot
-
-
 def _panels(count: int, height: float, width: float, margin: float) -> tuple[Any, Any]:
-    pyplot = _pyplot()
+    pyplot = styled()
     size = (margin + width * count, height)
     figure, panels = pyplot.subplots(1, count, figsize=size, sharey=True, squeeze=False, layout="constrained")
     return figure, panels[0]
@@ -65,7 +50,7 @@ def partitions(results: Results, path: Path) -> bool:
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, ncols=len(labels) or 1, loc="outside upper center", frameon=False)
     figure.savefig(path, dpi=DPI)
-    _pyplot().close(figure)
+    styled().close(figure)
     return True
 
 
@@ -97,5 +82,5 @@ def detection(results: Results, path: Path) -> bool:
     panels[0].set_ylim(len(SHOWN) - 0.4, -0.6)
     figure.supxlabel("FDR at 5% (dots: here, diamonds: paper, dotted: faults in the pool)", fontsize=9)
     figure.savefig(path, dpi=DPI)
-    _pyplot().close(figure)
+    styled().close(figure)
     return True

@@ -21,6 +21,7 @@ from mutiny.selection import metrics
 from mutiny.selection.evidence import Evidence
 from studies.nss.subjects import UNDER
 from studies.store import Rows
+from studies.subjects.spread import spread
 
 BATCH = 256
 SUBJECT_COLUMNS = (
@@ -57,13 +58,9 @@ QUICK = Settings(repeats=2, quick=True, retrain_repeats=1, retrain_epochs=1, ret
 
 def smaller(subject: mutiny.Subject, train: int = 600, test: int = 200) -> mutiny.Subject:
     """A few inputs, spread over the data, which may be sorted by class."""
-
-    def some(data: Data, count: int) -> Data:
-        return data.subset(np.unique(np.linspace(0, len(data) - 1, count).astype(np.int64)))
-
     recipe = None if subject.recipe is None else replace(subject.recipe, epochs=4, batch_size=16, learning_rate=0.05)
     return mutiny.Subject(
-        task=subject.task, train=some(subject.train, train), test=some(subject.test, test), recipe=recipe,
+        task=subject.task, train=spread(subject.train, train), test=spread(subject.test, test), recipe=recipe,
         name=subject.name,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from mutiny.selection.metrics import Repeated, over_repeats
 from studies.nss import ablation, detection, partitions, retraining
 from studies.nss.lab import subject_rows
-from studies.store import number
+from studies.store import matching, number
 from studies.surroundings import read_settings, run_rows
 
 NOT_APPLICABLE = "N/A"
@@ -79,18 +79,13 @@ class Results:
 
     def _gains(self, subject: str, protocol: str, method: str, budget: str, kind: str) -> dict[str, float]:
         wanted = {"subject": subject, "protocol": protocol, "method": method, "budget": budget, "status": "done"}
-        rows = matching(self.retraining, wanted)
+        rows = matching(self.retraining, **wanted)
         return {row["repeat"]: float(row[f"{kind}_after"]) - float(row[f"{kind}_before"]) for row in rows}
-
-
-def matching(rows: list[CsvRow], wanted: Mapping[str, str]) -> list[CsvRow]:
-    """Rows with these values."""
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
 def over(rows: list[CsvRow], column: str, **wanted: str) -> Cell:
     """A column over repeats; "N/A" where a method does not apply."""
-    chosen = matching(rows, wanted)
+    chosen = matching(rows, **wanted)
     values = [value for row in chosen if (value := number(row, column)) is not None]
     if chosen and all(row.get("status") == "not applicable" for row in chosen):
         return NOT_APPLICABLE

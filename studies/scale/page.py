@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from studies.nss.figures import DPI, GREY
-from studies.nss.figures import _pyplot as styled
 from studies.scale.campaigns import WORKERS, Case, cases
 from studies.scale.measuring import Measured
 from studies.scale.simulation import Run, simulate
-from studies.writing import figure, markdown, prose, write_page
+from studies.writing import DPI, GREY, figure, markdown, prose, styled, write_page
 
 COLOURS = ("#0072b2", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito
 MARKS = "osD^v*"

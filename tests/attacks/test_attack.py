@@ -17,7 +17,8 @@ from mutiny.attacks.adapters import EnsembleModule
 from mutiny.attacks.attack import attack, mutants_of
 from mutiny.attacks.base import Attack, Attacked
 from mutiny.attacks.ensemble import Ensemble
-from mutiny.attacks.mutants import Choice, described
+from mutiny.attacks.mutants import Choice
+from mutiny.attacks.pgd import Fgsm, Pgd
 from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE
 from mutiny.errors import BadInput
 from mutiny.models import ModelState, ModelView
@@ -360,14 +361,21 @@ def test_mutants_for_other_libraries(model):
     x, y = scaled()
     made = mutants_of(model, QUICK["mutants"], data=(x, y), count=120)
     found = attack(model, "fgsm", data=(x, y), **QUICK)
-    assert tuple(described(made)) == found.mutants
+    assert tuple(str(mutant.drawn) for mutant in made) == found.mutants
     module = EnsembleModule(Ensemble(model, [mutant.patch for mutant in made]))
     assert module(x[:5]).shape == (5, 3)
 
 
-def test_one_attack_beside(model):
-    level = attack(model, "pgd(iterations=2)", data=scaled(), mutants=0, count=10, beside="fgsm").levels[0]
-    assert list(level.ways) == [MUTANTS, "fgsm"]
+@pytest.mark.parametrize(
+    ("beside", "names"),
+    [
+        ("fgsm", ["fgsm"]), (Fgsm(), ["fgsm"]), ("fgsm, pgd(iterations=1)", ["fgsm", "pgd(iterations=1)"]),
+        ([Pgd(iterations=1), "fgsm"], ["pgd(iterations=1)", "fgsm"]),
+    ],
+)  # fmt: skip
+def test_attacks_beside_in_every_form(model, beside, names):
+    level = attack(model, "pgd(iterations=2)", data=scaled(), mutants=0, count=10, beside=beside).levels[0]
+    assert list(level.ways) == [MUTANTS, *names]
 
 
 def test_further_is_worse(model):

@@ -7,7 +7,7 @@ from torch import nn
 
 import toys
 from mutiny.attacks.attack import attack
-from mutiny.attacks.mutants import CODES, Choice, chosen, described
+from mutiny.attacks.mutants import CODES, Choice, chosen
 from mutiny.errors import BadInput
 from mutiny.models import ModelState, ModelView
 from mutiny.operators import OPERATORS
@@ -53,7 +53,7 @@ def test_every_operator_makes_mutants(code):
     case = Case()
     state = ModelState.of(case.model)
     made = case.chosen(count=2, iterations=4, operators=(code,), ratios=(0.5,))
-    assert described(made) == [code if code in ("LR", "LA", "LD", "AFR") else f"{code} 50%"] * 2
+    assert [str(mutant.drawn) for mutant in made] == [code if code in ("LR", "LA", "LD", "AFR") else f"{code} 50%"] * 2
     assert state == ModelState.of(case.model)
 
 
@@ -77,7 +77,7 @@ def test_as_many_are_made_as_are_wanted():
 
 def test_names_and_numbers_as_people_write_them():
     assert Choice(operators="gf, ns", ratios=0.015) == Choice(operators=("GF", "NS"), ratios=(0.015,))
-    assert described(Case().chosen(count=1, operators="ns", ratios=0.015)) == ["NS 1.5%"]
+    assert [str(mutant.drawn) for mutant in Case().chosen(count=1, operators="ns", ratios=0.015)] == ["NS 1.5%"]
     assert Choice().operators == CODES
 
 

@@ -205,15 +205,17 @@ OPTIONS = {
     "unknown test": (["--test", "student"], ["test='student'", "glm, welch"]),
     "unknown effect": (["--effect", "r2"], ["effect='r2'", "cohen-d, a12"]),
     "negative beta": (["--beta", "-1"], ["beta=-1.0", "at least 0"]),
-    "precision 0": (["--precision", "0"], ["precision=0.0", "a positive number"]),
-    "rse 0": (["--rse", "0"], ["rse=0.0", "a positive number"]),
+    "precision 0": (["--precision", "0"], ["precision=0.0", "a number above 0"]),
+    "rse 0": (["--rse", "0"], ["rse=0.0", "a number above 0"]),
     "k-max 0": (["--k-max", "0"], ["k_max=0", "at least 1"]),
     "k-max too small to be stable": (["--k-max", "1"], ["k_max=1", "at least 2 with 3", "min_instances=5"]),
-    "max-probes 0": (["--max-probes", "0"], ["max_probes=0", "a positive number"]),
-    "max-seconds 0": (["--max-seconds", "0"], ["max_seconds=0.0", "a positive number"]),
+    "max-probes 0": (["--max-probes", "0"], ["max_probes=0", "at least 1"]),
+    "max-seconds 0": (["--max-seconds", "0"], ["max_seconds=0.0", "a number above 0"]),
     "weak share 0": (["--weak-share", "0"], ["weak share=0.0", "between 0 and 1"]),
     "weak share 1": (["--weak-share", "1"], ["weak share=1.0", "between 0 and 1"]),
-    "batch size 0": (["--batch-size", "0"], ["batch size=0", "at least 1"]),
+    "batch size 0": (["--batch-size", "0"], ["batch_size=0", "at least 1"]),
+    "a negative seed": (["--seed", "-1"], ["seed=-1", "at least 0"]),
+    "a negative seed of a plan": (["--seed", "-1", "--dry-run"], ["seed=-1", "at least 0"]),
     "no such device": (["--device", "abacus"], ["device='abacus'", "a device of this machine"]),
     "a device without memory": (["--device", "meta"], ["device='meta'", "a device of this machine"]),
     "unknown operator": (["--operators", "WI,XX"], ["operator='XX'", "one of WI, NI"]),
@@ -276,6 +278,11 @@ def test_a_file_that_raises_names_its_line_also_by_a_relative_path(run, write, t
 def test_options(run, write, tmp_path, options, words):
     file = write("subject = blob_subject()")
     refused(run("assess", file, "--json", tmp_path / "out.json", *options), tmp_path, words)
+
+
+def test_a_demo_without_a_seed(run):
+    ran = run("demo", "--originals", "2", "--seed", "-1")
+    assert (ran.code, ran.err) == (2, "mutiny: seed=-1: expected a whole number of at least 0.\n")
 
 
 @pytest.mark.parametrize("option", ["--json", "--kills"])

@@ -33,7 +33,10 @@ def test_names_and_what_follows_from_the_other_options():
     [
         (("threads",), "engine='threads': expected one of serial, processes, ray"),
         (("serial", 2), "workers=2: expected 1 with the engine serial. Use the engine processes."),
-        (("processes", 0), "workers=0: expected a whole number, at least 1"),
+        (("processes", 0), "workers=0: expected a whole number of at least 1"),
+        (("processes", 2.5), "workers=2.5: expected a whole number of at least 1"),
+        ((None, "2"), "workers='2': expected a whole number of at least 1"),
+        (("ray", True), "workers=True: expected a whole number of at least 1"),
         (("processes", 2, "10.0.0.7:6379"), "address='10.0.0.7:6379': expected nothing with the engine processes"),
         ((Serial(), 2), r"engine=Serial\(\): expected a name where workers or address are given"),
     ],

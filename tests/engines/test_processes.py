@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from mutiny.engines.processes import Processes
+from mutiny.engines.ray import Ray
 from mutiny.errors import BadInput
 from mutiny.tasks import Task
 from mutiny.testing.engines import check_engine
@@ -217,6 +218,7 @@ def test_no_room_for_the_work_gets_a_sentence(tmp_path):
         import resource, tempfile
         import torch
         from mutiny.engines.processes import Processes
+from mutiny.engines.ray import Ray
         from mutiny.errors import BadInput
         from mutiny.tasks import Task
         tempfile.tempdir = "."
@@ -237,6 +239,7 @@ SCRIPT = """
     import os, sys, time
     import torch
     from mutiny.engines.processes import Processes
+from mutiny.engines.ray import Ray
     from mutiny.tasks import Task
 
     class Net(torch.nn.Module):  # as in a notebook: known to __main__ only
@@ -282,6 +285,7 @@ NO_PROC = """
 LONG = """
     import os, signal, sys, time
     from mutiny.engines.processes import Processes
+from mutiny.engines.ray import Ray
     from mutiny.tasks import Task
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background ignores it
@@ -402,7 +406,12 @@ def test_children_of_the_work_do_not_keep_a_dead_worker_alive(tmp_path):
     os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)  # it was still there
 
 
-@pytest.mark.parametrize("settings", [{"workers": 0}, {"threads": 0}, {"retries": -1}], ids=json.dumps)
-def test_wrong_numbers_are_refused(settings):
-    with pytest.raises(BadInput, match="at least"):
-        Processes(**settings)
+@pytest.mark.parametrize(
+    "settings",
+    [{"workers": 0}, {"workers": "2"}, {"workers": 2.5}, {"threads": 0}, {"threads": None}, {"retries": -1}],
+    ids=json.dumps,
+)
+@pytest.mark.parametrize("engine", [Processes, Ray])
+def test_wrong_numbers_are_refused(engine, settings):
+    with pytest.raises(BadInput, match=rf"{next(iter(settings))}=.*: expected a whole number of at least [01]"):
+        engine(**settings)

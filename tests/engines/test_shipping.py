@@ -15,9 +15,14 @@ from torch import nn
 
 from mutiny.engines.finding import installed_path, search_path, strangers
 from mutiny.engines.serving import hear, tell
-from mutiny.engines.shipping import pack, pack_work, read_work, receive, send, unpack, write_work
+from mutiny.engines.shipping import pack, pack_work, read_work, receive, send, unpack, write_parts
 from mutiny.errors import BadInput, MutinyError
 from mutiny.tasks import Result, Task
+
+
+def write_work(path, work, away=()):
+    with path.open("wb") as file:
+        write_parts(file, pack_work(work, away))
 
 
 def travelled(value, tmp_path):

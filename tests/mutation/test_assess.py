@@ -382,6 +382,25 @@ def test_probabilities_and_logits_get_the_same_verdicts(several):
     ]
 
 
+@pytest.mark.parametrize(
+    ("originals", "test", "words"),
+    [
+        (1, "mcnemar", ["One original: verdicts come from a paired exact test over inputs (McNemar's, pooled over "]),
+        (1, "fisher", ["One original: verdicts come from Fisher's exact test on pooled answers and speak of this ",
+                       "No interval: one original is too few to resample; 5 or more would give one."]),
+        (2, "fisher", ["No interval: 2 originals are too few to resample; 5 or more would give one."]),
+        (2, "mcnemar", []),
+    ],
+)  # fmt: skip
+def test_the_test_behind_few_originals_is_named(originals, test, words):
+    rule, search = mutiny.KillRule(test), mutiny.Search(max_probes=1)
+    result = mutiny.assess(blob_subject(originals), "WI", rule=rule, search=search)
+    found = [note for note in result.notes if note.startswith(("One original", "No interval"))]
+    assert len(found) == len(words)
+    assert all(note.startswith(start) for note, start in zip(found, words, strict=True))
+    assert (result.score.interval is None) == (test == "fisher" or result.score.value is None)
+
+
 def test_targets_of_another_shape_mean_the_same():
     x, y = line()
     wide = mutiny.assess(line_subject(2), "WI", search=mutiny.Search(max_probes=1, k_max=3))
@@ -403,6 +422,28 @@ def test_what_the_originals_do_is_told_with_their_spread():
     assert mutiny.assess(line_subject(1), "WI", search=one).subject["splits"]["test"]["metric_sd"] is None
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"seed": -1}, "seed=-1: expected a whole number of at least 0"), ({"seed": 0.5}, "seed=0.5"),
+        ({"seed": "0"}, "seed='0'"), ({"batch_size": 0}, "batch_size=0: expected a whole number of at least 1"),
+        ({"batch_size": "8"}, "batch_size='8'"), ({"batch_size": True}, "batch_size=True"),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_no_settings(settings, words):
+    with pytest.raises(mutiny.BadInput, match=f"^{words}"):
+        mutiny.assess(blob_subject(2), "WI", **settings)
+
+
+def test_whole_numbers_of_numpy_are_settings():
+    one, two = (
+        mutiny.assess(blob_subject(2), "WI", seed=kind(3), batch_size=kind(64), search=mutiny.Search(max_probes=1))
+        for kind in (int, np.int64)
+    )
+    assert one.operators == two.operators
+    assert one.settings == two.settings
+
+
 @pytest.mark.parametrize("name", ["0.bias", "memory"])
 def test_a_model_that_something_changed_for_good_is_an_error_that_names_the_place(name):
     net = classifier(1)
@@ -420,3 +461,23 @@ def test_a_model_that_something_changed_for_good_is_an_error_that_names_the_plac
     with pytest.raises(RuntimeError, match=rf"^models\[1\] was changed at {name}; "):
         mutiny.assess(blob_subject(models=[classifier(0), net], forward=forward), "WI(ratio=0.3)", search=QUICK)
     assert len(calls) > 20
+
+
+class Counting(nn.Module):
+    """A model that counts how often it was asked, if ``by`` is not 0."""
+
+    def __init__(self, net, by):
+        super().__init__()
+        self.net, self.by = net, by
+        self.register_buffer("asked", torch.zeros(()))
+
+    def forward(self, x):
+        self.asked += self.by
+        return self.net(x)
+
+
+def test_a_model_whose_forward_pass_writes_to_it_is_refused_before_any_mutant():
+    models = [Counting(classifier(seed), by=seed).eval() for seed in range(2)]
+    with pytest.raises(mutiny.BadInput, match=r"^models\[1\]=one whose forward pass writes to asked: "):
+        mutiny.assess(blob_subject(models=models), "WI(ratio=0.3)", search=QUICK)
+    assert models[1].asked < 5

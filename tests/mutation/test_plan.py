@@ -4,7 +4,7 @@ import pytest
 from torch import nn
 
 import toys
-from mutiny import Classification, Subject
+from mutiny import Classification, Subject, assess
 from mutiny.evaluation import Runner
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.plan import plan
@@ -69,3 +69,19 @@ def test_without_a_recipe():
     found = {one.label: one for one in plan(given, "WI,HLR")}
     assert found["HLR"].reason == "there is no recipe"
     assert found["WI"].configurations == 33
+
+
+@pytest.mark.parametrize("rse", [1e-9, 0.05])
+@pytest.mark.parametrize("operator", ["WI(ratio=0.3)", "AFR"])
+def test_no_more_is_evaluated_than_planned(operator, rse):
+    """Repetitions count, unless they would be copies, and so does what train kills on the other sets."""
+    one, search = toys.blob_subject(3), Search(precision=0.1, rse=rse)
+    (planned,) = plan(one, operator, search=search)
+    evaluated = assess(one, operator, search=search, exact=True).evaluation["evaluated"]
+    probes = planned.configurations // 3
+    once = 3 * probes * (240 + 120 + 60)
+    assert 0 < evaluated <= planned.evaluations
+    if operator == "AFR":
+        assert evaluated == planned.evaluations == once
+    elif rse < 0.05:  # hardly any mutant is stable
+        assert evaluated > 2 * once

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mutiny.errors import BadInput
-from mutiny.mutation.search import Search, binary_search, not_monotone
+from mutiny.mutation.search import Search, binary_search, not_monotone, within
+from mutiny.operators.training.base import Span
 from mutiny.records import Verdict
 
 K, S, U = Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE
@@ -71,12 +72,27 @@ def test_bounds_narrow_the_operators_own():
         Search(lower=0.5, upper=0.2)
 
 
+@pytest.mark.parametrize("span", [Span(10, 1, 1, True), Span(1, 10, 1, True)])
+def test_bounds_of_whole_numbers_hold_at_least_two(span):
+    found = within(span, Search(lower=2.2, upper=4.9))
+    assert sorted((found.mild, found.severe)) == [3, 4]
+    for lower, upper in [(3, 3.5), (2.5, 3), (3.2, 3.8), (3.2, 4.8)]:
+        with pytest.raises(BadInput, match=f"lower, upper={lower:g}, {upper:g}: expected bounds with at least two"):
+            within(span, Search(lower=lower, upper=upper))
+
+
 def test_not_monotone_needs_a_survivor_above_a_kill():
     assert not_monotone({0.1: S, 0.2: K, 0.3: K, 0.4: U}) is None
     assert not_monotone({0.1: K, 0.2: S}) == (0.1, 0.2)
 
 
-@pytest.mark.parametrize("bad", [{"k_max": 0}, {"rse": 0}, {"precision": -1}, {"max_probes": 0}, {"max_seconds": 0}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"k_max": 0}, {"rse": 0}, {"precision": -1}, {"max_probes": 0}, {"max_seconds": 0}, {"rse": "0.1"},
+        {"precision": None}, {"max_probes": 2.5}, {"max_probes": "3"}, {"max_seconds": "9"},
+    ],
+)  # fmt: skip
 def test_bad_settings_are_refused(bad):
     with pytest.raises(BadInput, match=next(iter(bad))):
         Search(**bad)

@@ -119,6 +119,8 @@ def test_limits_of_the_search_hold_before_training_too(tmp_path):
 def test_bounds_outside_are_refused_before_anything_is_trained(tmp_path):
     with pytest.raises(BadInput, match="an interval inside"):
         assess(subject_of(), "HNE", originals=2, folder=tmp_path, search=Search(upper=20))
+    with pytest.raises(BadInput, match="at least two whole numbers"):
+        assess(subject_of(), "HNE", originals=2, folder=tmp_path, search=Search(lower=3, upper=3.5))
     assert not [*tmp_path.rglob("*.safetensors")]
 
 

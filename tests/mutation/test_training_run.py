@@ -102,10 +102,11 @@ def test_savings_leave_every_verdict(tmp_path, operator):
     assert 3 * saving.trainings <= 2 * plain.trainings
 
 
+@pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("operator", [LearningRate(), OtherOptimiser(), NoBatches()])
-def test_networks_trained_at_once_get_the_same_verdicts(tmp_path, operator):
-    one_by_one = made(tmp_path / "one")
-    at_once = made(tmp_path / "two", savings=Savings(together=True))
+def test_networks_trained_at_once_get_the_same_verdicts(tmp_path, operator, shared):
+    one_by_one = made(tmp_path / "one", savings=Savings(shared=shared))
+    at_once = made(tmp_path / "two", savings=Savings(shared=shared, together=True))
     theirs, ours = run(one_by_one, operator), run(at_once, operator)
     assert verdicts(theirs) == verdicts(ours)
     assert at_once.trainings == one_by_one.trainings

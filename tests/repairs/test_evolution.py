@@ -63,7 +63,9 @@ def test_one_seed_one_answer():
     assert np.array_equal(first.best, second.best)
 
 
-@pytest.mark.parametrize("wrong", [{"population": 3}, {"generations": -1}, {"crossover": 2}, {"weight": (0.0, 1.0)}])
+@pytest.mark.parametrize(
+    "wrong", [{"population": 3}, {"population": 4.5}, {"generations": -1}, {"crossover": 2}, {"weight": (0.0, 1.0)}]
+)
 def test_what_is_no_plan(wrong):
     with pytest.raises(BadInput, match=next(iter(wrong))):
         Evolution(**wrong)

@@ -207,8 +207,9 @@ def test_nothing_is_left_behind_by_a_failed_write(tmp_path, monkeypatch):
 
 
 def test_bad_count_and_folder(tmp_path):
-    with pytest.raises(BadInput, match="count=0"):
-        originals(tmp_path, count=0)
+    for count in (0, 1.5, True):
+        with pytest.raises(BadInput, match=f"count={count}: expected a whole number of at least 1"):
+            originals(tmp_path, count=count)
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="MUTINY_CACHE"):
         originals(tmp_path / "file" / "below")

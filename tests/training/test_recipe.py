@@ -207,7 +207,8 @@ def test_loss_functions_forward_and_progress():
     [
         ({"epochs": 0}, "epochs=0"),
         ({"batch_size": 1.5}, "batch_size=1.5"),
-        ({"learning_rate": -1}, "learning_rate=-1"),
+        ({"learning_rate": -1}, "learning_rate=-1: expected a number above 0"),
+        ({"learning_rate": "0.1"}, "learning_rate='0.1': expected a number above 0"),
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"weight_decay": -0.1}, "weight_decay=-0.1"),
         ({"optimizer": "lbfgs"}, "optimizer='lbfgs'"),

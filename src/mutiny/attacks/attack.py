@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite, nan
 from pathlib import Path
@@ -15,7 +15,7 @@ from torch import nn
 from mutiny.attacks.base import Attack
 from mutiny.attacks.bench import Bench, Way, made_by
 from mutiny.attacks.ensemble import Combine
-from mutiny.attacks.methods import as_attack
+from mutiny.attacks.methods import as_attack, as_attacks
 from mutiny.attacks.mutants import Choice, Mutant
 from mutiny.attacks.notes import notes
 from mutiny.attacks.pgd import Pgd
@@ -51,7 +51,7 @@ def attack(
     low: float = 0.0,
     high: float = 1.0,
     baselines: bool = True,
-    beside: str | Sequence[str | Attack] = (),
+    beside: str | Attack | Iterable[str | Attack] = (),
     data: Any = None,
     task: Task | None = None,
     forward: Forward | None = None,
@@ -83,7 +83,7 @@ def attack(
         low: least value of an input's numbers; normalisation belongs inside the model.
         high: largest value.
         baselines: whether the model is attacked alone, too.
-        beside: other attacks on the model alone, for comparison: ``("autoattack",)``.
+        beside: other attacks on the model alone, for comparison: ``"fgsm, autoattack"``, or one by one.
         data: labelled inputs; the test set if not given.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
@@ -109,7 +109,7 @@ def attack(
     Robustness('pgd(iterations=10)', 0 mutants, fooled 0.1: 55%, 1: 100%)
     """
     start, progress = time.monotonic(), progress or Silent()
-    way, others = as_attack(attack), [as_attack(one) for one in ([beside] if isinstance(beside, str) else beside)]
+    way, others = as_attack(attack), as_attacks(beside)
     for other in others:
         if other.bounded != way.bounded:
             raise BadInput("beside", str(other), f"attacks that {'' if way.bounded else 'do not '}take a distance")

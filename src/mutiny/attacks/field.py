@@ -26,12 +26,11 @@ from mutiny.models.forward import steady
 from mutiny.models.heard import Heard
 from mutiny.models.layers import Layer
 from mutiny.models.placing import placement
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.task import Classification
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-PROBE_INPUTS = 4
-"""Inputs that show a model's layers, and whether it can be differentiated."""
 ALIKE = 1e-3
 """What a layer reads of an input may differ by this share of the largest, whatever else is in the batch."""
 

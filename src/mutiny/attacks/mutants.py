@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import islice
 from math import isnan
-from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
 from torch import Tensor
 
 from mutiny.attacks.similarity import Representation
-from mutiny.checks import check_whole
+from mutiny.checks import check_whole, is_number
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.models import ModelView, Patch
 from mutiny.operators import OPERATORS, Operator
@@ -66,7 +65,7 @@ class Choice:
         object.__setattr__(self, "ratios", _shares(self.ratios))
         if self.kind not in get_args(Kind):
             raise BadInput("kind", repr(self.kind), f"one of {', '.join(get_args(Kind))}")
-        if not (_is_number(self.floor) and 0 <= self.floor <= 1):
+        if not (is_number(self.floor) and 0 <= self.floor <= 1):
             raise BadInput("floor", repr(self.floor), "a share between 0 and 1")
 
     def pairs(self) -> list[tuple[str, float | None]]:
@@ -232,13 +231,9 @@ def _codes(operators: Any) -> tuple[str, ...]:
 def _shares(ratios: Any) -> tuple[float, ...]:
     """One or several ratios."""
     found = tuple(ratios) if isinstance(ratios, Iterable) else (ratios,)
-    if not found or not all(_is_number(one) and 0 < one <= 1 for one in found):
+    if not found or not all(is_number(one) and 0 < one <= 1 for one in found):
         raise BadInput("ratios", repr(ratios), "shares above 0, at most 1")
     return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _has_ratio(code: str) -> bool:
@@ -248,8 +243,3 @@ def _has_ratio(code: str) -> bool:
 def _operator(code: str, ratio: float | None) -> Operator:
     kind: Any = OPERATORS[code]
     return kind() if ratio is None else kind(ratio=ratio)  # type: ignore[no-any-return]
-
-
-def described(mutants: Sequence[Mutant]) -> list[str]:
-    """What each is, for people: the operator and, where it has one, its ratio."""
-    return [str(mutant.drawn) for mutant in mutants]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mutiny.attacks.base import Attack
 from mutiny.attacks.bench import Clean, Team
 from mutiny.attacks.scene import Scene
+from mutiny.evaluation.steadiness import UNSTEADY
 
 NOTABLE = 0.01
 """Share of inputs without a gradient that is worth a note."""
@@ -26,7 +27,7 @@ def _data_notes(scene: Scene, clean: Clean) -> Iterator[str]:
     if not clean.correct.any():
         yield "Every answer is wrong before the attack, so there is nothing to lose."
     if not scene.repeatable:
-        yield "The model answers differently when it is asked twice (dropout or noise in its forward pass?)."
+        yield f"{UNSTEADY}."
 
 
 def _mutant_notes(scene: Scene, team: Team, clean: Clean) -> Iterator[str]:

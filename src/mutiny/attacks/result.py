@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 MUTANTS, ORIGINAL, BUDGET, SANE = "mutants", "original", "same budget", "sane step"
 """Ways: the ensemble; the same attack on the original alone; that with as many passes allowed; with a step that fits.
 """
-LEVEL = 0.05
+ALPHA = 0.05
 """Below this a p-value is significant."""
 
 
@@ -81,7 +81,7 @@ class Nearer:
     @property
     def clear(self) -> bool:
         """Whether it is significant, by both."""
-        return self.p_value < LEVEL and not self.interval.low <= 0 <= self.interval.high
+        return self.p_value < ALPHA and not self.interval.low <= 0 <= self.interval.high
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

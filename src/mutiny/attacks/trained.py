@@ -6,14 +6,13 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from math import inf
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mutiny.checks import check_whole
+from mutiny.checks import check_whole, is_number
 from mutiny.data import as_data
 from mutiny.errors import BadInput
 from mutiny.evaluation.exact import Pace, rows
@@ -34,7 +33,7 @@ def smoothed(recipe: Recipe, share: float = 0.1) -> Recipe:
     tensor(0.6931)
     """
     _check_recipe(recipe)
-    if not _is_number(share) or not 0 < share < 1:
+    if not is_number(share) or not 0 < share < 1:
         raise BadInput("share", repr(share), "a number between 0 and 1")
     return replace(recipe, loss=partial(functional.cross_entropy, label_smoothing=share))
 
@@ -66,7 +65,7 @@ def distilled(
     _check_recipe(recipe)
     if not isinstance(task, Classification):
         raise BadInput("task", type(task).__name__, "mutiny.Classification(classes): a student learns probabilities")
-    if not _is_number(temperature) or not 1 <= temperature < inf:
+    if not is_number(temperature) or not 1 <= temperature < inf:
         raise BadInput("temperature", repr(temperature), "a number of at least 1")
     check_whole("seed", seed, 0)
     data = as_data(data, "data")
@@ -92,7 +91,3 @@ def _cooled(outputs: Tensor, targets: Tensor, temperature: float) -> Tensor:
 def _check_recipe(recipe: object) -> None:
     if not isinstance(recipe, Recipe):
         raise BadInput("recipe", type(recipe).__name__, "a mutiny.Recipe, which says how a network is trained")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

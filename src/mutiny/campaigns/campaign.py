@@ -40,7 +40,7 @@ class Running:
 
     def run(self, work: Work, plans: Iterable[Plan[Any]]) -> list[Any]:
         """The results of all plans, in their order. What the store knows is not done again."""
-        schedule = Schedule(plans, self._known, self._forget)
+        schedule = Schedule(plans, self._known, self.store.forget)
         try:
             with closing(self.engine.run(work, self._begun(schedule))) as results:  # type: ignore[type-var]
                 for result in results:
@@ -79,9 +79,6 @@ class Running:
         if kept is None:
             return None
         return Result(task, kept.value if kept.scratch is None else Noted(kept.value, kept.scratch))
-
-    def _forget(self, tasks: list[Task]) -> None:
-        self.store.forget(tasks)
 
 
 def here(plan: Plan[Any], work: Work) -> Any:

@@ -79,6 +79,20 @@ def failed(task: Task, error: BaseException, seconds: float = 0.0) -> Result:
     return Result(task, seconds=seconds, failure=reason_of(error), error=meant)
 
 
+def unsendable(task: Task, error: Exception) -> Result:
+    """The result of a task that could not be packed."""
+    return Result(task, failure=f"the task cannot be sent to another process: {type(error).__name__}: {error}")
+
+
+def died(task: Task, times: int, how: str) -> Result:
+    """The result of a task over which so many workers died, the last one in this way.
+
+    >>> died(Task("probe"), 2, "killed by signal 9").failure
+    'the worker died 2 times: killed by signal 9'
+    """
+    return Result(task, failure=f"the worker died {times} time{'s' * (times > 1)}: {how}")
+
+
 def reason_of(error: BaseException) -> str:
     """What was raised and where, in one line."""
     frames = traceback.extract_tb(error.__traceback__)

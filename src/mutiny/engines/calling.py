@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from mutiny.engines.base import Intake
+from mutiny.engines.base import Intake, died, unsendable
 from mutiny.engines.finding import installed_path, strangers
 from mutiny.engines.node import Bytes, forget, serve, stored, writable
 from mutiny.engines.serving import hear, settings
@@ -106,8 +106,7 @@ class Calls:
             try:
                 parts = [stored(part) for part in pack(job.task, self._strangers)]
             except Exception as error:
-                failure = f"the task cannot be sent to another process: {type(error).__name__}: {error}"
-                self._ready.append(Result(job.task, failure=failure))
+                self._ready.append(unsendable(job.task, error))
                 continue
             jobs.append(job)
             packed.append(parts)
@@ -152,8 +151,7 @@ class Calls:
             if job.deaths <= self._retries:
                 self._waiting.appendleft(job)
             else:
-                times = f"{job.deaths} time{'s' * (job.deaths > 1)}"
-                self._ready.append(Result(job.task, failure=f"the worker died {times}: {how}"))
+                self._ready.append(died(job.task, job.deaths, how))
 
 
 def _call(box: list[Any], key: str, tasks: list[list[Bytes]], seconds: float) -> str | list[list[Bytes]]:

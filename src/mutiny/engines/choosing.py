@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mutiny.checks import check_whole
 from mutiny.engines.base import Engine
 from mutiny.engines.serial import Serial
 from mutiny.errors import BadInput
@@ -28,8 +29,7 @@ def as_engine(
         if workers is not None or address is not None:
             raise BadInput("engine", engine, "a name where workers or address are given", "Give them to the engine.")
         return engine
-    if workers is not None and workers < 1:
-        raise BadInput("workers", workers, "a whole number, at least 1")
+    check_whole("workers", 1 if workers is None else workers)
     if engine is None:
         engine = "ray" if address else "processes" if (workers or 1) > 1 else "serial"
     if engine not in ENGINES:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO
 
+from mutiny.engines.base import unsendable
 from mutiny.engines.finding import search_path, strangers
 from mutiny.engines.serving import hear, settings
 from mutiny.engines.shipping import Part, pack, pack_work, receive, send, unpack, write_parts
@@ -116,7 +117,7 @@ class Worker:
         try:
             order = pack(("task", task), self._loaded.strangers)
         except Exception as error:
-            return Result(task, failure=f"the task cannot be sent to another process: {type(error).__name__}: {error}")
+            return unsendable(task, error)
         return hear(task, self._ask(order))
 
     def kill(self) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Self
 
-from mutiny.engines.base import Engine, Intake
+from mutiny.checks import check_whole
+from mutiny.engines.base import Engine, Intake, died
 from mutiny.engines.hiring import Died, Shipment, Worker
 from mutiny.errors import BadInput
 from mutiny.tasks import Result, Task, Work
@@ -32,9 +33,9 @@ class Processes(Engine):
     threads: int
 
     def __init__(self, workers: int | None = None, threads: int = 1, retries: int = 2) -> None:
-        for name, value, least in (("workers", workers, 1), ("threads", threads, 1), ("retries", retries, 0)):
-            if value is not None and value < least:
-                raise BadInput(name, value, f"a whole number, at least {least}")
+        check_whole("workers", 1 if workers is None else workers)
+        check_whole("threads", threads)
+        check_whole("retries", retries, 0)
         self.workers: int | None = workers
         self.threads: int = threads
         self.retries: int = retries
@@ -183,7 +184,7 @@ class _Crew:
                 "engine", repr(self._engine), "worker processes that live long enough to load the work",
                 f"{times} died before: {how}.",
             )  # fmt: skip
-        return None, Result(task, failure=f"the worker died {times} time{'s' * (times > 1)}: {how}")
+        return None, died(task, times, how)
 
     def _engaged(self, worker: Worker | None) -> Worker:
         """The worker, or a new one, marked busy so that `end` ends it; raises `_Ended` when that has happened."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Self
 
+from mutiny.checks import check_whole
 from mutiny.engines.base import Engine, Intake
 from mutiny.errors import BadInput, MissingExtra
 from mutiny.tasks import Result, Task, Work
@@ -49,10 +50,10 @@ class Ray(Engine):
         retries: int = 2,
         batch: int = 64,
     ) -> None:
-        least = (("workers", workers, 1), ("threads", threads, 1), ("retries", retries, 0), ("batch", batch, 1))
-        for name, value, smallest in least:
-            if value is not None and value < smallest:
-                raise BadInput(name, value, f"a whole number, at least {smallest}")
+        check_whole("workers", 1 if workers is None else workers)
+        check_whole("threads", threads)
+        check_whole("retries", retries, 0)
+        check_whole("batch", batch)
         self.address, self.workers = address, workers
         self.threads: int = threads
         self.retries: int = retries

@@ -51,7 +51,7 @@ class Desk:
 
 
 def guarded(work: Work, task: Task) -> Result:
-    """`attempt`, in a process of which nothing but the task depends: not even ``sys.exit`` ends it."""
+    """`attempt`, in a process of which nothing but the task depends: not even ``KeyboardInterrupt`` ends it."""
     start = time.perf_counter()
     try:
         return attempt(work, task)

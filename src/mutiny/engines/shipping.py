@@ -69,19 +69,13 @@ def pack_work(work: Work, strangers: Sequence[ModuleType] = ()) -> list[Part]:
 
 
 def write_parts(file: IO[bytes], parts: Sequence[Part]) -> None:
-    """Writes parts into a file, from its beginning."""
+    """Writes parts into a file, from its beginning; those of work are what `read_work` maps."""
     sizes = [memoryview(part).nbytes for part in parts]
     file.write(MAGIC + struct.pack(f"<{1 + len(sizes)}Q", len(sizes), *sizes))
     for part in parts:
         file.write(bytes(-file.tell() % ALIGNED))
         file.write(part)
     file.flush()
-
-
-def write_work(path: Path, work: Work, strangers: Sequence[ModuleType] = ()) -> None:
-    """Writes work into a file that `read_work` maps."""
-    with path.open("wb") as file:
-        write_parts(file, pack_work(work, strangers))
 
 
 def read_work(path: Path | str) -> Work:

@@ -22,7 +22,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf, isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from mutiny.checks import check_whole
+from mutiny.checks import check_whole, is_number
 from mutiny.data import Data, as_pool
 from mutiny.errors import BadInput, NotApplicable
 from mutiny.evaluation.exact import first_call
@@ -38,10 +37,10 @@ from mutiny.models import Forward, Layer, ModelView, Patch, check_model, default
 from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
 from mutiny.models.places import Units
 from mutiny.models.placing import placement
-from mutiny.models.view import parameter_names
+from mutiny.models.view import PROBE_INPUTS, parameter_names
 from mutiny.random import generator_for
 
-BATCH, BINS, PROBE_INPUTS = 64, 100, 4
+BATCH, BINS = 64, 100
 NARROW = 1e-30
 """Ranges that single precision cannot divide have no width."""
 SILENT = "none of the layers takes part in the forward pass of some inputs; name other layers"
@@ -90,7 +89,7 @@ def sampled(data: Any, share: float = 0.1, seed: int = 0) -> Data:
     >>> len(sampled(torch.zeros(50, 2)))
     5
     """
-    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < share <= 1:
+    if not is_number(share) or not 0 < share <= 1:
         raise BadInput("share", repr(share), "a number above 0 and up to 1")
     check_whole("seed", seed, 0)
     pool = as_pool(data, "data")

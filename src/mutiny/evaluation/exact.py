@@ -43,6 +43,11 @@ class Outcome:
     inputs: int
     metric: float
 
+    @classmethod
+    def of(cls, right: npt.NDArray[np.bool_], shares: npt.NDArray[np.float64] | Tensor) -> Outcome:
+        """From each input's correctness and its share of the metric, ``(n,)`` both."""
+        return cls(np.packbits(right), len(right), float(shares.sum()) / len(right))
+
     @property
     def correct(self) -> npt.NDArray[np.bool_]:
         """``(inputs,)``."""
@@ -123,8 +128,7 @@ def evaluate(
         correct.append(right)
         shares.append(share)
         start += len(outputs)
-    bits = np.packbits(torch.cat(correct).cpu().numpy())
-    return Outcome(bits, start, float(torch.cat(shares).sum()) / start)
+    return Outcome.of(torch.cat(correct).cpu().numpy(), torch.cat(shares))
 
 
 def clean_pass(
@@ -148,8 +152,5 @@ def clean_pass(
                 task.resolve(outputs)
             confidence.append(task.probabilities(outputs).amax(dim=1).double().cpu().numpy())
         start += len(outputs)
-    share = np.concatenate(shares)
-    outcome = Outcome(np.packbits(np.concatenate(correct)), start, float(share.sum()) / start)
-    return CleanPass(
-        outcome, share, np.concatenate(confidence) if confidence else None, by_columns(torch.cat(condensed))
-    )
+    share, sure = np.concatenate(shares), np.concatenate(confidence) if confidence else None
+    return CleanPass(Outcome.of(np.concatenate(correct), share), share, sure, by_columns(torch.cat(condensed)))

@@ -20,12 +20,11 @@ from mutiny.evaluation.settling import settle
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.layers import Indices
 from mutiny.models.placing import placement
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.operators import Operator
 from mutiny.random import generator_for
 from mutiny.records import Bits
 from mutiny.task import Classification, Task
-
-PROBE_INPUTS = 4
 
 
 class Runner:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
@@ -13,6 +15,8 @@ from mutiny.models.placing import placement
 
 INPUTS = 64
 """Inputs on which the model must repeat itself."""
+UNSTEADY = "The model answers differently when it is asked twice (dropout or noise in its forward pass?)"
+"""What is said of one that does not, up to the full stop."""
 
 
 def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
@@ -23,11 +27,17 @@ def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
     return once.shape == again.shape and torch.allclose(once, again, rtol=1e-3, atol=1e-5, equal_nan=True)
 
 
-def check_constant(model: nn.Module, before: ModelState) -> None:
+def check_constant(model: nn.Module, before: ModelState, name: str = "model") -> None:
     """An error if the model changed since ``before``, when nothing was done but to ask it."""
     changed = before.difference(ModelState.of(model))
     if changed is not None:
         raise BadInput(
-            "model", f"one whose forward pass writes to {changed}", "a model that stays as it is when it is asked",
+            name, f"one whose forward pass writes to {changed}", "a model that stays as it is when it is asked",
             "Let it do so in training mode only.",
         )  # fmt: skip
+
+
+def check_all_constant(models: Sequence[nn.Module], before: Sequence[ModelState]) -> None:
+    """`check_constant` for several originals, by their place."""
+    for number, (model, state) in enumerate(zip(models, before, strict=True)):
+        check_constant(model, state, f"models[{number}]")

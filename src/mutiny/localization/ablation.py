@@ -13,7 +13,7 @@ from mutiny.localization.case import Case
 from mutiny.localization.spectrum import Ints, Spectrum
 from mutiny.localization.suspects import Suspect
 from mutiny.models import ModelView, Patch
-from mutiny.models.patch import SignalEdit
+from mutiny.operators.scaling import scale_neurons
 from mutiny.progress import Progress
 from mutiny.random import generator_for
 from mutiny.tasks import Task
@@ -56,9 +56,14 @@ class Ablation:
 
 
 def silenced(view: ModelView, neurons: Mapping[str, Ints]) -> Patch:
-    """A patch that makes all readers of these neurons see 0, see `mutiny.models.patch`."""
-    edits = tuple(SignalEdit(view.layer(name), units, 0.0) for name, units in neurons.items() if len(units))
-    return Patch(edits, next(iter(neurons), ""))
+    """A patch that makes all readers of these neurons see 0, see `mutiny.operators.scaling`."""
+    edits = [
+        edit
+        for name, units in neurons.items()
+        if len(units)
+        for edit in scale_neurons(view, view.layer(name), units, 0.0, "outgoing", biases=False)
+    ]
+    return Patch(tuple(edits), next(iter(neurons), ""))
 
 
 def by_layer(suspects: Iterable[Suspect]) -> dict[str, Ints]:

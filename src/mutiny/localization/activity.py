@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import isfinite
-from numbers import Real
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from mutiny.checks import is_number
 from mutiny.errors import BadInput
 from mutiny.models.activity import scaled
 from mutiny.parsing import Names, described
@@ -62,7 +62,7 @@ class Above(Activity):
     threshold: float = 0.0
 
     def __post_init__(self) -> None:
-        if not _is_number(self.threshold) or not isfinite(self.threshold):
+        if not is_number(self.threshold) or not isfinite(self.threshold):
             raise BadInput("active", repr(self.threshold), "a threshold that is a finite number")
 
     def active(self, values: Tensor, sizes: tuple[int, ...]) -> Tensor:
@@ -88,7 +88,7 @@ class Quantile(Activity):
     limits: Tensor | None = None
 
     def __post_init__(self) -> None:
-        if not _is_number(self.share) or not 0 <= self.share <= 1:
+        if not is_number(self.share) or not 0 <= self.share <= 1:
             raise BadInput("quantile share", repr(self.share), "a number between 0 and 1")
 
     def fitted(self, values: Tensor) -> Quantile:
@@ -120,7 +120,7 @@ class Scaled(Activity):
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        if not _is_number(self.threshold) or not 0 <= self.threshold < 1:
+        if not is_number(self.threshold) or not 0 <= self.threshold < 1:
             raise BadInput("scaled threshold", repr(self.threshold), "a number from 0 to below 1")
 
     def active(self, values: Tensor, sizes: tuple[int, ...]) -> Tensor:
@@ -153,10 +153,6 @@ def as_activity(wanted: str | float | Activity) -> Activity:
 def _number(wanted: object) -> float | None:
     """The threshold that this is or says, if it is one."""
     try:
-        return float(wanted) if isinstance(wanted, str) or _is_number(wanted) else None  # type: ignore[arg-type]
+        return float(wanted) if isinstance(wanted, str) or is_number(wanted) else None  # type: ignore[arg-type]
     except ValueError:
         return None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mutiny.checks import check_positive, check_whole
+from mutiny.checks import check_positive, check_whole, is_number
 from mutiny.data import Data
 from mutiny.data.balls import NORMS, Norm, within
 from mutiny.data.base import CHUNK
@@ -146,6 +145,6 @@ def _bound(name: str, value: Any) -> float | None:
     """A number, or nothing where there is no bound yet."""
     if value is None or (isinstance(value, str) and value == "data"):
         return None
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+    if not is_number(value) or not isfinite(value):
         raise BadInput(name, repr(value), 'a number, "data" or None')
     return float(value)

@@ -25,11 +25,12 @@ from mutiny.models.layout import laid_out
 from mutiny.models.places import ALL, Place, Places
 from mutiny.models.placing import placement
 from mutiny.models.reading import reading
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.random import generator_for
 from mutiny.task import Classification, Task
 
-PROBE_INPUTS, SAMPLE = 4, 2000
-"""Inputs that show a model's layers, and that show what neurons usually do."""
+SAMPLE = 2000
+"""Inputs that show what neurons usually do."""
 
 
 class Seen(NamedTuple):

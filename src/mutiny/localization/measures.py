@@ -8,13 +8,13 @@ least there is), whatever the formula would divide by.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from numbers import Real
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.checks import is_number
 from mutiny.errors import BadInput
 from mutiny.parsing import Names, described
 
@@ -111,7 +111,7 @@ class DStar(Measure):
     power: float = 3.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.power, bool) or not isinstance(self.power, Real) or not 0 < self.power <= 100:
+        if not is_number(self.power) or not 0 < self.power <= 100:
             raise BadInput("dstar power", repr(self.power), "a number above 0, and at most 100")
 
     def suspicion(self, counts: Counts) -> Floats:
@@ -244,8 +244,3 @@ def as_measure(wanted: str | Measure) -> Measure:
         raise BadInput("measure", repr(wanted), f"one of {', '.join(MEASURES)}")
     measure: Measure = found[0]
     return measure
-
-
-def parameters(measure: Measure) -> dict[str, float]:
-    """Its parameters by name."""
-    return {field.name: getattr(measure, field.name) for field in fields(measure)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mutiny.evaluation.steadiness import UNSTEADY
 from mutiny.localization.case import Case
 from mutiny.localization.spectrum import Spectrum
 from mutiny.localization.suspects import Suspect
@@ -57,4 +58,4 @@ def notes_on_model(case: Case, originals: int, unreadable: Sequence[str]) -> Ite
             "stay inside their module, or have no row for each input."
         )
     if not case.repeatable:
-        yield "The model answers differently when it is asked twice (dropout or noise in its forward pass?)."
+        yield f"{UNSTEADY}."

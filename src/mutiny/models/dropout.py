@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from mutiny.models.calls import argument, in_place, replace_tensors
 from mutiny.models.capture import rows_of
 from mutiny.models.forward import Forward, default_forward, steady
-from mutiny.models.prefix import Diverged, Prefix
+from mutiny.models.prefix import OtherWay, Prefix
 from mutiny.random import generator_for
 
 BY_UNIT = frozenset(["dropout", "alpha_dropout"])
@@ -80,7 +80,7 @@ class DropoutPasses:
         for sample in range(samples):
             try:
                 result = self._run(self._acting(inputs, start, sample, prefix), inputs)
-            except (Exception, Diverged):
+            except (Exception, OtherWay):
                 if prefix is None:
                     raise
                 prefix, self.replays = None, False

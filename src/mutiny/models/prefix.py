@@ -11,7 +11,7 @@ from torch import Tensor
 from mutiny.models.calls import replace_tensors, tensors
 
 
-class Diverged(BaseException):
+class OtherWay(BaseException):
     """A pass took another way than the one before it. Not an `Exception`, so that no model catches it by accident."""
 
 
@@ -40,14 +40,14 @@ class Prefix:
             self._said.append((func, weakref.ref(result) if isinstance(result, Tensor) else result))
             return result
         if self._at == len(self._said) or self._said[self._at][0] != func:
-            raise Diverged
+            raise OtherWay
         self._at += 1
         return self._said[self._at - 1][1]
 
     def end(self, spoilt: Tensor | None) -> None:
         """The first change comes; it is about to change ``spoilt`` in place."""
         if self.known and self._at != len(self._said):
-            raise Diverged
+            raise OtherWay
         self._spoilt = None if spoilt is None else (spoilt, spoilt.clone())
         if not self.known:
             self._said = [(func, _alive(held)) for func, held in self._said]

@@ -22,7 +22,7 @@ from mutiny.models.calls import ATTENTION, in_place, tensors, weighted
 from mutiny.models.capture import shown
 from mutiny.models.forward import Called, Forward, default_forward, steady
 from mutiny.models.layers import Indices, Layer
-from mutiny.models.prefix import Diverged, Prefix
+from mutiny.models.prefix import OtherWay, Prefix
 from mutiny.models.view import aliases, parameter_names
 
 ROOM = 2**20
@@ -73,7 +73,7 @@ class Variants(ABC):
         if self.together and count > 1:
             try:
                 return torch.vmap(self._one, randomness="same")(values)
-            except (Exception, Diverged):
+            except (Exception, OtherWay):
                 self.together = False
                 self._prefix = Prefix(self.inputs) if self.replays else None  # it may have been left in the middle
         alone = [tree_map(lambda tensor, at=at: tensor[at], values) for at in range(count)]
@@ -82,7 +82,7 @@ class Variants(ABC):
     def _one(self, value: Any) -> Tensor:
         try:
             result = self._run(value, self._prefix)
-        except (Exception, Diverged):
+        except (Exception, OtherWay):
             if self._prefix is None or not self._prefix.known:
                 raise
             self._forget()

@@ -15,6 +15,9 @@ from mutiny.models.layers import Activation, Indices, Layer, Site
 from mutiny.models.probe import Probe
 from mutiny.models.state import check_parameters
 
+PROBE_INPUTS = 4
+"""Inputs that are enough to show what a model consists of."""
+
 
 @dataclass(frozen=True)
 class ModelView:

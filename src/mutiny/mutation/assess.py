@@ -17,7 +17,7 @@ from mutiny.checks import check_whole
 from mutiny.engines.base import Engine
 from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput, NotApplicable
-from mutiny.evaluation import Runner, Screening
+from mutiny.evaluation import Runner, Screening, steadiness
 from mutiny.models import ModelState
 from mutiny.models.state import check_untouched
 from mutiny.mutation.assessment import Assessment, Score, classes_of, describe_subject, notes, spent
@@ -113,7 +113,6 @@ def assess(
         ("weak", weak or WeakSet(), WeakSet),
         ("screening", screening or Screening(), Screening),
         ("savings", savings or Savings(), Savings),
-        ("batch_size", 1 if batch_size is None else batch_size, int),
     ):
         if not isinstance(value, kind):
             raise BadInput(name, repr(value)[:60], f"a {kind.__name__}")
@@ -125,7 +124,8 @@ def assess(
     savings = replace(savings or Savings(), first_group=None) if exact else savings or Savings()
     count = subject.count(originals)
     rule = (rule or KillRule()).resolve(count)
-    _check_settings(wanted, search, count, batch_size)
+    _check_settings(wanted, search, count, seed, batch_size)
+    seed, batch_size = int(seed), None if batch_size is None else int(batch_size)
     subject.check()
     _check_faults(wanted, search, subject)
     with as_engine(engine, workers) as where, opened(store) as kept:
@@ -154,6 +154,7 @@ def assess(
         pace = pace_of(running.campaign)
         untouched = [ModelState.of(model) for model in models]
         runner = Runner(models, subject.task, subject.splits(), subject.forward, seed, batch_size, pace)
+        steadiness.check_all_constant(models, untouched)
         settings |= {"batch_size": runner.pace.batch_size, "layout": runner.pace.layout}
         running.settle(settings)
         basis = basis_of(subject, fingerprints, settings)
@@ -202,9 +203,12 @@ def _labels(operators: Sequence[Fault]) -> list[str]:
     return labels
 
 
-def _check_settings(operators: Sequence[Fault], search: Search, originals: int, batch_size: int | None) -> None:
+def _check_settings(
+    operators: Sequence[Fault], search: Search, originals: int, seed: int, batch_size: int | None
+) -> None:  # fmt: skip
     """Whatever can be refused before anything is trained or run."""
-    check_whole("batch size", 1 if batch_size is None else batch_size)
+    check_whole("seed", seed, 0)
+    check_whole("batch_size", 1 if batch_size is None else batch_size)
     for operator in operators:
         if isinstance(operator, Operator) and operator.strength is not None:
             search.bounds(operator.bounds)

@@ -158,13 +158,15 @@ def notes(runner: Runner, rule: KillRule, records: Sequence[OperatorRecord]) -> 
     """What a careful reader should know, one sentence each."""
     count = len(runner.models)
     if count == 1:
+        paired = "a paired exact test over inputs (McNemar's, pooled over repetitions)"
+        tested = paired if rule.test == "mcnemar" else "Fisher's exact test on pooled answers"
         yield (
-            "One original: verdicts come from a paired exact test over inputs (McNemar's, pooled over repetitions) and "
-            "speak of this network only. More originals, trained with other seeds, would tell faults from the luck of "
-            "training."
+            f"One original: verdicts come from {tested} and speak of this network only. More originals, trained with "
+            "other seeds, would tell faults from the luck of training."
         )
-    elif count < FEWEST_ORIGINALS and rule.test != "mcnemar":
-        yield f"No interval: {count} originals are too few to resample; {FEWEST_ORIGINALS} or more would give one."
+    if count < FEWEST_ORIGINALS and rule.test != "mcnemar":
+        few = "one original is" if count == 1 else f"{count} originals are"
+        yield f"No interval: {few} too few to resample; {FEWEST_ORIGINALS} or more would give one."
     if isinstance(runner.task, Classification):
         for split in ("train", "test"):
             labels = runner.labels(split)

@@ -20,8 +20,6 @@ from mutiny.records import Basis, Bits, KillBits, MutantRecord, Verdict
 from mutiny.stats import relative_standard_error
 from mutiny.task import Classification
 
-UNSTABLE, KILLED, SURVIVED = "unstable", "killed", "survived"
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -67,7 +65,7 @@ class Found:
         error: how far off the mean metric can be.
     """
 
-    answer: str | None
+    answer: Verdict | None
     sample: Sample
     right: Bits
     basis: Basis
@@ -189,12 +187,12 @@ class Judge:
         if not finite:
             verdict = Verdict.UNSTABLE
             reason = f"the {self.runner.task.metric} of some instances is not a finite number"
-        elif found.answer == UNSTABLE:
+        elif found.answer is Verdict.UNSTABLE:
             verdict = Verdict.UNSTABLE
             reason = f"RSE {rse:.3g} is above {self.search.rse:g} after {metrics.size} instances"
             reason += ", and repetitions would be copies" if single else ""
         else:
-            verdict = Verdict.KILLED if found.answer == KILLED else Verdict.SURVIVED
+            verdict = Verdict.KILLED if found.answer is Verdict.KILLED else Verdict.SURVIVED
             reason = evidence.note if evidence is not None else ""
         bits = KillBits(self.runner.clean_bits(split)[: found.right.shape[1]], found.right, sample.inputs)
         record = MutantRecord(
@@ -221,21 +219,22 @@ class Judge:
         alone = single and len(self.runner.models) == 1
         return 0.0 if alone else relative_standard_error(metrics)
 
-    def _answer(self, sample: Sample, single: bool) -> str | None:
+    def _answer(self, sample: Sample, single: bool) -> Verdict | None:
         """What the metrics say; ``None`` if they are not numbers."""
         metrics = sample.mutants.ravel()
         if not np.isfinite(metrics).all():
             return None
         if not (single or metrics.size >= self.search.min_instances) or self._rse(metrics, single) > self.search.rse:
-            return UNSTABLE
-        return KILLED if self.rule.judge(sample, self.runner.task.higher_is_better).killed else SURVIVED
+            return Verdict.UNSTABLE
+        killed = self.rule.judge(sample, self.runner.task.higher_is_better).killed
+        return Verdict.KILLED if killed else Verdict.SURVIVED
 
     def _exact(self, operator: Operator, split: str, single: bool) -> Found:
         """Evaluates every input of one instance per original, and again until the mutant is stable."""
         originals, clean = range(len(self.runner.models)), self.runner.clean_outcomes(split)
         rounds: list[list[Outcome]] = []
-        answer: str | None = UNSTABLE
-        while answer == UNSTABLE and len(rounds) < (1 if single else self.search.k_max):
+        answer: Verdict | None = Verdict.UNSTABLE
+        while answer is Verdict.UNSTABLE and len(rounds) < (1 if single else self.search.k_max):
             rounds.append([self._outcome(operator, original, len(rounds), split) for original in originals])
             sample = sample_of(clean, rounds)
             answer = self._answer(sample, single)
@@ -259,9 +258,9 @@ class Judge:
             self._checks[split] = self.screening.checks(telling_share(passes, self.rule, task))
         screen = self.runner.screened(operator, split, self.screening, self._checks[split], memory)
 
-        def decide(estimate: Estimate) -> str | None:
+        def decide(estimate: Estimate) -> Verdict | None:
             """The answer if it is the same at all corners."""
-            found: str | None = None
+            found: Verdict | None = None
             for sample in corners(estimate, clean, self.rule, task):
                 answer = self._answer(sample, single)
                 if answer is None or found not in (None, answer):
@@ -269,8 +268,8 @@ class Judge:
                 found = answer
             return found
 
-        answer: str | None = UNSTABLE
-        while answer == UNSTABLE and screen.repetitions < (1 if single else self.search.k_max):
+        answer: Verdict | None = Verdict.UNSTABLE
+        while answer is Verdict.UNSTABLE and screen.repetitions < (1 if single else self.search.k_max):
             screen.add_repetition()
             answer, estimate = self._until_clear(screen, decide)
         screen.remember()
@@ -278,7 +277,7 @@ class Judge:
         return Found(answer, sample, estimate.right, estimate.basis, estimate.evaluated, estimate.shift)
 
     @staticmethod
-    def _until_clear(screen: Screened, decide: Callable[[Estimate], str | None]) -> tuple[str | None, Estimate]:
+    def _until_clear(screen: Screened, decide: Callable[[Estimate], Verdict | None]) -> tuple[Verdict | None, Estimate]:
         while True:
             look = screen.look()
             for estimate in look.estimates:

@@ -209,12 +209,13 @@ class OperatorRun:
                 yield f"not monotone on {split}: killed at {odd[0]:.4g} but survived at {odd[1]:.4g}"
 
     def _hidden(self) -> int:
-        """Survivors on train that a paired rank test over originals would kill."""
+        """Survivors on train that a paired rank test over originals would kill, the very same mutants once."""
         rule, better = self.judge.rule, self.runner.task.higher_is_better
         if rule.test not in ("glm", "welch"):
             return 0
         ranks = replace(rule, test="wilcoxon")
-        survivors = [j for j in self.judge.seen("train").values() if j.record.verdict is Verdict.SURVIVED]
+        seen = [self.judge(strength, "train") for strength in self.judge.tried("train")]
+        survivors = [judged for judged in seen if judged.record.verdict is Verdict.SURVIVED]
         return sum(ranks.judge(judged.sample, better).killed for judged in survivors)
 
     def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:

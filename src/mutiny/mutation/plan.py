@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
+from mutiny.checks import check_whole
 from mutiny.data.seeded import seeded
 from mutiny.errors import MutinyError, NotApplicable
 from mutiny.models import ModelView
 from mutiny.models.forward import steady
 from mutiny.models.placing import placement
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.mutation.search import Search, steps, within
 from mutiny.operators.base import Operator
 from mutiny.operators.naming import describe
@@ -72,6 +74,7 @@ def plan(
         search: how mutants of trained models are searched.
         seed: of the campaign.
     """
+    check_whole("seed", seed, 0)
     count, search = subject.count(originals), search or Search()
     program = None
     if subject.recipe is not None:
@@ -79,13 +82,13 @@ def plan(
     epoch = _epoch(program, seed) if program is not None else 0.0
     view, each = _view(subject, seed)
     sizes = {name: len(data) for name, data in subject.splits().items()}
-    sizes.setdefault("weak", len(subject.test) // 2)
+    sizes.setdefault("weak", -(-len(subject.test) // 2))
     planned = []
     for fault in as_faults(operators):
         if isinstance(fault, TrainingOperator):
             planned.append(_trained(fault, program, count, sum(sizes.values()), search, epoch, each))
         else:
-            planned.append(_patched(fault, view, count, sum(sizes.values()), search, each, seed))
+            planned.append(_patched(fault, view, count, sizes, search, each, seed))
     return tuple(planned)
 
 
@@ -113,7 +116,7 @@ def _trained(
 
 
 def _patched(
-    fault: Operator, view: ModelView, count: int, inputs: int, search: Search, each: float, seed: int
+    fault: Operator, view: ModelView, count: int, sizes: Mapping[str, int], search: Search, each: float, seed: int
 ) -> Planned:
     found = Planned(describe(fault), type(fault).__module__.split(".")[-2])
     try:
@@ -121,7 +124,9 @@ def _patched(
     except NotApplicable as reason:
         return replace(found, reason=str(reason))
     probes = 1 if fault.strength is None else search.probes(fault.bounds)
-    evaluations = probes * count * inputs
+    repetitions = 1 if fault.choices(view) == 1 else search.k_max
+    own, others = probes * sizes["train"], (2 * probes - 1) * (sum(sizes.values()) - sizes["train"])
+    evaluations = count * repetitions * (own + others)  # the others are also asked about all that train kills
     return replace(found, configurations=3 * probes, evaluations=evaluations, seconds=evaluations * each)
 
 
@@ -152,7 +157,7 @@ def _view(subject: Subject, seed: int) -> tuple[ModelView, float]:
     put = placement(model).put
     size = min(LOOKED_AT, len(subject.test))
     inputs = put(subject.test.first(size))
-    view = ModelView.of(model, put(subject.test.first(4)), subject.forward)
+    view = ModelView.of(model, put(subject.test.first(PROBE_INPUTS)), subject.forward)
     taken = []
     with steady(), torch.inference_mode():
         for _ in range(2):

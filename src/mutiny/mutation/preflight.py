@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from mutiny.errors import PreflightFailed
@@ -66,7 +65,7 @@ class Part:
             return cls(runner, split, runner.clean_outcomes(split), None)
         chosen = np.unique(np.linspace(0, size - 1, most).astype(np.int64))
         passes = [runner.clean(original, split) for original in range(len(runner.models))]
-        clean = [_outcome(p.outcome.correct[chosen], p.shares[chosen]) for p in passes]
+        clean = [Outcome.of(p.outcome.correct[chosen], p.shares[chosen]) for p in passes]
         return cls(runner, split, clean, chosen)
 
     def run(self, patch: Patch, original: int) -> Outcome:
@@ -74,11 +73,7 @@ class Part:
         if self.chosen is None:
             return self.runner.run(patch, original, self.split)
         right, shares, _ = self.runner.answers(patch, original, self.split, self.chosen)
-        return _outcome(right, shares)
-
-
-def _outcome(right: npt.NDArray[np.bool_], shares: npt.NDArray[np.float64]) -> Outcome:
-    return Outcome(np.packbits(right), len(right), float(shares.sum()) / len(right))
+        return Outcome.of(right, shares)
 
 
 def _repeats(part: Part) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 
-from mutiny.checks import check_whole
+from mutiny.checks import check_positive, check_whole
 from mutiny.errors import BadInput
 from mutiny.operators.training.base import Span
 from mutiny.records import Verdict
@@ -42,12 +42,9 @@ class Search:
         for name in ("k_max", "min_instances"):
             check_whole(name, getattr(self, name))
         for name in ("rse", "precision"):
-            if not getattr(self, name) > 0:
-                raise BadInput(name, getattr(self, name), "a positive number")
-        for name in ("max_probes", "max_seconds"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise BadInput(name, value, "a positive number, or nothing for no limit")
+            check_positive(name, getattr(self, name))
+        check_whole("max_probes", 1 if self.max_probes is None else self.max_probes)
+        check_positive("max_seconds", 1.0 if self.max_seconds is None else self.max_seconds)
         if self.lower is not None and self.upper is not None and not self.lower < self.upper:
             raise BadInput("lower", self.lower, f"less than upper={self.upper}")
 
@@ -151,9 +148,12 @@ def within(span: Span, search: Search) -> Span:
     >>> within(Span(10, 1, 1, True), Search(lower=3)), within(Span(0.0, 1.0, 0.05), Search(precision=0.2)).precision
     (Span(mild=10, severe=3, precision=1, whole=True), 0.2)
     """
-    low, high = search.bounds((min(span.mild, span.severe), max(span.mild, span.severe)))
-    if span.whole:
-        low, high = math.ceil(low), math.floor(high)
+    bounds = search.bounds((min(span.mild, span.severe), max(span.mild, span.severe)))
+    low, high = (math.ceil(bounds[0]), math.floor(bounds[1])) if span.whole else bounds
+    if not low < high:
+        raise BadInput(
+            "lower, upper", f"{bounds[0]:g}, {bounds[1]:g}", "bounds with at least two whole numbers between them"
+        )
     mild, severe = (low, high) if span.mild < span.severe else (high, low)
     precision = span.precision if search.precision == Search.precision else search.precision
     return Span(mild, severe, max(1, math.floor(precision)) if span.whole else precision, span.whole)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import nn
 
 from mutiny.errors import BadInput, Diverged, MutinyError, NotApplicable
@@ -73,9 +74,10 @@ class Trainer:
     def group(self, operator: TrainingOperator, numbers: Sequence[int]) -> list[Instance]:
         """Several instances of a configuration, trained at once where that is wanted and possible."""
         missing = [number for number in numbers if (operator, number) not in self._known]
-        if self.savings.together and len(missing) > 1:
-            self._at_once(operator, missing)
-        return [self.instance(operator, number) for number in numbers]
+        new = self._at_once(operator, missing) if self.savings.together and len(missing) > 1 else {}
+        if self.savings.shared:
+            self._known |= {(operator, number): made for number, made in new.items()}
+        return [new[number] if number in new else self.instance(operator, number) for number in numbers]
 
     def identity(self, operator: TrainingOperator, number: int) -> str:
         """Hash of everything that decides an instance's network; raises `NotApplicable` if there is none."""
@@ -83,13 +85,12 @@ class Trainer:
         if key not in self._identities:
             program = self._program(operator, number)
             beginning = program.data is self.program.data and is_beginning(program.recipe, self.program.recipe)
-            own = seed_for(self.runner.seed, "original", number)
-            self._identities[key] = self._stored(program, own).path.stem, beginning
+            self._identities[key] = self._stored(program, self._seed(number)).path.stem, beginning
         return self._identities[key][0]
 
     def way(self, number: int) -> str:
         """Hash of everything that decides an original's training."""
-        return self._stored(self.program, seed_for(self.runner.seed, "original", number)).path.stem
+        return self._stored(self.program, self._seed(number)).path.stem
 
     def is_beginning(self, operator: TrainingOperator, number: int) -> bool:
         """Whether the instance is taken from the way of its original's training."""
@@ -98,7 +99,7 @@ class Trainer:
 
     def walk(self, operator: TrainingOperator, number: int) -> int:
         """Keeps everything on the way of an original's training, unless the instance is there; trainings it took."""
-        program, seed = self._program(operator, number), seed_for(self.runner.seed, "original", number)
+        program, seed = self._program(operator, number), self._seed(number)
         before = self.trainings
         if self._remembered(self._stored(program, seed), program, seed) is None and number not in self._walked:
             self._walk(number, seed)
@@ -106,34 +107,43 @@ class Trainer:
 
     def network(self, operator: TrainingOperator, number: int) -> nn.Module:
         """The network of an instance, from the disk if it is kept there; raises `Diverged` if training gives none."""
-        program, seed = self._program(operator, number), seed_for(self.runner.seed, "original", number)
+        program, seed = self._program(operator, number), self._seed(number)
         return self._network(program, number, self._stored(program, seed))[0]
 
-    def _at_once(self, operator: TrainingOperator, numbers: Sequence[int]) -> None:
-        """Remembers the instances that can be trained together; they differ from others by rounding, and stay here."""
+    def _seed(self, number: int) -> int:
+        """With which an original and all its instances are trained."""
+        return seed_for(self.runner.seed, "original", number)
+
+    @property
+    def _device(self) -> torch.device:
+        return placement(self.runner.models[0]).device
+
+    def _at_once(self, operator: TrainingOperator, numbers: Sequence[int]) -> dict[int, Instance]:
+        """The instances that can be trained together; they differ from others by rounding, and stay here."""
         programs = [self._program(operator, number) for number in numbers]
         recipe, data = programs[0].recipe, [program.data for program in programs]
         if any(program.recipe != recipe for program in programs) or is_beginning(recipe, self.program.recipe):
-            return
+            return {}
         if reason_against(recipe, data) is not None:
-            return
-        seeds = [seed_for(self.runner.seed, "original", number) for number in numbers]
-        device = placement(self.runner.models[0]).device
+            return {}
+        seeds = [self._seed(number) for number in numbers]
         try:
             models = train_together(
-                recipe, data, self.program.task, seeds, forward=self.program.forward, device=device
+                recipe, data, self.program.task, seeds, forward=self.program.forward, device=self._device
             )  # fmt: skip
         except Exception:  # something is drawn, or cannot be stacked; one by one it may work, or says why not
-            return
+            return {}
         self.trainings += len(models)
+        made = {}
         for number, model in zip(numbers, models, strict=True):
             outcome = partial(self._outcome, model) if model is not None else self._wrong
             outcomes = {split: outcome(split) for split in self.runner.splits}
-            self._known[operator, number] = Instance(outcomes, True, model is None)
+            made[number] = Instance(outcomes, True, model is None)
+        return made
 
     def _made(self, operator: TrainingOperator, number: int) -> Instance:
-        program, own = self._program(operator, number), seed_for(self.runner.seed, "original", number)
-        stored = self._stored(program, own)
+        program = self._program(operator, number)
+        stored = self._stored(program, self._seed(number))
         if self.savings.shared and stored.path.name in self._twins:  # another configuration is the very same program
             return self._twins[stored.path.name]
         trained, diverged = False, False
@@ -147,7 +157,7 @@ class Trainer:
 
     def _network(self, program: Program, number: int, stored: Stored) -> tuple[nn.Module, bool]:
         """The trained network, and whether it was trained now."""
-        model = self._remembered(stored, program, seed_for(self.runner.seed, "original", number))
+        model = self._remembered(stored, program, self._seed(number))
         return (self._trained(program, number, stored), True) if model is None else (model, False)
 
     def _program(self, operator: TrainingOperator, number: int) -> Program:
@@ -157,13 +167,12 @@ class Trainer:
             raise NotApplicable(f"cannot be trained: {error}") from error
 
     def _remembered(self, stored: Stored, program: Program, seed: int) -> nn.Module | None:
-        device = placement(self.runner.models[0]).device
         kept = self.savings.shared or self.savings.beginnings
-        return stored.load(program.recipe, seed, device) if kept else None
+        return stored.load(program.recipe, seed, self._device) if kept else None
 
     def _trained(self, program: Program, number: int, stored: Stored) -> nn.Module:
         """Trains a network, or the longer one on whose way it lies."""
-        seed = seed_for(self.runner.seed, "original", number)
+        seed = self._seed(number)
         if self.savings.beginnings and program.data is self.program.data:
             if is_beginning(program.recipe, self.program.recipe) and number not in self._walked:
                 self._walk(number, seed)
@@ -198,10 +207,9 @@ class Trainer:
 
     def _train(self, program: Program, seed: int, watch: Callable[[Epoch], None] | None = None) -> nn.Module:
         self.trainings += 1
-        device = placement(self.runner.models[0]).device
         try:
             return program.recipe.train(
-                program.data, program.task, seed, forward=program.forward, device=device, watch=watch
+                program.data, program.task, seed, forward=program.forward, device=self._device, watch=watch
             )  # fmt: skip
         except (Diverged, NotApplicable):
             raise
@@ -214,9 +222,8 @@ class Trainer:
 
     def _stored(self, program: Program, seed: int) -> Stored:
         self.folder.mkdir(parents=True, exist_ok=True)
-        device = placement(self.runner.models[0]).device
         told = settings(
-            program.recipe, program.data, program.task, seed, forward=program.forward, device=device
+            program.recipe, program.data, program.task, seed, forward=program.forward, device=self._device
         )  # fmt: skip
         return Stored(self.folder, told)
 

@@ -13,7 +13,7 @@ from mutiny.errors import NotApplicable, TaskFailed
 from mutiny.evaluation import Runner
 from mutiny.mutation.bench import Bench
 from mutiny.mutation.foregone import surely_killed
-from mutiny.mutation.judge import KILLED, SURVIVED, Found, Judge, Judged, sample_of
+from mutiny.mutation.judge import Found, Judge, Judged, sample_of
 from mutiny.mutation.kill import KillRule
 from mutiny.mutation.operator_run import SETS
 from mutiny.mutation.redundancy import TRIVIAL, redundant
@@ -63,7 +63,7 @@ class TrainedJudge(Judge):
             instances += await trained(self.trainer, operator, range(len(instances), size), split, self.basis)
             found = self._found(instances, split)
             if size < total and surely_killed(found.sample, total, self.rule, self.runner.task):
-                return instances, replace(found, answer=KILLED, basis=Basis.FOREGONE)
+                return instances, replace(found, answer=Verdict.KILLED, basis=Basis.FOREGONE)
         return instances, found
 
     def _power(self, judged: Judged) -> float | None:
@@ -82,7 +82,7 @@ class TrainedJudge(Judge):
         answer = None
         if np.isfinite(sample.mutants).all():
             killed = self.rule.judge(sample, self.runner.task.higher_is_better).killed
-            answer = KILLED if killed else SURVIVED
+            answer = Verdict.KILLED if killed else Verdict.SURVIVED
         right = np.array([[outcome.bits for outcome in outcomes]])
         return Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
 

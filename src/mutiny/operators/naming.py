@@ -8,7 +8,7 @@ from mutiny.parsing import described
 
 
 def describe(operator: Operator | TrainingOperator) -> str:
-    """The shortest text from which `as_operators` makes this operator at any strength.
+    """The shortest text from which `as_faults` makes this operator at any strength.
 
     >>> from mutiny.operators import OPERATORS
     >>> describe(OPERATORS["NI"](direction="incoming", factor=0.3))

@@ -17,17 +17,18 @@ from mutiny.evaluation.exact import Pace, rows
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.patch import WeightEdit
 from mutiny.models.placing import placement
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.progress import Progress, Silent
 from mutiny.repairs.base import Method
 from mutiny.repairs.credit import losses
 from mutiny.repairs.damage import Damage
 from mutiny.repairs.verdict import Change
-from mutiny.task import Classification, Task
-from mutiny.tasks import Task as Piece
+from mutiny.task import Classification
+from mutiny.task import Task as Kind
+from mutiny.tasks import Task
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
-PROBE_INPUTS = 4
 DOSES = (0.5, 0.25, 0.1)
 """Parts of the most promising patch that are tried too: what a search finds tends to be too much of the good."""
 
@@ -43,7 +44,7 @@ class Answers(NamedTuple):
 class Judge:
     """Which answers are right, with a patch or without."""
 
-    def __init__(self, model: nn.Module, task: Task, data: Data, forward: Forward, batch_size: int | None) -> None:
+    def __init__(self, model: nn.Module, task: Kind, data: Data, forward: Forward, batch_size: int | None) -> None:
         self.model, self.task, self.data, self.forward = model, task, data, forward
         self.targets = torch.from_numpy(task.check_targets(data.targets, "data"))
         self.pace = Pace(batch_size) if batch_size else measured_pace(model, data, forward)
@@ -118,7 +119,7 @@ class Bench:
     progress: Progress
 
     @torch.inference_mode(False)  # blame and training need gradients
-    def __call__(self, task: Piece) -> Patch:
+    def __call__(self, task: Task) -> Patch:
         """The patch with the largest gain; one without edits if none gains."""
         del task
         patches = self.method.patches(self.damage, self.progress)

@@ -35,8 +35,7 @@ class Evolution:
     crossover: float = 0.7
 
     def __post_init__(self) -> None:
-        if self.population < 4:
-            raise BadInput("population", self.population, "at least 4 candidates")
+        check_whole("population", self.population, 4)
         check_whole("generations", self.generations, 0)
         if not 0 < self.weight[0] <= self.weight[1]:
             raise BadInput("weight", self.weight, "a range above 0")

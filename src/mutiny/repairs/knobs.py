@@ -34,7 +34,7 @@ class Knobs:
 
     def now(self, name: str) -> Tensor:
         """Present values of a parameter's entries."""
-        return self.view.parameters[name].detach().flatten()[torch.from_numpy(self.entries[name])].cpu()
+        return self.view.take(name, self.entries[name])
 
     def values(self, settings: Floats) -> dict[str, Tensor]:
         """New values for settings of the knobs ``(m, knobs)``: ``{parameter: (m, entries)}``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from mutiny.evaluation.steadiness import UNSTEADY
 from mutiny.models import Patch
 from mutiny.repairs.verdict import PASSES, Change
 
@@ -45,7 +46,7 @@ def notes(
     if unsound:
         yield f"{_inputs(unsound)} NaN or infinite outputs; search and tune do not learn from such inputs."
     if not repeatable:
-        yield "The model answers differently when it is asked twice (dropout or noise in its forward pass?)."
+        yield f"{UNSTEADY}."
 
 
 def _about_the_verdict(change: Change, patch: Patch, failures: Mapping[str, int]) -> Iterator[str]:

@@ -34,10 +34,10 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class Tune(Method):
-    """Gradient descent (Adam) on all inputs of the repair split, in which only the suspects of `mutiny.locate` change.
+    """Gradient descent (Adam) on all inputs of the repair split, in which only a few neurons change.
 
     Args:
-        k: suspects, whose incoming weights and biases are trained.
+        k: neurons, those that `mutiny.locate` ranks first, whose incoming weights and biases are trained.
         measure: of suspicion.
         epochs: each of which proposes a patch.
         rate: of learning.

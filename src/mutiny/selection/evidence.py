@@ -23,6 +23,7 @@ from mutiny.models.layout import laid_out
 from mutiny.models.places import Place, Places, Units
 from mutiny.models.placing import placement
 from mutiny.models.reading import Reading, reading
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.random import generator_for
 from mutiny.selection.traces import Traces
 from mutiny.task import Classification, Task
@@ -31,7 +32,7 @@ Split = Literal["pool", "train"]
 Change = Callable[[Any, npt.NDArray[np.int64]], Any]
 """Changes a batch of inputs, given their positions in the split."""
 T = TypeVar("T")
-PROBE_INPUTS, OUTPUTS = 4, "outputs"
+OUTPUTS = "outputs"
 
 
 class Evidence:

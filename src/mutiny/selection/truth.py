@@ -9,6 +9,7 @@ import torch
 
 from mutiny.data import MutatedData
 from mutiny.data.labels import unknown
+from mutiny.evaluation.steadiness import UNSTEADY
 from mutiny.selection import metrics
 from mutiny.selection.evidence import Evidence
 from mutiny.selection.quality import Truth, quality
@@ -57,10 +58,7 @@ def notes(given: Given, truth: Truth | None, evidence: Evidence, repeatable: boo
             'so: Classification(2, outputs="logits").'
         )
     if not repeatable:
-        yield (
-            "The model answers differently when it is asked twice (dropout or noise in its forward pass?), so the same "
-            "seed may choose other inputs."
-        )
+        yield f"{UNSTEADY}, so the same seed may choose other inputs."
     missing = unknown(given.data.targets, evidence.task)
     if 0 < missing < len(given.data):
         yield f"Only {len(given.data) - missing} of {len(given.data)} labels are known, so they are not used."

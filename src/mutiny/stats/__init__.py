@@ -11,7 +11,7 @@ from mutiny.stats.exact import fisher, hypergeometric_tails, sign_flip, sign_fli
 from mutiny.stats.intervals import Interval, bootstrap, percentile_interval, wilson, wilson_bounds
 from mutiny.stats.paired import paired_difference
 from mutiny.stats.pareto import pareto_front
-from mutiny.stats.power import anova_power, instances_needed, power_two_sample
+from mutiny.stats.power import power_two_sample
 from mutiny.stats.rates import Rate
 from mutiny.stats.significance import glm, mann_whitney, paired_t, welch, wilcoxon
 from mutiny.stats.stability import disagreement_rate, relative_standard_error
@@ -21,7 +21,6 @@ __all__ = [
     "Interval",
     "Rate",
     "a12",
-    "anova_power",
     "benjamini_hochberg",
     "bootstrap",
     "clopper_pearson",
@@ -32,7 +31,6 @@ __all__ = [
     "glm",
     "holm",
     "hypergeometric_tails",
-    "instances_needed",
     "mann_whitney",
     "pagerank",
     "paired_difference",

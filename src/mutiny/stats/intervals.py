@@ -79,7 +79,7 @@ def wilson_bounds(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tu
     >>> low.round(3), high.round(3)
     (array([0.   , 0.49 , 0.722]), array([0.278, 0.943, 1.   ]))
     """
-    _check_level(level)
+    check_level(level)
     hits, tries = np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
     try:
         hits, tries = np.broadcast_arrays(hits, tries)
@@ -109,7 +109,7 @@ def percentile_interval(samples: ArrayLike, level: float = 0.95) -> Interval:
     >>> percentile_interval(range(101), level=0.5)
     Interval(low=25.0, high=75.0, level=0.5, method='percentile')
     """
-    _check_level(level)
+    check_level(level)
     low, high = np.quantile(sample(samples, "samples"), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(max(low, high)), level, "percentile")
 
@@ -140,7 +140,7 @@ def bootstrap(
     >>> bootstrap([1.0, 2.0, 3.0, 4.0], np.mean, 0, "demo")
     Interval(low=1.5, high=3.5, level=0.95, method='percentile')
     """
-    _check_level(level)
+    check_level(level)
     data = sample(values, "values")
     if resamples < 1:
         raise BadInput("resamples", resamples, "at least 1")
@@ -191,6 +191,7 @@ def _ends(drawn: Floats, low: float, high: float) -> tuple[float, float]:
     return float(ends.min()), float(ends.max())
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
+    """An error for what is no confidence."""
     if not 0 < level < 1:
         raise BadInput("level", level, "a confidence between 0 and 1, e.g. 0.95")

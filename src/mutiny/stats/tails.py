@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from mutiny.errors import BadInput
-from mutiny.stats.intervals import Interval
+from mutiny.stats.intervals import Interval, check_level
 from mutiny.stats.samples import Floats
 
 THRESHOLDS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0)
@@ -44,8 +44,7 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
     """
     if not 0 <= successes <= n:
         raise BadInput("successes, n", (successes, n), "counts with 0 <= successes <= n")
-    if not 0 < level < 1:
-        raise BadInput("level", level, "a confidence between 0 and 1, e.g. 0.95")
+    check_level(level)
     risk = (1 - level) / 2
     low, high = 1 - float(rate_bound(n - successes, n, risk)), float(rate_bound(successes, n, risk))
     return Interval(low, high, level, "Clopper-Pearson")

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from mutiny.data import Data
 from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput, Diverged
+from mutiny.models import Forward
 from mutiny.models.placing import placement
 from mutiny.random import generator_for, seed_for
 from mutiny.task import Task
@@ -23,8 +24,6 @@ from mutiny.training.schedules import SCHEDULES
 
 if TYPE_CHECKING:
     from mutiny.training.recipe import Recipe
-
-Forward = Callable[[nn.Module, Any], Tensor]
 
 
 def train(
@@ -85,7 +84,7 @@ def train(
                 optimizer.step()
                 losses += value.detach()
                 step += 1
-            if not losses.isfinite() or not _finite(model):
+            if not losses.isfinite() or not finite(model):
                 raise Diverged(
                     "learning_rate", recipe.learning_rate, f"a finite loss, but in epoch {epoch + 1} it was not",
                     "Use a smaller learning rate, or scale the inputs.",
@@ -217,5 +216,6 @@ def first_loss(recipe: Recipe, task: Task, outputs: Any) -> Loss:
     return loss_for(task, outputs.detach(), recipe.loss if isinstance(recipe.loss, str) else None)
 
 
-def _finite(model: nn.Module) -> bool:
+def finite(model: nn.Module) -> bool:
+    """Whether all weights are finite numbers."""
     return all(bool(parameter.isfinite().all()) for parameter in model.parameters())

@@ -17,13 +17,15 @@ from safetensors.torch import load_model, save_model
 from torch import nn
 
 from mutiny.campaigns.stopping import stop_requested
+from mutiny.checks import check_whole
 from mutiny.data import Data
 from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput, Interrupted
+from mutiny.models import Forward
 from mutiny.random import seed_for
 from mutiny.task import Task, task_identity
 from mutiny.training.describe import describe, describe_network
-from mutiny.training.loop import Forward, built
+from mutiny.training.loop import built
 from mutiny.training.recipe import Recipe
 
 FORMAT = 2
@@ -64,8 +66,7 @@ def train_originals(
         device: as in :meth:`Recipe.train`.
         progress: called with epochs done and epochs in total, over all originals.
     """
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise BadInput("count", repr(count), "a whole number of at least 1")
+    check_whole("count", count)
     folder = _usable(Path(folder) if folder is not None else default_folder())
     originals = []
     for number in range(count):

@@ -15,9 +15,10 @@ from mutiny.data import Data
 from mutiny.data.nested import map_leaves
 from mutiny.data.seeded import seeded
 from mutiny.errors import BadInput, Diverged
+from mutiny.models import Forward
 from mutiny.random import seed_for
 from mutiny.task import Task
-from mutiny.training.loop import Epoch, Forward, built
+from mutiny.training.loop import Epoch, built, finite
 from mutiny.training.losses import loss_for
 from mutiny.training.recipe import Recipe
 from mutiny.training.regularisers import penalties
@@ -165,7 +166,7 @@ class OwnTraining(Recipe):
             model = self.function(Settings(self, data, task, seed, device))
         if not isinstance(model, nn.Module):
             raise BadInput("function", f"a function that returns {type(model).__name__}", "a trained nn.Module")
-        if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+        if not finite(model):
             raise Diverged(
                 "learning_rate", self.learning_rate, "finite weights after training, but some are not",
                 "Use a smaller learning rate, or scale the inputs.",

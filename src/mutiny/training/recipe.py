@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from mutiny.checks import check_positive, check_whole
 from mutiny.data import Data
 from mutiny.errors import BadInput
+from mutiny.models import Forward
 from mutiny.task import Task
 from mutiny.training.changes import NetworkChange
 from mutiny.training.initialisers import INITIALISERS
-from mutiny.training.loop import Epoch, Forward, train
+from mutiny.training.loop import Epoch, train
 from mutiny.training.losses import CLASSIFICATION, REGRESSION
 from mutiny.training.schedules import SCHEDULES
 
@@ -101,8 +102,7 @@ class Recipe:
             check_positive(name, 1.0 if getattr(self, name) is None else getattr(self, name))
         if not (_is_number(self.validation) and 0 <= self.validation < 1):
             raise BadInput("validation", repr(self.validation), "a share from 0 to below 1")
-        if not (_is_number(self.learning_rate) and self.learning_rate > 0):
-            raise BadInput("learning_rate", repr(self.learning_rate), "a positive number")
+        check_positive("learning_rate", self.learning_rate)
         if not (_is_number(self.weight_decay) and self.weight_decay >= 0):
             raise BadInput("weight_decay", repr(self.weight_decay), "a number of at least 0")
         if not isinstance(self.optimizer, str) or self.optimizer.lower() not in OPTIMIZERS:

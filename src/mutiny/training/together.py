@@ -13,10 +13,11 @@ from torch.func import functional_call, stack_module_state, vmap
 from mutiny.data import Data
 from mutiny.data.nested import map_leaves
 from mutiny.data.seeded import seeded
+from mutiny.models.forward import Called, Forward
 from mutiny.models.placing import placement
 from mutiny.random import generator_for, seed_for
 from mutiny.task import Task
-from mutiny.training.loop import Forward, batches_in, built, first_loss, shuffled
+from mutiny.training.loop import batches_in, built, first_loss, shuffled
 from mutiny.training.recipe import Recipe
 from mutiny.training.schedules import SCHEDULES
 
@@ -84,7 +85,7 @@ def train_together(
     >>> torch.allclose(one.weight, same.weight, atol=1e-6)
     True
     """
-    calls = [_Called(_new(recipe, seed, device), forward) for seed in seeds]
+    calls = [Called(_new(recipe, seed, device), forward or nn.Module.__call__) for seed in seeds]
     put = placement(calls[0]).put
     learnt = {name for name, parameter in calls[0].named_parameters() if parameter.requires_grad}
     weights = {n: stack.detach().requires_grad_(n in learnt) for n, stack in stack_module_state(calls)[0].items()}
@@ -118,17 +119,6 @@ def _new(recipe: Recipe, seed: int, device: torch.device | str) -> nn.Module:
         return built(recipe).to(device).train()
 
 
-class _Called(nn.Module):
-    """A network with the way in which it is called."""
-
-    def __init__(self, network: nn.Module, forward: Forward | None) -> None:
-        super().__init__()
-        self.network, self.how = network, forward
-
-    def forward(self, inputs: Any) -> Any:
-        return self.network(inputs) if self.how is None else self.how(self.network, inputs)
-
-
 def _loss(call: nn.Module, recipe: Recipe, data: Data, task: Task, device: torch.device | str) -> Any:
     """The loss of one network as a function of weights, inputs and targets."""
     loss = recipe.loss if callable(recipe.loss) else None
@@ -157,9 +147,9 @@ def _clip(weights: Any, recipe: Recipe) -> None:
             gradient.clamp_(-recipe.clip_value, recipe.clip_value)
 
 
-def _apart(calls: Sequence[_Called], weights: dict[str, Tensor], alive: Tensor) -> Iterator[nn.Module | None]:
+def _apart(calls: Sequence[Called], weights: dict[str, Tensor], alive: Tensor) -> Iterator[nn.Module | None]:
     for number, call in enumerate(calls):
         own = {name: stack[number].detach().clone() for name, stack in weights.items()}
         finite = bool(alive[number]) and all(bool(value.isfinite().all()) for value in own.values())
         call.load_state_dict(own, strict=False)  # of tied weights, only one name is among those that are trained
-        yield call.network.eval() if finite else None
+        yield call.model.eval() if finite else None

@@ -14,11 +14,11 @@ from mutiny.data import Data
 from mutiny.data.seeded import seeded
 from mutiny.errors import NotApplicable
 from mutiny.models import Forward, ModelView, default_forward
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.task import Task
 from mutiny.training import Recipe
 from mutiny.training.loop import built
 
-PROBE_INPUTS = 4
 Level = Literal["data", "settings", "network"]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.checks import is_number
 from mutiny.data import Data
 from mutiny.data.altered import Altered, real_parts
 from mutiny.data.nested import leaves
@@ -43,7 +43,7 @@ class DataOperator(TrainingOperator):
 
     def __post_init__(self) -> None:
         value = self.amount
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= 1:
+        if not is_number(value) or not 0 <= value <= 1:
             raise BadInput(f"{self.code} {self.strength}", repr(value), "a number between 0 and 1")
 
     @property

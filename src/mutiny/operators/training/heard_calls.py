@@ -12,7 +12,8 @@ from torch import nn
 from mutiny.data.seeded import seeded
 from mutiny.models.forward import steady
 from mutiny.models.undo import Undo
-from mutiny.operators.training.base import PROBE_INPUTS, Program
+from mutiny.models.view import PROBE_INPUTS
+from mutiny.operators.training.base import Program
 from mutiny.training.spots import Following, Spot
 
 

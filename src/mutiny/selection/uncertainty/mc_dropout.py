@@ -14,8 +14,9 @@ from mutiny.errors import NotApplicable
 from mutiny.models.dropout import DropoutPasses
 from mutiny.models.layout import laid_out
 from mutiny.models.placing import placement
+from mutiny.models.view import PROBE_INPUTS
 from mutiny.selection.base import BOTH, Scores, Selector
-from mutiny.selection.evidence import PROBE_INPUTS, Evidence
+from mutiny.selection.evidence import Evidence
 from mutiny.selection.uncertainty.disagreement import MEASURES as OF_CLASSES
 from mutiny.selection.uncertainty.disagreement import variance, variation_ratio
 from mutiny.task import Classification
