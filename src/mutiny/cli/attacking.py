@@ -26,7 +26,7 @@ def run_attack(options: Mapping[str, Any]) -> Robustness:
     """Runs ``attack``, shows and writes the result."""
     call = Call("attack", options)
     inputs, save, grid = call.take("inputs", "save", "grid")
-    call.check({"--save": save, "--grid": grid})
+    call.check({"--save": save, "--grid": grid}, {"--save": ".npz"})
     own = call.own
     way = own["attack"] = as_attack(own["attack"])
     own["beside"] = as_attacks(own["beside"] or ())
