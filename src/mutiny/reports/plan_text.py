@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -27,7 +28,7 @@ def plan_text(planned: Sequence[Planned], name: str, originals: int) -> Renderab
     total = sum(one.seconds or 0.0 for one in planned)
     trainings = sum(one.trainings for one in planned)
     summary = f"At most {trainings:,} trainings and about {rounded(total)} in all, once the originals are there."
-    head = f"{name}, {originals} original{'s' * (originals != 1)}: nothing is run, this is the plan"
+    head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: nothing is run, this is the plan"
     lines = (
         "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",
         "time: at most; searches end earlier, large sets are screened, epochs and patience share trainings.",
