@@ -30,7 +30,8 @@ def selection_text(result: Selection, width: int = 80) -> RenderableType:
         parts.append(_in_common(result))
     parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result, graded))
     parts.append(Padding(_answer(result, graded), (1, 1, 0, 1), expand=False))
-    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in _notes(result)]
+    told = notes_of(result.notes, [ranking.notes for ranking in result.rankings])
+    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in told]
     parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
     return Group(*parts, Text(""))
 
@@ -150,19 +151,22 @@ def _answer(result: Selection, graded: bool) -> Text:
     return Text.from_markup(text)
 
 
-def _notes(result: Selection) -> Iterator[str]:
-    yield from result.notes
-    if len(result.rankings) == 1:
-        yield from result.rankings[0].notes
-    else:
-        yield from _read(result.rankings)
+def notes_of(notes: Sequence[str], methods: Sequence[Sequence[str]]) -> Iterator[str]:
+    """What a careful reader should know, the same on a page and in a terminal.
+
+    Args:
+        notes: of the selection.
+        methods: notes of each method.
+    """
+    yield from notes
+    yield from methods[0] if len(methods) == 1 else _read(methods)
 
 
-def _read(rankings: Sequence[Ranking]) -> Iterator[str]:
+def _read(methods: Sequence[Sequence[str]]) -> Iterator[str]:
     """Where several methods read features, each place once; their other notes are in the JSON only."""
     where: dict[str, list[str]] = {}
-    for ranking in rankings:
-        for note in ranking.notes:
+    for notes in methods:
+        for note in notes:
             code, reads, place = note.partition(" reads ")
             if reads and " " not in code and code not in where.get(place, ()):
                 where.setdefault(place, []).append(code)

@@ -1,9 +1,12 @@
 """Sections of the other verbs, from their JSON, and what only a store has."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from rich.console import Console
 
 from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, Assault, Level, Robustness
 from mutiny.localization.ablation import Ablation, Effect
@@ -19,6 +22,7 @@ from mutiny.reports.page.plain import Wrong, read_plain
 from mutiny.reports.page.selection import selection_section
 from mutiny.reports.page.sources import finding_of
 from mutiny.reports.page.suspects import shades_of, suspects_section
+from mutiny.reports.selection_text import selection_text
 from mutiny.selection.quality import Truth, quality
 from mutiny.selection.selection import Ranking, Selection
 
@@ -66,6 +70,25 @@ def test_a_selection():
     assert [row.cells[0].text for row in of(section, "table")[0].rows] == ["gini", "other", "(ideal)"]
     assert of(section, "fold")[0].blocks[0].text == "By gini: 3, 1, 0, 2."
     assert of(section, "notes")[0].items == ("A note.", "dsa is left out: no features.")
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        ({"dsa": ("dsa reads fc1.", "Few classes.")}, ("dsa reads fc1.", "Few classes.")),
+        ({"dsa": ("dsa reads fc1.", "Few classes."), "lsa": ("lsa reads fc1.",)}, ("dsa, lsa read fc1.",)),
+        ({"gini": ()}, ()),
+    ],
+)
+def test_a_selection_says_where_features_were_read(methods, told):
+    rankings = tuple(replace(ranking(name, range(40)), notes=notes) for name, notes in methods.items())
+    found = replace(SELECTION, rankings=rankings, notes=(), skipped={})
+    notes = of(selection_section(read_plain(Selected, found.to_json())), "notes")
+    assert [block.items for block in notes] == ([told] if told else [])
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(selection_text(found))
+    assert [line[6:].strip() for line in capture.get().splitlines() if line.startswith(" note ")] == [*told]
 
 
 def test_a_selection_without_labels_says_so():

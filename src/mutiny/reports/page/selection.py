@@ -8,6 +8,7 @@ from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, 
 from mutiny.reports.page.documents import MethodDocument, Selected
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.reports.page.words import NONE, count, percent
+from mutiny.reports.selection_text import notes_of
 
 QUESTION = "Which inputs should I label first?"
 CURVES = 6
@@ -33,8 +34,9 @@ def _blocks(result: Selected) -> Iterator[Block]:
                    "missing")  # fmt: skip
     yield Fold(f"The {count(result.budget, 'input')} to label, best first", (Text(_listed(result)),))
     skipped = tuple(f"{name} is left out: {reason}." for name, reason in result.skipped.items())
-    if result.notes or skipped:
-        yield Notes((*result.notes, *skipped))
+    notes = (*notes_of(result.notes, [one.notes for one in result.methods]), *skipped)
+    if notes:
+        yield Notes(notes)
 
 
 def _answer(result: Selected) -> str:
