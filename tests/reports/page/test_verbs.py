@@ -22,9 +22,12 @@ from mutiny.reports.page.plain import Wrong, read_plain
 from mutiny.reports.page.selection import selection_section
 from mutiny.reports.page.sources import finding_of
 from mutiny.reports.page.suspects import shades_of, suspects_section
+from mutiny.reports.page.words import NONE, RANGE
 from mutiny.reports.selection_text import selection_text
+from mutiny.selection.metrics import Repeated
 from mutiny.selection.quality import Truth, quality
 from mutiny.selection.selection import Ranking, Selection
+from mutiny.stats import Interval
 
 WRONG = np.array([False, True, False, True] + [False] * 36)
 COMMON = {
@@ -89,6 +92,40 @@ def test_a_selection_says_where_features_were_read(methods, told):
     with console.capture() as capture:
         console.print(selection_text(found))
     assert [line[6:].strip() for line in capture.get().splitlines() if line.startswith(" note ")] == [*told]
+
+
+def repeated(mean, low, high):
+    return {"fdr": Repeated(mean, 3, Interval(low, high, 0.95, "student"))}
+
+
+REPEATED = replace(
+    SELECTION, settings={"seed": 0, "repeats": 3},
+    rankings=(replace(SELECTION.rankings[0], repeated=repeated(0.25, -0.1, 0.6)),
+              replace(SELECTION.rankings[1], repeated=repeated(0.375, 0.125, 0.625))),
+)  # fmt: skip
+
+
+def test_repeats_say_the_same_on_the_page_and_in_a_terminal():
+    section = selection_section(read_plain(Selected, REPEATED.to_json()))
+    (table,) = of(section, "table")
+    assert [column.title for column in table.columns] == ["Method", "Found", "FDR", "95%", "APFD", "RAUC"]
+    assert "mean over 3 repeats" in table.columns[2].hint
+    rows = [[cell.text for cell in row.cells][:4] for row in table.rows]
+    assert rows[0] == ["gini", "2", "25.0%", f"0%{RANGE}60.0%"]
+    assert rows[1] == ["other", "2", "37.5%", f"12.5%{RANGE}62.5%"]
+    assert rows[2][3] == NONE
+    assert [line.name for line in of(section, "chart")[0].picture.lines][:2] == ["other", "gini"]
+    console = Console(width=80)
+    with console.capture() as capture:
+        console.print(selection_text(REPEATED))
+    shown = [line.split()[:3] for line in capture.get().splitlines() if line.startswith((" gini", " other"))]
+    assert shown == [["other", "37.5%", "25.0%"], ["gini", "25.0%", "35.0%"]]
+
+
+def test_repeats_that_cannot_be_are_refused():
+    found = replace(REPEATED.rankings[0], repeated=repeated(1.5, 1.0, 2.0))
+    with pytest.raises(Wrong, match=r"metrics\.repeated\.fdr: expected between 0 and 1"):
+        read_plain(Selected, replace(REPEATED, rankings=(found,)).to_json())
 
 
 def test_a_selection_without_labels_says_so():
