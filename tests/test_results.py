@@ -1,12 +1,13 @@
 """Every result in a notebook and in pandas."""
 
 import math
+import sys
 from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
 
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, MissingExtra
 from mutiny.results import SHOWN
 from repairs.spoilt import data, faulty
 from reports.page.test_verbs import COMMON, REPEATED, SELECTION, location, robustness
@@ -96,6 +97,12 @@ def test_faults_over_repeats_are_those_of_the_terminal():
     assert REPEATED.metrics()["fdr.gini"] == 0.25
     assert "fdr_low" not in SELECTION.to_frame().columns
     assert SELECTION.metrics()["fdr.gini"] == 0.5
+
+
+def test_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match=r'the package pandas: pip install "mutiny\[notebook\]"'):
+        SELECTION.to_frame()
 
 
 def test_json_has_the_same_frame_for_all_verbs(result):
