@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 from rich.console import Console
 
-from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, Assault, Level, Robustness
+from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
 from mutiny.localization.ablation import Ablation, Effect
 from mutiny.localization.location import Location
 from mutiny.localization.measures import Ochiai
@@ -246,6 +246,20 @@ def test_an_attack_has_a_gallery_of_those_that_are_fooled_first():
     assert "mutants make no clear difference" in texts(section)
     (table,) = of(section, "table")
     assert [row.cells[1].text for row in table.rows] == ["with mutants", "alone", "alone, same passes"] * 2
+
+
+def test_the_first_distance_at_which_answers_are_lost_is_drawn():
+    found, nothing = robustness(), robustness(correct=(True, False, True, False))
+    for order in (1, -1):
+        assert replace(found, levels=found.levels[::order]).shown() is found.levels[1]
+        assert replace(nothing, levels=nothing.levels[::order]).shown() is nothing.levels[::order][-1]
+
+
+def test_ways_are_called_as_in_a_terminal():
+    found = robustness()
+    levels = tuple(replace(level, ways={**level.ways, SANE: level.ways[ORIGINAL]}) for level in found.levels)
+    (table,) = of(gallery_section(finding_of(replace(found, levels=levels)).result), "table")
+    assert [row.cells[1].text for row in table.rows] == ["with mutants", "alone", "alone, same passes", "sane step"] * 2
 
 
 def test_what_is_no_image_has_no_gallery():
