@@ -1,6 +1,8 @@
 import ast
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,16 @@ def test_imports_flow_one_way(path):
             assert target in ("records", "errors", "random", "checks", "tasks"), f"{path} imports {name}"
         elif target not in ONLY_RECORDS:
             assert RANK[target] < RANK[part], f"{path} imports {name}"
+
+
+def test_the_page_on_architecture_has_every_part():
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    layout = {line.split()[0].rstrip("/").removesuffix(".py") for line in page.split("```")[1].splitlines()[2:]}
+    assert layout == {part_of(path) for path in MODULES} - {"__main__"}
+    (flow,) = re.findall(r"a test checks it: ([^.]*)\.", page)
+    ranks = [[RANK[part] for part in group.replace(",", " ").split()] for group in flow.split("<-")]
+    assert sum(map(len, ranks)) == len(RANK)
+    assert all(max(low) < min(high) for low, high in pairwise(ranks))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)

@@ -1,15 +1,16 @@
 """Every result in a notebook and in pandas."""
 
 import math
+import sys
 from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
 
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, MissingExtra
 from mutiny.results import SHOWN
 from repairs.spoilt import data, faulty
-from reports.page.test_verbs import COMMON, SELECTION, location, robustness
+from reports.page.test_verbs import COMMON, REPEATED, SELECTION, location, robustness
 
 EVIL = "<script>alert(1)</script>"
 
@@ -87,6 +88,21 @@ def test_tables_become_frames(result):
     pd.testing.assert_frame_equal(result.to_frame(), result.to_frame(next(iter(result.tables()))))
     with pytest.raises(BadInput, match="one of"):
         result.to_frame("nonsense")
+
+
+def test_faults_over_repeats_are_those_of_the_terminal():
+    (first, _) = REPEATED.to_frame().to_dict("records")
+    assert (first["fdr"], first["fdr_low"], first["fdr_high"]) == (0.25, -0.1, 0.6)
+    assert first["faults"] == 2
+    assert REPEATED.metrics()["fdr.gini"] == 0.25
+    assert "fdr_low" not in SELECTION.to_frame().columns
+    assert SELECTION.metrics()["fdr.gini"] == 0.5
+
+
+def test_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match=r'the package pandas: pip install "mutiny\[notebook\]"'):
+        SELECTION.to_frame()
 
 
 def test_json_has_the_same_frame_for_all_verbs(result):

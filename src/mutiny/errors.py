@@ -10,7 +10,7 @@
     │   └── StoreError      a file that keeps campaigns cannot be used as it is
     │       ├── StoreBusy       another process is writing it
     │       ├── StoreDamaged    some of it is not what was written; the rest can be salvaged
-    │       └── StoreFull       there is no room for more; what was saved stays
+    │       └── StoreFull       there is no room for more; what was saved stays (command line: exit code 3)
     ├── NotApplicable       an operator finds nothing to change in this model (becomes the verdict "invalid")
     ├── TaskFailed          a piece of work crashed, again and again where that was tried
     ├── Interrupted         the user asked to stop; what is done is kept (command line: exit code 3)

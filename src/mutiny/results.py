@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from mutiny.errors import BadInput
+from mutiny.errors import BadInput, MissingExtra
 from mutiny.records import to_plain
 
 SCHEMA = 1
@@ -81,7 +81,7 @@ class Result(ABC):
         try:
             import pandas as pd
         except ImportError:
-            raise BadInput("table", table, "pandas", "Install it: pip install 'mutiny[notebook]'") from None
+            raise MissingExtra("pandas", "notebook") from None
         return pd.DataFrame([*tables[table or next(iter(tables))]])
 
     def _repr_html_(self) -> str:

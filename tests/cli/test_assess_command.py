@@ -193,7 +193,7 @@ before = ModelState.of(net)
 )
 def test_an_interrupt_leaves_with_3_writes_nothing_and_leaves_the_model_alone(run, write, tmp_path, store, told):
     file = write(INTERRUPTED, "interrupted_in_the_middle.py")
-    ran = run("assess", file, *QUICK, "--json", tmp_path / "a", "--kills", tmp_path / "b", *store)
+    ran = run("assess", file, *QUICK, "--json", tmp_path / "a", "--kills", tmp_path / "b.npz", *store)
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.startswith(f"mutiny: interrupted; {told}")
     assert ran.err.count("\n") == 1

@@ -52,6 +52,8 @@ def test_quiet(run, write):
         (["--mutants", "-1"], "mutants=-1"),
         (["--low", "0", "--high", "0.5"], "State their range"),
         (["--grid", "a.gif"], ".png, .svg, .pdf"),
+        (["--save", "new.txt"], "--save=new.txt: expected a file name that ends in .npz"),
+        (["--inputs", "nowhere.npz"], "mutiny: --inputs=nowhere.npz: expected an existing file"),
     ],
 )
 def test_mistakes(run, write, arguments, message):

@@ -80,6 +80,17 @@ def test_a_word_is_no_folder_of_that_name(run, write, tmp_path, monkeypatch):
         assert [each.command["arguments"]["pool"] for each in store.campaigns()] == ["test"]
 
 
+def test_names_with_brackets_are_shown_whole(run, write):
+    subject = write(SUBJECT.replace('"blobs"', '"blobs[old]"'))
+    told = run("select", subject, "--store", "runs[old].mutiny")
+    assert told.code == 0, told.err
+    assert "Kept in 'runs[old].mutiny';" in told.out
+    told = run("report", "runs[old].mutiny", "-o", "page[old].html")
+    assert told.out == " The report is in 'page[old].html'.\n"
+    told = run("assess", subject, "--operators", "WI", "--dry-run")
+    assert "blobs[old], 1 original: nothing is run" in told.out
+
+
 def test_nothing_is_kept_if_nobody_wants_it(run, write, tmp_path, monkeypatch):
     folder = tmp_path / "here"
     folder.mkdir()

@@ -72,7 +72,7 @@ def test_measures(run):
         (["--layers", "conv9"], "a layer or module"),
         (["--label", "7"], "label=7"),
         (["--k", "0"], "k=0"),
-        (["--inputs", "nowhere.npz"], "an existing file"),
+        (["--inputs", "nowhere.npz"], "mutiny: --inputs=nowhere.npz: expected an existing file"),
         (["--json", "no/such/folder.json"], "--json"),
         (["--save", "new.npz"], "Add --synthesize"),
         (["--synthesize", "10", "--grid", "grid.gif"], ".png, .svg, .pdf"),

@@ -85,7 +85,7 @@ def test_quiet(run, write):
         (["--layers", "conv9"], "It has: 0, 2"),
         (["--save", "weights.pt"], ".safetensors"),
         (["--save", "a.safetensors", "--patch", "a.safetensors"], "another file than that of --save"),
-        (["--inputs", "nowhere.npz"], "an existing file"),
+        (["--inputs", "nowhere.npz"], "mutiny: --inputs=nowhere.npz: expected an existing file"),
     ],
 )
 def test_mistakes(run, write, arguments, message):

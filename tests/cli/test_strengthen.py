@@ -37,7 +37,7 @@ def test_an_unlabelled_pool_from_a_file(run, write, tmp_path):
     assert ran.code == 0, ran.err
     assert "was not measured" in " ".join(ran.out.split())
     assert "chosen by" not in ran.out
-    assert made.exists() or "Nothing was synthesised" in ran.out
+    assert made.exists() or "nothing was synthesised" in ran.err
 
 
 def test_synthesised_inputs_have_no_label(run, write, tmp_path):
@@ -52,12 +52,14 @@ def test_synthesised_inputs_have_no_label(run, write, tmp_path):
         assert len(found["x"]) == len(found["index"]) == len(found["operator"]) > 0
 
 
-def test_tests_that_are_not_written_are_told(run, write, tmp_path):
-    wanted = ("--operators", "NS", "--minimise", "--budget", "3", "--no-store", "--tests", tmp_path / "t.txt")
-    ran = run("strengthen", write(SUBJECT.replace("(1)", "(3)")), *wanted)
-    assert ran.code == 0, ran.err
-    assert "t.txt was not written" in " ".join(ran.out.split())
-    assert not (tmp_path / "t.txt").exists()
+def test_files_that_are_not_written_are_told_also_when_quiet(run, write, tmp_path):
+    wanted = ("--operators", "NS", "--minimise", "--budget", "3", "--no-store", "-q")
+    files = ("--tests", tmp_path / "t[old].txt", "--save", tmp_path / "new.npz")
+    ran = run("strengthen", write(SUBJECT.replace("(1)", "(3)")), *wanted, *files)
+    assert (ran.code, ran.out) == (0, "")
+    assert f"no tests are enough: '{tmp_path}/t[old].txt' was not written\n" in ran.err
+    assert f"mutiny: nothing was synthesised, so {tmp_path}/new.npz was not written\n" in ran.err
+    assert not [*tmp_path.glob("*.txt"), *tmp_path.glob("*.npz")]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,13 @@ def test_options_in_the_text_are_those_of_some_command(page):
     assert options <= ALONE.union(*KNOWN.values()), page
 
 
+def test_no_option_has_two_names():
+    """Short forms aside: what pages call it is what it is called."""
+    for name, command in get_command(app).commands.items():
+        for option in command.params:
+            assert sum(form.startswith("--") for form in option.opts) <= 1, f"{name}: {option.opts}"
+
+
 def test_the_check_bites():
     assert "--no-such" not in KNOWN["assess"]
     assert "--fail-under" in KNOWN["assess"]

@@ -256,3 +256,4 @@ def test_only_the_first_of_several_originals():
 def test_settings_tell_what_was_asked():
     found = mutiny.locate(constant(1), data=(X, Y), validate=0, by_class=True, layers="0")
     assert (found.settings["by_class"], found.settings["layers"]) == (True, ["0"])
+    assert found.to_json()["settings"]["layout"] == "default"

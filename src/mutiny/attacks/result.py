@@ -174,6 +174,11 @@ class Robustness(Result):
         )
         return f"Robustness({self.attack!r}, {len(self.mutants)} mutants, fooled {shown})"
 
+    def shown(self) -> Level:
+        """The level to draw: the first at which any right answer is lost; the last if none is."""
+        lost = (level for level in self.levels if (level.ways[MUTANTS].fooled & level.correct).any())
+        return next(lost, self.levels[-1])
+
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
         return {

@@ -19,9 +19,7 @@ def assess(
             "All on trained models if not given."
         ),
     ] = None,
-    originals: Annotated[
-        int | None, typer.Option("--originals", "--instances", help="How many originals to use or train.")
-    ] = None,
+    originals: Annotated[int | None, typer.Option(help="How many originals to use or train.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and how long it takes.")] = False,
     fail_under: Annotated[float | None, typer.Option(help="Exit with 1 if the score is below this (0 to 1).")] = None,
     kills: Annotated[Path | None, typer.Option(help="Write which inputs kill which mutants to this .npz file.")] = None,

@@ -11,6 +11,7 @@ from mutiny.attacks.methods import as_attack, as_attacks
 from mutiny.attacks.mutants import Choice
 from mutiny.attacks.result import Robustness
 from mutiny.cli.calling import Call
+from mutiny.data import as_pool
 from mutiny.errors import BadInput
 from mutiny.reports.attack_files import draw_adversarial, write_adversarial
 from mutiny.reports.attack_text import attack_text
@@ -25,7 +26,7 @@ def run_attack(options: Mapping[str, Any]) -> Robustness:
     """Runs ``attack``, shows and writes the result."""
     call = Call("attack", options)
     inputs, save, grid = call.take("inputs", "save", "grid")
-    call.check({"--save": save, "--grid": grid})
+    call.check({"--save": save, "--grid": grid}, {"--save": ".npz"})
     own = call.own
     way = own["attack"] = as_attack(own["attack"])
     own["beside"] = as_attacks(own["beside"] or ())
@@ -38,6 +39,7 @@ def run_attack(options: Mapping[str, Any]) -> Robustness:
         floor=floor,
     )  # fmt: skip
     subject = call.subject()
+    inputs = None if inputs is None else as_pool(inputs, "--inputs")
     if grid is not None:
         images(as_given(subject, inputs, None, None, None, "--inputs", pool=False).data.first(1))
     with call.running() as how:

@@ -105,7 +105,7 @@ class Call:
         self.console.print(text)
         if self.store is not None:
             where = f" Kept in {shown(self.store)}; the same command, or mutiny report, shows it again."
-            self.console.print(where, style="dim")
+            self.console.print(where, style="dim", markup=False)
 
     def write(self, result: Result, **more: Any) -> None:
         """Writes the JSON, if it was asked for, with what else belongs to it."""

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+
+from mutiny.reports import terminal
 
 
 def explain(instances: Iterable[Any]) -> None:
@@ -22,7 +22,7 @@ def explain(instances: Iterable[Any]) -> None:
 def show(titles: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> None:
     """A table of all, and how to go on."""
     console = Console()
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table = terminal.table()
     for title in titles:
         table.add_column(title, no_wrap=title == "code")
     for row in rows:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mutiny.checks import check_whole
 from mutiny.cli.calling import Call, names_of
+from mutiny.data import as_pool
 from mutiny.errors import BadInput
 from mutiny.localization.activity import as_activity
 from mutiny.localization.locate import locate
@@ -31,8 +32,9 @@ def run_locate(options: Mapping[str, Any]) -> Location:
     own = call.own
     own["measure"], own["active"] = as_measure(own["measure"]), as_activity(own["active"])
     subject = call.subject()
+    inputs = None if inputs is None else as_pool(inputs, "--inputs")
     if grid is not None:
-        images(as_given(subject, inputs, None, None, None, "inputs", pool=False).data.first(1))
+        images(as_given(subject, inputs, None, None, None, "--inputs", pool=False).data.first(1))
     with call.running() as how:
         result = locate(subject, data=inputs, layers=names_of(layers), **how, **own)
     call.show(location_text(result))

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from mutiny.cli.calling import Call, names_of
+from mutiny.data import as_pool
 from mutiny.repairs.files import SUFFIX, save_patch, save_weights
 from mutiny.repairs.methods import as_repair
 from mutiny.repairs.repair import repair
@@ -24,6 +25,7 @@ def run_repair(options: Mapping[str, Any]) -> Repair:
     call.check({"--save": save, "--patch": patch}, {"--save": SUFFIX, "--patch": SUFFIX})
     call.own["method"] = as_repair(call.own["method"])
     subject = call.subject()
+    inputs = None if inputs is None else as_pool(inputs, "--inputs")
     with call.running() as how:
         result = repair(subject, data=inputs, layers=names_of(layers), **how, **call.own)
     call.show(repair_text(result))

@@ -51,7 +51,7 @@ def run_report(files: list[Path], json: Path | None, out: Path | None = None) ->
         write_html(out, page_for(findings, left=left))
         for sentence in left:
             console.print(f" {sentence}", highlight=False, markup=False)
-        console.print(f" The report is in {shown(out)}.", highlight=False, soft_wrap=True)
+        console.print(f" The report is in {shown(out)}.", highlight=False, markup=False, soft_wrap=True)
     for file in files if out is None or json is not None else []:
         result = read_json(file) if is_json(file) else _last(file)
         if out is None:

@@ -29,7 +29,9 @@ def strengthen(
     ] = None,
     tie_break: Annotated[
         str | None,
-        typer.Option(help="The method that decides among equals, and fills the budget; deepgini if not given."),
+        typer.Option(
+            help="The method that decides among equals, and fills the budget; the one that select takes if not given."
+        ),
     ] = None,
     mutants: Annotated[
         int, typer.Option(help="Mutants of each operator for which is chosen, and as many others by which is judged.")

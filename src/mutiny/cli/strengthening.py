@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import typer
+
 from mutiny.cli.calling import Call
+from mutiny.cli.keeping import shown
 from mutiny.cli.selecting import write_indices
 from mutiny.errors import BadInput
 from mutiny.operators.parsing import as_operators
@@ -42,10 +45,10 @@ def run_strengthen(options: Mapping[str, Any]) -> Strengthening:
         write_indices(indices, result.order.tolist(), result.names)
     if tests is not None and result.subset is not None and len(result.subset):
         write_indices(tests, sorted(result.subset.indices.tolist()), subject.test.names)
-    elif tests is not None and not call.quiet:
-        call.console.print(f" No mutant is killed, so no tests are enough: {tests} was not written.", highlight=False)
+    elif tests is not None:
+        typer.echo(f"mutiny: no mutant is killed, so no tests are enough: {shown(tests)} was not written", err=True)
     if save is not None and result.candidates is not None:
         write_candidates(result.candidates, save)
-    elif save is not None and not call.quiet:
-        call.console.print(f" Nothing was synthesised, so {save} was not written.", highlight=False)
+    elif save is not None:
+        typer.echo(f"mutiny: nothing was synthesised, so {shown(save)} was not written", err=True)
     return result

@@ -172,6 +172,7 @@ def locate(
             },
             settings={
                 **settings,
+                "layout": case.pace.layout,
                 "k": int(k),
                 "label": None if label is None else int(label),
                 "by_class": by_class,

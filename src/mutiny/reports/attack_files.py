@@ -36,9 +36,8 @@ def write_adversarial(result: Robustness, path: Path) -> None:
 
 
 def draw_adversarial(result: Robustness, path: Path) -> None:
-    """Some inputs of the first level at which any is fooled; the last if none is. Those that are lost come first."""
-    fooling = [level for level in result.levels if (level.ways[MUTANTS].fooled & level.correct).any()]
-    level = fooling[0] if fooling else result.levels[-1]
+    """Some inputs of the level that is shown. Those that are lost come first."""
+    level = result.shown()
     one = level.ways[MUTANTS]
     lost = one.fooled & level.correct
     marks = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Nearer, Robustness
+from mutiny.reports import terminal
 
 TITLES = {MUTANTS: "with mutants", ORIGINAL: "alone", BUDGET: "alone, same passes", SANE: "sane step"}
 AGAINST = {BUDGET: "the same passes", SANE: "a sane step"}
@@ -20,12 +20,11 @@ AGAINST = {BUDGET: "the same passes", SANE: "a sane step"}
 def attack_text(result: Robustness) -> RenderableType:
     """Everything that a terminal shows."""
     parts: list[RenderableType] = [_head(result), _table(result)]
-    parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
+    parts.extend(terminal.legend(_legend(result)))
     if BUDGET in result.levels[0].ways:
         said = "\n".join(line for level in result.levels for line in _verdicts(level))
         parts.append(Padding(Text.from_markup(said), (1, 1, 0, 1), expand=False))
-    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in result.notes]
-    parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
+    parts.extend(terminal.notes(result.notes))
     return Group(*parts, Text(""))
 
 
@@ -41,7 +40,7 @@ def _head(result: Robustness) -> RenderableType:
 
 
 def _table(result: Robustness) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table = terminal.table()
     table.add_column(" eps", justify="right", no_wrap=True)
     ways = [*result.levels[0].ways]
     if len(ways) > 1:

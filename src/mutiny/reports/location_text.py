@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
@@ -20,6 +19,7 @@ from mutiny.localization.location import Location
 from mutiny.localization.measures import MEASURES
 from mutiny.localization.suspects import Suspect
 from mutiny.localization.synthesis import Synthesis
+from mutiny.reports import terminal
 
 SURE = 0.05
 SHORTEST, LISTED = 10, 40
@@ -31,13 +31,12 @@ def location_text(result: Location) -> RenderableType:
     parts: list[RenderableType] = [_head(result)]
     if result.suspects:
         parts.append(_table(result.suspects))
-        parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
+        parts.extend(terminal.legend(_legend(result)))
     if result.by_class:
         parts.append(Padding(_classes(result), (1, 0, 0, 0), expand=False))
     if result.ablation is not None:
         parts.append(Padding(_silenced(result.ablation, len(result.suspects)), (1, 1, 0, 1), expand=False))
-    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in result.notes]
-    parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
+    parts.extend(terminal.notes(result.notes))
     return Group(*parts, Text(""))
 
 
@@ -55,7 +54,7 @@ def _head(result: Location) -> RenderableType:
 
 
 def _table(suspects: Sequence[Suspect]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table = terminal.table()
     least = max(cell_len(named(one, 0)) + 1 for one in suspects)
     table.add_column(" neuron", min_width=least)  # the only one that gives way
     for title in ("score", "95%", "on failures", "on passes", "q"):
@@ -115,7 +114,7 @@ def _legend(result: Location) -> Iterator[str]:
 
 
 def _classes(result: Location) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table = terminal.table()
     table.add_column(" class", justify="right")
     table.add_column("failures", justify="right")
     table.add_column("suspects", overflow="fold")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from mutiny.mutation.plan import Planned, rounded
+from mutiny.reports import terminal
 
 
 def plan_text(planned: Sequence[Planned], name: str, originals: int) -> RenderableType:
     """Everything that a terminal shows."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table = terminal.table()
     table.add_column(" operator", no_wrap=True)
     table.add_column("level")
     for title in ("mutants", "trainings", "time"):
@@ -27,12 +27,12 @@ def plan_text(planned: Sequence[Planned], name: str, originals: int) -> Renderab
     total = sum(one.seconds or 0.0 for one in planned)
     trainings = sum(one.trainings for one in planned)
     summary = f"At most {trainings:,} trainings and about {rounded(total)} in all, once the originals are there."
-    head = f"{name}, {originals} original{'s' * (originals != 1)}: nothing is run, this is the plan"
+    head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: nothing is run, this is the plan"
     lines = (
         "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",
         "time: at most; searches end earlier, large sets are screened, epochs and patience share trainings.",
     )
-    legend = [Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in lines]
+    legend = terminal.legend(lines)
     return Group(Padding(head, (1, 1), expand=False), table, *legend, Padding(summary, (1, 1), expand=False))
 
 

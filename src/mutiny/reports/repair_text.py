@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from mutiny.repairs.result import Repair
 from mutiny.repairs.verdict import Change
+from mutiny.reports import terminal
 from mutiny.stats import Rate
 
 
@@ -19,8 +19,7 @@ def repair_text(result: Repair) -> RenderableType:
     parts: list[RenderableType] = [_head(result)]
     if result.target["failures"]:
         parts += [_table(result), Padding(_verdict(result), (1, 1, 0, 1), expand=False)]
-    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in result.notes]
-    parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
+    parts.extend(terminal.notes(result.notes))
     return Group(*parts, Text(""))
 
 
@@ -36,7 +35,7 @@ def _head(result: Repair) -> RenderableType:
 
 
 def _table(result: Repair) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table = terminal.table()
     table.add_column(" inputs")
     for title in ("mended", "broken", "correct before", "after"):
         table.add_column(title, justify="right", no_wrap=True)

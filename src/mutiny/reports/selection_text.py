@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mutiny.reports import terminal
 from mutiny.selection.selection import Ranking, Selection
 
 SHOWN = 12
@@ -28,10 +28,9 @@ def selection_text(result: Selection, width: int = 80) -> RenderableType:
         parts.append(_table(result, width))
     elif len(result.rankings) > 1:
         parts.append(_in_common(result))
-    parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result, graded))
+    parts.extend(terminal.legend(_legend(result, graded)))
     parts.append(Padding(_answer(result, graded), (1, 1, 0, 1), expand=False))
-    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in _notes(result)]
-    parts.extend(Padding(note, (0, 1), expand=False) for note in notes)
+    parts.extend(terminal.notes(notes_of(result.notes, [ranking.notes for ranking in result.rankings])))
     return Group(*parts, Text(""))
 
 
@@ -59,7 +58,7 @@ def _table(result: Selection, width: int) -> Table:
     left = width - sum(taken) - 3 * (len(taken) + 1)  # for names and bars
     longest = max(SHORTEST_NAME, min(max(len(name) for name, _ in rows), left - SHORTEST_BAR))
     bar = max(SHORTEST_BAR, min(40, left - longest))
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table = terminal.table()
     table.add_column(" method", no_wrap=True, width=longest, overflow="ellipsis")
     for title, wide in zip(titles, taken, strict=True):
         table.add_column(title, justify="right", no_wrap=True, width=wide)
@@ -86,7 +85,7 @@ def _cells(ranking: Ranking, repeated: bool) -> list[str]:
 def _in_common(result: Selection) -> Table:
     """Without labels nobody knows which method is best, but how far they agree can be said."""
     first = set(result.chosen.tolist())
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table = terminal.table()
     table.add_column(" method", no_wrap=True, min_width=14, overflow="ellipsis")
     for title in ("in common", "sec."):
         table.add_column(title, justify="right", no_wrap=True)
@@ -150,19 +149,22 @@ def _answer(result: Selection, graded: bool) -> Text:
     return Text.from_markup(text)
 
 
-def _notes(result: Selection) -> Iterator[str]:
-    yield from result.notes
-    if len(result.rankings) == 1:
-        yield from result.rankings[0].notes
-    else:
-        yield from _read(result.rankings)
+def notes_of(notes: Sequence[str], methods: Sequence[Sequence[str]]) -> Iterator[str]:
+    """What a careful reader should know, the same on a page and in a terminal.
+
+    Args:
+        notes: of the selection.
+        methods: notes of each method.
+    """
+    yield from notes
+    yield from methods[0] if len(methods) == 1 else _read(methods)
 
 
-def _read(rankings: Sequence[Ranking]) -> Iterator[str]:
+def _read(methods: Sequence[Sequence[str]]) -> Iterator[str]:
     """Where several methods read features, each place once; their other notes are in the JSON only."""
     where: dict[str, list[str]] = {}
-    for ranking in rankings:
-        for note in ranking.notes:
+    for notes in methods:
+        for note in notes:
             code, reads, place = note.partition(" reads ")
             if reads and " " not in code and code not in where.get(place, ()):
                 where.setdefault(place, []).append(code)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
+from mutiny.reports import terminal
 from mutiny.stores.base import Campaign, Tally
 
 SHOWN = 5
@@ -34,7 +33,7 @@ def _campaign(campaign: Campaign, tally: Tally, writer: str | None, file: Path) 
         "\n ", (f"{campaign.verb} {campaign.subject}", "bold"), f"  begun {campaign.created[:16].replace('T', ' ')}  ",
         _state(tally, writer),
     )  # fmt: skip
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table = terminal.table()
     for name in (" tasks", "done", "waiting", "sec. each", "in all"):
         table.add_column(name, justify="left" if name == " tasks" else "right")
     for kind in dict.fromkeys([*tally.done, *tally.waiting]):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mutiny.reports import terminal
 from mutiny.reports.page.words import count
 from mutiny.reports.smaller_text import between, falls, held_out_told, kills_told
 from mutiny.selection.metrics import Repeated
@@ -27,11 +27,10 @@ def strengthening_text(result: Strengthening) -> RenderableType:
     parts: list[RenderableType] = [_head(result)]
     if result.measured:
         parts.append(_table(result))
-        parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
+        parts.extend(terminal.legend(_legend(result)))
     answers = [said for said in (_answer(result), _made(result), _subset(result)) if said is not None]
     parts.extend(Padding(said, (1, 1, 0, 1), expand=False) for said in answers)
-    notes = [Text.from_markup(f"[yellow]note[/] {escape(note)}") for note in result.notes]
-    parts.extend(Padding(note, (1 if not at else 0, 1, 0, 1), expand=False) for at, note in enumerate(notes))
+    parts.extend(terminal.notes(result.notes, above=1))
     return Group(*parts, Text(""))
 
 
@@ -53,7 +52,7 @@ def _head(result: Strengthening) -> RenderableType:
 
 
 def _table(result: Strengthening) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=(0, 1))
+    table = terminal.table()
     table.add_column(" labels", justify="right", no_wrap=True)
     table.add_column("chosen by", no_wrap=True, overflow="ellipsis")
     for title in ("score", "95%", "gain", "strengthen ahead by"):

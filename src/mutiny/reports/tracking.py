@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mutiny.errors import BadInput
+from mutiny.errors import MissingExtra
 from mutiny.reports.json import write_json
 from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Part
@@ -24,7 +24,7 @@ FIGURES = 8
 
 
 def log_to_mlflow(result: Result, step: int | None = None) -> None:
-    """Logs a result to the active run of MLflow: metrics, the settings' seed, the figures, its JSON and its page.
+    """Logs a result to the active run of MLflow: metrics, versions as tags, the figures, its JSON and its page.
 
     Args:
         result: of any verb.
@@ -33,7 +33,7 @@ def log_to_mlflow(result: Result, step: int | None = None) -> None:
     try:
         import mlflow
     except ImportError:
-        raise BadInput("result", result, "MLflow", "Install it: pip install 'mutiny[tracking]'") from None
+        raise MissingExtra("mlflow", "tracking") from None
     mlflow.log_metrics({_clean(f"mutiny/{result.verb}/{name}"): one for name, one in result.metrics().items()}, step)
     mlflow.set_tags({f"mutiny.{name}": version for name, version in result.versions.items()})
     page = _page(result)

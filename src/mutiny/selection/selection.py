@@ -110,7 +110,7 @@ class Selection(Result):
         return {**super().timing(), "methods": {one.method: round(one.seconds, 3) for one in self.rankings}}
 
     def tables(self) -> dict[str, Rows]:
-        """``methods``, and the ``order`` of the first one, best first."""
+        """``methods``, and the ``order`` of the first one, best first. With repeats ``fdr`` is the mean over them."""
         chosen = set(self.chosen.tolist())
         names = self.names
         order = [
@@ -121,16 +121,25 @@ class Selection(Result):
         return {"methods": [_row(one) for one in self.rankings], "order": order}
 
     def metrics(self) -> dict[str, float]:
-        """How many faults each method finds, and how early, where labels are known."""
+        """How many faults each method finds, over repeats if there are any, and how early, where labels are known."""
         known = [one for one in self.rankings if one.quality is not None]
         return finite({f"{name}.{one.method}": _row(one)[name] for one in known for name in ("fdr", "apfd")})
 
 
 def _row(one: Ranking) -> dict[str, Any]:
     found = one.quality
-    told = {} if found is None else {"faults": found.faults, "fdr": found.fdr, "apfd": found.apfd,
+    told = {} if found is None else {"faults": found.faults, "fdr": found.fdr, **_over_repeats(one), "apfd": found.apfd,
                                      "rauc": None if found.rauc is None else found.rauc.value}  # fmt: skip
     return {"method": one.method, "title": one.title, **told, "seconds": one.seconds}
+
+
+def _over_repeats(one: Ranking) -> dict[str, float | None]:
+    """The fault detection rate with its interval; nothing without repeats."""
+    if not one.repeated:
+        return {}
+    rate = one.repeated["fdr"]
+    low, high = (None, None) if rate.interval is None else (rate.interval.low, rate.interval.high)
+    return {"fdr": rate.mean, "fdr_low": low, "fdr_high": high}
 
 
 def _method(ranking: Ranking) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Strengthening(Result):
             "chosen": {str(budget): self.order[:budget].tolist() for budget in self.budgets},
             "useful": self.useful,
             "predicted": {str(budget): killed for budget, killed in self.predicted.items()},
-            "names": None if self.names is None else [self.names[at] for at in self.order.tolist()],
+            "names": None if self.names is None or self.subject["pool"] is None else list(self.names),
             "beyond": _mutants(self.beyond),
             "candidates": None if self.candidates is None else self.candidates.to_json(),
             "before": to_plain(self.before),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mutiny.subjects import Subject
 
 FOLDER = ".mutiny"
-"""Where stores are kept between runs, in the working folder."""
+"""Where stores are kept between runs, in the working folder; by the fixture, in pytest's root folder."""
 WAIT = 1800.0
 """Seconds to wait for a store that another process writes: of tests that run in parallel, one computes."""
 MOST = 5

@@ -13,7 +13,7 @@ from mutiny.records import Basis, Status
 from mutiny.reports.page import enough
 from mutiny.reports.page.enough import subset_of
 from mutiny.reports.page.sources import finding_of, read_json
-from mutiny.reports.page.strengthened import Facing, Mutant, Part, Strengthened
+from mutiny.reports.page.strengthened import Facing, Mutant, Part, PoolFacts, Strengthened
 from mutiny.reports.page.stronger import stronger_section
 from mutiny.reports.page.tests import work_section
 from mutiny.reports.page.words import NONE, RANGE
@@ -100,14 +100,28 @@ def test_predictions_are_of_the_mutants_that_were_tried():
 
 
 def test_what_was_not_measured_is_not_claimed():
-    unmeasured = replace(STRENGTHENED, measured=(), before=None, names=("a.png", "b.png", "c.png", "d.png"))
+    unmeasured = replace(STRENGTHENED, measured=(), before=None)
     section = stronger_section(unmeasured)
     assert "what they are worth was not measured" in texts(section)[0]
     assert not [block for block in section.blocks if block.kind in ("chart", "table")]
-    (fold,) = [block for block in section.blocks if block.kind == "fold"]
-    assert fold.blocks[0].text == "a.png, b.png, c.png, d.png."
     nothing = replace(unmeasured, chosen={}, predicted={})
     assert "only a smaller test set" in texts(stronger_section(nothing))[0]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        (10, "7.png, 3.png, 1.png, 9.png."),
+        (12, "7, 3, 1, 9."),  # an older file, with names of what was chosen
+        (None, "7, 3, 1, 9."),
+    ],
+)
+def test_inputs_are_listed_by_name(inputs, told):
+    pool = None if inputs is None else PoolFacts(inputs)
+    names = tuple(f"{number}.png" for number in range(10))
+    result = replace(STRENGTHENED, subject=replace(STRENGTHENED.subject, pool=pool), names=names)
+    (fold,) = [block for block in stronger_section(result).blocks if block.kind == "fold"]
+    assert fold.blocks[0].text == told
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +139,16 @@ def test_a_real_result_from_memory_and_from_its_file(strengthened, tmp_path):
     small = subset_of({"strengthen": told})
     assert small.indices == tuple(strengthened.subset.indices.tolist())
     assert (small.score, small.of) == (strengthened.subset.score, strengthened.subset.of)
+
+
+def test_names_of_the_whole_pool_are_told(strengthened):
+    names = tuple(f"{number}.png" for number in range(strengthened.subject["pool"]["inputs"]))
+    named = replace(strengthened, names=names, budgets=(2,), order=np.array([3, 1]))
+    assert named.to_json()["names"] == [*names]
+    (fold,) = [one for one in stronger_section(finding_of(named).result).blocks if one.kind == "fold"]
+    assert fold.blocks[0].text == "3.png, 1.png."
+    without = replace(named, subject={**named.subject, "pool": None})
+    assert without.to_json()["names"] is None
 
 
 def test_a_file_with_indices_that_are_none(strengthened, tmp_path):

@@ -1,12 +1,14 @@
 """Results in runs of MLflow and in TensorBoard's event files, read back with their own readers."""
 
 import json
+import sys
 import warnings
 
 import numpy as np
 import pytest
 import torch
 
+from mutiny.errors import MissingExtra
 from mutiny.reports.tracking import log_to_mlflow, log_to_tensorboard
 from reports.page.test_verbs import SELECTION, location, robustness
 
@@ -54,6 +56,12 @@ def test_mlflow(result, tmp_path, monkeypatch):
     assert told.data.tags["mutiny.mutiny"] == result.versions["mutiny"]
     assert json.loads((folder / "result.json").read_text())["verb"] == result.verb
     assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_without_mlflow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(MissingExtra, match=r'the package mlflow: pip install "mutiny\[tracking\]"'):
+        log_to_mlflow(SELECTION)
 
 
 def test_figures_have_the_colours_of_the_page(assessed, tmp_path):

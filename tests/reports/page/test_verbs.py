@@ -1,11 +1,14 @@
 """Sections of the other verbs, from their JSON, and what only a store has."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from rich.console import Console
 
-from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, Assault, Level, Robustness
+from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
 from mutiny.localization.ablation import Ablation, Effect
 from mutiny.localization.location import Location
 from mutiny.localization.measures import Ochiai
@@ -19,8 +22,12 @@ from mutiny.reports.page.plain import Wrong, read_plain
 from mutiny.reports.page.selection import selection_section
 from mutiny.reports.page.sources import finding_of
 from mutiny.reports.page.suspects import shades_of, suspects_section
+from mutiny.reports.page.words import NONE, RANGE
+from mutiny.reports.selection_text import selection_text
+from mutiny.selection.metrics import Repeated
 from mutiny.selection.quality import Truth, quality
 from mutiny.selection.selection import Ranking, Selection
+from mutiny.stats import Interval
 
 WRONG = np.array([False, True, False, True] + [False] * 36)
 COMMON = {
@@ -66,6 +73,59 @@ def test_a_selection():
     assert [row.cells[0].text for row in of(section, "table")[0].rows] == ["gini", "other", "(ideal)"]
     assert of(section, "fold")[0].blocks[0].text == "By gini: 3, 1, 0, 2."
     assert of(section, "notes")[0].items == ("A note.", "dsa is left out: no features.")
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        ({"dsa": ("dsa reads fc1.", "Few classes.")}, ("dsa reads fc1.", "Few classes.")),
+        ({"dsa": ("dsa reads fc1.", "Few classes."), "lsa": ("lsa reads fc1.",)}, ("dsa, lsa read fc1.",)),
+        ({"gini": ()}, ()),
+    ],
+)
+def test_a_selection_says_where_features_were_read(methods, told):
+    rankings = tuple(replace(ranking(name, range(40)), notes=notes) for name, notes in methods.items())
+    found = replace(SELECTION, rankings=rankings, notes=(), skipped={})
+    notes = of(selection_section(read_plain(Selected, found.to_json())), "notes")
+    assert [block.items for block in notes] == ([told] if told else [])
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(selection_text(found))
+    assert [line[6:].strip() for line in capture.get().splitlines() if line.startswith(" note ")] == [*told]
+
+
+def repeated(mean, low, high):
+    return {"fdr": Repeated(mean, 3, Interval(low, high, 0.95, "student"))}
+
+
+REPEATED = replace(
+    SELECTION, settings={"seed": 0, "repeats": 3},
+    rankings=(replace(SELECTION.rankings[0], repeated=repeated(0.25, -0.1, 0.6)),
+              replace(SELECTION.rankings[1], repeated=repeated(0.375, 0.125, 0.625))),
+)  # fmt: skip
+
+
+def test_repeats_say_the_same_on_the_page_and_in_a_terminal():
+    section = selection_section(read_plain(Selected, REPEATED.to_json()))
+    (table,) = of(section, "table")
+    assert [column.title for column in table.columns] == ["Method", "Found", "FDR", "95%", "APFD", "RAUC"]
+    assert "mean over 3 repeats" in table.columns[2].hint
+    rows = [[cell.text for cell in row.cells][:4] for row in table.rows]
+    assert rows[0] == ["gini", "2", "25.0%", f"0%{RANGE}60.0%"]
+    assert rows[1] == ["other", "2", "37.5%", f"12.5%{RANGE}62.5%"]
+    assert rows[2][3] == NONE
+    assert [line.name for line in of(section, "chart")[0].picture.lines][:2] == ["other", "gini"]
+    console = Console(width=80)
+    with console.capture() as capture:
+        console.print(selection_text(REPEATED))
+    shown = [line.split()[:3] for line in capture.get().splitlines() if line.startswith((" gini", " other"))]
+    assert shown == [["other", "37.5%", "25.0%"], ["gini", "25.0%", "35.0%"]]
+
+
+def test_repeats_that_cannot_be_are_refused():
+    found = replace(REPEATED.rankings[0], repeated=repeated(1.5, 1.0, 2.0))
+    with pytest.raises(Wrong, match=r"metrics\.repeated\.fdr: expected between 0 and 1"):
+        read_plain(Selected, replace(REPEATED, rankings=(found,)).to_json())
 
 
 def test_a_selection_without_labels_says_so():
@@ -186,6 +246,20 @@ def test_an_attack_has_a_gallery_of_those_that_are_fooled_first():
     assert "mutants make no clear difference" in texts(section)
     (table,) = of(section, "table")
     assert [row.cells[1].text for row in table.rows] == ["with mutants", "alone", "alone, same passes"] * 2
+
+
+def test_the_first_distance_at_which_answers_are_lost_is_drawn():
+    found, nothing = robustness(), robustness(correct=(True, False, True, False))
+    for order in (1, -1):
+        assert replace(found, levels=found.levels[::order]).shown() is found.levels[1]
+        assert replace(nothing, levels=nothing.levels[::order]).shown() is nothing.levels[::order][-1]
+
+
+def test_ways_are_called_as_in_a_terminal():
+    found = robustness()
+    levels = tuple(replace(level, ways={**level.ways, SANE: level.ways[ORIGINAL]}) for level in found.levels)
+    (table,) = of(gallery_section(finding_of(replace(found, levels=levels)).result), "table")
+    assert [row.cells[1].text for row in table.rows] == ["with mutants", "alone", "alone, same passes", "sane step"] * 2
 
 
 def test_what_is_no_image_has_no_gallery():

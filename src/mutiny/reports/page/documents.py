@@ -15,6 +15,7 @@ from mutiny.reports.page.facts import UNTIMED, Timing
 from mutiny.reports.page.pictures import Floats
 from mutiny.reports.page.plain import expect, expect_least, expect_share
 from mutiny.reports.page.strengthened import Strengthened
+from mutiny.selection.metrics import Repeated
 from mutiny.selection.quality import Quality
 from mutiny.stats import Interval
 
@@ -48,6 +49,21 @@ class Chooser:
 
 
 @dataclass(frozen=True)
+class Graded(Quality):
+    """How good an order is; ``repeated`` is the same over repeats with other seeds, if there were any."""
+
+    repeated: Mapping[str, Repeated] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, one in self.repeated.items():
+            expect_share(one.mean, f"metrics.repeated.{name}")
+
+    def rate(self) -> Repeated:
+        """The fault detection rate: over repeats, or of the one order that there is."""
+        return self.repeated.get("fdr", Repeated(self.fdr, 1, None))
+
+
+@dataclass(frozen=True)
 class MethodDocument:
     """What one method says; ``metrics`` where labels are known."""
 
@@ -55,7 +71,7 @@ class MethodDocument:
     title: str
     order: tuple[int, ...]
     notes: tuple[str, ...] = ()
-    metrics: Quality | None = None
+    metrics: Graded | None = None
 
 
 @dataclass(frozen=True)

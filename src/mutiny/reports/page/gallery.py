@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Robustness
+from mutiny.attacks.result import MUTANTS, Robustness
 from mutiny.errors import BadInput
+from mutiny.reports.attack_text import TITLES
 from mutiny.reports.grid import SHOWN, images
 from mutiny.reports.page.blocks import Block, Cell, Column, Gallery, Notes, Photo, Row, Section, Table, Text
 from mutiny.reports.page.words import NONE, count, number, percent
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from mutiny.reports.page.documents import Attacked, LevelDocument, WayDocument
 
 QUESTION = "How robust is the network?"
-TITLES = {MUTANTS: "with mutants", ORIGINAL: "alone", BUDGET: "alone, same passes", SANE: "alone, sane step"}
 LARGEST = 96
 """Pixels of a picture's side; larger ones are thinned out."""
 
@@ -103,9 +103,8 @@ def _gain(level: LevelDocument) -> str:
 
 
 def gallery_of(result: Robustness) -> Gallery | None:
-    """Some inputs of the first distance at which any is fooled, those first; ``None`` if inputs are no images."""
-    fooling = [level for level in result.levels if (level.ways[MUTANTS].fooled & level.correct).any()]
-    level = fooling[0] if fooling else result.levels[-1]
+    """Some inputs of the level that is shown, those that are lost first; ``None`` if inputs are no images."""
+    level = result.shown()
     one = level.ways[MUTANTS]
     try:
         before, after = images(result.inputs), images(one.inputs)

@@ -41,7 +41,7 @@ def mutants_table(result: Assessment) -> Fold:
         Column("Mutant"),
         Column("Test", hint="verdict on the test set"),
         Column("Train", hint="verdict on the training set; what survives there counts as equivalent"),
-        Column("Weak", hint="verdict on the easy half of the test set"),
+        Column("Weak", hint="verdict on the weak set"),
         Column("Metric", True, "mean over instances on the test set"),
         Column("p", True, "of the kill rule's test, on the test set"),
         Column("Effect", True, "its size on the test set; positive where the mutant is worse"),

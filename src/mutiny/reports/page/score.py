@@ -136,7 +136,7 @@ def operators_table(result: Assessment) -> Table:
     hints = {
         "Train from": "the mildest strength that the training set notices; what it cannot notice counts as equivalent",
         "Test from": "the same for the test set: the nearer to train's, the sharper it is",
-        "Weak from": "the same for the easy half of the test set",
+        "Weak from": "the same for the weak set",
         "Score": "share of the strengths noticed on train that are noticed on test as well",
         "Sensitivity": "share of that score which is lost if only easy tests remain; near 100%, the score tells "
         "good tests from bad ones",

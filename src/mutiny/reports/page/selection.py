@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
 from mutiny.reports.page.documents import MethodDocument, Selected
 from mutiny.reports.page.pictures import Line, Lines
-from mutiny.reports.page.words import NONE, count, percent
+from mutiny.reports.page.words import NONE, RANGE, count, percent
+from mutiny.reports.selection_text import notes_of
+from mutiny.selection.metrics import Repeated
 
 QUESTION = "Which inputs should I label first?"
 CURVES = 6
@@ -33,8 +35,9 @@ def _blocks(result: Selected) -> Iterator[Block]:
                    "missing")  # fmt: skip
     yield Fold(f"The {count(result.budget, 'input')} to label, best first", (Text(_listed(result)),))
     skipped = tuple(f"{name} is left out: {reason}." for name, reason in result.skipped.items())
-    if result.notes or skipped:
-        yield Notes((*result.notes, *skipped))
+    notes = (*notes_of(result.notes, [one.notes for one in result.methods]), *skipped)
+    if notes:
+        yield Notes(notes)
 
 
 def _answer(result: Selected) -> str:
@@ -49,7 +52,7 @@ def _answer(result: Selected) -> str:
 
 
 def _found(one: MethodDocument) -> float:
-    return 0.0 if one.metrics is None else one.metrics.fdr
+    return 0.0 if one.metrics is None else one.metrics.rate().mean
 
 
 def _curves(result: Selected, graded: list[MethodDocument]) -> Chart:
@@ -78,30 +81,43 @@ def _shown(one: MethodDocument, limit: int) -> tuple[tuple[float, float], ...]:
 
 
 def _table(result: Selected, graded: list[MethodDocument]) -> Table:
+    repeats = max(one.metrics.rate().n for one in graded if one.metrics is not None)
+    seed = ", with the seed that was given" if repeats > 1 else ""
+    mean = f", mean over {repeats} repeats with other seeds" if repeats > 1 else ""
     columns = (
         Column("Method"),
-        Column("Found", True, f"wrong answers among the first {result.budget:,} inputs"),
-        Column("FDR", True, "fault detection rate: their share of the budget"),
+        Column("Found", True, f"wrong answers among the first {result.budget:,} inputs{seed}"),
+        Column("FDR", True, f"fault detection rate: their share of the budget{mean}"),
+        *([Column("95%", True, "interval of FDR over repeats")] if repeats > 1 else []),
         Column("APFD", True, "how early all faults come, each wrong input one; 50% is random"),
         Column("RAUC", True, "area under the curve of kinds of faults, up to a fifth of the pool"),
     )
-    rows = [Row((Cell(one.method), *_cells(one))) for one in graded]
+    rows = [Row((Cell(one.method), *_cells(one, repeats > 1))) for one in graded]
     for name, values in result.references.items():
-        rows.append(Row((
-            Cell(f"({name})"), Cell(NONE),
-            *(Cell(percent(values.get(key), 1), values.get(key)) for key in ("fdr", "apfd", "rauc")),
-        )))  # fmt: skip
+        fdr, apfd, rauc = (Cell(percent(values.get(key), 1), values.get(key)) for key in ("fdr", "apfd", "rauc"))
+        rows.append(Row((Cell(f"({name})"), Cell(NONE), fdr, *([Cell(NONE)] if repeats > 1 else []), apfd, rauc)))
     return Table("methods", "Methods of selection", columns, tuple(rows))
 
 
-def _cells(one: MethodDocument) -> Iterator[Cell]:
+def _cells(one: MethodDocument, repeated: bool) -> Iterator[Cell]:
     found = one.metrics
     assert found is not None
+    rate = found.rate()
     yield Cell(str(found.faults), float(found.faults))
-    yield Cell(percent(found.fdr, 1), found.fdr, share=found.fdr)
+    yield Cell(percent(rate.mean, 1), rate.mean, share=rate.mean)
+    if repeated:
+        yield _between(rate)
     yield Cell(percent(found.apfd, 1), found.apfd)
     rauc = None if found.rauc is None else found.rauc.value
     yield Cell(percent(rauc, 1), rauc)
+
+
+def _between(rate: Repeated) -> Cell:
+    """A share lies between 0 and 1, whatever Student says."""
+    if rate.interval is None:
+        return Cell(NONE)
+    low, high = max(0.0, rate.interval.low), min(1.0, rate.interval.high)
+    return Cell(f"{percent(low, 1)}{RANGE}{percent(high, 1)}", low)
 
 
 def _listed(result: Selected) -> str:

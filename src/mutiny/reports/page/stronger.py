@@ -154,7 +154,9 @@ def _labels(budget: int) -> str:
 
 
 def _listed(result: Strengthened) -> str:
-    order, names = result.order, result.names
-    shown = [str(at) for at in order] if names is None else [*names]
-    more = f" and {len(shown) - LISTED:,} more" if len(shown) > LISTED else ""
-    return f"{', '.join(shown[:LISTED])}{more}."
+    """By name, where the whole pool has names; those of older files are of the chosen inputs alone."""
+    pool, names = result.subject.pool, result.names or ()
+    known = range(len(names)) if pool is not None and pool.inputs == len(names) else range(0)
+    shown = [names[at] if at in known else str(at) for at in result.order[:LISTED]]
+    more = f" and {len(result.order) - LISTED:,} more" if len(result.order) > LISTED else ""
+    return f"{', '.join(shown)}{more}."

@@ -1,0 +1,28 @@
+"""What all texts for a terminal are made of: tables, legends and notes that look alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+
+def table(**more: Any) -> Table:
+    """An empty table with a line below its titles and none around it; further arguments are those of rich."""
+    return Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", **more)
+
+
+def legend(lines: Iterable[str]) -> list[Padding]:
+    """What the titles of a table mean, dim, below it."""
+    return [Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in lines]
+
+
+def notes(texts: Iterable[str], above: int = 0) -> list[Padding]:
+    """What a careful reader should know, below so many empty lines."""
+    told = [Text.from_markup(f"[yellow]note[/] {escape(text)}") for text in texts]
+    return [Padding(note, (0 if at else above, 1, 0, 1), expand=False) for at, note in enumerate(told)]
