@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
@@ -14,6 +13,7 @@ from rich.text import Text
 from mutiny.mutation.assessment import Assessment
 from mutiny.mutation.redundancy import TRIVIAL
 from mutiny.records import OperatorRecord, SetSummary, Status, Verdict
+from mutiny.reports import terminal
 from mutiny.reports.page import words
 
 METHOD = {
@@ -49,11 +49,9 @@ def number(value: float | None) -> str:
 def assessment_text(result: Assessment, width: int = 80) -> RenderableType:
     """Everything that a terminal shows; below 72 columns the counts of verdicts are left out."""
     parts: list[RenderableType] = [_head(result), _table(result, width)]
-    parts.extend(Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in _legend(result))
+    parts.extend(terminal.legend(_legend(result)))
     parts.append(Padding(_answer(result), (1, 1), expand=False))
-    parts.extend(
-        Padding(Text.from_markup(f"[yellow]note[/] {escape(note)}"), (0, 1), expand=False) for note in result.notes
-    )
+    parts.extend(terminal.notes(result.notes))
     return Group(*parts)
 
 
@@ -81,7 +79,7 @@ NARROW = 72
 def _table(result: Assessment, width: int) -> Table:
     titles = (*FOUND, *(COUNTS if width >= NARROW else ()), *ANSWER)
     widest = max(16, width - 7 * len(titles) - 1)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=0)
+    table = terminal.table(padding=0)
     table.add_column(" \n operator", no_wrap=True, min_width=9, max_width=widest, overflow="ellipsis")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True, min_width=6)

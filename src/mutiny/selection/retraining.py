@@ -22,6 +22,7 @@ from mutiny.data.labels import matched, unknown
 from mutiny.engines.base import Engine
 from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput, NotApplicable
+from mutiny.evaluation import steadiness
 from mutiny.evaluation.exact import Pace, evaluate
 from mutiny.evaluation.settling import settle
 from mutiny.models import Forward, ModelState, default_forward
@@ -128,6 +129,7 @@ def accuracy_after_retraining(
     """
     progress = progress or Silent()
     _check_settings(subject, protocol, repeats=repeats, batch_size=batch_size, train_inputs=train_inputs)
+    check_whole("seed", seed, 0)
     pooled, asked = _labelled(subject, pool), as_methods(method)
     count, methods = _count(budget, len(pooled), protocol), as_methods([*asked, RANDOM])
     given = Given(subject.name, pooled, "the pool", subject.train, subject.task, subject.forward, subject, None)
@@ -152,6 +154,7 @@ def accuracy_after_retraining(
         recipes = [further(model, subject.recipe, epochs, learning_rate) for model in models]
         states = [ModelState.of(model) for model in models]
         task = settle(subject.task, models, subject.train, subject.forward, batch_size)
+        steadiness.check_all_constant(models, states)
         roles = Roles.of(pooled, subject, protocol)
         progress.stage("retraining", repeats * (1 + len(methods)) * epochs)
         running.expect(repeats * (2 + 2 * len(methods)))

@@ -18,7 +18,7 @@ from mutiny.data.labels import unknown
 from mutiny.engines.base import Engine
 from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
-from mutiny.evaluation import Screening
+from mutiny.evaluation import Screening, steadiness
 from mutiny.evaluation.exact import Pace
 from mutiny.evaluation.settling import settle
 from mutiny.models import ModelState
@@ -187,6 +187,7 @@ def strengthen(
         models = subject.ready(count, seed=first, device=device, folder=folder, progress=progress)
         states = [ModelState.of(model) for model in models]
         stage = _stage(subject, given, result, models, there, int(seed))
+        steadiness.check_all_constant(models, states)
         faults = as_faults(result.settings["operators"] if wanted is None else wanted)
         known = ranges(result, [one for one in faults if isinstance(one, Operator)])
         alive = tuple(key for key in survivors(result) if key[0] in {one.label for one in known})
