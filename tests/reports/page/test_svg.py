@@ -20,7 +20,7 @@ PICTURES = {
     "path": Path("factor", (0, 1), (("train", ((0.5, "killed"), (0.25, "survived"))), ("test", ((0.5, "unstable"),)))),
     "path downwards": Path("epochs", (10, 1), (("train", ((1, "killed"),)), ("test", ()))),
     "lines": Lines((Line(EVIL, ((0, 0), (1, 1))), Line("q", ((0, 0), (1, 1)), "dotted", True)), "x", "y", 0.5, "m"),
-    "many lines": Lines(tuple(Line(f"l{n}", ((0, 0), (1, n))) for n in range(9)), "x", "y", percent=True),
+    "many lines": Lines(tuple(Line(f"l{n}", ((0, 0), (1, n))) for n in range(9)), "x", "y", shares="xy"),
     "matrix": Matrix(np.array([[0, 0.5], [1, 0]]), ((EVIL, 0, 1), ("NI", 1, 2)), (("0", 0, 1), ("1", 1, 2)), "x", "y"),
     "matrix without classes": Matrix(np.zeros((1, 3)), (("WI", 0, 1),), (), "x", "y"),
     "layers": Layers((EVIL, "b"), (2, 3), (np.array([0.0, 1]), np.array([0.2, 0.3, 0.4])), ((0, 1, 1), (1, 2, 2))),
@@ -55,6 +55,12 @@ def test_every_colour_is_the_pages(name):
 def test_one_picture_one_text():
     for picture in (PICTURES["strengths"], PICTURES["matrix"]):
         assert draw(picture, "a") == draw(picture, "a")
+
+
+@pytest.mark.parametrize(("shares", "x", "y"), [("", "200", "0.4"), ("y", "200", "40%"), ("xy", "20000%", "40%")])
+def test_only_shares_are_percentages(shares, x, y):
+    text = draw(Lines((Line("a", ((0, 0.0), (200, 1.0))),), "x", "y", shares=shares), "a")
+    assert {x, y} <= {element.text for element in ElementTree.fromstring(text).iter()}
 
 
 def test_two_pictures_share_no_ids():

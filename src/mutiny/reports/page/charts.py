@@ -150,9 +150,8 @@ def _lines(picture: Lines, figure: Any) -> None:
     axes.set(xlabel=picture.x, ylabel=picture.y)
     axes.margins(x=0.02)
     axes.set_ylim(bottom=0)
-    if picture.percent:
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    for name in picture.shares:
+        getattr(axes, f"{name}axis").set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.grid(axis="y")
     axes.legend(loc="best", handlelength=1.6)
 

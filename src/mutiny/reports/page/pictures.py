@@ -88,14 +88,21 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """Curves over the same axes."""
+    """Curves over the same axes.
+
+    Attributes:
+        lines: the curves.
+        x: what goes to the right; ``y`` what goes up.
+        mark: where a vertical line stands, and ``mark_name`` what it means.
+        shares: axes that are percentages: ``"y"``, ``"xy"`` or none.
+    """
 
     lines: tuple[Line, ...]
     x: str
     y: str
     mark: float | None = None
     mark_name: str = ""
-    percent: bool = False
+    shares: str = ""
 
 
 @dataclass(frozen=True, eq=False)

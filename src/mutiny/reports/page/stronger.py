@@ -99,7 +99,7 @@ def _curves(result: Strengthened) -> Chart:
     most = max(one.budget for one in result.measured)
     return Chart(
         "strengthen-curves",
-        Lines(lines, "labels added", "score on held-out mutants", percent=True),
+        Lines(lines, "labels added", "score on held-out mutants", shares="y"),
         "Score of the test set on mutants that nothing was chosen for, as labelled inputs are added.",
         f"Score with {_labels(most)}, from {percent(result.before.mean)}: {told}.",
     )

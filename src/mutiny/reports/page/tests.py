@@ -118,7 +118,7 @@ def _concentration(work: Work) -> Chart:
     return Chart(
         "concentration",
         Lines((Line("test inputs", points), even), "share of the inputs, busiest first", "share of all kills",
-              percent=True),
+              shares="xy"),
         "How few inputs do how much of the work.",
         f"Share of all kills by share of inputs: the busiest tenth of the inputs does {percent(tenth)} of the kills.",
     )  # fmt: skip
