@@ -218,7 +218,6 @@ def test_no_room_for_the_work_gets_a_sentence(tmp_path):
         import resource, tempfile
         import torch
         from mutiny.engines.processes import Processes
-from mutiny.engines.ray import Ray
         from mutiny.errors import BadInput
         from mutiny.tasks import Task
         tempfile.tempdir = "."
@@ -239,7 +238,6 @@ SCRIPT = """
     import os, sys, time
     import torch
     from mutiny.engines.processes import Processes
-from mutiny.engines.ray import Ray
     from mutiny.tasks import Task
 
     class Net(torch.nn.Module):  # as in a notebook: known to __main__ only
@@ -285,7 +283,6 @@ NO_PROC = """
 LONG = """
     import os, signal, sys, time
     from mutiny.engines.processes import Processes
-from mutiny.engines.ray import Ray
     from mutiny.tasks import Task
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background ignores it
