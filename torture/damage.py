@@ -45,13 +45,14 @@ def run(lab: Lab) -> tuple[int, str]:
 
 def _mended(campaign: Campaign, intact: int, kept: int) -> tuple[str, int, int]:
     """Does what mutiny says; what happened, how many results came back, and how many of the intact are done again."""
+    damaged = campaign.store.read_bytes()
     code, text = campaign.resume().wait()
     if code == 0:
         return "harmless", 0, 0
+    check(campaign.store.read_bytes() == damaged, "something was done before the damage was noticed")
     check(code == 2 and one_sentence(text), f"damage: exit code {code}: {text[-400:]}")
     check("have changed since they were written" in text, f"not told as damage: {text}")
     check("--salvage" in text, f"not told how to mend it: {text}")
-    damaged = campaign.store.read_bytes()
     code, text = campaign.resume("serial", "--salvage").wait()
     check(campaign.store.read_bytes() == damaged, "the damaged file was changed")
     found = re.search(r"mutiny: (\d+) results are intact and now in (\S+?)(; lost: .*)?$", text, re.MULTILINE)

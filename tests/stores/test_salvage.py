@@ -139,15 +139,22 @@ def test_all_that_lies_on_intact_pages_comes_back(damage, seed, pristine, owners
 
 
 def notice(broken):
-    """The damaged store itself never gives a wrong result, and says what to do where it finds damage."""
-    told = []
+    """A reader never gets a wrong result, and is told what to do where it finds damage; a writer is told at once."""
+    told, content = [], broken.read_bytes()
     try:
-        with SqliteStore(broken) as store:
+        with SqliteStore(broken, write=False) as store:
             for i in range(COUNT):
                 kept = loaded(store, i, told)
                 assert kept is None or same(kept.value, value(i))
     except StoreError as error:
         told.append(str(error))
+    try:
+        with SqliteStore(broken) as store:
+            assert all(same(store.load(task(i)).value, value(i)) for i in range(COUNT))
+            assert not told
+    except StoreError as error:
+        told.append(str(error))
+        assert broken.read_bytes() == content
     assert all("--salvage" in sentence or "version" in sentence for sentence in told)
 
 
@@ -166,12 +173,32 @@ def test_damage_in_a_result_is_told_by_its_name(pristine, owners, tmp_path):
     content[page * PAGE - 9] ^= 1
     (tmp_path / "broken").write_bytes(content)
     with (
-        SqliteStore(tmp_path / "broken") as store,
+        SqliteStore(tmp_path / "broken", write=False) as store,
         pytest.raises(StoreDamaged, match=f"intact result of task {victim}, .* --salvage"),
     ):
         store.load(task(victim))
     told = salvage(tmp_path / "broken", tmp_path / "new")
     assert (told.results, told.campaigns, told.lost, told.notes) == (COUNT - 1, 1, (f"task {victim}",), ())
+
+
+def test_a_result_that_is_gone_is_noticed(pristine, tmp_path):
+    shutil.copyfile(pristine, tmp_path / "broken")
+    with closing(sqlite3.connect(tmp_path / "broken")) as other:
+        other.execute("DELETE FROM results WHERE task = 7")
+        other.commit()
+    with pytest.raises(StoreDamaged, match=r"intact result of task 6, .* --salvage"):
+        SqliteStore(tmp_path / "broken")
+
+
+def test_damaged_scratch_is_noticed_before_anything_is_done(tmp_path):
+    with SqliteStore(tmp_path / "store") as store:
+        store.open(CAMPAIGN)
+        store.save("c1", Result(task(0), Noted(1, noise := np.random.default_rng(0).bytes(9_000))))
+    content = bytearray((tmp_path / "store").read_bytes())
+    content[content.index(noise[-20:])] ^= 1
+    (tmp_path / "store").write_bytes(content)
+    with pytest.raises(StoreDamaged, match=r"intact scratch of task 0, .* --salvage"):
+        SqliteStore(tmp_path / "store")
 
 
 def test_an_intact_store_comes_back_whole(pristine, tmp_path):

@@ -155,10 +155,12 @@ def test_rows_in_each_others_place_are_noticed(tmp_path):
             "UPDATE results SET body = (SELECT body FROM results AS o WHERE o.task = 3 - results.task) WHERE task < 3"
         )
         other.commit()
-    with SqliteStore(path) as store:
+    with SqliteStore(path, write=False) as store:
         with pytest.raises(StoreDamaged, match="result of task 0"):
             store.load(task(0))
         assert store.load(task(4)) == Kept(4)
+    with pytest.raises(StoreDamaged, match="result of task 0"):
+        SqliteStore(path)
 
 
 def test_reading_changes_nothing(tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 from mutiny.errors import StoreBusy, StoreError, StoreFull
 from mutiny.stores import schema
 from mutiny.stores.lock import Lock
-from mutiny.stores.sealing import damaged
+from mutiny.stores.sealing import check_place, damaged, header_of
 
 PATIENCE = 10.0
 """Seconds that a method waits for another process before it gives up."""
@@ -24,7 +24,10 @@ WAL_BYTES = 32 << 20
 
 
 def to_write(path: Path) -> sqlite3.Connection:
-    """Opens a store, or makes one where there is no file or an empty one. The caller holds its lock."""
+    """Opens a store, all of it checked, or makes one where there is no file or an empty one.
+
+    The caller holds its lock.
+    """
     with translated(path), _closed_on_error(_connect(path, "rwc")) as connection:
         schema.check(connection, path)
         if schema.pragma(connection, "page_count") == 0:
@@ -41,6 +44,7 @@ def to_write(path: Path) -> sqlite3.Connection:
         _check_tables(connection, path)
         if schema.upgrade(connection):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file alone tells what it is
+        _check_results(connection, path)
         return connection
 
 
@@ -123,6 +127,18 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
         for table in schema.SMALL:
             if connection.execute(f"PRAGMA integrity_check({table})").fetchone()[0] != "ok":
                 raise damaged(path, f"table of {table}")
+
+
+def _check_results(connection: sqlite3.Connection, path: Path) -> None:
+    """Every result is whole: who goes on with a damaged store is told now, not hours later when it is asked for."""
+    for what, table in schema.OF_TASKS.items():
+        rows = connection.execute(f"SELECT name, lower(hex(id)), body FROM {table} JOIN tasks ON task = number")
+        for name, task, body in rows:
+            told = f"{what} of {name}"
+            check_place(header_of(body, path, told), path, told, what=what, task=task)
+    done = "SELECT name FROM tasks WHERE seconds IS NOT NULL AND number NOT IN (SELECT task FROM results)"
+    for (name,) in connection.execute(done):
+        raise damaged(path, f"result of {name}")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from mutiny.stores import schema
 from mutiny.stores.base import Campaign, Store
 from mutiny.stores.lock import Lock
 from mutiny.stores.pages import Cell, Pages, columns
@@ -73,7 +74,7 @@ class _Found:
 
     def add(self, piece: _Piece) -> None:
         what, revision = piece.header["what"], piece.header.get("revision", 0)
-        key = (what, piece.header["task" if what in ("result", "scratch") else "campaign"])
+        key = (what, piece.header["task" if what in schema.OF_TASKS else "campaign"])
         known = self.pieces.get(key)
         if known is None or revision > known.header.get("revision", 0):
             self.pieces[key] = piece
@@ -193,7 +194,7 @@ def _is_whole(path: Path, found: _Found) -> bool:
             with closing(sqlite3.connect(copy)) as connection:
                 there = {
                     (what, task)
-                    for what, table in (("result", "results"), ("scratch", "scratch"))
+                    for what, table in schema.OF_TASKS.items()
                     for (task,) in connection.execute(f"SELECT lower(hex(id)) FROM {table} JOIN tasks ON task = number")
                 }
                 return there <= found.pieces.keys() and connection.execute("PRAGMA integrity_check").fetchall() == [

@@ -17,6 +17,9 @@ APPLICATION = 0x6D75746E
 SMALL = ("about", "campaigns", "tasks", "wanted", "failures")
 """Tables that are checked as a whole when a file is opened; what the others hold is sealed, row by row."""
 
+OF_TASKS = {"result": "results", "scratch": "scratch"}
+"""Tables with a sealed row for some of the tasks, by what that row is."""
+
 Step = Callable[[sqlite3.Connection], None]
 
 

@@ -82,6 +82,12 @@ def unseal(sealed: bytes, store: object = "", what: str = "value") -> tuple[dict
         raise damaged(store, what) from error
 
 
+def check_place(header: dict[str, Any], store: object, name: str, /, **expected: str) -> None:
+    """Raises `StoreDamaged` where what was sealed is whole, but another's."""
+    if any(header.get(key) != told for key, told in expected.items()):
+        raise damaged(store, name)
+
+
 def damaged(store: object, what: str) -> StoreDamaged:
     """The error that says how to save the rest."""
     return StoreDamaged(

@@ -15,7 +15,7 @@ from mutiny.records import now
 from mutiny.stores import connection
 from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
 from mutiny.stores.lock import PATIENCE, Lock
-from mutiny.stores.sealing import damaged, seal, unseal
+from mutiny.stores.sealing import check_place, seal, unseal
 from mutiny.tasks import Noted, Result, Task
 
 LONGEST_NAME = 240
@@ -27,7 +27,8 @@ class SqliteStore(Store):
 
     Args:
         path: of the file; a missing or empty one becomes a store.
-        write: whether this process writes; only one does at a time. Reading is always possible and changes nothing.
+        write: whether this process writes; only one does at a time, and it checks all that is there before it adds to
+            it. Reading is always possible, changes nothing, and checks what it reads.
         patience: seconds to wait for another process that writes.
 
     Raises:
@@ -237,8 +238,7 @@ class SqliteStore(Store):
 
     def _unsealed(self, body: bytes, name: str, **expected: str) -> tuple[dict[str, Any], Any]:
         header, value = unseal(body, self.path, name)
-        if any(header.get(key) != told for key, told in expected.items()):  # a whole row, in another's place
-            raise damaged(self.path, name)
+        check_place(header, self.path, name, **expected)
         return header, value
 
     @contextmanager
