@@ -16,8 +16,7 @@ from mutiny.cli.keeping import command_of, keeping, shown
 from mutiny.cli.verbs import VERBS
 from mutiny.engines.choosing import as_engine
 from mutiny.errors import BadInput
-from mutiny.reports.curves import check_picture
-from mutiny.reports.files import check_distinct, check_writable
+from mutiny.reports.files import check_distinct, check_picture, check_writable
 from mutiny.reports.json import write_json
 from mutiny.reports.progress import TerminalProgress
 from mutiny.results import Result

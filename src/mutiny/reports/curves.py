@@ -7,20 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.errors import BadInput
 from mutiny.reports.files import replacing
 from mutiny.selection.selection import Ranking, Selection
 
-FORMATS = (".png", ".svg", ".pdf")
 LABELLED = 10
 """So many curves get a colour of their own, best first; the others are grey."""
 INK, QUIET = "#222222", "#b8b8b8"
-
-
-def check_picture(path: Path, option: str) -> None:
-    """An error unless the file's name ends like a picture's."""
-    if path.suffix.lower() not in FORMATS:
-        raise BadInput(option, path, f"a file name that ends in {', '.join(FORMATS)}")
 
 
 def draw_curves(result: Selection, path: Path) -> None:

@@ -11,6 +11,8 @@ from mutiny.errors import BadInput
 
 LONGEST_NAME = 240
 """Bytes of a file name, with room for the name of its unfinished part."""
+PICTURES = (".png", ".svg", ".pdf")
+"""How names of pictures end."""
 
 
 def check_writable(path: Path, option: str) -> None:
@@ -19,6 +21,12 @@ def check_writable(path: Path, option: str) -> None:
     too_long = len(os.fsencode(path.resolve().name)) > LONGEST_NAME
     if too_long or path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise BadInput(option, path, "a file in an existing folder that can be written")
+
+
+def check_picture(path: Path, option: str) -> None:
+    """Raises `BadInput` unless the file's name ends like a picture's."""
+    if path.suffix.lower() not in PICTURES:
+        raise BadInput(option, path, f"a file name that ends in {', '.join(PICTURES)}")
 
 
 def check_distinct(paths: Mapping[str, Path | None]) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.errors import BadInput
-from mutiny.reports.curves import check_picture
-from mutiny.reports.files import replacing
+from mutiny.reports.files import check_picture, replacing
 
 FEW = 200
 """Groups with no more values than this show each of them."""

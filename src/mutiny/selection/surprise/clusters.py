@@ -5,9 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import silhouette_score
 
 from mutiny.selection.surprise.nearest import nearest
 from mutiny.selection.surprise.rows import Floats, Ints, Rows
@@ -23,6 +20,10 @@ def best_clusters(points: Floats, counts: tuple[int, ...], seed: int) -> Floats:
     >>> sorted(centres.round(3).ravel().tolist())
     [0.1, 5.1, 9.1]
     """
+    from sklearn.cluster import KMeans  # nothing else needs it, and it takes a second
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.metrics import silhouette_score
+
     best = -np.inf
     centres: Floats = points.mean(axis=0, keepdims=True)
     distinct = len(np.unique(points, axis=0))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture
 
 from mutiny.selection.base import BOTH, Scores
 from mutiny.selection.evidence import Evidence
 from mutiny.selection.surprise.base import Grouped, Surprise, by_group
 from mutiny.selection.surprise.rows import Floats, Rows, variances
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 SAMPLE = 5000
 """Training inputs that a mixture is fitted to, at most; drawn at random."""
@@ -73,6 +74,9 @@ def fitted_mixture(points: Floats, components: int, seed: int) -> GaussianMixtur
     >>> fitted_mixture(points, 2, seed=0).means_.round(3).ravel().tolist() in ([0.1, 9.1], [9.1, 0.1])
     True
     """
+    from sklearn.exceptions import ConvergenceWarning  # nothing else needs it, and it takes a second
+    from sklearn.mixture import GaussianMixture
+
     parts = max(1, min(components, len(points) // PER_COMPONENT))
     ridge = max(RIDGE * float(points.var(axis=0).mean()), float(np.finfo(np.float64).tiny))
     mixture = GaussianMixture(parts, reg_covar=ridge, random_state=seed)
