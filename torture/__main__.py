@@ -12,13 +12,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from torture import clock, damage, disk, engines, kills, nodes, signals, workers, writers
+from torture import clock, damage, disk, engines, kills, nodes, signals, verbs, workers, writers
 from torture.lab import Lab
 from torture.watching import Lost, note
 
 CASES = {
     "kills": kills, "workers": workers, "nodes": nodes, "disk": disk, "damage": damage, "writers": writers,
     "clock": clock, "signals": signals, "engines": engines,
+    "verbs": verbs,
 }  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def _mended(campaign: Campaign, intact: int, kept: int) -> tuple[str, int, int]:
     if found is None:
         check(intact == 0 and "Nothing can be salvaged" in text, f"{intact} are intact, but: {text[-300:]}")
         campaign.store.unlink()
-        campaign.assess().succeed()
+        campaign.begin().succeed()
         return "nothing left", 0, 0
     count = int(found[1])
     useless = re.search(r"mutiny: (\d+) results are intact, but not what others need of them", text)
@@ -70,7 +70,7 @@ def _mended(campaign: Campaign, intact: int, kept: int) -> tuple[str, int, int]:
     if code == 0:
         return "salvaged", count, redone
     check("give the same command again with the new file" in " ".join(text.split()), f"{code}: {text[-400:]}")
-    campaign.assess().succeed()
+    campaign.begin().succeed()
     rows_of_salvage = rows(campaign.store, "SELECT id FROM campaigns WHERE id = 'salvaged'")
     check(bool(rows_of_salvage), "orphaned results belong to no campaign")
     return "salvaged without its campaign", count, redone

@@ -38,7 +38,7 @@ def one_sentence(text: str) -> bool:
 def _full(lab: Lab, folder: Path, engine: str) -> str:
     campaign = lab.campaign()
     campaign.store = folder / f"{engine}.mutiny"
-    run = campaign.assess(engine)
+    run = campaign.begin(engine)
     wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300, 0.005)
     filler = folder / "filler"
     _fill(filler)
@@ -85,7 +85,7 @@ def half_done(lab: Lab, campaign: Campaign) -> dict[str, str]:
     from mutiny.stores.sqlite import SqliteStore
 
     lab.undisturbed()
-    run = campaign.assess("processes")
+    run = campaign.begin("processes")
     wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300, 0.005)
     check(run.kill(), "the run ended before it could be killed")
     SqliteStore(campaign.store).close()

@@ -28,6 +28,12 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+SIZES = ("--originals", "5", "--k-max", "2", "--max-probes", "4")
+"""Of an assessment."""
+ALIKE = ("--batch-size", "500")
+"""Without it each campaign, with a cache of its own, would measure which size is fastest, and round accordingly."""
+
+
 class Lab:
     """What all cases share: a folder, the size of a campaign, and the answers of undisturbed runs."""
 
@@ -45,10 +51,15 @@ class Lab:
         return "WI,LA" if self.quick else "WI,GF,LA,HNE"
 
     def campaign(self, seed: int = 0, name: str = "subject", operators: str | None = None) -> Campaign:
-        """A campaign that has not begun, in a folder of its own."""
+        """An assessment that has not begun, in a folder of its own."""
+        return self.of("assess", "--operators", operators or self.operators, *SIZES, seed=seed, name=name)
+
+    def of(self, verb: str, *options: str, seed: int = 0, name: str = "subject") -> Campaign:
+        """A campaign of any verb that has not begun, in a folder of its own."""
         with self._turn:
             folder = self.root / str(len(self._made) + 1)
-            self._made.append(Campaign(folder, seed, name, operators or self.operators, self.root / "ray"))
+            what = [verb, f"{Path(subject.__file__).resolve()}:{name}", *options, *ALIKE, "--seed", str(seed)]
+            self._made.append(Campaign(folder, what, self.root / "ray"))
             return self._made[-1]
 
     def end(self) -> None:
@@ -64,7 +75,7 @@ class Lab:
         """The answer of an undisturbed run on an engine."""
         if (seed, engine) not in self._answers:
             campaign, start = self.campaign(seed), time.monotonic()
-            campaign.assess(engine).succeed()
+            campaign.begin(engine).succeed()
             if engine == "serial":
                 self.seconds, self.tasks = time.monotonic() - start, len(results(campaign.store))
             campaign.check_tidy()
@@ -117,24 +128,29 @@ class Run:
 
 
 class Campaign:
-    """One call of ``mutiny assess``, with its store, its result and its temporary files."""
+    """One call of a verb, with its store, its result and its temporary files.
 
-    def __init__(self, folder: Path, seed: int, name: str, operators: str, ray: Path) -> None:
+    Args:
+        folder: for all of these.
+        what: verb, subject and options.
+        ray: a folder for Ray; names of sockets must not be long.
+    """
+
+    def __init__(self, folder: Path, what: Sequence[str], ray: Path) -> None:
         self.folder, self.mark = folder, f"TORTURE={uuid.uuid4().hex}"
         self.store, self.json, self.temporary = folder / "a.mutiny", folder / "a.json", folder / "tmp"
         self.temporary.mkdir(parents=True)
-        self.seed, self.what = seed, [f"{Path(subject.__file__).resolve()}:{name}", "--operators", operators]
+        self.what = what
         self.environment = {
             **os.environ, "MUTINY_CACHE": str(folder / "cache"), "TMPDIR": str(self.temporary), "RAY_TMPDIR": str(ray),
             "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "only-for-tests-" + "0" * 32, "OMP_NUM_THREADS": "1",
             "RAY_worker_niceness": "0", "TORTURE": self.mark.partition("=")[2],
         }  # fmt: skip
 
-    def assess(self, engine: str = "serial", *more: str, **how: Any) -> Run:
-        """Begins it."""
-        sizes = ("--originals", "5", "--k-max", "2", "--max-probes", "4", "--batch-size", "500")
-        arguments = [*self.what, *sizes, "--seed", str(self.seed), "--store", str(self.store), *self._common(engine)]
-        return Run(["assess", *arguments, *more], self.folder, self.environment, **how)
+    def begin(self, engine: str = "serial", *more: str, **how: Any) -> Run:
+        """Begins it, or goes on by the same command."""
+        arguments = [*self.what, "--store", str(self.store), *self._common(engine), *more]
+        return Run(arguments, self.folder, self.environment, **how)
 
     def resume(self, engine: str = "serial", *more: str, **how: Any) -> Run:
         """Goes on with it."""
@@ -144,7 +160,7 @@ class Campaign:
         """What mutiny tells the user to do next."""
         begun, finished = campaigns(self.store)
         if not begun:
-            return self.assess(engine)
+            return self.begin(engine)
         if finished:
             return Run(["report", str(self.store), "--json", str(self.json)], self.folder, self.environment)
         return self.resume(engine)

@@ -19,7 +19,7 @@ def run(lab: Lab) -> tuple[int, str]:
         return 0, "needs the extra ray"
     answer, campaign = lab.undisturbed(), lab.campaign()
     with _cluster(campaign) as (address, orders, told):
-        run = campaign.assess("ray", "--address", address)
+        run = campaign.begin("ray", "--address", address)
         half = wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300)
         check(half and run.alive, f"the run did not come half-way: {run.wait(1) if not run.alive else 'it hangs'}")
         orders.write("remove\n")

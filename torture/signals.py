@@ -12,6 +12,7 @@ from torture.watching import check, no_orphans, results, wait_for
 EVERY = [
     (signal.SIGINT, 1, "serial"), (signal.SIGINT, 2, "processes"), (signal.SIGINT, 1, "processes"),
     (signal.SIGINT, 2, "serial"), (signal.SIGTERM, 1, "processes"), (signal.SIGTERM, 2, "serial"),
+    (signal.SIGINT, 1, "ray"), (signal.SIGINT, 2, "ray"), (signal.SIGTERM, 1, "ray"),
 ]  # fmt: skip
 
 
@@ -20,7 +21,7 @@ def run(lab: Lab) -> tuple[int, str]:
     answer, sent = lab.undisturbed(), 0
     for number, times, engine in EVERY[:1] if lab.quick else EVERY:
         campaign = lab.campaign()
-        name, run = f"{number.name} x {times} on {engine}", campaign.assess(engine)
+        name, run = f"{number.name} x {times} on {engine}", campaign.begin(engine)
         begun = wait_for(lambda store=campaign.store, run=run: len(results(store)) > 3 or not run.alive, 300, 0.01)
         check(begun and run.alive, f"{name}: the run ended too early")
         for _ in range(times):

@@ -42,9 +42,29 @@ def _made(**more: object) -> mutiny.Subject:
     return mutiny.Subject(recipe=recipe, task=mutiny.Classification(CLASSES), name="blobs", **data, **more)
 
 
+def spoilt() -> mutiny.Subject:
+    """A network that compares directions, and of which a few units have forgotten the first class."""
+    units, centres = (2 * math.pi * torch.arange(count) / count for count in (32, CLASSES))
+    model = network().eval()
+    first, last = model[0], model[2]
+    with torch.no_grad():
+        first.weight.copy_(torch.stack([units.cos(), units.sin()], 1))
+        last.weight.copy_((units - centres[:, None]).cos())
+        last.weight[0, [31, 0, 1]] = -1.0
+        for layer in (first, last):
+            layer.bias.zero_()
+    data = {"train": blobs(3000, 0), "test": blobs(2500, 1)}
+    return mutiny.Subject(model, task=mutiny.Classification(CLASSES), name="spoilt", **data)
+
+
 def subject() -> mutiny.Subject:
     """What most cases assess."""
     return _made()
+
+
+def pooled() -> mutiny.Subject:
+    """The same, with inputs to choose from."""
+    return _made(pool=blobs(800, 2))
 
 
 def fatal() -> mutiny.Subject:

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 from torture.lab import PATIENCE, Campaign, Lab, Run
-from torture.watching import campaigns, check, results, rows, wait_for, workers_of
+from torture.watching import campaigns, check, note, results, rows, wait_for, workers_of
 
 
 def run(lab: Lab) -> tuple[int, str]:
@@ -19,7 +19,7 @@ def run(lab: Lab) -> tuple[int, str]:
     killed = finished = 0
     while killed < wanted:
         campaign = lab.campaign()
-        run = campaign.assess("processes")
+        run = campaign.begin("processes")
         killed += _harassed(campaign, run, draw, wanted - killed)
         code, text = run.wait()
         check(code == 0 or "the worker died 3 times" in text, f"exit code {code}: {text[-300:]}")
@@ -44,14 +44,15 @@ def _harassed(campaign: Campaign, run: Run, draw: random.Random, most: int) -> i
             with suppress(ProcessLookupError):
                 os.kill(draw.choice(there), signal.SIGKILL)
                 killed += 1
+                note(f"    kill {killed}: {kept} kept")
     return killed
 
 
 def _deadly(lab: Lab) -> str:
     alone, both = lab.campaign(name="fatal", operators="WI"), lab.campaign(name="fatal", operators="WI,HNE")
-    alone.assess("serial").succeed()
+    alone.begin("serial").succeed()
     shutil.copytree(alone.folder / "cache", both.folder / "cache")
-    both.assess("processes").succeed()
+    both.begin("processes").succeed()
     reasons = [reason for (reason,) in rows(both.store, "SELECT reason FROM failures")]
     check(bool(reasons), "a task that kills its workers is not recorded as failed")
     check(all("the worker died 3 times: killed by signal 9" in reason for reason in reasons), f"told: {reasons}")

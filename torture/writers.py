@@ -12,11 +12,11 @@ from torture.watching import check, results, wait_for
 def run(lab: Lab) -> tuple[int, str]:
     """How many times, and what was checked; raises `Lost` where it does not hold."""
     answer, campaign = lab.undisturbed(), lab.campaign()
-    first = campaign.assess("serial")
+    first = campaign.begin("serial")
     begun = wait_for(lambda: len(results(campaign.store)) > 2 or not first.alive, 300)
     check(begun and first.alive, "the first run ended too early")
     os.kill(first.process.pid, signal.SIGSTOP)  # it lives, and does not end meanwhile
-    for verb in (campaign.resume, campaign.assess):
+    for verb in (campaign.resume, campaign.begin):
         code, text = verb("serial").wait()
         check(code == 2, f"the second writer: exit code {code}: {text[-300:]}")
         check(f"process {first.process.pid})" in text, f"the second writer is not told who writes: {text}")
