@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from mutiny.engines.calling import SECONDS
 from studies.scale.measuring import Measured
 from studies.scale.simulation import Costs, Load
 
@@ -38,7 +39,7 @@ def cases(measured: Measured) -> Mapping[str, Case]:
     trainings = Load(chains=84, steps=6, wide=20, seconds=TRAINING)
     seeds = replace(costs, sent=SMALL, returned=20 * SMALL)
     tiny = Load(chains=1, steps=1, wide=10_000, seconds=0.01)
-    call = max(1 / measured.rate["ray"], 0.004)
+    batch = int(SECONDS / tiny.seconds)  # what the engine puts into one call
     return {
         "searches": Case("searches", searches, costs),
         "100 x": Case("searches, 100 times as slow", replace(searches, seconds=100 * searches.seconds), costs),
@@ -46,6 +47,8 @@ def cases(measured: Measured) -> Mapping[str, Case]:
         "weights": Case(
             "the same, weights and answers sent", trainings, replace(seeds, sent=WEIGHTS, returned=OUTPUTS)
         ),
-        "tiny": Case("tasks of 10 ms, one per call", tiny, replace(seeds, call=call)),
-        "batches": Case("tasks of 10 ms, up to 64 per call", tiny, replace(seeds, call=call, batch=64)),
+        "tiny": Case("tasks of 10 ms, one per call", tiny, replace(seeds, call=measured.call)),
+        "batches": Case(
+            f"tasks of 10 ms, up to {batch} per call", tiny, replace(seeds, call=measured.call, batch=batch)
+        ),
     }

@@ -6,10 +6,12 @@ import pickle
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
+
+import numpy as np
 
 import mutiny
 from mutiny.campaigns.campaign import Running
@@ -40,6 +42,8 @@ class Measured:
         work: bytes of networks, data and clean passes.
         driver: seconds of the driver for an empty task, store included, by engine.
         rate: empty tasks in a second, by engine, without a store.
+        call: seconds of a call on Ray that carries one empty task.
+        checked: bytes of a file that are checked in a second when a writer opens it.
     """
 
     subject: str
@@ -51,6 +55,8 @@ class Measured:
     work: float
     driver: dict[str, float]
     rate: dict[str, float]
+    call: float
+    checked: float
 
 
 class Weighing(Serial):
@@ -92,8 +98,8 @@ def nothing(task: Task) -> None:
     """An empty task."""
 
 
-def measure(data: Path | None) -> Measured:
-    """Runs a campaign and empty tasks."""
+def campaign(data: Path | None) -> dict[str, Any]:
+    """What a campaign tells: all but the costs of engines."""
     subject = mutiny.load_subject("mnist/lenet5" if data else "digits", data)
     weighing = Weighing()
     with tempfile.TemporaryDirectory() as folder:
@@ -102,21 +108,45 @@ def measure(data: Path | None) -> Measured:
         with SqliteStore(file, write=False) as store:
             tasks = sum(store.tally(store.campaigns()[0].id).done.values())
         kept = file.stat().st_size / tasks
-    engines: dict[str, Engine] = {"serial": Serial(), "processes": Processes(2), "ray": Ray(workers=2)}
+    return {
+        "subject": "ten LeNet-5 on MNIST" if data else "ten small networks on scikit-learn's digits",
+        "probe_seconds": mean(weighing.seconds),
+        "instances": mean(weighing.instances),
+        "sent": mean(weighing.sent),
+        "returned": mean(weighing.returned),
+        "kept": kept,
+        "work": weighing.work,
+    }
+
+
+def engines() -> dict[str, Any]:
+    """What empty tasks tell: the costs of engines."""
+    all_: dict[str, Engine] = {"serial": Serial(), "processes": Processes(2), "ray": Ray(workers=2)}
     driver, rate = {}, {}
-    for name, engine in engines.items():
+    for name, engine in all_.items():
         with engine:
-            list(engine.run(nothing, (Task("warm", number) for number in range(4))))
             rate[name] = EMPTY / _seconds(engine)
             driver[name] = _driver(engine) / EMPTY
-    words = "ten LeNet-5 on MNIST" if data else "ten small networks on scikit-learn's digits"
-    return Measured(
-        words, mean(weighing.seconds), mean(weighing.instances), mean(weighing.sent),
-        mean(weighing.returned), kept, weighing.work, driver, rate,
-    )  # fmt: skip
+    with Ray(workers=2, batch=1) as alone:
+        call = _seconds(alone) / EMPTY
+    return {"driver": driver, "rate": rate, "call": call, "checked": _checked()}
+
+
+def _checked(results: int = 100, size: int = 3_000_000) -> float:
+    """Bytes in a second: a file with results as large as those of a search, which nothing compresses."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "a.mutiny"
+        with SqliteStore(file) as store:
+            store.open(Campaign("large", "scale", "nothing"))
+            for number in range(results):
+                store.save("large", Result(Task("large", number), np.random.default_rng(number).bytes(size)))
+        start = time.perf_counter()
+        SqliteStore(file).close()
+        return file.stat().st_size / (time.perf_counter() - start)
 
 
 def _seconds(engine: Engine) -> float:
+    list(engine.run(nothing, (Task("warm", number) for number in range(4))))
     start = time.perf_counter()
     assert sum(1 for _ in engine.run(nothing, (Task("empty", number) for number in range(EMPTY)))) == EMPTY
     return time.perf_counter() - start
@@ -133,8 +163,3 @@ def _driver(engine: Engine) -> float:
         start = time.process_time()
         running.run(nothing, [plan(number) for number in range(EMPTY)])
         return time.process_time() - start
-
-
-def plain(measured: Measured) -> dict[str, Any]:
-    """For a file."""
-    return asdict(measured)

@@ -57,6 +57,8 @@ def _costs(measured: Measured) -> str:
         rows.append((f"driver, an empty task, {name}, store included", f"{1000 * seconds:.2f} ms of processor time"))
     for name, rate in measured.rate.items():
         rows.append((f"empty tasks, {name}, without a store", f"{rate:,.0f} in a second"))
+    rows.append(("empty tasks, ray, without a store, one per call", f"{1 / measured.call:,.0f} in a second"))
+    rows.append(("a file, checked when a command that writes opens it", f"{size(measured.checked)} in a second"))
     return markdown(["what", "measured"], rows)
 
 

@@ -10,8 +10,9 @@ from studies.scale.simulation import Costs, Load, simulate
 
 FREE = Costs(task=0, call=0, bandwidth=1e9, sent=0, returned=0, work=0, start=0)
 MEASURED = Measured(
-    "a network", 1.0, 10, 1e6, 2e6, 1e4, 3e8, {"processes": 4e-4, "ray": 3e-4}, {"ray": 3000.0, "processes": 2000.0}
-)
+    subject="a network", probe_seconds=1.0, instances=10, sent=1e6, returned=2e6, kept=1e4, work=3e8,
+    driver={"processes": 4e-4, "ray": 3e-4}, rate={"ray": 3000.0, "processes": 2000.0}, call=2e-3, checked=5e8,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("load", [Load(7, 5, 1, 2.0), Load(3, 4, 6, 0.5), Load(1, 1, 50, 1.0)])
