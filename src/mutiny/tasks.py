@@ -23,6 +23,8 @@ class Task:
         name: for people, such as ``WI at 0.25 on test``.
         given: large values that the work needs and that follow from what ``arguments`` names, such as what earlier
             tasks found; not part of the identity.
+        afresh: whether it is done although its result is known, for the sake of scratch that was forgotten; not part
+            of the identity.
 
     >>> one, same = Task("probe", ("WI", 0.25), "a1"), Task("probe", ["WI", 0.25], "a1", name="other words")
     >>> one.id == same.id, one.id == Task("probe", ("WI", 0.5), "a1").id
@@ -34,6 +36,7 @@ class Task:
     basis: str = ""
     name: str = ""
     given: Any = field(default=None, compare=False, repr=False)
+    afresh: bool = field(default=False, compare=False, repr=False)
 
     @property
     def id(self) -> str:
@@ -65,7 +68,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Noted:
-    """A result with what only later tasks of the same plan need of it; a store forgets that when the plan is done."""
+    """A result with what only later tasks of the same plan need of it.
+
+    A store forgets that when the plan is done; the scratch is ``None`` then.
+    """
 
     value: Any
     scratch: Any

@@ -1,7 +1,9 @@
 """Assessments that are interrupted, resumed, and spread over engines: one answer."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
-import torch
 from torch import nn
 
 import mutiny
@@ -107,19 +109,14 @@ def test_faults_before_training_survive_as_well(tmp_path):
     assert result.trainings == undisturbed.trainings > 0
 
 
-def test_processes_and_serial_have_one_answer(tmp_path):
+def test_processes_and_serial_have_one_answer(tmp_path, one_thread):
     recipe = Recipe(build_classifier, epochs=3, batch_size=16, learning_rate=0.01)
     subject = mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(), test=blobs(90, seed=1))
     more = {"operators": "WI,LA,HNE,TRD", "search": QUICK, "originals": 3}
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        here = mutiny.assess(subject, folder=tmp_path / "one", **more)
-        with Processes(2) as engine:
-            there = mutiny.assess(subject, folder=tmp_path / "two", engine=engine, **more)
-            _, both = interrupted_once(subject, tmp_path / "a.mutiny", engine, folder=tmp_path / "three", **more)
-    finally:
-        torch.set_num_threads(threads)
+    here = mutiny.assess(subject, folder=tmp_path / "one", **more)
+    with Processes(2) as engine:
+        there = mutiny.assess(subject, folder=tmp_path / "two", engine=engine, **more)
+        _, both = interrupted_once(subject, tmp_path / "a.mutiny", engine, folder=tmp_path / "three", **more)
     assert plain(here) == plain(there) == plain(both)
 
 
@@ -212,3 +209,50 @@ def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path):
     assert [record.status for record in records] == ["failed", "failed"]
     again = mutiny.assess(screened(), store=file, **more)
     assert plain(again) == plain(mutiny.assess(screened(), **more))
+
+
+def lose(file, name):
+    """What a salvage leaves of a finished campaign: all but one result, and no outcome."""
+    with closing(sqlite3.connect(file)) as connection:
+        (number,) = connection.execute("SELECT number FROM tasks WHERE name = ?", (name,)).fetchone()
+        connection.execute("DELETE FROM results WHERE task = ?", (number,))
+        connection.execute("UPDATE tasks SET seconds = NULL WHERE number = ?", (number,))
+        connection.execute("DELETE FROM outcomes")
+        connection.commit()
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_a_lost_result_costs_what_its_own_search_did_before(tmp_path, split, place):
+    more = {"operators": "WI,NI", "search": QUICK, "screening": Screening(fewest=1000)}
+    file, whole = tmp_path / "a.mutiny", Counting()
+    undisturbed = mutiny.assess(screened(), store=file, engine=whole, **more)
+    search = [name for name in whole.done if name.startswith("WI at") and name.endswith(f"on {split}")]
+    lose(file, search[place])
+    engine = Counting()
+    again = mutiny.assess(screened(), store=file, engine=engine, **more)
+    assert plain(again) == plain(undisturbed)
+    assert engine.done == search[: place + 1]
+    lose(file, search[place])
+    done, resumed = interrupted(screened(), file, 1, **more)
+    assert plain(resumed) == plain(undisturbed)
+    assert done == search[: place + 1]  # what was made once more survives as well
+
+
+def test_originals_whose_files_are_gone_are_trained_by_the_workers_again(tmp_path, one_thread):
+    recipe = Recipe(build_classifier, epochs=2, batch_size=16, learning_rate=0.01)
+    subject = mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(), test=blobs(90, seed=1))
+    file = tmp_path / "a.mutiny"
+    more = {"operators": "WI", "search": mutiny.Search(max_probes=2, k_max=3), "originals": 2, "store": file}
+    with Processes(1) as engine:
+        first = mutiny.assess(subject, engine=engine, folder=tmp_path / "one", **more)
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("DELETE FROM outcomes")
+            connection.commit()
+        again = mutiny.assess(subject, engine=engine, folder=tmp_path / "two", **more)
+    assert plain(again) == plain(first)
+    with closing(sqlite3.connect(file)) as connection:
+        query = "SELECT kind, sum(attempts) FROM wanted JOIN tasks ON task = number GROUP BY kind"
+        attempts = dict(connection.execute(query))
+    assert attempts["original"] == 4
+    assert attempts["clean"] == 4  # train and test of two originals, once

@@ -42,14 +42,6 @@ def assert_same(one, other):
             np.testing.assert_array_equal(way.said, theirs.ways[name].said)
 
 
-@pytest.fixture
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.mark.parametrize("step", [1, 4])
 def test_an_interrupted_attack_ends_as_an_undisturbed_one(tmp_path, step):
     whole = Counting()

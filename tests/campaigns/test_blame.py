@@ -30,14 +30,6 @@ def repair(store=None, engine=None, subject=None, **more):
     return mutiny.repair(subject or subject_of(), store=store, engine=engine, **settings)
 
 
-@pytest.fixture
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.parametrize("more", [{}, {"label": 1, "active": "quantile(share=0.6)"}], ids=["all", "class"])
 def test_an_interrupted_location_ends_as_an_undisturbed_one(tmp_path, step, more):

@@ -1,10 +1,11 @@
 """Plans: coroutines that ask for tasks."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from mutiny.campaigns.schedule import Schedule, ask, together
+from mutiny.campaigns.schedule import Schedule, ask, is_known, together
 from mutiny.errors import BadInput, TaskFailed
 from mutiny.tasks import Noted, Result, Task
 
@@ -101,6 +102,18 @@ def test_what_is_known_is_not_asked_for_and_takes_the_same_path():
         schedule = Schedule([binary(300), double(1)], lambda task, known=known: known.get(task.id))
         assert [task.id for task in drive(schedule)] == [task.id for task in whole[kept:]]
         assert schedule.results == [300, 2]
+
+
+def test_a_plan_can_look_and_have_what_is_known_done_afresh():
+    task, other = Task("double", 1), Task("double", 2)
+
+    async def plan():
+        seen = [await is_known(task), await is_known(other)]
+        return seen, await ask(task), await ask(replace(task, afresh=True))
+
+    schedule = Schedule([plan()], known=lambda wanted: Result(wanted, "before") if wanted == task else None)
+    assert [(given.arguments, given.afresh) for given in drive(schedule)] == [(1, True)]
+    assert schedule.results == [([True, False], "before", 2)]
 
 
 def test_long_paths_of_known_tasks_do_not_fill_the_stack():

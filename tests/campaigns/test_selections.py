@@ -43,14 +43,6 @@ def retrain(store=None, engine=None, subject=None, **more):
     return mutiny.accuracy_after_retraining(subject, store=store, engine=engine, **settings)
 
 
-@pytest.fixture
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.mark.parametrize(("step", "more"), [(1, {}), (4, {"diverse": True})])
 def test_an_interrupted_selection_ends_as_an_undisturbed_one(tmp_path, step, more):
     whole = Counting()

@@ -200,7 +200,7 @@ def test_room_is_given_back_when_scratch_is_forgotten(tmp_path):
         store.forget([task(i) for i in range(20)])
     assert (tmp_path / "store").stat().st_size < 100_000
     with SqliteStore(tmp_path / "store") as store:
-        assert [store.load(task(i)) for i in range(20)] == [Kept(i) for i in range(20)]
+        assert [store.load(task(i)) for i in range(20)] == [Kept(i, forgotten=True) for i in range(20)]
 
 
 def test_small_results_take_little_room(tmp_path):

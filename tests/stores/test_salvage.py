@@ -334,7 +334,25 @@ def test_scratch_of_finished_campaigns_is_not_brought_back(tmp_path):
         copy()
     salvage(tmp_path / "store", tmp_path / "new")
     with SqliteStore(tmp_path / "new") as store:
-        assert store.load(task(1)) == Kept(1)
+        assert store.load(task(1)) == Kept(1, forgotten=True)
+
+
+def test_results_without_their_scratch_are_kept_whatever_else_is_lost(tmp_path):
+    with SqliteStore(tmp_path / "store") as store:
+        store.open(CAMPAIGN)
+        for i in range(9):
+            store.save("c1", Result(task(i), Noted((i, noise := np.random.default_rng(i).bytes(9_000)), [i])))
+        store.forget([task(i) for i in range(0, 9, 2)])
+    content = bytearray((tmp_path / "store").read_bytes())
+    content[content.index(noise[-20:])] ^= 1
+    (tmp_path / "store").write_bytes(content)
+    told = salvage(tmp_path / "store", tmp_path / "new")
+    assert (told.results, told.lost, told.notes) == (8, ("task 8",), ())
+    with SqliteStore(tmp_path / "new") as store:
+        kept = [store.load(task(i)) for i in range(8)]
+    assert [(one.value[0], one.scratch, one.forgotten) for one in kept] == [
+        (i, [i] if i % 2 else None, i % 2 == 0) for i in range(8)
+    ]
 
 
 def test_what_the_file_has_makes_up_for_a_damaged_log(tmp_path):

@@ -14,7 +14,7 @@ from mutiny.engines.serial import Serial
 from mutiny.errors import Interrupted
 from mutiny.stores.base import Campaign, Store
 from mutiny.stores.memory import MemoryStore
-from mutiny.tasks import Noted, Result, Task, Work
+from mutiny.tasks import Result, Task, Work
 
 
 class Running:
@@ -76,9 +76,7 @@ class Running:
     def _known(self, task: Task) -> Result | None:
         kept = self.store.load(task)
         self.store.want(self.campaign.id, [task])  # also what another campaign has done counts here
-        if kept is None:
-            return None
-        return Result(task, kept.value if kept.scratch is None else Noted(kept.value, kept.scratch))
+        return None if kept is None else Result(task, kept.given())
 
 
 def here(plan: Plan[Any], work: Work) -> Any:

@@ -37,10 +37,24 @@ def ask(task: Task) -> Generator[Task, Any, Any]:
 
 
 @types.coroutine
+def is_known(task: Task) -> Generator[_Look, Any, bool]:
+    """Whether a task was done before."""
+    found: bool = yield _Look(task)
+    return found
+
+
+@types.coroutine
 def together(plans: Iterable[Plan[T]]) -> Generator[list[Plan[T]], Any, list[T]]:
     """The results of several plans that go on at the same time, in the order of the plans."""
     found: list[T] = yield list(plans)
     return found
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Asks whether a task was done before."""
+
+    task: Task
 
 
 @dataclass(eq=False)
@@ -68,7 +82,7 @@ class Schedule:
     Args:
         plans: begun one after the other, and only when those before have nothing to do: so what is under way stays
             small.
-        known: looks up what was found before; such tasks are never handed out.
+        known: looks up what was found before; such tasks are not handed out, unless they are to be done afresh.
         ended: told the tasks that left scratch behind, when the plan that asked for them ends; not if a task of it
             failed, which will be tried again and needs them.
     """
@@ -124,7 +138,12 @@ class Schedule:
             else:
                 moves.extend(self._wished(node, wish))
 
-    def _wished(self, node: _Node, wish: Task | Sequence[Plan[Any]]) -> Iterator[tuple[_Node, Any, Exception | None]]:
+    def _wished(
+        self, node: _Node, wish: Task | _Look | Sequence[Plan[Any]]
+    ) -> Iterator[tuple[_Node, Any, Exception | None]]:
+        if isinstance(wish, _Look):
+            yield node, self._known(wish.task) is not None, None
+            return
         if not isinstance(wish, Task):
             node.found, node.raised, node.left = [None] * len(wish), {}, len(wish)
             parts = [_Node(plan, place, node) for place, plan in enumerate(wish)]
@@ -138,7 +157,7 @@ class Schedule:
         if waiting is not None:
             waiting.append(node)
             return
-        known = self._known(wish)
+        known = None if wish.afresh else self._known(wish)
         if known is not None:
             yield (node, *_answered(node, known))
             return
@@ -167,8 +186,8 @@ class Schedule:
 
 
 def _answered(node: _Node, result: Result) -> tuple[Any, Exception | None]:
-    if isinstance(result.value, Noted):
-        node.root.scratched.append(replace(result.task, given=None))
+    if isinstance(result.value, Noted) and result.value.scratch is not None:
+        node.root.scratched.append(replace(result.task, given=None, afresh=False))
     if result.error is not None:
         return None, result.error
     if result.failure is not None:

@@ -136,6 +136,10 @@ class Judge:
         if piece is not None:
             self._pieces[split] = (*self._pieces.get(split, ()), piece)
 
+    def forget(self, split: str) -> None:
+        """Drops what the mutants judged on a split left behind; their verdicts stay."""
+        self._pieces.pop(split, None)
+
     def tried(self, split: str) -> list[float | None]:
         """The strengths that were examined on a split, in order."""
         return [strength for strength, judged in self.seen(split).items() if judged.record.same_as is None]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mutiny.campaigns.campaign import here
-from mutiny.campaigns.schedule import ask, together
+from mutiny.campaigns.schedule import ask, is_known, together
 from mutiny.errors import NotApplicable, TaskFailed
 from mutiny.evaluation import Runner, Screening
 from mutiny.mutation.bench import Bench
@@ -47,6 +47,8 @@ class OperatorRun:
         self.sets = tuple(name for name in SETS if name in runner.splits)
         self.traces: dict[str, Trace] = {}
         self.reason_against = self._reason_against()
+        self._asked: dict[str, list[Task]] = {split: [] for split in self.sets}
+        self._forgotten: set[str] = set()
 
     def _reason_against(self) -> str | None:
         """Why the operator cannot be applied to these originals, or ``None``; a wrong parameter raises at once."""
@@ -110,18 +112,34 @@ class OperatorRun:
         """The verdict on a mutant, as one task; what was judged before on the same set helps."""
         same = self.judge.representative(strength)
         if not self.judge.known(same, split):
-            before = self.judge.tried(split)
             task = Task(
                 "probe",
-                (self.label, same, split, before),
+                (self.label, same, split, self.judge.tried(split)),
                 self.basis,
                 name=f"{self.label}{'' if same is None else f' at {same:.4g}'} on {split}",
-                given=self.judge.pieces(split, same),
             )
-            found = await ask(task)
-            judged, piece = (found.value, found.scratch) if isinstance(found, Noted) else (found, None)
-            self.judge.learn(judged, piece)
+            if split in self._forgotten and not await is_known(task):
+                await self._recall(split)
+            self._learn(await ask(replace(task, given=self.judge.pieces(split, same))), split)
+            self._asked[split].append(task)
         return self.judge(strength, split)
+
+    def _learn(self, found: Judged | Noted, split: str) -> None:
+        judged, piece = (found.value, found.scratch) if isinstance(found, Noted) else (found, None)
+        self.judge.learn(judged, piece)
+        if isinstance(found, Noted) and piece is None:
+            self._forgotten.add(split)
+
+    async def _recall(self, split: str) -> None:
+        """Makes what the probes on a set left behind once more, where the store has forgotten it."""
+        self.judge.forget(split)
+        for task in self._asked[split]:
+            task = replace(task, given=self.judge.pieces(split, task.arguments[1]))
+            found = await ask(task)
+            if isinstance(found, Noted) and found.scratch is None:
+                found = await ask(replace(task, afresh=True))
+            self._learn(found, split)
+        self._forgotten.discard(split)
 
     def _archive(self, split: str) -> tuple[float | None, ...]:
         return self.traces[split].archive

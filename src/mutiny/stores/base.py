@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from mutiny.tasks import Result, Task
+from mutiny.tasks import Noted, Result, Task
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,16 @@ class Kept:
 
     value: Any
     scratch: Any = None
+    forgotten: bool = False
+
+    @staticmethod
+    def of(value: Any) -> Kept:
+        """What the work returned, as it is kept."""
+        return Kept(value.value, value.scratch, value.scratch is None) if isinstance(value, Noted) else Kept(value)
+
+    def given(self) -> Any:
+        """What the work returned, less what was forgotten."""
+        return Noted(self.value, self.scratch) if self.forgotten or self.scratch is not None else self.value
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ class Store(ABC):
 
     @abstractmethod
     def begin(self, campaign: str, task: Task) -> None:
-        """Notes that a task is wanted and begun."""
+        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
 
     @abstractmethod
     def want(self, campaign: str, tasks: Iterable[Task]) -> None:
@@ -120,7 +130,7 @@ class Store(ABC):
 
     @abstractmethod
     def forget(self, tasks: Iterable[Task]) -> None:
-        """Drops the scratch of tasks."""
+        """Drops the scratch of tasks; that there was some stays known."""
 
     @abstractmethod
     def finish(self, campaign: str, value: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mutiny.errors import BadInput
 from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
-from mutiny.tasks import Noted, Result, Task
+from mutiny.tasks import Result, Task
 
 
 @dataclass
@@ -55,10 +55,13 @@ class MemoryStore(Store):
         return [running.campaign for running in self._campaigns.values()]
 
     def begin(self, campaign: str, task: Task) -> None:
-        """Notes that a task is wanted and begun."""
+        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
         self.want(campaign, [task])
         self._running(campaign).attempts[task.id] += 1
-        self._tasks[task.id].failure = None
+        known = self._tasks[task.id]
+        known.failure = None
+        if task.afresh:
+            known.kept = None
 
     def want(self, campaign: str, tasks: Iterable[Task]) -> None:
         """Notes that tasks are wanted."""
@@ -72,8 +75,7 @@ class MemoryStore(Store):
         self.want(campaign, [result.task])
         known = self._tasks[result.task.id]
         if result.failure is None:
-            noted = result.value if isinstance(result.value, Noted) else Noted(result.value, None)
-            known.kept, known.seconds, known.failure = Kept(noted.value, noted.scratch), result.seconds, None
+            known.kept, known.seconds, known.failure = Kept.of(result.value), result.seconds, None
         elif known.kept is None:
             known.failure = result.failure
 
@@ -83,11 +85,12 @@ class MemoryStore(Store):
         return known.kept if known else None
 
     def forget(self, tasks: Iterable[Task]) -> None:
-        """Drops the scratch of tasks."""
+        """Drops the scratch of tasks; that there was some stays known."""
         for task in tasks:
             known = self._tasks.get(task.id)
             if known and known.kept:
-                known.kept = Kept(known.kept.value)
+                kept = known.kept
+                known.kept = Kept(kept.value, None, kept.forgotten or kept.scratch is not None)
 
     def finish(self, campaign: str, value: Any) -> None:
         """Keeps the result of a campaign."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sqlite3
 import struct
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,9 +83,8 @@ class _Found:
 def salvage(damaged: Path, into: Path) -> Salvaged:
     """Reads whatever is intact in a damaged store into a new one, without trusting anything that is not sealed.
 
-    A changed byte costs the rows on its page, a missing end those that lay there. If anything is lost, results that
-    came with scratch and have none any more are left out: a task that is done again beside them would need it. How
-    often tasks were begun, and which have failed, is not kept: they are tried again.
+    A changed byte costs the rows on its page, a missing end those that lay there. How often tasks were begun, and which
+    have failed, is not kept: they are tried again.
 
     Args:
         damaged: the store; it is left as it is.
@@ -110,11 +106,11 @@ def salvage(damaged: Path, into: Path) -> Salvaged:
             _collect(stack.enter_context(Pages(damaged.resolve(), page, reserved)), found)
         if not found.pieces:
             raise StoreError("store", damaged, "anything intact that mutiny wrote", "Nothing can be salvaged.")
-        whole, part = _is_whole(damaged.resolve(), found), into.with_name(f".{into.name}.part")
+        part = into.with_name(f".{into.name}.part")
         _remove(part)  # of a salvage that was killed
         try:
             with SqliteStore(part) as store:
-                told = _write(found, store, whole)
+                told = _write(found, store)
             part.replace(into)
         except StoreFull:
             raise StoreFull("store", into, "room for it on its disk", "Free some, and salvage again.") from None
@@ -184,27 +180,7 @@ def _name_lost(sealed: bytes, found: _Found) -> None:
         pass
 
 
-def _is_whole(path: Path, found: _Found) -> bool:
-    """Whether nothing is lost, which SQLite, asked of a copy, must confirm."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(shutil.copyfile(path, Path(folder) / "store"))
-        with suppress(FileNotFoundError):
-            shutil.copyfile(path.with_name(f"{path.name}-wal"), f"{copy}-wal")
-        try:
-            with closing(sqlite3.connect(copy)) as connection:
-                there = {
-                    (what, task)
-                    for what, table in schema.OF_TASKS.items()
-                    for (task,) in connection.execute(f"SELECT lower(hex(id)) FROM {table} JOIN tasks ON task = number")
-                }
-                return there <= found.pieces.keys() and connection.execute("PRAGMA integrity_check").fetchall() == [
-                    ("ok",)
-                ]
-        except sqlite3.Error:
-            return False
-
-
-def _write(found: _Found, store: Store, whole: bool) -> Salvaged:
+def _write(found: _Found, store: Store) -> Salvaged:
     notes: list[str] = []
     opened = set()
     for key, piece in sorted(found.of("campaign"), key=lambda item: item[1].header.get("turn", item[1].cell.number)):
@@ -214,19 +190,16 @@ def _write(found: _Found, store: Store, whole: bool) -> Salvaged:
     finished = {key for key, _ in found.of("outcome")}
     saved: dict[str, str] = {}
     orphaned = set()
-    again: list[str] = []
     for key, piece in sorted(found.of("result"), key=lambda item: item[1].cell.number):
         header, had = piece.header, len(notes)
         task = Task(header["kind"], header["arguments"], header["basis"], header["name"])
         value, scratch = piece.value(notes), found.pieces.get(("scratch", key))
         if len(notes) > had or task.id != key:
             continue
-        if header["campaign"] not in finished:
-            if scratch is not None:
-                value = Noted(value, scratch.value(notes))
-            elif header.get("scratch") and not whole:  # what is done anew beside it would need that
-                again.append(str(task))
-                continue
+        if scratch is not None and header["campaign"] not in finished:
+            value = Noted(value, scratch.value(notes))
+        elif header.get("scratch"):
+            value = Noted(value, None)
         owner = header["campaign"]
         if owner not in opened:
             orphaned.add(owner)
@@ -245,8 +218,6 @@ def _write(found: _Found, store: Store, whole: bool) -> Salvaged:
             f"The records of {len(orphaned)} campaigns are damaged. Their results are kept: give the same command "
             "again with the new file, and it finds them."
         )
-    if again:
-        notes.append(f"{len(again)} results are intact, but not what others need of them; these are done again.")
-    named = {*saved.values(), *again}  # rows of tasks are not sealed: their ids may be damaged
+    named = set(saved.values())  # rows of tasks are not sealed: their ids may be damaged
     lost = {name for key, name in found.names.items() if key not in saved and name not in named}
     return Salvaged(len(saved), len(opened), tuple(sorted(lost)), tuple(notes))

@@ -12,11 +12,11 @@ from typing import Any
 
 from mutiny.errors import BadInput, StoreError
 from mutiny.records import now
-from mutiny.stores import connection
+from mutiny.stores import connection, schema
 from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
 from mutiny.stores.lock import PATIENCE, Lock
 from mutiny.stores.sealing import check_place, seal, unseal
-from mutiny.tasks import Noted, Result, Task
+from mutiny.tasks import Result, Task
 
 LONGEST_NAME = 240
 """Bytes of a file name, with room for the names of its lock and its log."""
@@ -89,10 +89,14 @@ class SqliteStore(Store):
         return sorted(found, key=lambda each: each[0]["turn"])
 
     def begin(self, campaign: str, task: Task) -> None:
-        """Notes that a task is wanted and begun."""
+        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
         with self._change() as change:
             number = self._want(change, self._number(change, campaign), task, attempts=1)
             change.execute("DELETE FROM failures WHERE task = ?", (number,))
+            if task.afresh:
+                for table in schema.OF_TASKS.values():
+                    change.execute(f"DELETE FROM {table} WHERE task = ?", (number,))
+                change.execute("UPDATE tasks SET seconds = NULL WHERE number = ?", (number,))
 
     def want(self, campaign: str, tasks: Iterable[Task]) -> None:
         """Notes that tasks are wanted."""
@@ -105,15 +109,16 @@ class SqliteStore(Store):
     def save(self, campaign: str, result: Result) -> None:
         """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
         task = result.task
-        noted = result.value if isinstance(result.value, Noted) else Noted(result.value, None)
+        kept = Kept.of(result.value)
         header = {
             "campaign": campaign, "task": task.id, "kind": task.kind, "name": str(task), "arguments": task.arguments,
             "basis": task.basis, "seconds": result.seconds, "finished": now(),
         }  # fmt: skip
         body = scratch = None
         if result.failure is None:
-            body = seal(noted.value, {"what": "result", "scratch": noted.scratch is not None, **header})
-            scratch = None if noted.scratch is None else seal(noted.scratch, {"what": "scratch", **header})
+            noted = kept.forgotten or kept.scratch is not None
+            body = seal(kept.value, {"what": "result", "scratch": noted, **header})
+            scratch = None if kept.scratch is None else seal(kept.scratch, {"what": "scratch", **header})
         with self._change() as change:
             number = self._want(change, self._number(change, campaign), task)
             if body is None:
@@ -140,13 +145,13 @@ class SqliteStore(Store):
         if row is None:
             return None
         body, scratch = row
-        value = self._unsealed(body, f"result of {task}", what="result", task=task.id)[1]
+        header, value = self._unsealed(body, f"result of {task}", what="result", task=task.id)
         if scratch is None:
-            return Kept(value)
+            return Kept(value, None, bool(header.get("scratch")))
         return Kept(value, self._unsealed(scratch, f"scratch of {task}", what="scratch", task=task.id)[1])
 
     def forget(self, tasks: Iterable[Task]) -> None:
-        """Drops the scratch of tasks."""
+        """Drops the scratch of tasks; that there was some stays known."""
         rows = [(bytes.fromhex(task.id),) for task in tasks]
         with self._change() as change:
             change.executemany("DELETE FROM scratch WHERE task = (SELECT number FROM tasks WHERE id = ?)", rows)

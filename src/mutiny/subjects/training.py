@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -65,7 +65,10 @@ def train_at_once(
     progress.stage("training originals", len(missing))
 
     async def trained(number: int) -> None:
-        found = await ask(Task("original", (identities[number], number), name=f"original {number + 1}"))
+        task = Task("original", (identities[number], number), name=f"original {number + 1}")
+        found = await ask(task)
+        if isinstance(found, Noted) and found.scratch is None:  # it was trained once, and its file is gone
+            found = await ask(replace(task, afresh=True))
         if isinstance(found, Noted) and not _there(work, number):  # another machine has trained it
             _save(work, number, found.scratch)
         progress.step(f"original {number + 1}")

@@ -34,7 +34,7 @@ def check_store(make: Make, reopen: Reopen, sequences: int = 20) -> None:
         reopen: closes a store and gives it again, as another process would find it.
         sequences: how many random sequences of calls are compared with an obvious model.
     """
-    for check in (check_campaigns, check_values, check_scratch, check_failures, check_sharing):
+    for check in (check_campaigns, check_values, check_scratch, check_afresh, check_failures, check_sharing):
         check(make, reopen)
     for seed in range(sequences):
         check_sequence(make, reopen, seed)
@@ -120,11 +120,32 @@ def check_scratch(make: Make, reopen: Reopen) -> None:
     assert store.load(one) == Kept(1, {"rows": [1.5]}), "value or scratch is not what was saved"
     store.forget([one, Task("probe", ["never seen"])])
     store = reopen(store)
-    assert (store.load(one), store.load(two)) == (Kept(1), Kept(2, "notes")), "forget dropped more or less than asked"
+    gone = Kept(1, forgotten=True)
+    assert (store.load(one), store.load(two)) == (gone, Kept(2, "notes")), "forget dropped more or less than asked"
     store.save("c1", Result(one, Noted(1, "again")))
     assert store.load(one) == Kept(1, "again"), "forgotten scratch cannot be saved again"
+    store.save("c1", Result(one, Noted(1, None)))
+    assert store.load(one) == gone, "a result without its scratch does not stay one"
     store.save("c1", Result(one, 1))
+    store.forget([one])
     assert store.load(one) == Kept(1), "scratch outlived its result"
+    store.close()
+
+
+def check_afresh(make: Make, reopen: Reopen) -> None:
+    """A task that is done afresh has no result until it has the new one."""
+    store = make()
+    store.open(ONE)
+    task = Task("probe", [1], name="the first")
+    store.save("c1", Result(task, Noted(1, "notes"), seconds=2.0))
+    store.begin("c1", replace(task, afresh=True))
+    store = reopen(store)
+    tally = store.tally("c1")
+    assert store.load(task) is None, "what is done afresh still has its old result"
+    assert (tally.done, tally.waiting, tally.begun) == ({}, {"probe": 1}, ("the first",)), "it is not told as under way"
+    store.save("c1", Result(task, Noted(1, "notes"), seconds=3.0))
+    assert store.load(task) == Kept(1, "notes"), "the new result is not kept"
+    assert store.tally("c1").seconds == {"probe": 3.0}, "seconds are not those of the new result"
     store.close()
 
 
@@ -211,7 +232,7 @@ def _expected_value(events: list[tuple[str, str, Task, Any]], task: Task) -> Kep
         return None
     what, last = values[-1]
     forgotten = any(what == "forget" and step > last for what, step in mine)
-    return Kept(last, [last] if what == "noted" and not forgotten else None)
+    return Kept(last, [last] if what == "noted" and not forgotten else None, what == "noted" and forgotten)
 
 
 def _expected_tally(events: list[tuple[str, str, Task, Any]], campaign: str) -> Tally:
