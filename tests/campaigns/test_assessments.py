@@ -12,6 +12,7 @@ from mutiny.engines.serial import Serial
 from mutiny.evaluation import Screening
 from mutiny.mutation.judge import Judge
 from mutiny.stores.memory import MemoryStore
+from mutiny.stores.salvage import salvage
 from mutiny.stores.sqlite import SqliteStore
 from mutiny.training import Recipe
 from toys import blobs, classifier
@@ -207,8 +208,17 @@ def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path):
     file = tmp_path / "a.mutiny"
     records = mutiny.assess(screened(), store=file, engine=FailsOnce(), **more).operators
     assert [record.status for record in records] == ["failed", "failed"]
+    told = salvage(file, tmp_path / "new.mutiny")
+    assert told.lost == told.notes == ()
     again = mutiny.assess(screened(), store=file, **more)
     assert plain(again) == plain(mutiny.assess(screened(), **more))
+    with SqliteStore(tmp_path / "new.mutiny", write=False) as store:
+        tally = store.tally(store.campaigns()[0].id)
+    assert (tally.finished, sum(tally.done.values())) == (False, told.results)  # what failed is still to be done
+    engine = Counting()
+    assert plain(mutiny.assess(screened(), store=tmp_path / "new.mutiny", engine=engine, **more)) == plain(again)
+    with SqliteStore(file, write=False) as store:
+        assert len(engine.done) == sum(store.tally(store.campaigns()[0].id).done.values()) - told.results
 
 
 def lose(file, name):

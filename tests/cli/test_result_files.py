@@ -1,9 +1,13 @@
+import errno
+import io
 import os
 import threading
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from mutiny.cli.calling import Call
 from mutiny.errors import BadInput
 from mutiny.reports.files import check_writable, replacing
 
@@ -52,3 +56,14 @@ def test_one_file_for_two_results_is_refused_before_anything_runs(run, write, tm
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"mutiny: --kills={tmp_path / 'out.npz'}: expected another file than that of --json.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
+
+
+class Full(io.StringIO):
+    def write(self, text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_behind_the_output_gets_a_sentence(tmp_path):
+    call = Call("select", {"subject": "digits", "store": tmp_path / "a.mutiny"}, Console(file=Full()))
+    with pytest.raises(BadInput, match=r"a place to print it \(No space left on device\). The result is kept"):
+        call.show("text")

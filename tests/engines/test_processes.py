@@ -412,3 +412,18 @@ def test_children_of_the_work_do_not_keep_a_dead_worker_alive(tmp_path):
 def test_wrong_numbers_are_refused(engine, settings):
     with pytest.raises(BadInput, match=rf"{next(iter(settings))}=.*: expected a whole number of at least [01]"):
         engine(**settings)
+
+
+def test_nothing_waits_behind_a_long_task():
+    """What waits is begun after Ctrl-C too; short tasks wait for a moment only."""
+    taken = []
+
+    def tasks():
+        for number in range(6):
+            taken.append(number)
+            yield Task("nap", (number,))
+
+    with Processes(1) as engine:
+        results = engine.run(lambda task: time.sleep(1.2 if task.arguments == (2,) else 0), tasks())
+        under_way = [(next(results).task.arguments[0], len(taken)) for _ in range(6)]
+    assert under_way == [(0, 1), (1, 3), (2, 4), (3, 4), (4, 6), (5, 6)]

@@ -169,20 +169,26 @@ def test_without_the_extra_the_message_says_how_to_get_it():
     assert done.stdout == 'this needs the package ray: pip install "mutiny[ray]"\n', done.stderr
 
 
-def test_a_cluster_that_is_not_there_gets_a_sentence():
+def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():
+    """At once: Ray itself would wait for somebody to answer, and not hear Ctrl-C meanwhile."""
     code = """
+        import socket
         from mutiny.engines.ray import Ray
         from mutiny.errors import BadInput
         from mutiny.tasks import Task
-        try:
-            list(Ray("127.0.0.1:1").run(lambda task: 1, [Task("a")]))
-        except BadInput as error:
-            print(error)
+        somebody = socket.create_server(("127.0.0.1", 0))
+        for port in (1, somebody.getsockname()[1]):
+            try:
+                list(Ray(f"127.0.0.1:{port}").run(lambda task: 1, [Task("a")]))
+            except BadInput as error:
+                print(error)
     """
     environment = {**os.environ, "RAY_AUTH_TOKEN": "", "HOME": "/nonexistent"}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, env=environment
     )
-    assert done.stdout.startswith("address='127.0.0.1:1': expected a Ray cluster that can be joined. "), done.stderr
-    assert "no authentication token was found" in done.stdout
-    assert "set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token" in done.stdout
+    nobody, stranger = done.stdout.splitlines()
+    assert nobody == "address='127.0.0.1:1': expected a Ray cluster that can be reached. Connection refused."
+    assert "expected a Ray cluster that can be joined. " in stranger
+    assert "no authentication token was found" in stranger
+    assert "set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token" in stranger

@@ -209,3 +209,11 @@ def test_values_that_cannot_travel_are_failures():
     told = hear(Task("x"), tell(Result(Task("x"), value=(n for n in range(3)))))
     assert told.value is None
     assert "cannot be sent to another process: TypeError: cannot pickle 'generator' object" in told.failure
+
+
+def test_torch_ops_travel_by_name():
+    namespace = torch.ops.aten
+    forward = unpack(pack(lambda x: torch.ops.aten.mul(x, 2.0) + namespace.mul(x, 1.0)))
+    assert torch.equal(forward(torch.ones(3)), torch.full((3,), 3.0))
+    assert unpack(pack(torch.ops)) is torch.ops
+    assert unpack(pack(namespace)) is namespace

@@ -190,6 +190,50 @@ def test_a_result_that_is_gone_is_noticed(pristine, tmp_path):
         SqliteStore(tmp_path / "broken")
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_flipped_bit_on_the_first_page_is_damage_and_costs_nothing(seed, pristine, tmp_path):
+    """It holds the list of tables: what SQLite says of it may be no text, what it reads by it may be another column."""
+    draw, content = random.Random(seed), bytearray(pristine.read_bytes())
+    start = content[:PAGE].index(b"CREATE TABLE") if seed % 6 else 0
+    content[draw.randrange(start, PAGE)] ^= 1 << draw.choice([7, 4, draw.randrange(8)])
+    broken = tmp_path / "broken"
+    broken.write_bytes(content)
+    notice(broken)
+    assert salvage(broken, tmp_path / "new").results == COUNT
+
+
+def test_damaged_outcomes_are_noticed_when_a_writer_opens(tmp_path):
+    with SqliteStore(tmp_path / "store") as store:
+        store.open(CAMPAIGN)
+        store.finish("c1", noise := np.random.default_rng(0).bytes(9_000))
+    content = bytearray((tmp_path / "store").read_bytes())
+    content[content.index(noise[-20:])] ^= 1
+    (tmp_path / "store").write_bytes(content)
+    with pytest.raises(StoreDamaged, match=r"intact outcome of c1, .* --salvage"):
+        SqliteStore(tmp_path / "store")
+
+
+def test_a_column_that_became_a_number_is_damage(tmp_path):
+    with SqliteStore(tmp_path / "store") as store:
+        fill(store, range(3))
+    for number in (9, 2.5, "text"):
+        with closing(sqlite3.connect(tmp_path / "store")) as other:
+            other.execute("UPDATE results SET body = ? WHERE task = 2", (number,))
+            other.commit()
+        with pytest.raises(StoreDamaged, match="intact result of task 1"):
+            SqliteStore(tmp_path / "store")
+
+
+def test_a_place_that_cannot_be_written_gets_a_sentence(pristine, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.replace", refuse)
+    with pytest.raises(StoreError, match=r"Read-only file system.*salvage it there"):
+        salvage(pristine, tmp_path / "new")
+    assert not list(tmp_path.iterdir())
+
+
 def test_damaged_scratch_is_noticed_before_anything_is_done(tmp_path):
     with SqliteStore(tmp_path / "store") as store:
         store.open(CAMPAIGN)

@@ -57,7 +57,7 @@ def test_files_that_are_no_store_are_refused_and_left_alone(make, write, tmp_pat
     path = tmp_path / "file"
     make(path)
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"expected a file that mutiny wrote. Choose another with --store") as caught:
+    with pytest.raises(StoreError, match=r"expected a file that mutiny wrote. Choose another") as caught:
         SqliteStore(path, write=write)
     assert not isinstance(caught.value, StoreDamaged)
     assert path.read_bytes() == before

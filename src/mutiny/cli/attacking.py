@@ -44,8 +44,8 @@ def run_attack(options: Mapping[str, Any]) -> Robustness:
         images(as_given(subject, inputs, None, None, None, "--inputs", pool=False).data.first(1))
     with call.running() as how:
         result = attack(subject, data=inputs, mutants=made, **how, **own)
-    call.show(attack_text(result))
     call.write(result)
+    call.show(attack_text(result))
     if save is not None:
         write_adversarial(result, save)
     if grid is not None:

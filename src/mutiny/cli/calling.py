@@ -101,10 +101,16 @@ class Call:
         """Prints the result and which file has it, unless nothing is to be said."""
         if self.quiet:
             return
-        self.console.print(text)
-        if self.store is not None:
-            where = f" Kept in {shown(self.store)}; the same command, or mutiny report, shows it again."
-            self.console.print(where, style="dim", markup=False)
+        try:
+            self.console.print(text)
+            if self.store is not None:
+                where = f" Kept in {shown(self.store)}; the same command, or mutiny report, shows it again."
+                self.console.print(where, style="dim", markup=False)
+        except BrokenPipeError:
+            raise  # whoever reads has seen enough
+        except OSError as error:
+            again = "" if self.store is None else "The result is kept: the same command shows it again."
+            raise BadInput("output", "<the result>", f"a place to print it ({error.strerror})", again) from error
 
     def write(self, result: Result, **more: Any) -> None:
         """Writes the JSON, if it was asked for, with what else belongs to it."""

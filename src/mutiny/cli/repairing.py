@@ -28,8 +28,8 @@ def run_repair(options: Mapping[str, Any]) -> Repair:
     inputs = None if inputs is None else as_pool(inputs, "--inputs")
     with call.running() as how:
         result = repair(subject, data=inputs, layers=names_of(layers), **how, **call.own)
-    call.show(repair_text(result))
     call.write(result)
+    call.show(repair_text(result))
     if result.repaired or (anyway and result.patch.edits):
         _write(result, save, patch)
     elif save is not None or patch is not None:

@@ -17,6 +17,8 @@ from mutiny.stores.sqlite import SqliteStore
 
 WHERE = frozenset(["engine", "workers", "address"])
 """Options that say where tasks run."""
+NAMED = 12
+"""So many lost results are named."""
 
 
 def run_resume(file: Path, damaged: bool, quiet: bool, changed: Mapping[str, Any]) -> None:
@@ -50,7 +52,8 @@ def _salvaged(file: Path) -> Path:
     names = (f"{file.stem}-salvaged{again}{file.suffix}" for again in chain([""], (f"-{n}" for n in count(2))))
     into = next(path for path in map(file.with_name, names) if not path.exists())
     found = salvage(file, into)
-    lost = f"; lost: {', '.join(found.lost)}" if found.lost else ""
+    more = len(found.lost) - NAMED
+    lost = f"; lost: {', '.join(found.lost[:NAMED])}{f' and {more} more' if more > 0 else ''}" if found.lost else ""
     sys.stderr.write(f"mutiny: {found.results} results are intact and now in {shown(into)}{lost}\n")
     for note in found.notes:
         sys.stderr.write(f"mutiny: {note}\n")

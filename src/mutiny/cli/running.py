@@ -48,8 +48,8 @@ def run_assess(options: Mapping[str, Any], console: Console | None = None) -> As
         _announce(subject, settings)
     with call.running() as how:
         result = assess(subject, **how, **settings)
-    call.show(assessment_text(result, call.console.width))
     call.write(result)
+    call.show(assessment_text(result, call.console.width))
     if kills is not None:
         write_kills(kills, result)
     if junit is not None:

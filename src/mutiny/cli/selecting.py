@@ -38,8 +38,8 @@ def run_select(options: Mapping[str, Any]) -> Selection:
         raise BadInput("--plot", plot, "a pool whose labels are known", "Without labels nobody knows what is a fault.")
     with call.running() as how:
         result = select(subject, methods, pool=inputs, layers=names_of(layers), **how, **call.own)
-    call.show(selection_text(result, call.console.width))
     call.write(result)
+    call.show(selection_text(result, call.console.width))
     if indices is not None:
         write_indices(indices, result.chosen.tolist(), result.names)
     if plot is not None:

@@ -39,8 +39,8 @@ def run_strengthen(options: Mapping[str, Any]) -> Strengthening:
     subject = call.subject()
     with call.running() as how:
         result = strengthen(subject, methods=compare, **how, **own)
-    call.show(strengthening_text(result))
     call.write(result)
+    call.show(strengthening_text(result))
     if indices is not None:
         write_indices(indices, result.order.tolist(), result.names)
     if tests is not None and result.subset is not None and len(result.subset):

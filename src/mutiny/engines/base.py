@@ -44,6 +44,11 @@ class Engine(ABC):
         """Lets go of what it kept."""
 
 
+SHORT = 1.0
+"""Seconds below which a worker has its next task waiting; beyond, the pause between two does not count, and a task that
+waits would be begun after Ctrl-C."""
+
+
 class Intake:
     """Takes tasks from an iterable as there is room for them, for engines with several under way.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from mutiny.engines.base import Intake, died, unsendable
+from mutiny.engines.base import SHORT, Intake, died, unsendable
 from mutiny.engines.finding import installed_path, strangers
 from mutiny.engines.node import Bytes, forget, serve, stored, writable
 from mutiny.engines.serving import hear, settings
@@ -85,8 +85,9 @@ class Calls:
         if time.monotonic() > self._asked + CENSUS:
             self._asked = time.monotonic()
             fit = int(self._ray.cluster_resources().get("CPU", 0) // self._threads)
-            self._limit = 2 * max(1, min(fit, self._workers or fit))
-        return self._limit - len(self._calls)
+            self._limit = max(1, min(fit, self._workers or fit))
+        short = bool(self._seconds) and max(self._seconds.values()) < SHORT
+        return (2 if short else 1) * self._limit - len(self._calls)
 
     def _size(self, kind: str) -> int:
         """How many tasks of a kind make a call; one while it is not known how long they take."""

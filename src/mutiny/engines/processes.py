@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Self
 
 from mutiny.checks import check_whole
-from mutiny.engines.base import Engine, Intake, died
+from mutiny.engines.base import SHORT, Engine, Intake, died
 from mutiny.engines.hiring import Died, Shipment, Worker
 from mutiny.errors import BadInput
 from mutiny.tasks import Result, Task, Work
@@ -49,20 +49,21 @@ class Processes(Engine):
         return self.workers or max(1, _cores() // self.threads)
 
     def run(self, work: Work, tasks: Iterable[Task | None]) -> Iterator[Result]:
-        """Results as they come; up to two tasks per worker are under way."""
+        """Results as they come; one task per worker is under way, or two while they are short."""
         intake = Intake(tasks)
         shipment = Shipment(work)
         crew = _Crew(self, shipment)
-        under_way = 0
+        under_way, ahead = 0, 1
         try:
             while True:
-                for task in intake.take(2 * self.size - under_way):
+                for task in intake.take(ahead * self.size - under_way):
                     crew.give(task)
                     under_way += 1
                 if not under_way:
                     return
                 result = crew.result()
                 under_way -= 1
+                ahead = 2 if result.seconds < SHORT else 1
                 yield result
         finally:
             self._keep_or_end(crew.end())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -62,7 +63,7 @@ class Ray(Engine):
         self._started = False
 
     def run(self, work: Work, tasks: Iterable[Task | None]) -> Iterator[Result]:
-        """Results as they come; up to two calls per worker are under way."""
+        """Results as they come; one call per worker is under way, or two while tasks are short."""
         ray = self._joined()
         try:
             from mutiny.engines.calling import Calls
@@ -95,6 +96,8 @@ class Ray(Engine):
         if ray.is_initialized():
             return ray
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
+        if reason := unreachable(address):
+            raise BadInput("address", repr(address), "a Ray cluster that can be reached", f"{reason}.")
         local: dict[str, Any] = {
             "num_cpus": self.workers and self.workers * self.threads,
             "include_dashboard": False,
@@ -120,6 +123,24 @@ class Ray(Engine):
 
     def __repr__(self) -> str:
         return f"Ray({self.address!r})" if self.address else "Ray()"
+
+
+def unreachable(address: str, seconds: float = 5.0) -> str:
+    """Why nobody answers at an address with a port, or nothing: Ray itself would wait, and not hear Ctrl-C meanwhile.
+
+    >>> unreachable("auto"), unreachable("127.0.0.1:1")
+    ('', 'Connection refused')
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return ""
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), seconds):
+            return ""
+    except OSError as error:
+        return str(error.strerror or error).capitalize()
+    except OverflowError:
+        return "There is no such port"
 
 
 @contextmanager

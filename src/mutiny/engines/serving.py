@@ -85,6 +85,7 @@ def settings() -> dict[str, Any]:
         "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
         "precision": torch.get_float32_matmul_precision(),
         "mkldnn": torch.backends.mkldnn.enabled,
+        "flushed": bool(torch.tensor(1e-39) * 1.0 == 0),  # torch tells of no other way
     }
 
 
@@ -94,6 +95,7 @@ def adopt(settings: Mapping[str, Any]) -> None:
     torch.use_deterministic_algorithms(settings["deterministic"], warn_only=settings["warn_only"])
     torch.set_float32_matmul_precision(settings["precision"])
     torch.backends.mkldnn.enabled = settings["mkldnn"]
+    torch.set_flush_denormal(settings["flushed"])
 
 
 def _dismantled(error: Exception | None) -> tuple[type[Exception], tuple[Any, ...], dict[str, Any]] | None:

@@ -7,6 +7,7 @@ memory, and whoever writes to an array gets private copies of the pages that it 
 
 from __future__ import annotations
 
+import functools
 import io
 import mmap
 import pickle
@@ -137,6 +138,14 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
             self.arrays.append(raw)
         return raw.nbytes < APART
 
+    def reducer_override(self, value: Any) -> Any:
+        """Names, for what only looks like a module: ``torch.ops`` and what is in it."""
+        if isinstance(value, torch._ops._Ops):
+            return _operators, ()
+        if isinstance(value, torch._ops._OpNamespace):
+            return _operators, (value.name,)
+        return super().reducer_override(value)
+
     def persistent_id(self, value: Any) -> tuple[int, torch.dtype | None, str] | None:
         if isinstance(value, torch.storage.TypedStorage):
             storage, dtype = value._untyped_storage, value.dtype
@@ -149,6 +158,10 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
             whole = torch.empty(0, dtype=torch.uint8).set_(storage.cpu())  # type: ignore[no-untyped-call]
             self.storages.append(whole.numpy().data)
         return self._known[storage._cdata][0], dtype, str(storage.device)
+
+
+def _operators(*names: str) -> Any:
+    return functools.reduce(getattr, names, torch.ops)
 
 
 class _Unpacker(pickle.Unpickler):

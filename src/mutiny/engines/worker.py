@@ -30,8 +30,11 @@ def main() -> None:
     except BaseException as error:
         sink.write(f"{type(error).__name__}: {error}".replace("\n", " ").encode() + b"\n")
         sys.exit(1)
-    sink.write(READY.encode() + b"\n")
-    sink.flush()
+    try:
+        sink.write(READY.encode() + b"\n")
+        sink.flush()
+    except OSError:  # whoever started it is gone already
+        os._exit(0)
     orders: SimpleQueue[Any] = SimpleQueue()
 
     def listen() -> None:

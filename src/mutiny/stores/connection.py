@@ -44,7 +44,7 @@ def to_write(path: Path) -> sqlite3.Connection:
         _check_tables(connection, path)
         if schema.upgrade(connection):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file alone tells what it is
-        _check_results(connection, path)
+        _check_sealed(connection, path)
         return connection
 
 
@@ -54,7 +54,7 @@ def to_read(path: Path) -> sqlite3.Connection:
         raise StoreError("store", path, "a file", "Check the name; `mutiny assess --store FILE` makes one.")
     try:
         return _readable(path, "ro")
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         if _code(error) not in UNSHARED:
             raise told(error, path) from error
     with translated(path):  # the folder does not allow the index that readers share, or has no room for it
@@ -106,8 +106,14 @@ def _copied(path: Path, log: Path) -> sqlite3.Connection:
     """Reads from a copy in memory: what a killed process left in its log counts, and cannot be merged in place."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "store"
-        shutil.copyfile(path, copy)
-        shutil.copyfile(log, copy.with_name("store-wal"))
+        try:
+            shutil.copyfile(path, copy)
+            shutil.copyfile(log, copy.with_name("store-wal"))
+        except OSError as error:
+            raise StoreError(
+                "store", path, f"room for a copy in {Path(folder).parent} ({error.strerror})",
+                "Point the variable TMPDIR to a folder with more.",
+            ) from error  # fmt: skip
         with closing(_connect(copy, "rw")) as source, _closed_on_error(_connect(Path(":memory:"), "")) as connection:
             schema.check(source, path)
             source.backup(connection)
@@ -124,18 +130,19 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
     if schema.user_version(connection):
+        if not schema.is_whole(connection):
+            raise damaged(path, "list of tables")
         for table in schema.SMALL:
             if connection.execute(f"PRAGMA integrity_check({table})").fetchone()[0] != "ok":
                 raise damaged(path, f"table of {table}")
 
 
-def _check_results(connection: sqlite3.Connection, path: Path) -> None:
-    """Every result is whole: who goes on with a damaged store is told now, not hours later when it is asked for."""
-    for what, table in schema.OF_TASKS.items():
-        rows = connection.execute(f"SELECT name, lower(hex(id)), body FROM {table} JOIN tasks ON task = number")
-        for name, task, body in rows:
+def _check_sealed(connection: sqlite3.Connection, path: Path) -> None:
+    """All that is sealed is whole: who goes on with damage is told now, not hours later when it is asked for."""
+    for what, query in schema.SEALED.items():
+        for name, field, owner, body in connection.execute(query):
             told = f"{what} of {name}"
-            check_place(header_of(body, path, told), path, told, what=what, task=task)
+            check_place(header_of(body, path, told), path, told, what=what, **{field: owner})
     done = "SELECT name FROM tasks WHERE seconds IS NOT NULL AND number NOT IN (SELECT task FROM results)"
     for (name,) in connection.execute(done):
         raise damaged(path, f"result of {name}")
@@ -157,11 +164,11 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
         raise  # the caller's mistake
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # what SQLite says may quote damaged text
         raise told(error, path) from error
 
 
-def told(error: sqlite3.Error, path: Path) -> StoreError:
+def told(error: Exception, path: Path) -> StoreError:
     """What SQLite says, in a sentence."""
     again = f"What is saved stays saved; then `mutiny resume {shlex.quote(str(path))}`."
     match _code(error):
@@ -179,8 +186,8 @@ def told(error: sqlite3.Error, path: Path) -> StoreError:
             )
         case sqlite3.SQLITE_NOTADB:
             return schema.foreign(path)
-    return damaged(path, f"file ({error})")
+    return damaged(path, "file" if isinstance(error, UnicodeDecodeError) else f"file ({error})")
 
 
-def _code(error: sqlite3.Error) -> int:
+def _code(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", -1)) & 0xFF

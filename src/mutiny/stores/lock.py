@@ -119,7 +119,7 @@ def _opened(path: Path, store: Path) -> int:
     except OSError as error:
         raise StoreError(
             "store", store, f"a folder in which files can be written ({error.strerror})",
-            "Choose another with --store, or allow writing.",
+            "Use another folder, or allow writing.",
         ) from None  # fmt: skip
 
 

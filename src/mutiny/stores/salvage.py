@@ -106,17 +106,28 @@ def salvage(damaged: Path, into: Path) -> Salvaged:
             _collect(stack.enter_context(Pages(damaged.resolve(), page, reserved)), found)
         if not found.pieces:
             raise StoreError("store", damaged, "anything intact that mutiny wrote", "Nothing can be salvaged.")
-        part = into.with_name(f".{into.name}.part")
+        return _written(found, into)
+
+
+def _written(found: _Found, into: Path) -> Salvaged:
+    """Writes the new store, whole or not at all."""
+    part = into.with_name(f".{into.name}.part")
+    try:
         _remove(part)  # of a salvage that was killed
         try:
             with SqliteStore(part) as store:
                 told = _write(found, store)
             part.replace(into)
-        except StoreFull:
-            raise StoreFull("store", into, "room for it on its disk", "Free some, and salvage again.") from None
         finally:
             _remove(part)
         return told
+    except StoreFull:
+        raise StoreFull("store", into, "room for it on its disk", "Free some, and salvage again.") from None
+    except OSError as error:
+        raise StoreError(
+            "store", into, f"a folder in which files can be written ({error.strerror})",
+            "Copy the damaged file, with its -wal if there is one, to such a folder, and salvage it there.",
+        ) from error  # fmt: skip
 
 
 def _remove(store: Path) -> None:
@@ -180,6 +191,16 @@ def _name_lost(sealed: bytes, found: _Found) -> None:
         pass
 
 
+def _outcomes(found: _Found, notes: list[str]) -> dict[str, Any]:
+    """Results of campaigns; not of those of which something failed, and will be tried again."""
+    values = {}
+    for key, piece in found.of("outcome"):
+        had, value = len(notes), piece.value(notes)
+        if len(notes) == had and getattr(value, "complete", True):
+            values[key] = value
+    return values
+
+
 def _write(found: _Found, store: Store) -> Salvaged:
     notes: list[str] = []
     opened = set()
@@ -187,7 +208,7 @@ def _write(found: _Found, store: Store) -> Salvaged:
         if (campaign := piece.value(notes)) is not None:
             store.open(campaign, piece.header.get("most"))
             opened.add(key)
-    finished = {key for key, _ in found.of("outcome")}
+    outcomes = _outcomes(found, notes)
     saved: dict[str, str] = {}
     orphaned = set()
     for key, piece in sorted(found.of("result"), key=lambda item: item[1].cell.number):
@@ -196,7 +217,7 @@ def _write(found: _Found, store: Store) -> Salvaged:
         value, scratch = piece.value(notes), found.pieces.get(("scratch", key))
         if len(notes) > had or task.id != key:
             continue
-        if scratch is not None and header["campaign"] not in finished:
+        if scratch is not None and header["campaign"] not in outcomes:
             value = Noted(value, scratch.value(notes))
         elif header.get("scratch"):
             value = Noted(value, None)
@@ -207,11 +228,8 @@ def _write(found: _Found, store: Store) -> Salvaged:
             owner = ORPHANS.id
         store.save(owner, Result(task, value, header["seconds"]))
         saved[key] = str(task)
-    for key, piece in found.of("outcome"):
-        had = len(notes)
-        value = piece.value(notes)
-        if key in opened and len(notes) == had:
-            store.finish(key, value)
+    for key in outcomes.keys() & opened:
+        store.finish(key, outcomes[key])
     if orphaned:
         store.finish(ORPHANS.id, None)  # nobody can go on with it
         notes.append(

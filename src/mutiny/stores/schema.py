@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,6 +20,16 @@ SMALL = ("about", "campaigns", "tasks", "wanted", "failures")
 
 OF_TASKS = {"result": "results", "scratch": "scratch"}
 """Tables with a sealed row for some of the tasks, by what that row is."""
+
+SEALED = {
+    **{
+        what: f"SELECT name, 'task', lower(hex(id)), body FROM {table} JOIN tasks ON task = number"
+        for what, table in OF_TASKS.items()
+    },
+    "outcome": "SELECT id, 'campaign', id, outcomes.body FROM outcomes JOIN campaigns ON campaign = number",
+    "campaign": "SELECT id, 'campaign', id, body FROM campaigns",
+}
+"""By what they are, all sealed rows: a name for people, and which field of their header must be what."""
 
 Step = Callable[[sqlite3.Connection], None]
 
@@ -73,12 +84,28 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
         )  # fmt: skip
 
 
+def is_whole(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are those that a store of its version has, to the letter."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        for step in STEPS[: user_version(connection)]:
+            step(model)
+        return _tables(connection) == _tables(model)
+
+
+def _tables(connection: sqlite3.Connection) -> list[tuple[bytes, ...]]:
+    decode, connection.text_factory = connection.text_factory, bytes  # what is damaged may be no text
+    try:
+        return sorted(connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"))
+    finally:
+        connection.text_factory = decode
+
+
 def foreign(path: Path) -> StoreError:
     """The error for a file that bears another program's marks, or none; bytes that mutiny sealed tell a store."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if content.find(MARK) >= 0:
             return damaged(path, "file")
-    return StoreError("store", path, "a file that mutiny wrote", "Choose another with --store.")
+    return StoreError("store", path, "a file that mutiny wrote", "Choose another.")
 
 
 def upgrade(connection: sqlite3.Connection) -> bool:

@@ -97,6 +97,8 @@ def damaged(store: object, what: str) -> StoreDamaged:
 
 
 def _parts(sealed: bytes, store: object, what: str) -> Iterator[Part]:
+    if not isinstance(sealed, bytes):  # a flipped bit may make a number of a column
+        raise damaged(store, what)
     if sealed[: len(MARK)] != MARK or hashlib.sha256(memoryview(sealed)[START:]).digest() != sealed[len(MARK) : START]:
         raise damaged(store, what)
     form, count = _COUNT.unpack_from(sealed, START)
