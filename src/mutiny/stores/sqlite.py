@@ -41,7 +41,7 @@ class SqliteStore(Store):
     ...     store.open(Campaign("c1", "assess", "digits"))
     ...     store.save("c1", Result(Task("probe", ("WI", 0.25)), value={"killed": True}))
     ...     store.load(Task("probe", ("WI", 0.25)))
-    Kept(value={'killed': True}, scratch=None)
+    Kept(value={'killed': True}, scratch=None, forgotten=False)
     """
 
     def __init__(self, path: str | Path, *, write: bool = True, patience: float = PATIENCE) -> None:
