@@ -35,7 +35,7 @@ Results = dict[str, dict[str, object]]
 Array = npt.NDArray[np.floating]
 Order = npt.NDArray[np.int64]
 
-MISSING = 'dnn-tip is not installed, so it is not compared with: pip install "mutiny[bench]"'
+MISSING = 'dnn-tip is not installed, so it is not compared with: pip install "mutiny-nn[bench]"'
 GOALS = {"dsa": 20.0, "lsa": 4.0, "mdsa": 1.0, "kmnc": 10.0, "nac": 0.5}
 """Times faster than dnn-tip; NAC needs few rounds, a few milliseconds on both sides."""
 CLOSE = 1e-4

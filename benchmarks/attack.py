@@ -4,7 +4,7 @@ python -m benchmarks.attack [--quick] [--json FILE] [--data DIR]
 
 With --data the inputs are MNIST's, otherwise digits drawn from scikit-learn's. Both sides have one thread and the same
 images, iterations and steps; seconds are those of the processor. ART and torchattacks are compared with if they are
-installed: pip install "mutiny[bench]".
+installed: pip install "mutiny-nn[bench]".
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from mutiny.attacks.pgd import Pgd
 from mutiny.models import ModelView, Patch
 from mutiny.operators import OPERATORS
 
-MISSING = '{} is not installed, so it is not compared with: pip install "mutiny[bench]"'
+MISSING = '{} is not installed, so it is not compared with: pip install "mutiny-nn[bench]"'
 CODES = ("GF", "WS", "NS", "NAI", "GF")
 EPS = 0.3
 FLOOR_GOAL, ART_GOAL, CARLINI_GOAL = 1.1, 2.5, 15.0

@@ -3,7 +3,7 @@
 python -m benchmarks.selection [--quick] [--json FILE] [--data DIR]
 
 With --data the inputs are MNIST's, otherwise digits drawn from scikit-learn's. dnn-tip is compared with if it is
-installed: pip install "mutiny[bench]". The quick form is small, and fixed costs then weigh more than in the full one.
+installed: pip install "mutiny-nn[bench]". The quick form is small, so fixed costs weigh more than in the full one.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from mutiny import __version__
 from mutiny.errors import BadInput
 from mutiny.reports.json import write_json
 from studies.store import Row, Rows
@@ -40,7 +41,8 @@ def surroundings(arguments: str) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("torch", "numpy", "scipy", "mutiny")},
+        **{name: version(name) for name in ("torch", "numpy", "scipy")},
+        "mutiny": __version__,
     }
 
 

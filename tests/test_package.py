@@ -124,9 +124,3 @@ def test_type_checkers_see_the_same_names():
     shown = {alias.name: node.module for node in block.body for alias in node.names}
     assert shown == mutiny._WHERE
     assert sorted(shown) == sorted(mutiny.__all__)
-
-
-def test_the_version_is_the_distributions():
-    from importlib.metadata import version
-
-    assert mutiny.__version__ == version("mutiny")

@@ -101,7 +101,7 @@ def test_faults_over_repeats_are_those_of_the_terminal():
 
 def test_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtra, match=r'the package pandas: pip install "mutiny\[notebook\]"'):
+    with pytest.raises(MissingExtra, match=r'the package pandas: pip install "mutiny-nn\[notebook\]"'):
         SELECTION.to_frame()
 
 

@@ -79,6 +79,8 @@ _WHERE = {
 }
 
 __version__ = "0.1.0"
+"""The only place where the version is written: pyproject.toml and all stored results take it from here."""
+
 __all__ = [
     "METHODS",
     "OPERATORS",

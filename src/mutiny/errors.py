@@ -103,8 +103,8 @@ class MissingExtra(MutinyError, ImportError):
 
     >>> raise MissingExtra("ray", "ray")
     Traceback (most recent call last):
-    mutiny.errors.MissingExtra: this needs the package ray: pip install "mutiny[ray]"
+    mutiny.errors.MissingExtra: this needs the package ray: pip install "mutiny-nn[ray]"
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f'this needs the package {package}: pip install "mutiny[{extra}]"')
+        super().__init__(f'this needs the package {package}: pip install "mutiny-nn[{extra}]"')

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mutiny import __version__
+
 Bits = npt.NDArray[np.uint8]
 
 
@@ -268,5 +270,6 @@ def versions() -> dict[str, str]:
     """Versions of what decides the numbers."""
     return {
         "python": platform.python_version(),
-        **{name: version(name) for name in ("mutiny", "torch", "numpy", "scipy")},
+        "mutiny": __version__,
+        **{name: version(name) for name in ("torch", "numpy", "scipy")},
     }

@@ -15,7 +15,7 @@ from mutiny.selection import Dsa, Lsa, Mdsa, Nss
 from mutiny.selection.evidence import Evidence
 from mutiny.task import Classification
 
-peer = pytest.mark.skipif(importlib.util.find_spec("dnn_tip") is None, reason="needs mutiny[bench]")
+peer = pytest.mark.skipif(importlib.util.find_spec("dnn_tip") is None, reason="needs mutiny-nn[bench]")
 
 
 def evidence_of_three_classes(pool=60, train=400):
@@ -38,7 +38,7 @@ def test_without_dnn_tip_there_are_no_rows_but_a_word_on_how_to_get_them(monkeyp
     monkeypatch.setattr(against_dnn_tip.importlib.util, "find_spec", lambda name: None)
     evidence = evidence_of_three_classes()
     assert against_dnn_tip.compare(evidence, evidence, rounds=1) == {}
-    assert 'pip install "mutiny[bench]"' in capsys.readouterr().out
+    assert 'pip install "mutiny-nn[bench]"' in capsys.readouterr().out
 
 
 @peer

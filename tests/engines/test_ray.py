@@ -166,7 +166,7 @@ def test_without_the_extra_the_message_says_how_to_get_it():
             print(error)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
-    assert done.stdout == 'this needs the package ray: pip install "mutiny[ray]"\n', done.stderr
+    assert done.stdout == 'this needs the package ray: pip install "mutiny-nn[ray]"\n', done.stderr
 
 
 def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from mutiny import __version__
 from mutiny.errors import BadInput, StoreBusy, StoreDamaged, StoreError
 from mutiny.stores import connection, schema
 from mutiny.stores.base import Campaign, Kept
@@ -104,7 +104,7 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path):
     for write in (True, False):
         with pytest.raises(StoreError) as caught:
             SqliteStore(path, write=write)
-        assert f"version {len(schema.STEPS)} or older, which mutiny {version('mutiny')} reads" in str(caught.value)
+        assert f"version {len(schema.STEPS)} or older, which mutiny {__version__} reads" in str(caught.value)
         assert f"it has version {len(schema.STEPS) + 1}, written by mutiny 9.9" in str(caught.value)
 
 

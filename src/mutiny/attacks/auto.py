@@ -28,7 +28,7 @@ class Auto(Attack):
     """AutoAttack as the Adversarial Robustness Toolbox has it: APGD with two losses, DeepFool, Square.
 
     Croce and Hein's own has FAB instead of DeepFool. The first step of APGD is twice the distance, as they say. Square
-    is for images only, one of the losses for three classes or more. Needs ``pip install "mutiny[attacks]"``.
+    is for images only, one of the losses for three classes or more. Needs ``pip install "mutiny-nn[attacks]"``.
 
     What it draws belongs to batches, not to inputs, so results depend a little on the batch size. It works in single
     precision whatever the model's is; the new inputs have the model's.

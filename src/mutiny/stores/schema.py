@@ -6,9 +6,9 @@ import mmap
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from importlib.metadata import version
 from pathlib import Path
 
+from mutiny import __version__
 from mutiny.errors import StoreError
 from mutiny.stores.sealing import MARK, damaged
 
@@ -78,7 +78,7 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
     if found > len(STEPS):
         raise StoreError(
             "store", path,
-            f"version {len(STEPS)} or older, which mutiny {version('mutiny')} reads; it has version {found}, "
+            f"version {len(STEPS)} or older, which mutiny {__version__} reads; it has version {found}, "
             f"written by mutiny {_writer(connection)}",
             "Install a newer mutiny, or use another file.",
         )  # fmt: skip
@@ -115,7 +115,7 @@ def upgrade(connection: sqlite3.Connection) -> bool:
         connection.execute("BEGIN IMMEDIATE")
         try:
             STEPS[number](connection)
-            connection.execute("INSERT OR REPLACE INTO about VALUES ('mutiny', ?)", (version("mutiny"),))
+            connection.execute("INSERT OR REPLACE INTO about VALUES ('mutiny', ?)", (__version__,))
             connection.execute(f"PRAGMA user_version = {number + 1}")
             connection.execute("COMMIT")
         except BaseException:

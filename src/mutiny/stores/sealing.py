@@ -12,10 +12,9 @@ import shlex
 import struct
 import zlib
 from collections.abc import Iterator
-from functools import cache
-from importlib.metadata import version
 from typing import Any
 
+from mutiny import __version__
 from mutiny.errors import StoreDamaged, StoreError
 from mutiny.stores.decoding import Decoder, Unreadable
 from mutiny.stores.encoding import Encoder, Part
@@ -37,7 +36,7 @@ def seal(value: Any, header: dict[str, Any]) -> bytes:
     """
     encoder = Encoder()
     text = encoder.text(value)
-    told: Part = json.dumps({**header, "mutiny": _own_version()}, separators=(",", ":")).encode()
+    told: Part = json.dumps({**header, "mutiny": __version__}, separators=(",", ":")).encode()
     stored = [(_RAW, told), _compressed(text, zlib.Z_DEFAULT_STRATEGY)]
     stored += [_compressed(part, zlib.Z_RLE) for part in encoder.parts]
     table = _COUNT.pack(FORMAT, len(stored)) + b"".join(_PART.pack(how, len(part)) for how, part in stored)
@@ -75,7 +74,7 @@ def unseal(sealed: bytes, store: object = "", what: str = "value") -> tuple[dict
         return header, Decoder([bytearray(part) for part in parts]).value(text)
     except Unreadable as error:
         raise StoreError(
-            "store", store, f"{what} in words that mutiny {_own_version()} knows, got {error}",
+            "store", store, f"{what} in words that mutiny {__version__} knows, got {error}",
             f"mutiny {header.get('mutiny')} wrote it: use that version, or begin a new file.",
         ) from None  # fmt: skip
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error, zlib.error) as error:
@@ -135,8 +134,3 @@ def _compressed(part: Part, strategy: int) -> tuple[int, Part]:
 def _squeezed(part: Part, strategy: int) -> bytes:
     squeezer = zlib.compressobj(1, zlib.DEFLATED, 15, 9, strategy)
     return squeezer.compress(part) + squeezer.flush()
-
-
-@cache
-def _own_version() -> str:
-    return version("mutiny")

@@ -60,7 +60,7 @@ def test_mlflow(result, tmp_path, monkeypatch):
 
 def test_without_mlflow(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(MissingExtra, match=r'the package mlflow: pip install "mutiny\[tracking\]"'):
+    with pytest.raises(MissingExtra, match=r'the package mlflow: pip install "mutiny-nn\[tracking\]"'):
         log_to_mlflow(SELECTION)
 
 
