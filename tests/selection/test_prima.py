@@ -65,6 +65,16 @@ def test_a_tally_bears_mutants_that_say_nothing():
     assert tally.features().tolist() == [[1, 1, 1, 0, 0, *[0] * 9, 1]]
 
 
+def test_rounding_does_not_break_the_tie_of_inputs_that_no_mutant_affects():
+    clean = torch.tensor([[0.7, 0.2, 0.1]] * 50).double().repeat(2, 1)
+    noise = 1e-7 * torch.randn(100, 3, generator=torch.Generator().manual_seed(0)).double()
+    affected = torch.tensor([[0.69, 0.21, 0.1]]).double()
+    tally = Tally(clean)
+    tally.add(0, torch.cat([clean[:99] + noise[:99], affected]))
+    assert (tally.features()[:99] == [0] * 5 + [1] + [0] * 9).all()
+    assert (tally.features()[99, 1:3] > 0).all()
+
+
 def test_features_are_those_of_a_patched_copy_operator_by_operator():
     evidence = blob_evidence(classifier())
     chosen = np.array([4, 0, 77, 131])

@@ -30,6 +30,8 @@ PIXELS = ("noise", "reverse", "black", "white", "shuffle")
 NOISE = 0.1
 """Standard deviation of the noise where black is 0 and white is 1."""
 BINS = 10
+ROUNDING = 1e-6
+"""A mutant that moves no probability by more than this does nothing to an input."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Prima(Selector):
     For each operator 15 numbers describe what its mutants do to an input, see `Tally`. A gradient boosting classifier
     (scikit-learn's, where PRIMA ranks with XGBoost) learns from them which training inputs the model gets wrong. Of
     these it takes as many as there are, up to half of the sample. A model that has learned its training data by heart
-    offers none.
+    offers none. Changes of probabilities below 1e-6 count as none, since rounding would decide how such inputs rank.
 
     Args:
         mutants: of the model, spread evenly over GF, NEB, NAI and WS.
@@ -128,11 +130,15 @@ class Tally:
         here = np.arange(start, start + len(probabilities))
         clean, broken = self.clean[here], probabilities.isnan().any(dim=1)
         cosine = F.cosine_similarity(clean, probabilities, dim=1)
-        distance = (1 - cosine).clamp(0, 1).masked_fill(broken, 1).numpy()
+        distance = (1 - cosine).clamp(0, 1).masked_fill(broken, 1)
         moved = (clean.amax(dim=1) - probabilities.amax(dim=1)).abs().masked_fill(broken, 1)
+        # Inputs that no mutant affects are tied. Rounding would break these ties at random, and since the ranker sees
+        # only the order of a feature's values, it would learn splits of 0 against 3e-16.
+        unaffected = (clean - probabilities).abs().amax(dim=1) <= ROUNDING
+        distance, moved = (change.masked_fill(unaffected, 0).numpy() for change in (distance, moved))
         named = probabilities.argmax(dim=1)
         killed = (named != self.own[here]) | broken
-        self._sums[here] += np.stack([killed.double().numpy(), distance, moved.numpy()], axis=1)
+        self._sums[here] += np.stack([killed.double().numpy(), distance, moved], axis=1)
         self._bins[here, np.minimum(distance * BINS, BINS - 1).astype(np.int64)] += 1
         whole = ~broken.numpy()
         self._votes[here[whole], named.numpy()[whole]] += 1
