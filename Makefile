@@ -32,7 +32,7 @@ bench: .venv/installed-dev
 
 torture: .venv/installed-dev
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture
-	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests/engines
+	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests/campaigns/engines
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -20,16 +20,16 @@ import torch
 
 from benchmarks.timing import entry, ratio
 from mutiny.models.places import HIDDEN
-from mutiny.selection.coverage.greedy import additional, gainful, total
-from mutiny.selection.coverage.kmnc import section_of
-from mutiny.selection.coverage.nac import active
-from mutiny.selection.coverage.ranges import ranges_of
-from mutiny.selection.evidence import Evidence
-from mutiny.selection.surprise.base import Surprise
-from mutiny.selection.surprise.dsa import Dsa
-from mutiny.selection.surprise.lsa import Lsa, columns_kept
-from mutiny.selection.surprise.mdsa import Mdsa
-from mutiny.selection.surprise.rows import Rows, variances
+from mutiny.verbs.select.coverage.greedy import additional, gainful, total
+from mutiny.verbs.select.coverage.kmnc import section_of
+from mutiny.verbs.select.coverage.nac import active
+from mutiny.verbs.select.coverage.ranges import ranges_of
+from mutiny.verbs.select.evidence import Evidence
+from mutiny.verbs.select.surprise.base import Surprise
+from mutiny.verbs.select.surprise.dsa import Dsa
+from mutiny.verbs.select.surprise.lsa import Lsa, columns_kept
+from mutiny.verbs.select.surprise.mdsa import Mdsa
+from mutiny.verbs.select.surprise.rows import Rows, variances
 
 Results = dict[str, dict[str, object]]
 Array = npt.NDArray[np.floating]

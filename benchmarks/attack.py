@@ -27,13 +27,13 @@ from benchmarks.against_dnn_tip import Results
 from benchmarks.command import run
 from benchmarks.subjects import bench
 from benchmarks.timing import entry, ratio, seconds
-from mutiny.attacks.base import Batch
-from mutiny.attacks.carlini import Carlini
-from mutiny.attacks.ensemble import Ensemble
-from mutiny.attacks.member import with_weights
-from mutiny.attacks.pgd import Pgd
+from mutiny.faults import OPERATORS
 from mutiny.models import ModelView, Patch
-from mutiny.operators import OPERATORS
+from mutiny.verbs.attack.base import Batch
+from mutiny.verbs.attack.carlini import Carlini
+from mutiny.verbs.attack.ensemble import Ensemble
+from mutiny.verbs.attack.ensemble_member import with_weights
+from mutiny.verbs.attack.pgd import Pgd
 
 MISSING = '{} is not installed, so it is not compared with: pip install "mutiny-nn[bench]"'
 CODES = ("GF", "WS", "NS", "NAI", "GF")

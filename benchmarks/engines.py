@@ -25,22 +25,22 @@ from benchmarks.command import run
 from benchmarks.subjects import bench
 from benchmarks.timing import entry, seconds
 from mutiny.campaigns.campaign import Running
-from mutiny.engines.base import Engine
-from mutiny.engines.processes import Processes
-from mutiny.engines.ray import Ray
-from mutiny.engines.serial import Serial
-from mutiny.evaluation import Runner, Screening
+from mutiny.campaigns.engines.base import Engine
+from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.engines.ray import Ray
+from mutiny.campaigns.engines.serial import Serial
+from mutiny.campaigns.jobs import Job
+from mutiny.campaigns.stores.base import Campaign, Store
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.core.progress import Silent
+from mutiny.faults.evaluation import Runner, Screening
+from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
-from mutiny.mutation.bench import Bench
-from mutiny.mutation.kill import KillRule
-from mutiny.mutation.operator_run import OperatorRun
-from mutiny.mutation.search import Search, binary_search
-from mutiny.operators.parsing import as_operators
-from mutiny.progress import Silent
-from mutiny.stores.base import Campaign, Store
-from mutiny.stores.sqlite import SqliteStore
-from mutiny.task import Classification
-from mutiny.tasks import Task
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.operator_run import OperatorRun
+from mutiny.verbs.assess.search import Search, binary_search
+from mutiny.verbs.assess.worker import Bench
 
 CODES = "WI,GF,NEB,NAI,NI,WS"
 OVERHEAD_GOAL, SPEED_GOAL, EMPTY_GOAL = 1.03, 1.8, 200.0
@@ -111,14 +111,14 @@ def stored(runner: Runner, sizes: Sizes) -> None:
         campaign(runner, sizes, Serial(), store)
 
 
-def nothing(task: Task) -> None:
+def nothing(task: Job) -> None:
     """An empty task."""
 
 
 def per_second(engine: Engine, tasks: int) -> float:
     """Empty tasks in a second."""
     start = time.perf_counter()
-    done = sum(1 for _ in engine.run(nothing, (Task("empty", number) for number in range(tasks))))
+    done = sum(1 for _ in engine.run(nothing, (Job("empty", number) for number in range(tasks))))
     assert done == tasks
     return tasks / (time.perf_counter() - start)
 

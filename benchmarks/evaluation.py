@@ -26,16 +26,16 @@ from torch import nn
 from benchmarks.command import run
 from benchmarks.subjects import NETWORKS, Bench, bench
 from benchmarks.timing import entry, ratio
-from mutiny.evaluation import Runner, Screening
+from mutiny.core.records import Verdict
+from mutiny.faults import Operator, WeightInhibitor
+from mutiny.faults.evaluation import Runner, Screening
+from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
 from mutiny.models.layout import laid_out
-from mutiny.mutation.judge import Judge
-from mutiny.mutation.kill import KillRule
-from mutiny.mutation.search import Search, Trace, binary_search
-from mutiny.operators import Operator, WeightInhibitor
-from mutiny.operators.parsing import as_operators
-from mutiny.records import Verdict
-from mutiny.task import Classification
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.assess.judge import Judge
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.search import Search, Trace, binary_search
 
 INSTANCES = 20
 MEGABYTE = 2**20

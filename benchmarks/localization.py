@@ -24,19 +24,19 @@ from benchmarks.command import run
 from benchmarks.selection import last
 from benchmarks.subjects import bench
 from benchmarks.timing import entry, ratio, seconds
-from mutiny.data import Data
-from mutiny.localization.activity import Above
-from mutiny.localization.case import Case
-from mutiny.localization.failures import ByLabel
-from mutiny.localization.spectrum import Ints
-from mutiny.localization.synthesis import Ascent, synthesis
 from mutiny.models import Patch, default_forward
-from mutiny.models.ascent import climbing
+from mutiny.models.activation_gradients import climbing
 from mutiny.models.layout import laid_out
 from mutiny.models.patch import WeightEdit
 from mutiny.models.variants import WeightVariants
-from mutiny.repairs.credit import credits
-from mutiny.task import Classification
+from mutiny.subjects.data import Data
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.locate.activity import Above
+from mutiny.verbs.locate.case import Case
+from mutiny.verbs.locate.failures import ByLabel
+from mutiny.verbs.locate.spectrum import Ints
+from mutiny.verbs.locate.synthesis import Ascent, synthesis
+from mutiny.verbs.repair.credit import credits
 
 TASK = Classification(10, "logits")
 Entries = Mapping[str, Ints]

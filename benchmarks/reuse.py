@@ -19,14 +19,14 @@ from torch import nn
 
 from benchmarks.command import run
 from benchmarks.timing import entry
-from mutiny.architectures import LeNet5, MnistCnn, ResNet20
-from mutiny.data import as_data
-from mutiny.errors import NotApplicable
-from mutiny.evaluation import Runner
+from mutiny.core.errors import NotApplicable
+from mutiny.core.random import generator_for
+from mutiny.faults.evaluation import Runner
+from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
-from mutiny.operators.parsing import as_operators
-from mutiny.random import generator_for
-from mutiny.task import Classification
+from mutiny.subjects.architectures import LeNet5, MnistCnn, ResNet20
+from mutiny.subjects.data import as_data
+from mutiny.subjects.tasks import Classification
 
 OPERATORS = "WI,NI,GF,WS,NEB,NAI,NS,LR,LA,LD,AFR"
 SHAPES = {LeNet5: (1, 28, 28), MnistCnn: (1, 28, 28), ResNet20: (3, 32, 32)}

@@ -23,13 +23,13 @@ from benchmarks.against_dnn_tip import Results, compare
 from benchmarks.command import run
 from benchmarks.subjects import NETWORKS, bench, drawn_digits
 from benchmarks.timing import entry, ratio, seconds
-from mutiny.data import ArrayData, Data
-from mutiny.evaluation.exact import Pace
+from mutiny.core.random import generator_for
 from mutiny.models.layout import laid_out, layouts
-from mutiny.random import generator_for
-from mutiny.selection import METHODS, McDropout, Nss
-from mutiny.selection.evidence import Evidence
-from mutiny.task import Classification
+from mutiny.subjects.data import ArrayData, Data
+from mutiny.subjects.inference.passes import Pace
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.select import METHODS, McDropout, Nss
+from mutiny.verbs.select.evidence import Evidence
 
 TASK = Classification(10, "logits")
 MEGABYTE = 2**20

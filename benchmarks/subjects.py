@@ -9,12 +9,12 @@ import numpy as np
 from torch import nn
 
 import mutiny
-from mutiny.architectures import LeNet5, MnistCnn
-from mutiny.data import Data, as_data
-from mutiny.random import generator_for
+from mutiny.core.random import generator_for
 from mutiny.subjects import Subject
-from mutiny.task import Classification
-from mutiny.training import Recipe
+from mutiny.subjects.architectures import LeNet5, MnistCnn
+from mutiny.subjects.data import Data, as_data
+from mutiny.subjects.tasks import Classification
+from mutiny.subjects.training import Recipe
 
 NETWORKS = {"lenet5": LeNet5, "cnn": MnistCnn}
 

@@ -23,21 +23,21 @@ from torch import nn
 import mutiny
 from benchmarks.command import run
 from benchmarks.timing import entry, ratio
-from mutiny.architectures import DigitsCnn, LeNet5
-from mutiny.data import Data, as_data
-from mutiny.evaluation import Runner
-from mutiny.mutation.kill import KillRule
-from mutiny.mutation.savings import Savings
-from mutiny.mutation.search import Search, Trace
-from mutiny.mutation.trainer import Trainer
-from mutiny.mutation.training_run import TrainingRun
-from mutiny.mutation.weak import WeakSet
-from mutiny.operators.parsing import as_faults
-from mutiny.operators.training.base import Program
-from mutiny.progress import Silent
-from mutiny.task import Classification
-from mutiny.training import Recipe
-from mutiny.training.together import reason_against, train_together
+from mutiny.core.progress import Silent
+from mutiny.faults.evaluation import Runner
+from mutiny.faults.parsing import as_faults
+from mutiny.faults.training.base import Program
+from mutiny.subjects.architectures import DigitsCnn, LeNet5
+from mutiny.subjects.data import Data, as_data
+from mutiny.subjects.tasks import Classification
+from mutiny.subjects.training import Recipe
+from mutiny.subjects.training.together import reason_against, train_together
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.search import Search, Trace
+from mutiny.verbs.assess.trainer import Trainer
+from mutiny.verbs.assess.training_run import TrainingRun
+from mutiny.verbs.assess.weak_set import WeakSet
 
 OPERATORS = ("HNE", "RCP", "TRD", "HLR")
 GOALS = {"HNE": 3.0, "RCP": 3.0, "TRD": 1.5, "HLR": 1.5, "all four": 3.0}

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 import mutiny
-from mutiny.engines.base import Engine
-from mutiny.engines.choosing import as_engine
-from mutiny.engines.serial import Serial
-from mutiny.errors import BadInput
+from mutiny.campaigns.engines.base import Engine
+from mutiny.campaigns.engines.parsing import as_engine
+from mutiny.campaigns.engines.serial import Serial
+from mutiny.core.errors import BadInput
 from studies.store import Rows
 from studies.surroundings import run_rows, same_settings, surroundings
 from studies.working import Desk, Make, Unit, done, run

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from mutiny import __version__
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.json import write_json
 from studies.store import Row, Rows
 

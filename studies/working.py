@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 import mutiny
-from mutiny.engines.base import Engine
-from mutiny.tasks import Task
+from mutiny.campaigns.engines.base import Engine
+from mutiny.campaigns.jobs import Job
 from studies.clock import told
 from studies.store import Rows
 
@@ -55,7 +55,7 @@ class Desk:
     data: Path | None
     labs: dict[str, Any] = field(default_factory=dict)
 
-    def __call__(self, task: Task) -> bool:
+    def __call__(self, task: Job) -> bool:
         """Does a task; False if it needs a number that is not there yet."""
         torch.set_num_threads(1)
         if task.kind == SUBJECT:
@@ -98,7 +98,7 @@ def run(desk: Desk, units: Sequence[Unit], engine: Engine) -> int:
     return failures
 
 
-def _failures(desk: Desk, engine: Engine, tasks: Sequence[Task]) -> Iterator[Task]:
+def _failures(desk: Desk, engine: Engine, tasks: Sequence[Job]) -> Iterator[Job]:
     """Runs tasks, says why some failed, the same reason once, and gives these."""
     said: set[str] = set()
     for result in engine.run(desk, tasks):
@@ -110,9 +110,9 @@ def _failures(desk: Desk, engine: Engine, tasks: Sequence[Task]) -> Iterator[Tas
             yield result.task
 
 
-def _of_subject(name: str) -> Task:
-    return Task(SUBJECT, (name,), name=f"{name}: originals and data")
+def _of_subject(name: str) -> Job:
+    return Job(SUBJECT, (name,), name=f"{name}: originals and data")
 
 
-def _of_unit(part: ModuleType, name: str, unit: tuple[str, ...]) -> Task:
-    return Task(UNIT, (part.NAME, name, *unit), name=" ".join((part.NAME, name, *unit)))
+def _of_unit(part: ModuleType, name: str, unit: tuple[str, ...]) -> Job:
+    return Job(UNIT, (part.NAME, name, *unit), name=" ".join((part.NAME, name, *unit)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mutiny
-from mutiny.errors import MissingExtra
+from mutiny.core.errors import MissingExtra
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -1,8 +1,6 @@
 import ast
-import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,22 +10,9 @@ import mutiny
 SOURCE = Path(mutiny.__file__).parent
 MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 
-RANK = {
-    "errors": -1, "random": 0, "progress": 0, "checks": 0, "parsing": 1,
-    "records": 1, "results": 2, "task": 1, "stats": 1, "tasks": 1, "campaigns": 2,
-    "data": 2, "models": 2,
-    "training": 3, "architectures": 3,
-    "operators": 4,
-    "evaluation": 5,
-    "subjects": 6,
-    "mutation": 7, "selection": 7, "localization": 7, "attacks": 7,
-    "repairs": 8, "strengthening": 8,
-    "testing": 9, "reports": 9,
-    "cli": 10,
-}  # fmt: skip
-"""Imports flow from a larger number to a smaller one, or stay inside a part."""
-
-ONLY_RECORDS = ("engines", "stores")
+ORDER = [["core"], ["models"], ["subjects"], ["faults", "campaigns"], ["verbs"], ["reports"], ["cli"], ["testing"]]
+"""A part imports from itself and from parts that stand before it."""
+RANK = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
 
 
 def part_of(path):
@@ -50,25 +35,33 @@ def imported(path):
 def test_imports_flow_one_way(path):
     part = part_of(path)
     if part in ("__init__", "__main__"):
-        return  # the one is lazy, the other is the door to the command line
+        return  # the one is lazy, the other starts the command line
     for name in imported(path):
-        target = name.split(".")[1] if name.startswith("mutiny.") else None
-        if target is None or target == part or not ((SOURCE / target).exists() or (SOURCE / f"{target}.py").exists()):
-            continue
-        if part in ONLY_RECORDS:
-            assert target in ("records", "errors", "random", "checks", "tasks"), f"{path} imports {name}"
-        elif target not in ONLY_RECORDS:
+        target = name.split(".")[1] if name.startswith("mutiny.") else part
+        if target in RANK and target != part:
             assert RANK[target] < RANK[part], f"{path} imports {name}"
 
 
-def test_the_page_on_architecture_has_every_part():
+@pytest.mark.parametrize("path", [path for path in MODULES if path.parts[1:2] in (("engines",), ("stores",))], ids=str)
+def test_engines_and_stores_know_jobs_and_nothing_else_of_campaigns(path):
+    allowed = ("mutiny.core", "mutiny.campaigns.jobs", f"mutiny.campaigns.{path.parts[1]}", "mutiny.__version__")
+    for name in imported(path):
+        assert not name.startswith("mutiny.") or name.startswith(allowed), f"{path} imports {name}"
+
+
+def test_statistics_import_nothing_but_the_core():
+    for path in MODULES:
+        if path.parts[:2] == ("core", "stats"):
+            assert all(not name.startswith("mutiny") or name.startswith("mutiny.core") for name in imported(path)), path
+
+
+def test_the_architecture_page_lists_every_part_in_order():
     page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
-    layout = {line.split()[0].rstrip("/").removesuffix(".py") for line in page.split("```")[1].splitlines()[2:]}
-    assert layout == {part_of(path) for path in MODULES} - {"__main__"}
-    (flow,) = re.findall(r"a test checks it: ([^.]*)\.", page)
-    ranks = [[RANK[part] for part in group.replace(",", " ").split()] for group in flow.split("<-")]
-    assert sum(map(len, ranks)) == len(RANK)
-    assert all(max(low) < min(high) for low, high in pairwise(ranks))
+    lines = page.split("```")[1].splitlines()[2:]
+    shown = [line.split()[0].rstrip("/") for line in lines if line.startswith("  ") and line[2] != " "]
+    assert shown == ["__init__.py", *(part for parts in ORDER for part in parts)]
+    folders = {path.parts[0] for path in MODULES} - {"__init__.py", "__main__.py"}
+    assert folders == set(RANK)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)
@@ -94,7 +87,7 @@ def test_importing_mutiny_imports_nothing_heavy():
 
 
 def test_stats_never_import_torch():
-    loaded = modules_after("import mutiny.stats")
+    loaded = modules_after("import mutiny.core.stats")
     assert "scipy" in loaded
     assert "torch" not in loaded
 

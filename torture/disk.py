@@ -82,7 +82,7 @@ def _read_only(lab: Lab, what: str) -> None:
 
 def half_done(lab: Lab, campaign: Campaign) -> dict[str, str]:
     """Stops a campaign in the middle, by a kill; what is kept, in one file without a log."""
-    from mutiny.stores.sqlite import SqliteStore
+    from mutiny.campaigns.stores.sqlite import SqliteStore
 
     lab.undisturbed()
     run = campaign.begin("processes")

@@ -11,71 +11,71 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mutiny.attacks.attack import attack
-    from mutiny.attacks.result import Robustness
-    from mutiny.data import mutate
-    from mutiny.errors import BadInput, MutinyError, NotApplicable, PreflightFailed, UntrustedFile
-    from mutiny.evaluation import Screening
-    from mutiny.localization.locate import locate
-    from mutiny.localization.location import Location
-    from mutiny.localization.synthesis import Ascent
-    from mutiny.localization.synthesize import synthesize
-    from mutiny.mutation.assess import assess
-    from mutiny.mutation.assessment import Assessment
-    from mutiny.mutation.kill import KillRule
-    from mutiny.mutation.search import Search
-    from mutiny.mutation.weak import WeakSet
-    from mutiny.operators import OPERATORS, Operator
-    from mutiny.records import Verdict
-    from mutiny.repairs.repair import repair
-    from mutiny.repairs.result import Repair
-    from mutiny.selection import METHODS, Selector
-    from mutiny.selection.retraining import accuracy_after_retraining
-    from mutiny.selection.select import select
-    from mutiny.selection.selection import Selection
-    from mutiny.strengthening.result import Strengthening
-    from mutiny.strengthening.strengthen import strengthen
+    from mutiny.core.errors import BadInput, MutinyError, NotApplicable, PreflightFailed, UntrustedFile
+    from mutiny.core.records import Verdict
+    from mutiny.faults import OPERATORS, Operator
+    from mutiny.faults.evaluation import Screening
     from mutiny.subjects import Subject, load_subject
-    from mutiny.task import Classification, Regression
-    from mutiny.training import Recipe, load_weights
+    from mutiny.subjects.data import mutate
+    from mutiny.subjects.tasks import Classification, Regression
+    from mutiny.subjects.training import Recipe, load_weights
+    from mutiny.verbs.assess.assess import assess
+    from mutiny.verbs.assess.kill_rule import KillRule
+    from mutiny.verbs.assess.result import Assessment
+    from mutiny.verbs.assess.search import Search
+    from mutiny.verbs.assess.weak_set import WeakSet
+    from mutiny.verbs.attack.attack import attack
+    from mutiny.verbs.attack.result import Robustness
+    from mutiny.verbs.locate.locate import locate
+    from mutiny.verbs.locate.result import Location
+    from mutiny.verbs.locate.synthesis import Ascent
+    from mutiny.verbs.locate.synthesize import synthesize
+    from mutiny.verbs.repair.repair import repair
+    from mutiny.verbs.repair.result import Repair
+    from mutiny.verbs.select import METHODS, Selector
+    from mutiny.verbs.select.result import Selection
+    from mutiny.verbs.select.retraining import accuracy_after_retraining
+    from mutiny.verbs.select.select import select
+    from mutiny.verbs.strengthen.result import Strengthening
+    from mutiny.verbs.strengthen.strengthen import strengthen
 
 _WHERE = {
-    "Ascent": "mutiny.localization.synthesis",
-    "Assessment": "mutiny.mutation.assessment",
-    "BadInput": "mutiny.errors",
-    "Classification": "mutiny.task",
-    "KillRule": "mutiny.mutation.kill",
-    "Location": "mutiny.localization.location",
-    "METHODS": "mutiny.selection",
-    "MutinyError": "mutiny.errors",
-    "NotApplicable": "mutiny.errors",
-    "OPERATORS": "mutiny.operators",
-    "Operator": "mutiny.operators",
-    "PreflightFailed": "mutiny.errors",
-    "Recipe": "mutiny.training",
-    "Regression": "mutiny.task",
-    "Repair": "mutiny.repairs.result",
-    "Robustness": "mutiny.attacks.result",
-    "Screening": "mutiny.evaluation",
-    "Search": "mutiny.mutation.search",
-    "Selection": "mutiny.selection.selection",
-    "Selector": "mutiny.selection",
-    "Strengthening": "mutiny.strengthening.result",
+    "Ascent": "mutiny.verbs.locate.synthesis",
+    "Assessment": "mutiny.verbs.assess.result",
+    "BadInput": "mutiny.core.errors",
+    "Classification": "mutiny.subjects.tasks",
+    "KillRule": "mutiny.verbs.assess.kill_rule",
+    "Location": "mutiny.verbs.locate.result",
+    "METHODS": "mutiny.verbs.select",
+    "MutinyError": "mutiny.core.errors",
+    "NotApplicable": "mutiny.core.errors",
+    "OPERATORS": "mutiny.faults",
+    "Operator": "mutiny.faults",
+    "PreflightFailed": "mutiny.core.errors",
+    "Recipe": "mutiny.subjects.training",
+    "Regression": "mutiny.subjects.tasks",
+    "Repair": "mutiny.verbs.repair.result",
+    "Robustness": "mutiny.verbs.attack.result",
+    "Screening": "mutiny.faults.evaluation",
+    "Search": "mutiny.verbs.assess.search",
+    "Selection": "mutiny.verbs.select.result",
+    "Selector": "mutiny.verbs.select",
+    "Strengthening": "mutiny.verbs.strengthen.result",
     "Subject": "mutiny.subjects",
-    "UntrustedFile": "mutiny.errors",
-    "Verdict": "mutiny.records",
-    "WeakSet": "mutiny.mutation.weak",
-    "accuracy_after_retraining": "mutiny.selection.retraining",
-    "assess": "mutiny.mutation.assess",
-    "attack": "mutiny.attacks.attack",
+    "UntrustedFile": "mutiny.core.errors",
+    "Verdict": "mutiny.core.records",
+    "WeakSet": "mutiny.verbs.assess.weak_set",
+    "accuracy_after_retraining": "mutiny.verbs.select.retraining",
+    "assess": "mutiny.verbs.assess.assess",
+    "attack": "mutiny.verbs.attack.attack",
     "load_subject": "mutiny.subjects",
-    "load_weights": "mutiny.training",
-    "locate": "mutiny.localization.locate",
-    "mutate": "mutiny.data",
-    "repair": "mutiny.repairs.repair",
-    "select": "mutiny.selection.select",
-    "strengthen": "mutiny.strengthening.strengthen",
-    "synthesize": "mutiny.localization.synthesize",
+    "load_weights": "mutiny.subjects.training",
+    "locate": "mutiny.verbs.locate.locate",
+    "mutate": "mutiny.subjects.data",
+    "repair": "mutiny.verbs.repair.repair",
+    "select": "mutiny.verbs.select.select",
+    "strengthen": "mutiny.verbs.strengthen.strengthen",
+    "synthesize": "mutiny.verbs.locate.synthesize",
 }
 
 __version__ = "0.1.0"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mutiny.operators.parsing import Fault
+from mutiny.faults.parsing import Fault
 from studies.deepcrime.operators import fault_of
 from studies.deepcrime.paper import DEEPCRIME, MUFF
 

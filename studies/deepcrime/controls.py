@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mutiny.evaluation.activation_spectra import Range, activation_range, sampled, spectra
-from mutiny.stats.spectral import mean_spectra, within_and_between
+from mutiny.core.stats.spectral import mean_spectra, within_and_between
+from mutiny.faults.evaluation.activation_spectra import Range, activation_range, sampled, spectra
 from studies.deepcrime.lab import Lab
 from studies.deepcrime.spectra import EPSILONS, SHARE
 from studies.store import Rows

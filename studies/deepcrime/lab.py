@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import mutiny
-from mutiny.evaluation import Runner, Screening
-from mutiny.mutation.savings import Savings
-from mutiny.mutation.trainer import Trainer
-from mutiny.operators.training.base import Program
-from mutiny.training.originals import default_folder
+from mutiny.faults.evaluation import Runner, Screening
+from mutiny.faults.training.base import Program
+from mutiny.subjects.training.originals import default_folder
+from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.trainer import Trainer
 from studies.muff import lab as muff
 from studies.store import Rows
 

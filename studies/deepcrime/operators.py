@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.mutation.operator_run import OperatorRun
-from mutiny.mutation.training_run import TrainingRun
-from mutiny.operators.naming import describe
-from mutiny.operators.parsing import Fault, as_faults
-from mutiny.operators.training.base import TrainingOperator
-from mutiny.records import MutantRecord
-from mutiny.stats import relative_standard_error
+from mutiny.core.records import MutantRecord
+from mutiny.core.stats import relative_standard_error
+from mutiny.faults.naming import describe
+from mutiny.faults.parsing import Fault, as_faults
+from mutiny.faults.training.base import TrainingOperator
+from mutiny.verbs.assess.operator_run import OperatorRun
+from mutiny.verbs.assess.training_run import TrainingRun
 from studies.deepcrime.lab import SETS, Lab, in_text
 from studies.deepcrime.paper import OPERATORS, tool_of
 from studies.deepcrime.spent import COSTS, Spent

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 import mutiny
-from mutiny.mutation.foregone import surely_killed
-from mutiny.mutation.kill import Sample
-from mutiny.mutation.savings import Savings
-from mutiny.task import Task
+from mutiny.subjects.tasks import Task
+from mutiny.verbs.assess.early_training_verdict import surely_killed
+from mutiny.verbs.assess.kill_rule import Sample
+from mutiny.verbs.assess.savings import Savings
 from studies.deepcrime.paper import DEEPCRIME
 
 CsvRow = Mapping[str, str]

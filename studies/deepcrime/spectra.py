@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from mutiny.data import Data
-from mutiny.errors import BadInput, Diverged
-from mutiny.evaluation.activation_spectra import BINS, Range, activation_range, sampled, spectra
+from mutiny.core.errors import BadInput, Diverged
+from mutiny.core.stats.spectral import mean_spectra, within_and_between
+from mutiny.faults.evaluation.activation_spectra import BINS, Range, activation_range, sampled, spectra
+from mutiny.faults.training.base import TrainingOperator
 from mutiny.models import Patch
-from mutiny.operators.training.base import TrainingOperator
-from mutiny.stats.spectral import mean_spectra, within_and_between
+from mutiny.subjects.data import Data
 from studies.clock import Clock
 from studies.deepcrime import operators
 from studies.deepcrime.compared import BETWEEN, DC, GROUPS, Mutant, chosen, killed_on_train

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mutiny.stats import hypergeometric_tails
+from mutiny.core.stats import hypergeometric_tails
 
 
 class Draw(NamedTuple):

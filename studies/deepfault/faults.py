@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from mutiny.core.random import generator_for
+from mutiny.faults import OPERATORS
+from mutiny.faults.base import Operator
 from mutiny.models import ModelView, Patch, WeightEdit
 from mutiny.models.layers import Indices, Layer
-from mutiny.operators import OPERATORS
-from mutiny.operators.base import Operator
-from mutiny.random import generator_for
 from studies.deepfault.lab import Lab, Network
 
 KINDS: Mapping[str, Mapping[str, Any]] = {

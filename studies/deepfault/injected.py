@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import mutiny
-from mutiny.random import seed_for
+from mutiny.core.random import seed_for
 from studies.deepfault.faults import Fault, common, count, fed, feeding, inject, touched
 from studies.deepfault.lab import BATCH, MEASURES, Lab, Settings
 from studies.deepfault.mending import METHODS, VERDICT, Mending, mend

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 import mutiny
-from mutiny.data import Data
-from mutiny.localization.suspects import Suspect
+from mutiny.core.random import generator_for
 from mutiny.models import Forward
 from mutiny.models.capture import Said
-from mutiny.random import generator_for
+from mutiny.subjects.data import Data
+from mutiny.verbs.locate.suspects import Suspect
 from studies.deepfault.subjects import RAW, SIGNAL, Family, family_of, unscaled
 from studies.nss.lab import smaller as few
 from studies.store import Rows

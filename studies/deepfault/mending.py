@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import mutiny
+from mutiny.core.progress import Progress
 from mutiny.models import Patch
-from mutiny.progress import Progress
-from mutiny.repairs.base import Method
-from mutiny.repairs.damage import Damage
-from mutiny.repairs.methods import as_repair
-from mutiny.repairs.result import Repair
+from mutiny.verbs.repair.base import Method
+from mutiny.verbs.repair.damage import Damage
+from mutiny.verbs.repair.methods import as_repair
+from mutiny.verbs.repair.result import Repair
 from studies.clock import Clock
 from studies.deepfault.lab import BATCH, Network, Settings
 

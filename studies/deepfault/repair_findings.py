@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mutiny.stats import clopper_pearson
+from mutiny.core.stats import clopper_pearson
 from studies.deepfault.faults import KINDS
 from studies.deepfault.injected import ABOVE, AMPLE, CLEAN, LABEL, LOCATED, QUANTILE, WAYS, WEIGHTS, Way
 from studies.deepfault.lab import MEASURES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutiny.selection.metrics import Repeated
+from mutiny.verbs.select.metrics import Repeated
 from studies.deepfault.faults import KINDS
 from studies.deepfault.injected import ABOVE, CLEAN, LABEL, WAYS, WEIGHTS, Way
 from studies.deepfault.mending import METHODS

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutiny.selection.metrics import Repeated, over_repeats
+from mutiny.verbs.select.metrics import Repeated, over_repeats
 from studies.deepfault import examples, injected, repairs, suspects, synthesis
 from studies.deepfault.lab import MEASURES, RANDOM, subject_rows
 from studies.deepfault.subjects import ORDER, Family

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import mutiny
 from mutiny.models import default_forward
 from mutiny.models.capture import Said
-from mutiny.training import Recipe
+from mutiny.subjects.training import Recipe
 from studies.command import Make
 from studies.deepfault.networks import Convolutional, Dense
 

@@ -16,10 +16,10 @@ from torch import Tensor
 from torch.nn import functional
 
 import mutiny
-from mutiny.localization.synthesis import Synthesis
+from mutiny.core.stats import mann_whitney
 from mutiny.models import ModelView
 from mutiny.models.capture import activations
-from mutiny.stats import mann_whitney
+from mutiny.verbs.locate.synthesis import Synthesis
 from studies.clock import Clock
 from studies.deepfault.lab import ALL, BATCH, MEASURES, RANDOM, Classes, Lab, Network, Settings, count
 from studies.deepfault.subjects import DISTANCE, Family, family_of

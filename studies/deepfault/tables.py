@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mutiny.selection.metrics import Repeated
+from mutiny.verbs.select.metrics import Repeated
 from studies.deepfault import paper
 from studies.deepfault.lab import ALL, MEASURES, RANDOM, SHORT
 from studies.deepfault.results import Results, deeper

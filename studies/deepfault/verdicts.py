@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mutiny.selection.metrics import Repeated, over_repeats
-from mutiny.stats import holm, wilcoxon
+from mutiny.core.stats import holm, wilcoxon
+from mutiny.verbs.select.metrics import Repeated, over_repeats
 from studies.deepfault.chance import Draw, by_chance
 from studies.deepfault.injected import WAYS, WEIGHTS, Way
 from studies.deepfault.results import CsvRow

@@ -12,9 +12,9 @@ import numpy as np
 from torch import nn
 
 import mutiny
-from mutiny.evaluation import Runner, Screening
-from mutiny.mutation.preflight import preflight
-from mutiny.random import generator_for
+from mutiny.core.random import generator_for
+from mutiny.faults.evaluation import Runner, Screening
+from mutiny.verbs.assess.preflight import preflight
 from studies.store import Rows
 
 SUBJECT_COLUMNS = (

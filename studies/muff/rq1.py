@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.errors import NotApplicable
-from mutiny.evaluation import Outcome
-from mutiny.operators import Operator
-from mutiny.operators.parsing import as_operators
-from mutiny.stats import wilson
+from mutiny.core.errors import NotApplicable
+from mutiny.core.stats import wilson
+from mutiny.faults import Operator
+from mutiny.faults.evaluation import Outcome
+from mutiny.faults.parsing import as_operators
 from studies.clock import Clock
 from studies.muff import rq3
 from studies.muff.lab import Lab

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import mutiny
-from mutiny.errors import NotApplicable
-from mutiny.mutation.judge import Judge
-from mutiny.operators import OPERATORS
-from mutiny.records import Verdict
+from mutiny.core.errors import NotApplicable
+from mutiny.core.records import Verdict
+from mutiny.faults import OPERATORS
+from mutiny.verbs.assess.judge import Judge
 from studies.clock import Clock
 from studies.muff.lab import Lab
 from studies.muff.paper import OF_LAYERS, WITH_RATIO

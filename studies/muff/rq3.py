@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.mutation.operator_run import OperatorRun
-from mutiny.mutation.uncertainty import score_interval
-from mutiny.operators.naming import describe
-from mutiny.operators.parsing import as_operators
-from mutiny.records import MutantRecord, Status, Verdict
+from mutiny.core.records import MutantRecord, Status, Verdict
+from mutiny.faults.naming import describe
+from mutiny.faults.parsing import as_operators
+from mutiny.verbs.assess.operator_run import OperatorRun
+from mutiny.verbs.assess.score_interval import score_interval
 from studies.clock import Clock
 from studies.muff.lab import Lab
 from studies.muff.paper import OPERATORS

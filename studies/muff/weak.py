@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import mutiny
-from mutiny.mutation.judge import Judge
-from mutiny.mutation.score import interval_score, sensitivity
-from mutiny.mutation.search import binary_search
-from mutiny.operators.parsing import as_operators
-from mutiny.records import Verdict
+from mutiny.core.records import Verdict
+from mutiny.faults.parsing import as_operators
+from mutiny.verbs.assess.judge import Judge
+from mutiny.verbs.assess.score import interval_score, sensitivity
+from mutiny.verbs.assess.search import binary_search
 from studies.clock import Clock
 from studies.muff import rq3
 from studies.muff.lab import Lab

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from mutiny.attacks.base import Attack
-from mutiny.attacks.carlini import Carlini
-from mutiny.attacks.mutants import Choice, Kind
-from mutiny.attacks.pgd import Pgd
+from mutiny.verbs.attack.base import Attack
+from mutiny.verbs.attack.carlini import Carlini
+from mutiny.verbs.attack.mutants import Choice, Kind
+from mutiny.verbs.attack.pgd import Pgd
 from studies.muten.clipped import ClippedPgd
 from studies.muten.subjects import Target
 

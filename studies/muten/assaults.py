@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import mutiny
-from mutiny.attacks import result
+from mutiny.verbs.attack import result
 from studies.clock import Clock
 from studies.muten import arms
 from studies.muten.lab import Lab

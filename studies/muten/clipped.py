@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from mutiny.attacks.ensemble import Loss
-from mutiny.attacks.pgd import Pgd
+from mutiny.verbs.attack.ensemble import Loss
+from mutiny.verbs.attack.pgd import Pgd
 
 CLIP = 1e-7
 """Keras keeps probabilities this far from 0 and 1 before it takes the logarithm."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import nn
 
 import mutiny
-from mutiny.attacks.defences import BitDepth, Jpeg
-from mutiny.attacks.trained import distilled, smoothed
-from mutiny.training import Recipe, default_folder
-from mutiny.training.originals import Stored, settings
+from mutiny.subjects.training import Recipe, default_folder
+from mutiny.subjects.training.originals import Stored, settings
+from mutiny.verbs.attack.defences import BitDepth, Jpeg
+from mutiny.verbs.attack.trained import distilled, smoothed
 from studies.muten.clipped import Surer
 
 NONE = "none"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.stats import Rate
+from mutiny.core.stats import Rate
 from studies.muten import arms, choice, comparisons, number, paper, saturation
 from studies.muten.comparisons import Side
 from studies.muten.defended import SURER

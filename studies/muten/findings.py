@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mutiny.stats import holm
+from mutiny.core.stats import holm
 from studies.muten import arms, choice, comparisons, defences, number, paper, saturation
 from studies.muten.answer import points
 from studies.muten.comparisons import Comparison, Side

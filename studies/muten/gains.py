@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.attacks.result import BUDGET, MUTANTS, Assault, Level
-from mutiny.stats import Interval, bootstrap, sign_flip
+from mutiny.core.stats import Interval, bootstrap, sign_flip
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, Assault, Level
 from studies.muten.assaults import bools
 from studies.store import number
 

@@ -13,8 +13,8 @@ import numpy as np
 from torch import nn
 
 import mutiny
-from mutiny.data import Data, as_data
-from mutiny.random import generator_for
+from mutiny.core.random import generator_for
+from mutiny.subjects.data import Data, as_data
 from studies.muten import arms
 from studies.muten.defended import defended
 from studies.muten.subjects import TARGETS, Target

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutiny.stats import Rate
+from mutiny.core.stats import Rate
 from studies.muten import assaults, defences
 from studies.muten.comparisons import Comparison, Side
 from studies.muten.defended import NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mutiny.stats import Rate
+from mutiny.core.stats import Rate
 from studies.muten import arms, choice, comparisons, defences, number, paper, saturation
 from studies.muten.comparisons import Side
 from studies.muten.defended import DEFENCES, NONE

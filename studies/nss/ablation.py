@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import mutiny
-from mutiny.selection.nss import Nss
+from mutiny.verbs.select.nss import Nss
 from studies.clock import Clock
 from studies.nss import paper
 from studies.nss.detection import fdr_columns

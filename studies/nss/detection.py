@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.errors import NotApplicable
-from mutiny.selection import metrics
-from mutiny.selection.parsing import as_methods
+from mutiny.core.errors import NotApplicable
+from mutiny.verbs.select import metrics
+from mutiny.verbs.select.parsing import as_methods
 from studies.clock import Clock
 from studies.nss.lab import Lab, Settings, classes
 from studies.nss.methods import FIRST, LAST, MUTANTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mutiny.selection.metrics import Repeated
+from mutiny.verbs.select.metrics import Repeated
 from studies.nss import paper
 from studies.nss.methods import AUTHORS, GINI, NSS
 from studies.nss.partitions import METHODS, PARTS

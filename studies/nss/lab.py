@@ -14,11 +14,11 @@ import torch
 from torch import nn
 
 import mutiny
-from mutiny.data import Data, MutatedData
-from mutiny.data.nested import concatenate, take
-from mutiny.evaluation.settling import settle
-from mutiny.selection import metrics
-from mutiny.selection.evidence import Evidence
+from mutiny.subjects.data import Data, MutatedData
+from mutiny.subjects.data.nested import concatenate, take
+from mutiny.subjects.inference.output_kind import settle
+from mutiny.verbs.select import metrics
+from mutiny.verbs.select.evidence import Evidence
 from studies.nss.subjects import UNDER
 from studies.store import Rows
 from studies.subjects.spread import spread

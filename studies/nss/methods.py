@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutiny.selection import METHODS
+from mutiny.verbs.select import METHODS
 from studies.nss import paper
 
 NSS, AUTHORS = "nss", "nss(variant=authors-code)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mutiny.selection import partitions as equal_parts
-from mutiny.selection.parsing import as_methods
+from mutiny.verbs.select import partitions as equal_parts
+from mutiny.verbs.select.parsing import as_methods
 from studies.clock import Clock
 from studies.nss.lab import Lab, Settings
 from studies.nss.methods import AUTHORS, GINI, NSS

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutiny.selection.metrics import Repeated, over_repeats
+from mutiny.verbs.select.metrics import Repeated, over_repeats
 from studies.nss import ablation, detection, partitions, retraining
 from studies.nss.lab import subject_rows
 from studies.store import matching, number

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from mutiny.data import Data
-from mutiny.data.joined import Joined
-from mutiny.errors import NotApplicable
-from mutiny.random import generator_for, seed_for
-from mutiny.selection import retraining, roles
-from mutiny.selection.parsing import as_methods
+from mutiny.core.errors import NotApplicable
+from mutiny.core.random import generator_for, seed_for
+from mutiny.subjects.data import Data
+from mutiny.subjects.data.joined import Joined
+from mutiny.verbs.select import retraining, roles
+from mutiny.verbs.select.parsing import as_methods
 from studies.clock import Clock
 from studies.nss.lab import Lab, Settings, Trial, accuracy
 from studies.nss.methods import AUTHORS, GINI, NSS, RANDOM

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import mutiny
-from mutiny.training import Recipe
+from mutiny.subjects.training import Recipe
 
 LENETS = ("mnist-lenet1", "mnist-lenet5", "fashion-lenet1", "fashion-lenet5")
 CIFAR = "cifar10-resnet20"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mutiny.selection.metrics import Repeated
+from mutiny.verbs.select.metrics import Repeated
 from studies.nss import ablation, paper, retraining
 from studies.nss.detection import PERCENT
 from studies.nss.methods import ALL, FOUR, GINI, INTERNAL, RANDOM, THEIRS
@@ -22,7 +22,7 @@ Ours = Callable[[str, str], str]
 def cell(value: Cell, digits: int = 1, factor: float = 100) -> str:
     """A mean in per cent with half of its 95% interval, words as they are, "not run" for nothing.
 
-    >>> from mutiny.stats import Interval
+    >>> from mutiny.core.stats import Interval
     >>> cell(Repeated(0.25, 2, Interval(0.23, 0.27, 0.95, "student"))), cell(Repeated(0.25, 1, None)), cell(None)
     ('25.0 ± 2.0', '25.0', 'not run')
     """

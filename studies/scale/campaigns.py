@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mutiny.engines.calling import SECONDS
+from mutiny.campaigns.engines.ray_calls import SECONDS
 from studies.scale.measuring import Measured
 from studies.scale.simulation import Costs, Load
 

@@ -15,14 +15,14 @@ import numpy as np
 
 import mutiny
 from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.engines.base import Engine
+from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.engines.ray import Ray
+from mutiny.campaigns.engines.serial import Serial
+from mutiny.campaigns.jobs import Job, JobResult, WithScratch, Work
 from mutiny.campaigns.schedule import ask
-from mutiny.engines.base import Engine
-from mutiny.engines.processes import Processes
-from mutiny.engines.ray import Ray
-from mutiny.engines.serial import Serial
-from mutiny.stores.base import Campaign
-from mutiny.stores.sqlite import SqliteStore
-from mutiny.tasks import Noted, Result, Task, Work
+from mutiny.campaigns.stores.base import Campaign
+from mutiny.campaigns.stores.sqlite import SqliteStore
 
 EMPTY = 3000
 OPERATORS = "WI,GF,NEB"
@@ -69,18 +69,18 @@ class Weighing(Serial):
         self.instances: list[int] = []
         self.work = 0
 
-    def run(self, work: Work, tasks: Iterable[Task | None]) -> Iterator[Result]:
+    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
         """As `Serial` does."""
         for result in super().run(work, self._weighed(tasks)):
             if result.task.kind == "probe":
                 self.returned.append(len(pickle.dumps(result.value)))
                 self.seconds.append(result.seconds)
-                judged = result.value.value if isinstance(result.value, Noted) else result.value
+                judged = result.value.value if isinstance(result.value, WithScratch) else result.value
                 self.instances.append(judged.record.instances)
             yield result
         self.work = max(self.work, weight(work))
 
-    def _weighed(self, tasks: Iterable[Task | None]) -> Iterator[Task | None]:
+    def _weighed(self, tasks: Iterable[Job | None]) -> Iterator[Job | None]:
         for task in tasks:
             if task is not None and task.kind == "probe":
                 self.sent.append(len(pickle.dumps(task)))
@@ -94,7 +94,7 @@ def weight(work: Any) -> int:
     return len(cloudpickle.dumps(work))
 
 
-def nothing(task: Task) -> None:
+def nothing(task: Job) -> None:
     """An empty task."""
 
 
@@ -139,16 +139,16 @@ def _checked(results: int = 100, size: int = 3_000_000) -> float:
         with SqliteStore(file) as store:
             store.open(Campaign("large", "scale", "nothing"))
             for number in range(results):
-                store.save("large", Result(Task("large", number), np.random.default_rng(number).bytes(size)))
+                store.save("large", JobResult(Job("large", number), np.random.default_rng(number).bytes(size)))
         start = time.perf_counter()
         SqliteStore(file).close()
         return file.stat().st_size / (time.perf_counter() - start)
 
 
 def _seconds(engine: Engine) -> float:
-    list(engine.run(nothing, (Task("warm", number) for number in range(4))))
+    list(engine.run(nothing, (Job("warm", number) for number in range(4))))
     start = time.perf_counter()
-    assert sum(1 for _ in engine.run(nothing, (Task("empty", number) for number in range(EMPTY)))) == EMPTY
+    assert sum(1 for _ in engine.run(nothing, (Job("empty", number) for number in range(EMPTY)))) == EMPTY
     return time.perf_counter() - start
 
 
@@ -156,7 +156,7 @@ def _driver(engine: Engine) -> float:
     """Processor seconds of this process for empty tasks, with plans and a store."""
 
     async def plan(number: int) -> None:
-        await ask(Task("empty", number))
+        await ask(Job("empty", number))
 
     with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "a.mutiny") as store:
         running = Running(Campaign("empty", "scale", "nothing"), engine, store)

@@ -15,7 +15,7 @@ from scipy.ndimage import gaussian_filter
 from torch import Tensor, nn
 
 import mutiny
-from mutiny.random import generator_for
+from mutiny.core.random import generator_for
 
 HEIGHT, WIDTH = 24, 40
 TOLERANCE = float(np.deg2rad(5))

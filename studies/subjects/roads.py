@@ -13,7 +13,7 @@ from scipy.ndimage import gaussian_filter
 from torch import nn
 
 import mutiny
-from mutiny.random import generator_for
+from mutiny.core.random import generator_for
 
 HEIGHT, WIDTH = 32, 64
 FOCAL, CAMERA, HORIZON = 45.0, 1.3, 11.0  # pixels, metres above the road, row

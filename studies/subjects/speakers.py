@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor, nn
 
 import mutiny
-from mutiny.random import generator_for
+from mutiny.core.random import generator_for
 
 RATE, SAMPLES, PHONES = 8000, 1024, 4
 BINS = SAMPLES // 2

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mutiny.data import Data
+from mutiny.subjects.data import Data
 
 
 def spread(data: Data, count: int) -> Data:
     """So many items, spread evenly over the data, which may be sorted by class; all if there are not so many.
 
-    >>> from mutiny.data import as_data
+    >>> from mutiny.subjects.data import as_data
     >>> spread(as_data((np.zeros((5, 2)), [0, 0, 1, 1, 2]), "train"), 3).targets
     array([0, 1, 2])
     """

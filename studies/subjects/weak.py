@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 import mutiny
-from mutiny.data import Data
-from mutiny.random import generator_for
+from mutiny.core.random import generator_for
+from mutiny.subjects.data import Data
 
 STRANGER = 1000
 """Seed of the network that says what is easy; that of originals is small."""

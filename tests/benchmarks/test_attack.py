@@ -3,11 +3,11 @@
 import torch
 
 from benchmarks import attack, subjects
-from mutiny.attacks.base import Batch
-from mutiny.attacks.ensemble import Ensemble
-from mutiny.attacks.member import with_weights
-from mutiny.attacks.pgd import Pgd
 from mutiny.models import ModelState
+from mutiny.verbs.attack.base import Batch
+from mutiny.verbs.attack.ensemble import Ensemble
+from mutiny.verbs.attack.ensemble_member import with_weights
+from mutiny.verbs.attack.pgd import Pgd
 
 
 def case():

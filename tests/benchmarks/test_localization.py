@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from benchmarks import localization, subjects
-from mutiny.evaluation.exact import Pace
 from mutiny.models import ModelState
-from mutiny.models.ascent import climbing
+from mutiny.models.activation_gradients import climbing
+from mutiny.subjects.inference.passes import Pace
 
 
 @pytest.fixture(params=[*localization.SPECTRA_GOALS])

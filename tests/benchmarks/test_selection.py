@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from benchmarks import against_dnn_tip, selection, subjects
-from mutiny.data import as_data
-from mutiny.evaluation.exact import Pace
-from mutiny.selection import Dsa, Lsa, Mdsa, Nss
-from mutiny.selection.evidence import Evidence
-from mutiny.task import Classification
+from mutiny.subjects.data import as_data
+from mutiny.subjects.inference.passes import Pace
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.select import Dsa, Lsa, Mdsa, Nss
+from mutiny.verbs.select.evidence import Evidence
 
 peer = pytest.mark.skipif(importlib.util.find_spec("dnn_tip") is None, reason="needs mutiny-nn[bench]")
 

@@ -1,6 +1,6 @@
 """An engine that counts and is interrupted, for all verbs."""
 
-from mutiny.engines.serial import Serial
+from mutiny.campaigns.engines.serial import Serial
 
 
 class Counting(Serial):

@@ -7,14 +7,14 @@ import pytest
 from torch import nn
 
 import mutiny
-from mutiny.engines.processes import Processes
-from mutiny.engines.serial import Serial
-from mutiny.evaluation import Screening
-from mutiny.mutation.judge import Judge
-from mutiny.stores.memory import MemoryStore
-from mutiny.stores.salvage import salvage
-from mutiny.stores.sqlite import SqliteStore
-from mutiny.training import Recipe
+from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.engines.serial import Serial
+from mutiny.campaigns.stores.memory import MemoryStore
+from mutiny.campaigns.stores.salvage import salvage
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.faults.evaluation import Screening
+from mutiny.subjects.training import Recipe
+from mutiny.verbs.assess.judge import Judge
 from toys import blobs, classifier
 
 QUICK = mutiny.Search(max_probes=4, k_max=2)

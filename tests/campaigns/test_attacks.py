@@ -10,13 +10,13 @@ from torch import nn
 import mutiny
 import toys
 from campaigns.interrupting import Counting, interrupted, plain
-from mutiny.attacks.ensemble import Ensemble
-from mutiny.attacks.mutants import Choice
-from mutiny.attacks.pgd import Pgd
-from mutiny.attacks.result import MUTANTS
-from mutiny.engines.processes import Processes
-from mutiny.stores.memory import MemoryStore
-from mutiny.stores.sqlite import SqliteStore
+from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.stores.memory import MemoryStore
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.verbs.attack.ensemble import Ensemble
+from mutiny.verbs.attack.mutants import Choice
+from mutiny.verbs.attack.pgd import Pgd
+from mutiny.verbs.attack.result import MUTANTS
 
 TEAM = Choice(2, iterations=4, ratios=(0.2, 0.4))
 SETTINGS = {"attack": "pgd(iterations=4, step=0.1, random_start=true)", "eps": (0.05, 0.2), "mutants": TEAM,
@@ -67,7 +67,7 @@ def test_processes_go_on_with_what_was_begun_here(tmp_path, one_thread):
 
 def test_members_that_attack_as_one_network_do_so_everywhere(tmp_path, one_thread, monkeypatch):
     """How an ensemble is computed is decided once, also where another process or machine would decide otherwise."""
-    from mutiny.attacks import ensemble as ensembles
+    from mutiny.verbs.attack import ensemble as ensembles
 
     found = {}
     for joined in (True, False):
@@ -171,7 +171,7 @@ def test_trying_which_way_is_faster_does_not_count(tmp_path, monkeypatch):
     """Gradients that were not finite are counted in the attack only, whether it was tried before or not."""
     monkeypatch.setenv("MUTINY_CACHE", str(tmp_path))
     model = toys.classifier()
-    patches = [one.patch for one in mutiny.attacks.attack.mutants_of(
+    patches = [one.patch for one in mutiny.verbs.attack.attack.mutants_of(
         model, TEAM, data=toys.blobs(60))]  # fmt: skip
     x, y = toys.blobs(40)
     counts = []

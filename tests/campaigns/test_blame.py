@@ -9,11 +9,11 @@ import torch
 import mutiny
 import toys
 from campaigns.interrupting import Counting, interrupted, plain
-from mutiny.engines.processes import Processes
-from mutiny.errors import BadInput
-from mutiny.stores.memory import MemoryStore
-from mutiny.stores.sqlite import SqliteStore
-from repairs.spoilt import QUICK, data, faulty
+from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.stores.memory import MemoryStore
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.core.errors import BadInput
+from verbs.repair.spoilt import QUICK, data, faulty
 
 
 def subject_of(**more):

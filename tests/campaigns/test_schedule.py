@@ -5,20 +5,20 @@ from dataclasses import replace
 
 import pytest
 
+from mutiny.campaigns.jobs import Job, JobResult, WithScratch
 from mutiny.campaigns.schedule import Schedule, ask, is_known, together
-from mutiny.errors import BadInput, TaskFailed
-from mutiny.tasks import Noted, Result, Task
+from mutiny.core.errors import BadInput, TaskFailed
 
 
 async def double(number):
-    return await ask(Task("double", number))
+    return await ask(Job("double", number))
 
 
 async def binary(secret, low=0, high=1024):
     """Asks whether numbers are too large until one is left; which it asks depends on the answers."""
     while high - low > 1:
         middle = (low + high) // 2
-        if await ask(Task("too large", (secret, middle))):
+        if await ask(Job("too large", (secret, middle))):
             high = middle
         else:
             low = middle
@@ -42,7 +42,7 @@ def drive(schedule, width=1, seed=0, work=answer):
         if not under_way:
             return given
         task = under_way.pop(rng.randrange(len(under_way)))
-        schedule.give(Result(task, work(task)))
+        schedule.give(JobResult(task, work(task)))
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 100])
@@ -68,7 +68,7 @@ def test_plans_begin_only_when_there_is_room():
     assert begun == []
     first = [next(tasks) for _ in range(3)]
     assert begun == [0, 1, 2]
-    schedule.give(Result(first[1], 2))
+    schedule.give(JobResult(first[1], 2))
     assert begun == [0, 1, 2]
     schedule.close()
 
@@ -98,20 +98,20 @@ def test_a_task_that_two_plans_want_is_done_once():
 def test_what_is_known_is_not_asked_for_and_takes_the_same_path():
     whole = drive(Schedule([binary(300), double(1)]))
     for kept in range(len(whole) + 1):
-        known = {task.id: Result(task, answer(task)) for task in whole[:kept]}
+        known = {task.id: JobResult(task, answer(task)) for task in whole[:kept]}
         schedule = Schedule([binary(300), double(1)], lambda task, known=known: known.get(task.id))
         assert [task.id for task in drive(schedule)] == [task.id for task in whole[kept:]]
         assert schedule.results == [300, 2]
 
 
 def test_a_plan_can_look_and_have_what_is_known_done_afresh():
-    task, other = Task("double", 1), Task("double", 2)
+    task, other = Job("double", 1), Job("double", 2)
 
     async def plan():
         seen = [await is_known(task), await is_known(other)]
         return seen, await ask(task), await ask(replace(task, afresh=True))
 
-    schedule = Schedule([plan()], known=lambda wanted: Result(wanted, "before") if wanted == task else None)
+    schedule = Schedule([plan()], known=lambda wanted: JobResult(wanted, "before") if wanted == task else None)
     assert [(given.arguments, given.afresh) for given in drive(schedule)] == [(1, True)]
     assert schedule.results == [([True, False], "before", 2)]
 
@@ -120,7 +120,7 @@ def test_long_paths_of_known_tasks_do_not_fill_the_stack():
     async def counts():
         return sum([await double(1) for _ in range(50_000)])
 
-    schedule = Schedule([counts()], lambda task: Result(task, 2))
+    schedule = Schedule([counts()], lambda task: JobResult(task, 2))
     assert drive(schedule) == []
     assert schedule.results == [100_000]
 
@@ -135,7 +135,7 @@ def test_a_failure_is_raised_where_it_is_waited_for():
     schedule = Schedule([careful(), double(4)])
     for task in schedule.tasks():
         lost = "it died" if task.arguments in (2, 3) else None
-        schedule.give(Result(task, None if lost else answer(task), failure=lost))
+        schedule.give(JobResult(task, None if lost else answer(task), failure=lost))
     assert schedule.results == ["double 2: it died", 8]
 
 
@@ -148,18 +148,20 @@ def test_what_is_meant_for_the_user_ends_everything_unless_it_is_caught():
 
     error = BadInput("x", 1, "2")
     schedule = Schedule([caught()])
-    (task,) = [task for task in schedule.tasks() if task and not schedule.give(Result(task, failure="x", error=error))]
+    (task,) = [
+        task for task in schedule.tasks() if task and not schedule.give(JobResult(task, failure="x", error=error))
+    ]
     assert (task.arguments, schedule.results) == (1, ["caught"])
     schedule = Schedule([double(1)])
     task = next(schedule.tasks())
     with pytest.raises(BadInput, match="x=1"):
-        schedule.give(Result(task, failure="x", error=error))
+        schedule.give(JobResult(task, failure="x", error=error))
 
 
 def test_scratch_is_reported_when_the_plan_that_left_it_ends():
     ended = []
     schedule = Schedule([double(1), binary(3, 0, 4)], ended=lambda tasks: ended.append([str(task) for task in tasks]))
-    drive(schedule, work=lambda task: Noted(2, "scratch") if task.kind == "double" else answer(task))
+    drive(schedule, work=lambda task: WithScratch(2, "scratch") if task.kind == "double" else answer(task))
     assert ended == [["double 1"]]
 
 

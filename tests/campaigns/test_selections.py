@@ -12,13 +12,13 @@ from torch import nn
 import mutiny
 import toys
 from campaigns.interrupting import Counting, interrupted, plain
-from mutiny.data import Noise
-from mutiny.engines.processes import Processes
-from mutiny.selection.evidence import Evidence
-from mutiny.selection.parsing import as_methods
-from mutiny.stores.memory import MemoryStore
-from mutiny.stores.sqlite import SqliteStore
-from mutiny.training import Recipe
+from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.stores.memory import MemoryStore
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.subjects.data import Noise
+from mutiny.subjects.training import Recipe
+from mutiny.verbs.select.evidence import Evidence
+from mutiny.verbs.select.parsing import as_methods
 
 METHODS = "deepgini,dsa,mc-dropout,random,nss,kill-rate,deepgini+lsa"
 
@@ -90,7 +90,7 @@ def test_one_method_says_the_same_whoever_came_before():
 def test_outputs_are_the_same_with_features_and_without():
     images = torch.rand(30, 1, 12, 12, generator=torch.Generator().manual_seed(0))
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(400, 3)).eval()
-    made = [Evidence([model], mutiny.Classification(3, "logits"), mutiny.data.as_pool(images), batch_size=7)
+    made = [Evidence([model], mutiny.Classification(3, "logits"), mutiny.subjects.data.as_pool(images), batch_size=7)
             for _ in range(2)]  # fmt: skip
     made[0].traces("pool", made[0].all_places.automatic("hidden"), "neuron")
     assert torch.equal(made[0].outputs(), made[1].outputs())

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mutiny import __version__
+from mutiny.faults import ALL
 from mutiny.models import ModelState
-from mutiny.mutation.score import missed_bar
-from mutiny.operators import ALL
+from mutiny.verbs.assess.score import missed_bar
 
 SEVERAL = "subject = blob_subject(4)"
 ONE = "subject = blob_subject(1)"

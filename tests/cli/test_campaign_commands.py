@@ -88,8 +88,8 @@ def test_nothing_is_left_to_resume(run, write, tmp_path):
 
 
 def test_a_campaign_begun_in_python_says_how_to_go_on(run, tmp_path):
-    from mutiny.stores.base import Campaign
-    from mutiny.stores.sqlite import SqliteStore
+    from mutiny.campaigns.stores.base import Campaign
+    from mutiny.campaigns.stores.sqlite import SqliteStore
 
     with SqliteStore(tmp_path / "x.mutiny") as store:
         store.open(Campaign("1", "assess", "blobs"))
@@ -171,7 +171,7 @@ def test_what_is_asked_for_last_is_reported(run, write, tmp_path):
 
 
 def test_resume_says_that_the_subject_has_changed(run, write, tmp_path):
-    from mutiny.stores.sqlite import SqliteStore
+    from mutiny.campaigns.stores.sqlite import SqliteStore
 
     file = tmp_path / "x.mutiny"
     run("assess", write(SUBJECT), *QUICK, "--store", file, "-q")
@@ -185,7 +185,7 @@ def test_resume_says_that_the_subject_has_changed(run, write, tmp_path):
 
 @pytest.mark.parametrize("options", [("--engine", "serial"), ("--engine", "processes", "--workers", "1")])
 def test_resume_elsewhere(run, write, tmp_path, options):
-    from mutiny.stores.sqlite import SqliteStore
+    from mutiny.campaigns.stores.sqlite import SqliteStore
 
     file = tmp_path / "x.mutiny"
     run("assess", write(SUBJECT), *QUICK, "--store", file, "-q", "--workers", "2")

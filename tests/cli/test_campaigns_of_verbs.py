@@ -5,16 +5,16 @@ import os
 
 import pytest
 
+from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.verbs import VERBS
-from mutiny.stores.sqlite import SqliteStore
 
 SUBJECT = """
-from repairs.spoilt import data, faulty
+from verbs.repair.spoilt import data, faulty
 
 subject = mutiny.Subject(faulty()[0], task=mutiny.Classification(3), train=blobs(), test=data(300), name="blobs")
 """
 STOPPED = """
-from repairs.spoilt import data, faulty
+from verbs.repair.spoilt import data, faulty
 
 import os
 

@@ -35,7 +35,7 @@ def test_crashes_of_given_code_are_told_as_such(name, run, write):
 
 def test_a_bug_is_a_bug(run, write, monkeypatch):
     """An error that comes from mutiny's own code is not blamed on the user."""
-    import mutiny.mutation.assess as ours
+    import mutiny.verbs.assess.assess as ours
 
     monkeypatch.delattr(ours, "campaign_of")
     found = run("assess", write("subject = blob_subject()"), *QUICK)

@@ -5,14 +5,14 @@ from dataclasses import fields
 
 import pytest
 
-from mutiny.stores.base import Campaign
-from mutiny.stores.decoding import Decoder
-from mutiny.stores.encoding import Encoder
-from mutiny.stores.sqlite import SqliteStore
+from mutiny.campaigns.stores.base import Campaign
+from mutiny.campaigns.stores.decoding import Decoder
+from mutiny.campaigns.stores.encoding import Encoder
+from mutiny.campaigns.stores.sqlite import SqliteStore
 
 SUBJECT = """
 import dataclasses
-from strengthening.tables import weak_subject
+from verbs.strengthen.tables import weak_subject
 from toys import blobs, classifier
 
 subject = weak_subject(1)

@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 SUBJECT = """
-from strengthening.tables import weak_subject
+from verbs.strengthen.tables import weak_subject
 
 subject = weak_subject(1)
 """

@@ -155,9 +155,9 @@ def test_page_and_json_at_once(run, kept, tmp_path):
 
 def test_an_old_store_without_labels_is_still_read(run, kept, tmp_path):
     """As versions before the HTML report wrote it."""
-    from mutiny.stores.decoding import Decoder
-    from mutiny.stores.encoding import Encoder
-    from mutiny.stores.sqlite import SqliteStore
+    from mutiny.campaigns.stores.decoding import Decoder
+    from mutiny.campaigns.stores.encoding import Encoder
+    from mutiny.campaigns.stores.sqlite import SqliteStore
 
     with SqliteStore(kept[0], write=False) as store:
         (campaign,) = store.campaigns()
@@ -178,8 +178,8 @@ def test_an_old_store_without_labels_is_still_read(run, kept, tmp_path):
 
 
 def test_an_unfinished_campaign_says_how_to_go_on(run, tmp_path):
-    from mutiny.stores.base import Campaign
-    from mutiny.stores.sqlite import SqliteStore
+    from mutiny.campaigns.stores.base import Campaign
+    from mutiny.campaigns.stores.sqlite import SqliteStore
 
     with SqliteStore(tmp_path / "x.mutiny") as store:
         store.open(Campaign("1", "assess", "blobs"))
@@ -230,8 +230,8 @@ def test_no_command_line_writes_files():
 
 
 def test_the_demo_writes_its_page(run, kept, tmp_path, monkeypatch):
+    from mutiny.campaigns.stores.sqlite import SqliteStore
     from mutiny.cli.paging import demo_page
-    from mutiny.stores.sqlite import SqliteStore
 
     with SqliteStore(kept[0], write=False) as store:
         found = store.outcome(store.campaigns()[0].id)

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from mutiny.cli.calling import Call
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.files import check_writable, replacing
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 SUBJECT = """
-from strengthening.tables import weak_subject
+from verbs.strengthen.tables import weak_subject
 
 subject = weak_subject(1)
 """

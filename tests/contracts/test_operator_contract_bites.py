@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from mutiny.errors import NotApplicable
+from mutiny.core.errors import NotApplicable
+from mutiny.faults import Operator
 from mutiny.models import WeightEdit
-from mutiny.operators import Operator
 from mutiny.testing.operators import check_operator
 from zoo import make
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mutiny.operators import ALL, OPERATORS
-from mutiny.operators.parsing import as_operators
+from mutiny.faults import ALL, OPERATORS
+from mutiny.faults.parsing import as_operators
 from mutiny.testing.operators import check_operator
 from zoo import ZOO, make
 

@@ -8,14 +8,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from mutiny.data import as_data, as_pool, mutate
-from mutiny.errors import NotApplicable
-from mutiny.selection import ALL, METHODS
-from mutiny.selection.base import BOTH, Scores, Selector
-from mutiny.selection.evidence import Evidence
-from mutiny.selection.parsing import as_methods, describe
-from mutiny.task import Classification, Regression
+from mutiny.core.errors import NotApplicable
+from mutiny.subjects.data import as_data, as_pool, mutate
+from mutiny.subjects.tasks import Classification, Regression
 from mutiny.testing.selectors import check_selector
+from mutiny.verbs.select import ALL, METHODS
+from mutiny.verbs.select.base import BOTH, Scores, Selector
+from mutiny.verbs.select.evidence import Evidence
+from mutiny.verbs.select.parsing import as_methods, describe
 from zoo import Lambda, lively
 
 SIZE, CLASSES = 24, 3

@@ -7,16 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-from mutiny.data import as_data
-from mutiny.errors import NotApplicable
+from mutiny.core.errors import NotApplicable
+from mutiny.core.parsing import described
+from mutiny.faults import OPERATORS
+from mutiny.faults.parsing import as_faults
+from mutiny.faults.training.base import Program
+from mutiny.faults.training.catalogue import ALL, TRAINING
 from mutiny.models import default_forward
-from mutiny.operators import OPERATORS
-from mutiny.operators.parsing import as_faults
-from mutiny.operators.training.base import Program
-from mutiny.operators.training.catalogue import ALL, TRAINING
-from mutiny.parsing import described
-from mutiny.task import Classification, Regression
-from mutiny.training import Recipe, fingerprint
+from mutiny.subjects.data import as_data
+from mutiny.subjects.tasks import Classification, Regression
+from mutiny.subjects.training import Recipe, fingerprint
 
 TABLE_II = "AAL ACH ARM HBS HDB HLR HNE LCH OCG OCH RAW RCD RCP RCW RRW TAN TCL TCO TRD TUD VRM WAB WCI WRB"
 """Of MUFF: DeepCrime's."""

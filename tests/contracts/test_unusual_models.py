@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from mutiny.faults import ALL, NeuronInhibitor
 from mutiny.models import ModelView, default_forward
-from mutiny.operators import ALL, NeuronInhibitor
 from mutiny.testing.operators import check_operator
 from references.by_hand import mutated
 from zoo import Lambda

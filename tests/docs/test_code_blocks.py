@@ -14,16 +14,16 @@ from tests.docs.pages import PAGES, ROOT, blocks, code, forget, words
 from tests.docs.readers import HAS
 
 import mutiny
-from mutiny.attacks.base import Batch
-from mutiny.attacks.ensemble import Ensemble
-from mutiny.localization.measures import Counts
 from mutiny.testing.gate import assert_mutation_score
+from mutiny.verbs.attack.base import Batch
+from mutiny.verbs.attack.ensemble import Ensemble
+from mutiny.verbs.locate.measures import Counts
 
 ELSEWHERE = {
-    "docs/attack.md": "tests/attacks/test_attack_guide.py",
+    "docs/attack.md": "tests/verbs/attack/test_attack_guide.py",
     "docs/campaigns.md": "tests/e2e/test_documentation.py",
     "docs/own-training.md": "tests/e2e/test_own_training.py",
-    "docs/strengthen.md": "tests/strengthening/test_strengthen_guide.py",
+    "docs/strengthen.md": "tests/verbs/strengthen/test_strengthen_guide.py",
     "docs/tutorial.md": "tests/docs/test_tutorial.py",
 }
 """Pages whose code is run by tests of their own."""

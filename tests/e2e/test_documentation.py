@@ -11,7 +11,7 @@ from torch import nn
 
 import toys
 from mutiny import Classification, NotApplicable, Recipe, Subject, assess
-from mutiny.operators.training.base import Program
+from mutiny.faults.training.base import Program
 from mutiny.testing.operators import check_operator
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ def test_the_readme_names_every_operator_and_no_command_that_does_not_exist():
     from typer.main import get_command
 
     from mutiny.cli.app import app
-    from mutiny.operators import OPERATORS
+    from mutiny.faults import OPERATORS
 
     text = (ROOT / "README.md").read_text()
     assert all(re.search(rf"\b{code}\b", text) for code in OPERATORS)

@@ -14,13 +14,13 @@ from tests.contracts.test_training_operators import TASKS, program
 
 from mutiny import NotApplicable, Subject, assess, load_subject
 from mutiny.cli import main
+from mutiny.core.records import Status
+from mutiny.faults.parsing import as_faults
+from mutiny.faults.training.base import Program
+from mutiny.faults.training.catalogue import TRAINING
 from mutiny.models import ModelView
-from mutiny.operators.parsing import as_faults
-from mutiny.operators.training.base import Program
-from mutiny.operators.training.catalogue import TRAINING
-from mutiny.records import Status
-from mutiny.training import OwnTraining, fingerprint
-from mutiny.training.own import PARTS, Items
+from mutiny.subjects.training import OwnTraining, fingerprint
+from mutiny.subjects.training.own import PARTS, Items
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own-training.md").read_text()
 NEEDS = {"my_subject": None, "lightning_subject": "lightning", "transformers_subject": "transformers.trainer"}

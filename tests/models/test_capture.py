@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models import ModelState, activations
 from references.by_hand import agree, view_of
 from zoo import ZOO, Lambda, lively, make

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from mutiny.core.random import generator_for
 from mutiny.models import ModelState
 from mutiny.models.dropout import DropoutPasses
-from mutiny.random import generator_for
 from zoo import Lambda
 
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import nn
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
+from mutiny.faults import ALL, LayerAddition, NeuronEffectBlock, WeightInhibitor
 from mutiny.models import ActivationEdit, ModelState, ModuleEdit, Patch, SignalEdit, WeightEdit
 from mutiny.models import patch as patch_module
 from mutiny.models.undo import Undo
-from mutiny.operators import ALL, LayerAddition, NeuronEffectBlock, WeightInhibitor
 from mutiny.testing.operators import check_operator
 from references.by_hand import agree, clean, mutated, patch_of, view_of
 from zoo import ZOO, Lambda, make

@@ -7,12 +7,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from mutiny.architectures import VGG16, LeNet1, LeNet5, ResNet20
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models import ModelState, ModelView
 from mutiny.models.forward import steady
 from mutiny.models.places import Places
 from mutiny.models.reading import reading
+from mutiny.subjects.architectures import VGG16, LeNet1, LeNet5, ResNet20
 from zoo import ZOO, Lambda, lively, make, weight
 
 UNREADABLE = ("gru", "cross_attention")

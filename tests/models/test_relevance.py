@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from mutiny.errors import NotApplicable
+from mutiny.core.errors import NotApplicable
 from mutiny.models import ModelState, ModelView, SignalEdit
-from mutiny.models.calls import replace_tensors
 from mutiny.models.patch import Patch
 from mutiny.models.places import Places
 from mutiny.models.relevance import explaining
+from mutiny.models.torch_ops import replace_tensors
 from zoo import Lambda, make
 
 

@@ -7,9 +7,9 @@ from torch import nn
 
 import zoo
 from mutiny.models import ModelState, ModelView, default_forward
-from mutiny.models.calls import ATTENTION, replace_tensors, tensors, weighted
 from mutiny.models.capture import shown
 from mutiny.models.patch import Patch, WeightEdit
+from mutiny.models.torch_ops import ATTENTION, replace_tensors, tensors, weighted
 from mutiny.models.variants import Interventions, WeightVariants
 from mutiny.models.view import parameter_names
 

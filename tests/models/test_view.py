@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models import ModelState, ModelView, check_model, default_forward
 from zoo import ZOO, Lambda, make
 

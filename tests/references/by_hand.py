@@ -4,9 +4,9 @@ import copy
 
 import torch
 
+from mutiny.core.random import generator_for
 from mutiny.models import ModelView, SignalEdit, default_forward
 from mutiny.models.forward import steady
-from mutiny.random import generator_for
 
 
 def view_of(model, inputs):

@@ -14,15 +14,15 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from mutiny.evaluation import CleanPass, Outcome, Screened, Screening
-from mutiny.evaluation.readout import condense
-from mutiny.mutation.judge import Judge
-from mutiny.mutation.kill import KillRule
-from mutiny.mutation.search import Search, binary_search
-from mutiny.operators import Operator
-from mutiny.random import generator_for
-from mutiny.records import Basis
-from mutiny.task import Classification, Regression
+from mutiny.core.random import generator_for
+from mutiny.core.records import Basis
+from mutiny.faults import Operator
+from mutiny.faults.evaluation import CleanPass, Outcome, Screened, Screening
+from mutiny.subjects.inference.condensed_outputs import condense
+from mutiny.subjects.tasks import Classification, Regression
+from mutiny.verbs.assess.judge import Judge
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.search import Search, binary_search
 
 SIZES = [(10, 4000), (10, 10_000), (15, 6000), (20, 4000), (20, 10_000)]
 """Originals and inputs."""

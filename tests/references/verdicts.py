@@ -7,8 +7,8 @@ import numpy as np
 import statsmodels.api as sm
 import torch
 
+from mutiny.core.random import generator_for
 from mutiny.models import ModelView, WeightEdit
-from mutiny.random import generator_for
 
 
 @dataclass(frozen=True)

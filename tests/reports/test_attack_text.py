@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
+from mutiny.core.stats import Interval
 from mutiny.reports.attack_text import attack_text
-from mutiny.stats import Interval
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
 
 LONG = "pgd(norm=l2, iterations=200, step=0.001, restarts=30, momentum=0.9)"
 

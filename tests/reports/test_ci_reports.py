@@ -7,7 +7,7 @@ import pytest
 
 import toys
 from mutiny import Search, assess
-from mutiny.records import Status, Verdict
+from mutiny.core.records import Status, Verdict
 from mutiny.reports.junit import junit
 from mutiny.reports.summary import cell, summary
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.files import check_distinct, replacing
 from mutiny.reports.json import write_json
 

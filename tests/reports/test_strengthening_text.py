@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from mutiny.core.stats import Interval
 from mutiny.reports.strengthening_text import strengthening_text
-from mutiny.selection.metrics import Repeated
-from mutiny.stats import Interval
-from mutiny.strengthening.result import Smaller
-from strengthening.tables import strengthen, weak_subject
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.strengthen.result import Smaller
+from verbs.strengthen.tables import strengthen, weak_subject
 
 
 def shown(result):

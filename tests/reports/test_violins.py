@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.violins import draw_violins
 
 

@@ -11,13 +11,13 @@ from torch import nn
 
 import mutiny
 import toys
-from mutiny.mutation.foregone import surely_killed
-from mutiny.mutation.savings import Savings
-from mutiny.mutation.trainer import Trainer
-from mutiny.operators.training.base import Program
-from mutiny.records import MutantRecord, Verdict
-from mutiny.stats import glm
-from mutiny.task import Classification
+from mutiny.core.records import MutantRecord, Verdict
+from mutiny.core.stats import glm
+from mutiny.faults.training.base import Program
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.assess.early_training_verdict import surely_killed
+from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.trainer import Trainer
 
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -203,7 +203,7 @@ def test_the_plain_way_is_that_every_search_trains_its_own(done, lab, tmp_path):
     (fault,) = operators.as_faults("HNE")
     run = operators.TrainingRun(lab.prepared, trainer, fault, "HNE", lab.rule, SETTINGS.search)
     for split in run.sets:
-        run.searched(split, mutiny.progress.Silent())
+        run.searched(split, mutiny.core.progress.Silent())
     assert savings.trainings(subject_rows(done[0]).get(NAME), of(done[0], "HNE")).plain == trainer.trainings
     assert subject.recipe == RECIPE
 

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 import mutiny
-from mutiny.data import as_data
+from mutiny.subjects.data import as_data
 
 sys.path.append(str(Path(__file__).parents[2]))
 

@@ -15,7 +15,7 @@ from torch import nn
 
 import mutiny
 import toys
-from mutiny.random import seed_for
+from mutiny.core.random import seed_for
 
 sys.path.append(str(Path(__file__).parents[2]))
 

@@ -9,7 +9,7 @@ import pytest
 
 import mutiny
 import toys
-from mutiny.records import MutantRecord, Verdict
+from mutiny.core.records import MutantRecord, Verdict
 
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -144,7 +144,7 @@ def test_an_unstable_probe_counts_one_round_more():
 
 def test_disagreement_is_mutinys_with_an_interval_only_for_samples(lab):
     outcomes = lab.runner.clean_outcomes("train")
-    rate = mutiny.stats.disagreement_rate(np.array([outcome.correct for outcome in outcomes]))
+    rate = mutiny.core.stats.disagreement_rate(np.array([outcome.correct for outcome in outcomes]))
     full, part = rq1.disagreement(outcomes, 240), rq1.disagreement(outcomes, 1000)
     assert full["disagreement"] == part["disagreement"] == rate
     assert full["low"] is full["high"] is None

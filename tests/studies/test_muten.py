@@ -11,9 +11,9 @@ import torch
 from scipy import stats
 
 import mutiny
-from mutiny.architectures import LeNet5
-from mutiny.attacks import result
-from mutiny.data import as_data
+from mutiny.subjects.architectures import LeNet5
+from mutiny.subjects.data import as_data
+from mutiny.verbs.attack import result
 
 sys.path.append(str(Path(__file__).parents[2]))
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import mutiny
-from mutiny.architectures import LeNet5
-from mutiny.data import as_data
-from mutiny.selection.parsing import as_methods, describe
+from mutiny.subjects.architectures import LeNet5
+from mutiny.subjects.data import as_data
+from mutiny.verbs.select.parsing import as_methods, describe
 
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -249,7 +249,7 @@ def test_tables_of_the_paper_agree_with_one_another():
         assert paper.SHARE[subject]["0.2"] == pytest.approx(paper.LAYER[subject][layer], abs=0.0006)
     for table in (paper.IDENTIFY, paper.SELECT):
         assert table["all"] == tuple(paper.FDR[p]["cifar10-resnet20"][NSS] for p in detection.PERCENT)
-    assert mutiny.selection.metrics.max_apfd(10_000, 2130) < paper.APFD["mnist-lenet1"][NSS]
+    assert mutiny.verbs.select.metrics.max_apfd(10_000, 2130) < paper.APFD["mnist-lenet1"][NSS]
 
 
 def test_all_methods_are_compared_once_each():

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import mutiny
-from mutiny.data.nested import leaves
-from mutiny.random import generator_for
+from mutiny.core.random import generator_for
+from mutiny.subjects.data.nested import leaves
 
 sys.path.append(str(Path(__file__).parents[2]))
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import mutiny
-from mutiny.engines.processes import Processes
-from mutiny.engines.serial import Serial
+from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.engines.serial import Serial
 
 sys.path.append(str(Path(__file__).parents[2]))
 

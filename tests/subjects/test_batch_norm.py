@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import mutiny
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models import ModelState
 from toys import blob_subject, blobs, trained
 

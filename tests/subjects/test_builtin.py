@@ -9,7 +9,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from mutiny import load_subject
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models import default_forward
 from mutiny.subjects.builtin import BUILTIN
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mutiny import Subject, load_subject
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 
 MINE = "from toys import blob_subject\nsubject = blob_subject(1)\ndef make():\n    return blob_subject(2)\n"
 

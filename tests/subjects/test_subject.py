@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 import mutiny
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models import ModelState
 from mutiny.subjects.subject import DEFAULT_ORIGINALS
 from toys import blob_subject, blobs, classifier

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import toys
-from mutiny.errors import BadInput, StoreBusy
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.core.errors import BadInput, StoreBusy
 from mutiny.reports.summary import summary
-from mutiny.stores.sqlite import SqliteStore
 from mutiny.testing.gate import assert_mutation_score, failure, kept
 from reports.page.made import KILLED, SURVIVED, assessment, operator
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_gets_a_sentence(arguments, told, tmp_path, monkeypatch):
 
 HOLD = """
 import sys, time, pathlib
-from mutiny.stores.lock import Lock
+from mutiny.campaigns.stores.lock import Lock
 lock = Lock(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(2)

@@ -7,14 +7,14 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from mutiny.campaigns.engines.base import Engine
+from mutiny.campaigns.engines.serial import Serial
+from mutiny.campaigns.jobs import Job, JobResult, Work
 from mutiny.campaigns.schedule import Plan, Schedule
-from mutiny.campaigns.stopping import stop_requested
-from mutiny.engines.base import Engine
-from mutiny.engines.serial import Serial
-from mutiny.errors import Interrupted
-from mutiny.stores.base import Campaign, Store
-from mutiny.stores.memory import MemoryStore
-from mutiny.tasks import Result, Task, Work
+from mutiny.campaigns.stores.base import Campaign, Store
+from mutiny.campaigns.stores.memory import MemoryStore
+from mutiny.core.errors import Interrupted
+from mutiny.core.interrupts import stop_requested
 
 
 class Running:
@@ -65,7 +65,7 @@ class Running:
         """Keeps the result of the whole."""
         self.store.finish(self.campaign.id, result)
 
-    def _begun(self, schedule: Schedule) -> Iterator[Task | None]:
+    def _begun(self, schedule: Schedule) -> Iterator[Job | None]:
         for task in schedule.tasks():
             if self.stopping():
                 return
@@ -73,10 +73,10 @@ class Running:
                 self.store.begin(self.campaign.id, task)
             yield task
 
-    def _known(self, task: Task) -> Result | None:
+    def _known(self, task: Job) -> JobResult | None:
         kept = self.store.load(task)
         self.store.want(self.campaign.id, [task])  # also what another campaign has done counts here
-        return None if kept is None else Result(task, kept.given())
+        return None if kept is None else JobResult(task, kept.given())
 
 
 def here(plan: Plan[Any], work: Work) -> Any:

@@ -6,11 +6,11 @@ or threads: `Schedule` hands out tasks when it is asked for them, and goes on wi
 >>> async def halve(low, high):
 ...     while high - low > 1:
 ...         middle = (low + high) // 2
-...         low, high = (middle, high) if await ask(Task("below", middle)) else (low, middle)
+...         low, high = (middle, high) if await ask(Job("below", middle)) else (low, middle)
 ...     return low
 >>> schedule = Schedule([halve(0, 100)])
 >>> for task in schedule.tasks():
-...     schedule.give(Result(task, value=task.arguments <= 42))
+...     schedule.give(JobResult(task, value=task.arguments <= 42))
 >>> schedule.results
 [42]
 """
@@ -23,21 +23,21 @@ from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from mutiny.errors import TaskFailed
-from mutiny.tasks import Noted, Result, Task
+from mutiny.campaigns.jobs import Job, JobResult, WithScratch
+from mutiny.core.errors import TaskFailed
 
 T = TypeVar("T")
 Plan = Coroutine[Any, Any, T]
 
 
 @types.coroutine
-def ask(task: Task) -> Generator[Task, Any, Any]:
+def ask(task: Job) -> Generator[Job, Any, Any]:
     """The value of a task. If the work refused, what it raised; if it failed, `TaskFailed`."""
     return (yield task)
 
 
 @types.coroutine
-def is_known(task: Task) -> Generator[_Look, Any, bool]:
+def is_known(task: Job) -> Generator[_Look, Any, bool]:
     """Whether a task was done before."""
     found: bool = yield _Look(task)
     return found
@@ -54,7 +54,7 @@ def together(plans: Iterable[Plan[T]]) -> Generator[list[Plan[T]], Any, list[T]]
 class _Look:
     """Asks whether a task was done before."""
 
-    task: Task
+    task: Job
 
 
 @dataclass(eq=False)
@@ -67,7 +67,7 @@ class _Node:
     found: list[Any] = field(default_factory=list)
     raised: dict[int, Exception] = field(default_factory=dict)
     left: int = 0
-    scratched: list[Task] = field(default_factory=list)
+    scratched: list[Job] = field(default_factory=list)
     failed: bool = False
 
     @property
@@ -90,18 +90,18 @@ class Schedule:
     def __init__(
         self,
         plans: Iterable[Plan[Any]],
-        known: Callable[[Task], Result | None] = lambda _: None,
-        ended: Callable[[list[Task]], None] = lambda _: None,
+        known: Callable[[Job], JobResult | None] = lambda _: None,
+        ended: Callable[[list[Job]], None] = lambda _: None,
     ) -> None:
         self._new = deque(_Node(plan, place) for place, plan in enumerate(plans))
         self.results: list[Any] = [None] * len(self._new)
         self.left = len(self._new)
         self._alive = set(self._new)
-        self._ready: deque[Task] = deque()
+        self._ready: deque[Job] = deque()
         self._waiting: dict[str, list[_Node]] = {}
         self._known, self._ended_with = known, ended
 
-    def tasks(self) -> Iterator[Task | None]:
+    def tasks(self) -> Iterator[Job | None]:
         """The next task; ``None`` while all plans wait for results."""
         while True:
             while self._new and not self._ready:
@@ -113,7 +113,7 @@ class Schedule:
             else:
                 return
 
-    def give(self, result: Result) -> None:
+    def give(self, result: JobResult) -> None:
         """Goes on with all plans that wait for this result."""
         for node in self._waiting.pop(result.task.id):
             self._go_on(node, *_answered(node, result))
@@ -139,12 +139,12 @@ class Schedule:
                 moves.extend(self._wished(node, wish))
 
     def _wished(
-        self, node: _Node, wish: Task | _Look | Sequence[Plan[Any]]
+        self, node: _Node, wish: Job | _Look | Sequence[Plan[Any]]
     ) -> Iterator[tuple[_Node, Any, Exception | None]]:
         if isinstance(wish, _Look):
             yield node, self._known(wish.task) is not None, None
             return
-        if not isinstance(wish, Task):
+        if not isinstance(wish, Job):
             node.found, node.raised, node.left = [None] * len(wish), {}, len(wish)
             parts = [_Node(plan, place, node) for place, plan in enumerate(wish)]
             self._alive.update(parts)
@@ -185,8 +185,8 @@ class Schedule:
             yield parent, parent.found, parent.raised[min(parent.raised)] if parent.raised else None
 
 
-def _answered(node: _Node, result: Result) -> tuple[Any, Exception | None]:
-    if isinstance(result.value, Noted) and result.value.scratch is not None:
+def _answered(node: _Node, result: JobResult) -> tuple[Any, Exception | None]:
+    if isinstance(result.value, WithScratch) and result.value.scratch is not None:
         node.root.scratched.append(replace(result.task, given=None, afresh=False))
     if result.error is not None:
         return None, result.error

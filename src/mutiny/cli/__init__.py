@@ -7,7 +7,7 @@ import traceback
 
 from mutiny.cli.app import app
 from mutiny.cli.faults import given_code, sentence
-from mutiny.errors import MutinyError
+from mutiny.core.errors import MutinyError
 
 CRASHED = 70
 """So that a bug is never taken for a missed bar."""

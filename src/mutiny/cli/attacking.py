@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mutiny.attacks.attack import attack
-from mutiny.attacks.base import Attack
-from mutiny.attacks.methods import as_attack, as_attacks
-from mutiny.attacks.mutants import Choice
-from mutiny.attacks.result import Robustness
 from mutiny.cli.calling import Call
-from mutiny.data import as_pool
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.attack_files import draw_adversarial, write_adversarial
 from mutiny.reports.attack_text import attack_text
 from mutiny.reports.grid import images
+from mutiny.subjects.data import as_pool
 from mutiny.subjects.given import as_given
+from mutiny.verbs.attack.attack import attack
+from mutiny.verbs.attack.base import Attack
+from mutiny.verbs.attack.methods import as_attack, as_attacks
+from mutiny.verbs.attack.mutants import Choice
+from mutiny.verbs.attack.result import Robustness
 
 DISTANCE = "0.1"
 """How far inputs may go if nothing is said."""

@@ -11,17 +11,17 @@ from typing import Any
 import torch
 from rich.console import Console, RenderableType
 
-from mutiny.checks import check_whole
+from mutiny.campaigns.engines.parsing import as_engine
+from mutiny.campaigns.stores.naming import file_for
 from mutiny.cli.keeping import command_of, keeping, shown
 from mutiny.cli.verbs import VERBS
-from mutiny.engines.choosing import as_engine
-from mutiny.errors import BadInput
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+from mutiny.core.results import Result
 from mutiny.reports.files import check_distinct, check_picture, check_writable
 from mutiny.reports.json import write_json
 from mutiny.reports.progress import TerminalProgress
-from mutiny.results import Result
 from mutiny.subjects import Subject, load_subject
-from mutiny.subjects.naming import file_for
 
 HANDLED = frozenset("subject data store no_store engine workers address threads json quiet".split())
 """Options that `Call` sees to; a verb is not given them."""

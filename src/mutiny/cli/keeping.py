@@ -13,9 +13,9 @@ from typing import Any
 
 import typer
 
-from mutiny.campaigns.stopping import interruptible
-from mutiny.errors import Interrupted, StoreFull
-from mutiny.stores.sqlite import SqliteStore
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.core.errors import Interrupted, StoreFull
+from mutiny.core.interrupts import interruptible
 
 STOPPED = 3
 """Exit code: interrupted, and to be resumed."""

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mutiny.checks import check_whole
 from mutiny.cli.calling import Call, names_of
-from mutiny.data import as_pool
-from mutiny.errors import BadInput
-from mutiny.localization.activity import as_activity
-from mutiny.localization.locate import locate
-from mutiny.localization.location import Location
-from mutiny.localization.measures import as_measure
-from mutiny.localization.synthesize import synthesize
-from mutiny.models.ascent import Scale
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+from mutiny.models.activation_gradients import Scale
 from mutiny.reports.grid import images
 from mutiny.reports.location_text import location_text, synthesis_text
 from mutiny.reports.synthesis import draw_grid, write_synthesis
+from mutiny.subjects.data import as_pool
 from mutiny.subjects.given import as_given
+from mutiny.verbs.locate.activity import as_activity
+from mutiny.verbs.locate.locate import locate
+from mutiny.verbs.locate.measures import as_measure
+from mutiny.verbs.locate.result import Location
+from mutiny.verbs.locate.synthesize import synthesize
 
 
 def run_locate(options: Mapping[str, Any]) -> Location:

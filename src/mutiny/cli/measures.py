@@ -12,7 +12,7 @@ def measures(
 ) -> None:
     """How suspicious a neuron is can be measured in these ways."""
     from mutiny.cli.catalogue import explain, show, summary
-    from mutiny.localization.measures import ALL, as_measure
+    from mutiny.verbs.locate.measures import ALL, as_measure
 
     if code is not None:
         explain([as_measure(code)])

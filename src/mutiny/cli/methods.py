@@ -12,8 +12,8 @@ def methods(
 ) -> None:
     """How inputs can be ranked for labelling, and where each way was defined."""
     from mutiny.cli.catalogue import explain, show, summary
-    from mutiny.selection import ALL
-    from mutiny.selection.parsing import as_methods
+    from mutiny.verbs.select import ALL
+    from mutiny.verbs.select.parsing import as_methods
 
     if code is not None:
         explain(as_methods(code))

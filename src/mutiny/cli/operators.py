@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from mutiny.operators import Operator
-    from mutiny.operators.training.base import TrainingOperator
+    from mutiny.faults import Operator
+    from mutiny.faults.training.base import TrainingOperator
 
 
 def operators(
@@ -16,9 +16,9 @@ def operators(
 ) -> None:
     """Which faults can be injected, and where each was defined."""
     from mutiny.cli.catalogue import explain, show
-    from mutiny.operators import ALL
-    from mutiny.operators.parsing import as_faults
-    from mutiny.operators.training import catalogue
+    from mutiny.faults import ALL
+    from mutiny.faults.parsing import as_faults
+    from mutiny.faults.training import catalogue
 
     if code is not None:
         explain(as_faults(code))

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mutiny.campaigns.stores.naming import file_for
 from mutiny.cli.keeping import shown
 from mutiny.cli.repeating import command_line, data_typed, subject_typed
-from mutiny.errors import BadInput
-from mutiny.mutation.assessment import Assessment
-from mutiny.records import to_plain
+from mutiny.core.errors import BadInput
+from mutiny.core.records import to_plain
 from mutiny.reports.files import check_writable
 from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.facts import settings_of
@@ -20,7 +20,7 @@ from mutiny.reports.page.render import write_html
 from mutiny.reports.page.sources import Finding, finding_of
 from mutiny.reports.page.strengthened import Strengthened
 from mutiny.subjects.builtin import BUILTIN
-from mutiny.subjects.naming import file_for
+from mutiny.verbs.assess.result import Assessment
 
 DEMO = Path("mutiny-report.html")
 

@@ -9,13 +9,13 @@ from typing import Any
 import typer
 
 from mutiny.cli.calling import Call, names_of
-from mutiny.data import as_pool
-from mutiny.repairs.files import SUFFIX, save_patch, save_weights
-from mutiny.repairs.methods import as_repair
-from mutiny.repairs.repair import repair
-from mutiny.repairs.result import Repair
 from mutiny.reports.files import replacing
 from mutiny.reports.repair_text import repair_text
+from mutiny.subjects.data import as_pool
+from mutiny.verbs.repair.files import SUFFIX, save_patch, save_weights
+from mutiny.verbs.repair.methods import as_repair
+from mutiny.verbs.repair.repair import repair
+from mutiny.verbs.repair.result import Repair
 
 
 def run_repair(options: Mapping[str, Any]) -> Repair:

@@ -8,14 +8,11 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from mutiny.attacks.result import Robustness
+from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.keeping import shown
 from mutiny.cli.paging import check_out, page_for
-from mutiny.errors import BadInput
-from mutiny.localization.location import Location
-from mutiny.mutation.assessment import Assessment
-from mutiny.records import to_plain
-from mutiny.repairs.result import Repair
+from mutiny.core.errors import BadInput
+from mutiny.core.records import to_plain
 from mutiny.reports.attack_text import attack_text
 from mutiny.reports.files import check_distinct, check_writable
 from mutiny.reports.json import write_json
@@ -28,9 +25,12 @@ from mutiny.reports.repair_text import repair_text
 from mutiny.reports.selection_text import selection_text
 from mutiny.reports.strengthening_text import strengthening_text
 from mutiny.reports.text import assessment_text
-from mutiny.selection.selection import Selection
-from mutiny.stores.sqlite import SqliteStore
-from mutiny.strengthening.result import Strengthening
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.attack.result import Robustness
+from mutiny.verbs.locate.result import Location
+from mutiny.verbs.repair.result import Repair
+from mutiny.verbs.select.result import Selection
+from mutiny.verbs.strengthen.result import Strengthening
 
 
 def run_report(files: list[Path], json: Path | None, out: Path | None = None) -> None:

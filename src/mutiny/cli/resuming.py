@@ -9,11 +9,11 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+from mutiny.campaigns.stores.base import Campaign, Store
+from mutiny.campaigns.stores.salvage import salvage
+from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.keeping import arguments_of, shown, working_in
-from mutiny.errors import BadInput
-from mutiny.stores.base import Campaign, Store
-from mutiny.stores.salvage import salvage
-from mutiny.stores.sqlite import SqliteStore
+from mutiny.core.errors import BadInput
 
 WHERE = frozenset(["engine", "workers", "address"])
 """Options that say where tasks run."""

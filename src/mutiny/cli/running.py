@@ -12,23 +12,23 @@ import typer
 from rich.console import Console
 
 from mutiny.cli.calling import Call
-from mutiny.errors import BadInput
-from mutiny.evaluation import Screening
-from mutiny.mutation.assess import assess
-from mutiny.mutation.assessment import Assessment
-from mutiny.mutation.kill import KillRule
-from mutiny.mutation.plan import plan, rounded
-from mutiny.mutation.score import missed_bar
-from mutiny.mutation.search import Search
-from mutiny.mutation.weak import WeakSet
-from mutiny.operators.parsing import as_faults
-from mutiny.operators.training.base import TrainingOperator
+from mutiny.core.errors import BadInput
+from mutiny.faults.evaluation import Screening
+from mutiny.faults.parsing import as_faults
+from mutiny.faults.training.base import TrainingOperator
 from mutiny.reports.files import replacing, write_text
 from mutiny.reports.junit import junit as to_junit
 from mutiny.reports.plan_text import plan_text
 from mutiny.reports.summary import summary as to_summary
 from mutiny.reports.text import assessment_text
 from mutiny.subjects import Subject
+from mutiny.verbs.assess.assess import assess
+from mutiny.verbs.assess.dry_run import plan, rounded
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.score import missed_bar
+from mutiny.verbs.assess.search import Search
+from mutiny.verbs.assess.weak_set import WeakSet
 
 
 def run_assess(options: Mapping[str, Any], console: Console | None = None) -> Assessment | None:

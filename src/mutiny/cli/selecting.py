@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.cli.calling import Call, names_of
-from mutiny.data import Data, as_pool, mutate
-from mutiny.data.labels import unknown
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.curves import draw_curves
 from mutiny.reports.files import write_text
 from mutiny.reports.selection_text import selection_text
-from mutiny.selection.budget import check_budget
-from mutiny.selection.parsing import as_methods
-from mutiny.selection.select import select
-from mutiny.selection.selection import Selection
 from mutiny.subjects import Subject
+from mutiny.subjects.data import Data, as_pool, mutate
+from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import as_given
+from mutiny.verbs.select.budget import check_budget
+from mutiny.verbs.select.parsing import as_methods
+from mutiny.verbs.select.result import Selection
+from mutiny.verbs.select.select import select
 
 
 def run_select(options: Mapping[str, Any]) -> Selection:

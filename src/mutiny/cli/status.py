@@ -9,10 +9,10 @@ def status(file: Campaigns) -> None:
     """How far the campaigns of a file are: done, left, time per task, failures. Also while they run."""
     from rich.console import Console
 
-    from mutiny.errors import BadInput
+    from mutiny.campaigns.stores.lock import holder
+    from mutiny.campaigns.stores.sqlite import SqliteStore
+    from mutiny.core.errors import BadInput
     from mutiny.reports.status_text import status_text
-    from mutiny.stores.lock import holder
-    from mutiny.stores.sqlite import SqliteStore
 
     if not file.is_file():
         raise BadInput("file", file, "the file of a campaign")

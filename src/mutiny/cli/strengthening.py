@@ -10,14 +10,14 @@ import typer
 from mutiny.cli.calling import Call
 from mutiny.cli.keeping import shown
 from mutiny.cli.selecting import write_indices
-from mutiny.errors import BadInput
-from mutiny.operators.parsing import as_operators
+from mutiny.core.errors import BadInput
+from mutiny.faults.parsing import as_operators
 from mutiny.reports.candidates import write_candidates
 from mutiny.reports.strengthening_text import strengthening_text
-from mutiny.selection.parsing import as_methods
-from mutiny.strengthening.result import Strengthening
-from mutiny.strengthening.strengthen import strengthen
-from mutiny.strengthening.wishes import check_budgets
+from mutiny.verbs.select.parsing import as_methods
+from mutiny.verbs.strengthen.result import Strengthening
+from mutiny.verbs.strengthen.strengthen import strengthen
+from mutiny.verbs.strengthen.validation import check_budgets
 
 
 def run_strengthen(options: Mapping[str, Any]) -> Strengthening:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mutiny.errors import BadInput, NotApplicable
-from mutiny.models.calls import ATTENTION, OWN, Call, in_place, memory, tensors, weighted
+from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Layer
+from mutiny.models.torch_ops import ATTENTION, OWN, Call, in_place, memory, tensors, weighted
 from mutiny.models.view import ModelView, parameter_names
 
 Said = Literal["signal", "output"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from mutiny.models.calls import CREATING, in_place, memory, tensors
+from mutiny.models.torch_ops import CREATING, in_place, memory, tensors
 
 
 class Constants:

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from mutiny.models.calls import argument, in_place, replace_tensors
+from mutiny.core.random import generator_for
 from mutiny.models.capture import rows_of
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.prefix import OtherWay, Prefix
-from mutiny.random import generator_for
+from mutiny.models.torch_ops import argument, in_place, replace_tensors
 
 BY_UNIT = frozenset(["dropout", "alpha_dropout"])
 BY_CHANNEL = frozenset("dropout1d dropout2d dropout3d feature_dropout feature_alpha_dropout".split())

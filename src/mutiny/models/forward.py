@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models.undo import Undo
 
 Forward = Callable[[nn.Module, Any], Tensor]

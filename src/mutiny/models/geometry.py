@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from mutiny.models.calls import ATTENTION, CELLS, CONVOLUTIONS, RECURRENT, TRANSPOSED, Call
 from mutiny.models.layers import Consumers, Layer, Weight
+from mutiny.models.torch_ops import ATTENTION, CELLS, CONVOLUTIONS, RECURRENT, TRANSPOSED, Call
 
 
 def layers_of_call(model: nn.Module, names: Mapping[int, str], call: Call) -> Iterator[Layer]:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Indices, Layer
 from mutiny.models.signals import Rewiring

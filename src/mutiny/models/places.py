@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import torch
 
-from mutiny.errors import BadInput
-from mutiny.models.calls import CONVOLUTIONS, TRANSPOSED
+from mutiny.core.errors import BadInput
 from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
+from mutiny.models.dataflow import Seen, Trail
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Layer
-from mutiny.models.trail import Seen, Trail
+from mutiny.models.torch_ops import CONVOLUTIONS, TRANSPOSED
 from mutiny.models.view import ModelView, parameter_names
 
 Units = Literal["unit", "neuron"]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mutiny.models.calls import replace_tensors, tensors
+from mutiny.models.torch_ops import replace_tensors, tensors
 
 
 class OtherWay(BaseException):

@@ -10,9 +10,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from mutiny.models.calls import ACTIVATIONS, ADDITIONS, Call, argument, in_place, memory, tensors, weighted
 from mutiny.models.geometry import layers_of_call
 from mutiny.models.layers import Activation, Layer, Site
+from mutiny.models.torch_ops import ACTIVATIONS, ADDITIONS, Call, argument, in_place, memory, tensors, weighted
 from mutiny.models.undo import Undo
 
 Steps = frozenset[int]

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mutiny.errors import NotApplicable
-from mutiny.models.calls import tensors
+from mutiny.core.errors import NotApplicable
 from mutiny.models.capture import Recorder, Said, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.places import Place, Units
+from mutiny.models.torch_ops import tensors
 from mutiny.models.undo import Undo
 from mutiny.models.view import ModelView, parameter_names
 

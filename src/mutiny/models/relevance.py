@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.autograd.graph import GradientEdge, allow_mutation_on_saved_tensors, get_gradient_edge
 from torch.overrides import TorchFunctionMode
 
-from mutiny.errors import NotApplicable
-from mutiny.models.calls import RECURRENT, Call, replace_tensors, tensors, weighted
+from mutiny.core.errors import NotApplicable
 from mutiny.models.capture import Recorder, Spot, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.places import Place
+from mutiny.models.torch_ops import RECURRENT, Call, replace_tensors, tensors, weighted
 from mutiny.models.undo import Undo
 from mutiny.models.view import ModelView, parameter_names
 

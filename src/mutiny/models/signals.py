@@ -21,7 +21,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mutiny.models.calls import (
+from mutiny.models.constants import Constants
+from mutiny.models.layers import Indices, Layer
+from mutiny.models.torch_ops import (
     ACTIVATIONS,
     ATTENTION,
     OWN,
@@ -33,9 +35,7 @@ from mutiny.models.calls import (
     replace_tensors,
     tensors,
 )
-from mutiny.models.calls import weighted as weighted_call
-from mutiny.models.constants import Constants
-from mutiny.models.layers import Indices, Layer
+from mutiny.models.torch_ops import weighted as weighted_call
 
 Scaled = tuple[Layer, Indices, float]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from mutiny.models.calls import replace_tensors, tensors
+from mutiny.models.torch_ops import replace_tensors, tensors
 
 Change = Literal["remove", "duplicate", "follow"]
 

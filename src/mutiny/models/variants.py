@@ -18,11 +18,11 @@ from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
-from mutiny.models.calls import ATTENTION, in_place, tensors, weighted
 from mutiny.models.capture import shown
 from mutiny.models.forward import Called, Forward, default_forward, steady
 from mutiny.models.layers import Indices, Layer
 from mutiny.models.prefix import OtherWay, Prefix
+from mutiny.models.torch_ops import ATTENTION, in_place, tensors, weighted
 from mutiny.models.view import aliases, parameter_names
 
 ROOM = 2**20

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Activation, Indices, Layer, Site
 from mutiny.models.probe import Probe

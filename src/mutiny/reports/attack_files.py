@@ -10,9 +10,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from mutiny.attacks.result import MUTANTS, Robustness
 from mutiny.reports.files import replacing
 from mutiny.reports.grid import draw_changes
+from mutiny.verbs.attack.result import MUTANTS, Robustness
 
 
 def write_adversarial(result: Robustness, path: Path) -> None:

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Nearer, Robustness
 from mutiny.reports import terminal
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Nearer, Robustness
 
 TITLES = {MUTANTS: "with mutants", ORIGINAL: "alone", BUDGET: "alone, same passes", SANE: "sane step"}
 AGAINST = {BUDGET: "the same passes", SANE: "a sane step"}

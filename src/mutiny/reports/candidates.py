@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mutiny.reports.files import replacing
-from mutiny.strengthening.synthesising import Candidates
+from mutiny.verbs.strengthen.synthesis import Candidates
 
 
 def write_candidates(found: Candidates, path: Path) -> None:

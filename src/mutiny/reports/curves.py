@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mutiny.reports.files import replacing
-from mutiny.selection.selection import Ranking, Selection
+from mutiny.verbs.select.result import Ranking, Selection
 
 LABELLED = 10
 """So many curves get a colour of their own, best first; the others are grey."""

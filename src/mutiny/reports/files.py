@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 
 LONGEST_NAME = 240
 """Bytes of a file name, with room for the name of its unfinished part."""

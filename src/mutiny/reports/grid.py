@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.data.nested import leaves
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.files import replacing
+from mutiny.subjects.data.nested import leaves
 
 SHOWN = 10
 """Inputs in a picture."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.mutation.score import missed_bar
-from mutiny.records import OperatorRecord, Status
+from mutiny.core.records import OperatorRecord, Status
 from mutiny.reports.text import number, percent
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.score import missed_bar
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML cannot hold."""

@@ -14,12 +14,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mutiny.localization.ablation import Ablation
-from mutiny.localization.location import Location
-from mutiny.localization.measures import MEASURES
-from mutiny.localization.suspects import Suspect
-from mutiny.localization.synthesis import Synthesis
 from mutiny.reports import terminal
+from mutiny.verbs.locate.ablation import Ablation
+from mutiny.verbs.locate.measures import MEASURES
+from mutiny.verbs.locate.result import Location
+from mutiny.verbs.locate.suspects import Suspect
+from mutiny.verbs.locate.synthesis import Synthesis
 
 SURE = 0.05
 SHORTEST, LISTED = 10, 40

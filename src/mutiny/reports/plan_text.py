@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
-from mutiny.mutation.plan import Planned, rounded
 from mutiny.reports import terminal
+from mutiny.verbs.assess.dry_run import Planned, rounded
 
 
 def plan_text(planned: Sequence[Planned], name: str, originals: int) -> RenderableType:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 
 class TerminalProgress:
-    """Implements `mutiny.progress.Progress` with rich; use as a context manager."""
+    """Implements `mutiny.core.progress.Progress` with rich; use as a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._bars = Progress(

@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mutiny.repairs.result import Repair
-from mutiny.repairs.verdict import Change
+from mutiny.core.stats import Rate
 from mutiny.reports import terminal
-from mutiny.stats import Rate
+from mutiny.verbs.repair.result import Repair
+from mutiny.verbs.repair.verdict import Change
 
 
 def repair_text(result: Repair) -> RenderableType:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
-from mutiny.selection.selection import Ranking, Selection
+from mutiny.verbs.select.result import Ranking, Selection
 
 SHOWN = 12
 """Indices that are printed."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mutiny.reports.page.words import count
-from mutiny.selection.metrics import Repeated
-from mutiny.strengthening.result import Smaller
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.strengthen.result import Smaller
 
 STAND_OUT = "few inputs that disagree stand out more than many"
 SEEN = 3

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from mutiny.campaigns.stores.base import Campaign, Tally
 from mutiny.reports import terminal
-from mutiny.stores.base import Campaign, Tally
 
 SHOWN = 5
 """Names of tasks in a list."""

@@ -14,9 +14,9 @@ from rich.text import Text
 from mutiny.reports import terminal
 from mutiny.reports.page.words import count
 from mutiny.reports.smaller_text import between, falls, held_out_told, kills_told
-from mutiny.selection.metrics import Repeated
-from mutiny.strengthening.measuring import Gain
-from mutiny.strengthening.result import Strengthening
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.strengthen.measuring import Gain
+from mutiny.verbs.strengthen.result import Strengthening
 
 SHOWN, SHOWN_NAMES = 12, 5
 """Indices, and names of files, that are printed."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.mutation.score import apart
-from mutiny.records import OperatorRecord, Status
+from mutiny.core.records import OperatorRecord, Status
 from mutiny.reports.text import percent, weakest_told
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.score import apart
 
 
 def summary(result: Assessment, fail_under: float | None = None) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.data.nested import leaves
-from mutiny.localization.synthesis import Synthesis
 from mutiny.reports.files import replacing
 from mutiny.reports.grid import draw_changes
+from mutiny.subjects.data.nested import leaves
+from mutiny.verbs.locate.synthesis import Synthesis
 
 
 def write_synthesis(found: Synthesis, path: Path) -> None:

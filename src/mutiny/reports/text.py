@@ -10,11 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.mutation.redundancy import TRIVIAL
-from mutiny.records import OperatorRecord, SetSummary, Status, Verdict
+from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
 from mutiny.reports import terminal
 from mutiny.reports.page import words
+from mutiny.verbs.assess.redundancy import TRIVIAL
+from mutiny.verbs.assess.result import Assessment
 
 METHOD = {
     "glm": "GLM z-test between trainings",

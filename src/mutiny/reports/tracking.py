@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mutiny.errors import MissingExtra
+from mutiny.core.errors import MissingExtra
+from mutiny.core.results import Result
 from mutiny.reports.json import write_json
 from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Part
@@ -17,7 +18,6 @@ from mutiny.reports.page.method import UNKNOWN
 from mutiny.reports.page.page import Page, page_of
 from mutiny.reports.page.render import write_html
 from mutiny.reports.page.sources import finding_of
-from mutiny.results import Result
 
 FIGURES = 8
 """Figures of a result that are logged, at most: each strength-accuracy curve would be one."""

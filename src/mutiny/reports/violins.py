@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.files import check_picture, replacing
 
 FEW = 200
@@ -23,7 +23,8 @@ def draw_violins(values: Mapping[str, npt.ArrayLike], path: Path, label: str, ti
     """Draws the distribution of each group's values into a file, with its median as a line and a number.
 
     Args:
-        values: by the group's name, such as the spectral distances of MUFF's Fig. 4 (`mutiny.stats.spectral.by_pair`).
+        values: by the group's name, such as the spectral distances of MUFF's Fig. 4
+            (`mutiny.core.stats.spectral.by_pair`).
             Groups without values stand at the end.
         path: ends in .png, .svg or .pdf.
         label: of the axis of values.

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
-from mutiny.architectures import VGG16, DigitsCnn, LeNet1, LeNet5, MnistCnn, ResNet20
-from mutiny.data import Data, as_data
-from mutiny.errors import BadInput
-from mutiny.random import generator_for
+from mutiny.core.errors import BadInput
+from mutiny.core.random import generator_for
+from mutiny.subjects.architectures import VGG16, DigitsCnn, LeNet1, LeNet5, MnistCnn, ResNet20
+from mutiny.subjects.data import Data, as_data
 from mutiny.subjects.subject import Subject
-from mutiny.task import Classification
-from mutiny.training import Recipe
+from mutiny.subjects.tasks import Classification
+from mutiny.subjects.training import Recipe
 
 
 def digits(_data: Path | None = None) -> Subject:

@@ -9,15 +9,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from mutiny.data import Data, as_data, as_pool
-from mutiny.data.labels import matched
-from mutiny.errors import BadInput
-from mutiny.evaluation.exact import first_call
+from mutiny.core.errors import BadInput
+from mutiny.core.progress import Progress
 from mutiny.models import Forward, check_model, default_forward
-from mutiny.models.placing import placement
-from mutiny.progress import Progress
+from mutiny.models.placement import placement
+from mutiny.subjects.data import Data, as_data, as_pool
+from mutiny.subjects.data.labels import matched
+from mutiny.subjects.inference.passes import first_call
 from mutiny.subjects.subject import Subject, as_device, on_device
-from mutiny.task import Classification, Task
+from mutiny.subjects.tasks import Classification, Task
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
-from mutiny.errors import BadInput, MutinyError
+from mutiny.core.errors import BadInput, MutinyError
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.subject import Subject
 

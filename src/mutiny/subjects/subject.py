@@ -11,19 +11,19 @@ import numpy as np
 import torch
 from torch import nn
 
-from mutiny.checks import check_whole
-from mutiny.data import Data, as_data, as_pool
-from mutiny.data.seeded import seeded
-from mutiny.errors import BadInput
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+from mutiny.core.hashing import hash_of
+from mutiny.core.progress import Progress
+from mutiny.core.random import seed_for
 from mutiny.models import Forward, check_model, default_forward
 from mutiny.models.state import check_parameters, digest
-from mutiny.progress import Progress
-from mutiny.random import seed_for
-from mutiny.task import Classification, Task
-from mutiny.tasks import hash_of
-from mutiny.training import Recipe, fingerprint, train_originals
-from mutiny.training.describe import describe
-from mutiny.training.loop import built
+from mutiny.subjects.data import Data, as_data, as_pool
+from mutiny.subjects.data.seeded import seeded
+from mutiny.subjects.tasks import Classification, Task
+from mutiny.subjects.training import Recipe, fingerprint, train_originals
+from mutiny.subjects.training.describe import describe
+from mutiny.subjects.training.loop import built
 
 DEFAULT_ORIGINALS = 10
 """Trained where a recipe is given and the user names no number; MUFF uses 20."""
@@ -36,7 +36,7 @@ class Subject:
         models: the originals: trained instances of one program in evaluation mode. One is the common case; several,
             trained independently, let verdicts account for the randomness of training.
         task: `Classification` or `Regression`.
-        train: what the originals were trained on; anything that `mutiny.data.as_data` reads.
+        train: what the originals were trained on; anything that `mutiny.subjects.data.as_data` reads.
         test: the test set under assessment.
         weak: a weaker test set for sensitivity; made from ``test`` if not given.
         pool: unlabelled inputs to choose from, where a verb needs them.

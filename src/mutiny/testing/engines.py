@@ -1,6 +1,6 @@
 """The contract of engines, for those who write one: every promise that campaigns rely on.
 
->>> from mutiny.engines.serial import Serial
+>>> from mutiny.campaigns.engines.serial import Serial
 >>> check_engine(Serial, workers=False)
 """
 
@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from mutiny.engines.base import Engine
-from mutiny.engines.serial import Serial
-from mutiny.errors import BadInput, Diverged, MissingExtra, MutinyError, NotApplicable
-from mutiny.tasks import Result, Task
+from mutiny.campaigns.engines.base import Engine
+from mutiny.campaigns.engines.serial import Serial
+from mutiny.campaigns.jobs import Job, JobResult
+from mutiny.core.errors import BadInput, Diverged, MissingExtra, MutinyError, NotApplicable
 
 AHEAD = 64
 """Tasks that an engine may hold when each takes long."""
@@ -55,12 +55,12 @@ def check_results(engine: Engine) -> None:
     class Square:
         power = 2
 
-        def __call__(self, task: Task) -> int:
+        def __call__(self, task: Job) -> int:
             return int(task.arguments[0] ** self.power)
 
     for work in (Square(), lambda task: task.arguments[0] ** 2):
         for count in (0, 1, 50):
-            tasks = [Task("square", (number,), name=f"task {number}") for number in range(count)]
+            tasks = [Job("square", (number,), name=f"task {number}") for number in range(count)]
             results = list(engine.run(work, iter(tasks)))
             assert len(results) == count, f"{engine}: {count} tasks gave {len(results)} results"
             assert {id(result.task) for result in results} == {id(task) for task in tasks}, f"{engine}: other tasks"
@@ -72,11 +72,11 @@ def check_waiting(engine: Engine) -> None:
     """``None`` makes it ask again after a result; a chain of tasks, each made of the last result, comes to its end."""
     found: list[int] = []
 
-    def chain() -> Iterator[Task | None]:
+    def chain() -> Iterator[Job | None]:
         for step in range(12):
             while len(found) < step:
                 yield None
-            yield Task("step", (step, found[-1] if found else 1))
+            yield Job("step", (step, found[-1] if found else 1))
 
     for result in engine.run(lambda task: task.arguments[0] + 2 * task.arguments[1], chain()):
         found.append(result.value)  # noqa: PERF401, the chain reads it meanwhile
@@ -84,7 +84,7 @@ def check_waiting(engine: Engine) -> None:
     for step in range(1, 12):
         expected.append(step + 2 * expected[-1])
     assert found == expected, f"{engine}: a chain of tasks gave {found}"
-    stuck = itertools.chain([Task("a"), Task("b")], itertools.repeat(None))
+    stuck = itertools.chain([Job("a"), Job("b")], itertools.repeat(None))
     results = list(engine.run(lambda task: task.kind, stuck))
     assert sorted(r.value for r in results) == ["a", "b"], f"{engine}: did not end when nothing was left to wait for"
 
@@ -92,7 +92,7 @@ def check_waiting(engine: Engine) -> None:
 def check_failures(engine: Engine) -> None:
     """Whatever the work raises is a result with its reason; errors meant for the user come back as they were."""
 
-    def work(task: Task) -> int:
+    def work(task: Job) -> int:
         if task.kind == "meant":
             raise _meant()[task.arguments[0]]
         if task.kind == "leave":
@@ -100,8 +100,8 @@ def check_failures(engine: Engine) -> None:
         return 1 // int(task.arguments[0])
 
     expected = _meant()
-    tasks = [*(Task("meant", (index,)) for index in range(len(expected))), *(Task("divide", (n,)) for n in (1, 0))]
-    tasks.append(Task("leave", (0,)))
+    tasks = [*(Job("meant", (index,)) for index in range(len(expected))), *(Job("divide", (n,)) for n in (1, 0))]
+    tasks.append(Job("leave", (0,)))
     results = {(r.task.kind, r.task.arguments[0]): r for r in engine.run(work, tasks)}
     assert len(results) == len(tasks), f"{engine}: failures are missing"
     left = results["leave", 0]
@@ -122,7 +122,7 @@ def check_failures(engine: Engine) -> None:
 def check_large(engine: Engine) -> None:
     """Large arrays and tensors come and go unchanged, and can be written to on both sides."""
 
-    def work(task: Task) -> Any:
+    def work(task: Job) -> Any:
         array, tensor = task.given
         array += 1
         tensor *= 2
@@ -130,7 +130,7 @@ def check_large(engine: Engine) -> None:
 
     array = np.arange(1_500_000, dtype=np.float64)
     tensor = torch.arange(600_000, dtype=torch.float32).reshape(600, 1000)
-    tasks = [Task("large", (index,), given=(array.copy(), tensor.clone())) for index in range(3)]
+    tasks = [Job("large", (index,), given=(array.copy(), tensor.clone())) for index in range(3)]
     for result in engine.run(work, tasks):
         assert result.failure is None, f"{engine}: {result.failure}"
         value = result.value
@@ -151,7 +151,7 @@ def check_patched(engine: Engine) -> None:
         def __init__(self) -> None:
             self.net, self.weight, self.inputs = net, first.weight, inputs
 
-        def __call__(self, task: Task) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        def __call__(self, task: Job) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
             with torch.no_grad():
                 before = self.weight.clone()
                 self.weight[task.arguments[0]] *= -3.0
@@ -159,7 +159,7 @@ def check_patched(engine: Engine) -> None:
                 self.weight.copy_(before)
                 return patched, self.net(self.inputs).numpy()
 
-    tasks = [Task("patched", (neuron,)) for neuron in range(32)]
+    tasks = [Job("patched", (neuron,)) for neuron in range(32)]
     here = {result.task.id: result.value for result in Serial().run(Patched(), tasks)}
     there = {result.task.id: result.value for result in engine.run(Patched(), tasks)}
     for task in tasks:
@@ -170,15 +170,15 @@ def check_patched(engine: Engine) -> None:
 def check_crashes(engine: Engine) -> None:
     """A task that ends its process fails, with a reason; all others have their results."""
 
-    def work(task: Task) -> int:
+    def work(task: Job) -> int:
         if task.kind == "exit":
             sys.exit(3)
         if task.kind == "end":
             os._exit(3)
         return int(task.arguments[0])
 
-    tasks = [Task("number", (number,)) for number in range(20)]
-    results = list(engine.run(work, [*tasks[:7], Task("exit"), Task("end"), *tasks[7:]]))
+    tasks = [Job("number", (number,)) for number in range(20)]
+    results = list(engine.run(work, [*tasks[:7], Job("exit"), Job("end"), *tasks[7:]]))
     assert len(results) == 22, f"{engine}: {len(results)} results of 22 tasks, two of which end their process"
     for result in results:
         if result.task.kind == "number":
@@ -191,10 +191,10 @@ def check_lazy(engine: Engine) -> None:
     """It takes tasks from an endless source only as it has room for them, and can be closed at any time."""
     taken = 0
 
-    def endless() -> Iterator[Task]:
+    def endless() -> Iterator[Job]:
         nonlocal taken
         for taken in itertools.count(1):
-            yield Task("slow", (taken,))
+            yield Job("slow", (taken,))
 
     results = engine.run(lambda _: time.sleep(0.03), endless())
     assert taken == 0, f"{engine}: took {taken} tasks before it was asked for a result"
@@ -206,12 +206,12 @@ def check_lazy(engine: Engine) -> None:
 def check_closing(make_engine: Callable[[], Engine]) -> None:
     """Closed in the middle of tasks that take long, it comes back soon and leaves no process of this machine behind."""
 
-    def work(task: Task) -> tuple[str, int]:
+    def work(task: Job) -> tuple[str, int]:
         time.sleep(task.arguments[0])
         return socket.gethostname(), os.getpid()
 
     engine = make_engine()
-    tasks = [Task("who", (0.0,)), Task("who", (0.01,)), *(Task("long", (600.0, index)) for index in range(8))]
+    tasks = [Job("who", (0.0,)), Job("who", (0.01,)), *(Job("long", (600.0, index)) for index in range(8))]
     results = engine.run(work, tasks)
     host, process = next(results).value
     start = time.monotonic()
@@ -238,7 +238,7 @@ def _text(error: Exception | None) -> str:
     return re.sub("0x[0-9a-f]+", "0x", str(error))
 
 
-def _close(results: Iterator[Result]) -> None:
+def _close(results: Iterator[JobResult]) -> None:
     close = getattr(results, "close", None)
     assert close is not None, "run must give an iterator with a method close, as generators have"
     close()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mutiny.mutation.assessment import Assessment
     from mutiny.subjects import Subject
+    from mutiny.verbs.assess.result import Assessment
 
 FOLDER = ".mutiny"
 """Where stores are kept between runs, in the working folder; by the fixture, in pytest's root folder."""
@@ -55,10 +55,10 @@ def assert_mutation_score(
     1
     """
     __tracebackhide__ = True  # what pytest shows should be about the test set, not about this function
-    from mutiny.errors import BadInput
-    from mutiny.mutation.assess import assess
-    from mutiny.stores.sqlite import SqliteStore
+    from mutiny.campaigns.stores.sqlite import SqliteStore
+    from mutiny.core.errors import BadInput
     from mutiny.subjects import load_subject
+    from mutiny.verbs.assess.assess import assess
 
     if isinstance(at_least, bool) or not isinstance(at_least, Real) or not 0 <= at_least <= 1:
         raise BadInput("at_least", repr(at_least), "a score between 0 and 1")
@@ -82,9 +82,9 @@ def kept(subject: Subject | str, root: Path | None = None) -> Path:
     >>> kept("models/mine.py:subject")
     PosixPath('.mutiny/mine-subject.mutiny')
     """
-    from mutiny.errors import BadInput
+    from mutiny.campaigns.stores.naming import file_for
+    from mutiny.core.errors import BadInput
     from mutiny.subjects import Subject
-    from mutiny.subjects.naming import file_for
 
     if not isinstance(subject, (str, Subject)):
         raise BadInput("subject", repr(subject)[:60], "a mutiny.Subject, or its name: digits, FILE.py:NAME")
@@ -93,7 +93,7 @@ def kept(subject: Subject | str, root: Path | None = None) -> Path:
 
 def failure(result: Assessment, at_least: float, store: Path) -> str:
     """What a developer reads when the bar is missed: by how much, where the test set is blind, and what to do."""
-    from mutiny.mutation.score import apart
+    from mutiny.verbs.assess.score import apart
 
     score = result.score
     if score.value is None:

@@ -1,7 +1,7 @@
 """The contract of operators, for those who write one: every promise that campaigns rely on, checked on one model.
 
 >>> import torch
->>> from mutiny.operators import WeightInhibitor
+>>> from mutiny.faults import WeightInhibitor
 >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
 >>> check_operator(WeightInhibitor(ratio=0.2), model, torch.randn(5, 4))
 """
@@ -16,7 +16,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mutiny.errors import BadInput, NotApplicable
+from mutiny.core.errors import BadInput, NotApplicable
+from mutiny.core.random import generator_for
+from mutiny.faults import Operator
 from mutiny.models import (
     ActivationEdit,
     Forward,
@@ -28,8 +30,6 @@ from mutiny.models import (
     default_forward,
 )  # fmt: skip
 from mutiny.models.forward import steady
-from mutiny.operators import Operator
-from mutiny.random import generator_for
 
 SEEDS = range(12)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from mutiny.mutation.assessment import Assessment
+    from mutiny.verbs.assess.result import Assessment
 
 
 @pytest.fixture

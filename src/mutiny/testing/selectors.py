@@ -1,10 +1,10 @@
 """The contract of selection methods, for those who write one: every promise that `select` relies on.
 
 >>> import torch
->>> from mutiny.data import as_pool, as_data
->>> from mutiny.selection import DeepGini
->>> from mutiny.selection.evidence import Evidence
->>> from mutiny.task import Classification
+>>> from mutiny.subjects.data import as_pool, as_data
+>>> from mutiny.verbs.select import DeepGini
+>>> from mutiny.verbs.select.evidence import Evidence
+>>> from mutiny.subjects.tasks import Classification
 >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
 >>> x = torch.randn(30, 4)
 >>> def evidence(**settings):
@@ -20,10 +20,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mutiny.errors import NotApplicable
+from mutiny.core.errors import NotApplicable
 from mutiny.models import ModelState
-from mutiny.selection.base import Selector
-from mutiny.selection.evidence import Evidence
+from mutiny.verbs.select.base import Selector
+from mutiny.verbs.select.evidence import Evidence
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
 """How much scores may differ: batches of another size round differently."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mutiny.errors import StoreBusy
-from mutiny.stores.base import Campaign, Store
-from mutiny.tasks import Noted, Result, Task
+from mutiny.campaigns.jobs import Job, JobResult, WithScratch
+from mutiny.campaigns.stores.base import Campaign, Store
+from mutiny.core.errors import StoreBusy
 
 CAMPAIGN = Campaign("survival", "assess", "digits")
 
@@ -131,8 +131,8 @@ def _opened(name: str) -> Callable[[Path], Store]:
     return found
 
 
-def _task(number: int) -> Task:
-    return Task("survival", (number,), name=f"number {number}")
+def _task(number: int) -> Job:
+    return Job("survival", (number,), name=f"number {number}")
 
 
 def _value(number: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], list[int]]:
@@ -147,7 +147,7 @@ def _write(opener: str, path: Path, start: int) -> None:
     while True:
         sys.stdout.flush()
         store.begin(CAMPAIGN.id, _task(number))
-        store.save(CAMPAIGN.id, Result(_task(number), Noted(*_value(number))))
+        store.save(CAMPAIGN.id, JobResult(_task(number), WithScratch(*_value(number))))
         sys.stdout.write(f"{number}\n")
         store.forget([_task(number - 3)])
         number += 1

@@ -1,6 +1,6 @@
 """The contract of stores, for those who write one: every promise that campaigns rely on.
 
->>> from mutiny.stores.memory import MemoryStore
+>>> from mutiny.campaigns.stores.memory import MemoryStore
 >>> check_store(MemoryStore, reopen=lambda store: store)
 """
 
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.errors import BadInput
-from mutiny.records import Evidence, KillBits, MutantRecord, Verdict
-from mutiny.stores.base import Campaign, Failed, Kept, Store, Tally
-from mutiny.tasks import Noted, Result, Task
+from mutiny.campaigns.jobs import Job, JobResult, WithScratch
+from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally
+from mutiny.core.errors import BadInput
+from mutiny.core.records import Evidence, KillBits, MutantRecord, Verdict
 
 Make = Callable[[], Store]
 Reopen = Callable[[Store], Store]
@@ -49,7 +49,7 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     store = reopen(store)
     assert store.campaigns() == [ONE, TWO], "campaigns are not what was opened, the last at the end"
     assert (store.tally("c1").most, store.tally("c0").most) == (5, None), "most is not what was given"
-    store.begin("c1", Task("probe", [1]))
+    store.begin("c1", Job("probe", [1]))
     store.open(replace(ONE, created="on Tuesday", command=None, settings={"seed": 1}, network="n"), most=7)
     changed = replace(ONE, command=None, settings={"seed": 1}, network="n")
     store = reopen(store)
@@ -64,11 +64,11 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     assert store.outcome("c1") == {"score": 0.5}, "the outcome is not what was finished with"
     assert store.tally("c1").finished, "a finished campaign does not say so"
     assert store.tally("c0").finished, "a campaign that finished with None does not say so"
-    task = Task("probe")
+    task = Job("probe")
     for act in (
         lambda: store.begin("nosuch", task),
         lambda: store.want("nosuch", [task]),
-        lambda: store.save("nosuch", Result(task)),
+        lambda: store.save("nosuch", JobResult(task)),
         lambda: store.finish("nosuch", 1),
         lambda: store.tally("nosuch"),
     ):
@@ -92,9 +92,9 @@ def check_values(make: Make, reopen: Reopen) -> None:
     ]  # fmt: skip
     store = make()
     store.open(ONE)
-    tasks = [Task("value", [i]) for i in range(len(values))]
+    tasks = [Job("value", [i]) for i in range(len(values))]
     for task, value in zip(tasks, values, strict=True):
-        store.save("c1", Result(task, value, seconds=0.5))
+        store.save("c1", JobResult(task, value, seconds=0.5))
     store = reopen(store)
     for task, value in zip(tasks, values, strict=True):
         kept = store.load(task)
@@ -103,9 +103,9 @@ def check_values(make: Make, reopen: Reopen) -> None:
         assert repr(kept.value) == repr(value), f"{value!r} became {kept.value!r}"
         assert kept.scratch is None, f"{value!r} has scratch"
     assert store.tally("c1").seconds == {"value": 0.5 * len(values)}, "seconds do not add up"
-    store.save("c1", Result(tasks[0], "second"))
+    store.save("c1", JobResult(tasks[0], "second"))
     assert store.load(tasks[0]) == Kept("second"), "a second value does not replace the first"
-    assert store.load(Task("value", [0], basis="other")) is None, "a task with another basis has the same result"
+    assert store.load(Job("value", [0], basis="other")) is None, "a task with another basis has the same result"
     store.close()
 
 
@@ -113,20 +113,20 @@ def check_scratch(make: Make, reopen: Reopen) -> None:
     """Scratch is kept until it is forgotten; the value stays."""
     store = make()
     store.open(ONE)
-    one, two = Task("probe", [1]), Task("probe", [2])
-    store.save("c1", Result(one, Noted(1, {"rows": [1.5]})))
-    store.save("c1", Result(two, Noted(2, "notes")))
+    one, two = Job("probe", [1]), Job("probe", [2])
+    store.save("c1", JobResult(one, WithScratch(1, {"rows": [1.5]})))
+    store.save("c1", JobResult(two, WithScratch(2, "notes")))
     store = reopen(store)
     assert store.load(one) == Kept(1, {"rows": [1.5]}), "value or scratch is not what was saved"
-    store.forget([one, Task("probe", ["never seen"])])
+    store.forget([one, Job("probe", ["never seen"])])
     store = reopen(store)
     gone = Kept(1, forgotten=True)
     assert (store.load(one), store.load(two)) == (gone, Kept(2, "notes")), "forget dropped more or less than asked"
-    store.save("c1", Result(one, Noted(1, "again")))
+    store.save("c1", JobResult(one, WithScratch(1, "again")))
     assert store.load(one) == Kept(1, "again"), "forgotten scratch cannot be saved again"
-    store.save("c1", Result(one, Noted(1, None)))
+    store.save("c1", JobResult(one, WithScratch(1, None)))
     assert store.load(one) == gone, "a result without its scratch does not stay one"
-    store.save("c1", Result(one, 1))
+    store.save("c1", JobResult(one, 1))
     store.forget([one])
     assert store.load(one) == Kept(1), "scratch outlived its result"
     store.close()
@@ -136,14 +136,14 @@ def check_afresh(make: Make, reopen: Reopen) -> None:
     """A task that is done afresh has no result until it has the new one."""
     store = make()
     store.open(ONE)
-    task = Task("probe", [1], name="the first")
-    store.save("c1", Result(task, Noted(1, "notes"), seconds=2.0))
+    task = Job("probe", [1], name="the first")
+    store.save("c1", JobResult(task, WithScratch(1, "notes"), seconds=2.0))
     store.begin("c1", replace(task, afresh=True))
     store = reopen(store)
     tally = store.tally("c1")
     assert store.load(task) is None, "what is done afresh still has its old result"
     assert (tally.done, tally.waiting, tally.begun) == ({}, {"probe": 1}, ("the first",)), "it is not told as under way"
-    store.save("c1", Result(task, Noted(1, "notes"), seconds=3.0))
+    store.save("c1", JobResult(task, WithScratch(1, "notes"), seconds=3.0))
     assert store.load(task) == Kept(1, "notes"), "the new result is not kept"
     assert store.tally("c1").seconds == {"probe": 3.0}, "seconds are not those of the new result"
     store.close()
@@ -153,9 +153,9 @@ def check_failures(make: Make, reopen: Reopen) -> None:
     """A failure is told until the next attempt, and never replaces a value."""
     store = make()
     store.open(ONE)
-    task, other = Task("probe", [1], name="the first"), Task("probe", [2])
+    task, other = Job("probe", [1], name="the first"), Job("probe", [2])
     store.begin("c1", task)
-    store.save("c1", Result(task, failure="out of luck"))
+    store.save("c1", JobResult(task, failure="out of luck"))
     store.want("c1", [other])
     store = reopen(store)
     tally = store.tally("c1")
@@ -165,9 +165,9 @@ def check_failures(make: Make, reopen: Reopen) -> None:
     store.begin("c1", task)
     tally = store.tally("c1")
     assert (tally.failed, tally.begun, tally.attempts) == ((), ("the first",), 2), "a second attempt is not told"
-    store.save("c1", Result(task, 5))
+    store.save("c1", JobResult(task, 5))
     store.begin("c1", task)
-    store.save("c1", Result(task, failure="late"))
+    store.save("c1", JobResult(task, failure="late"))
     tally = store.tally("c1")
     assert store.load(task) == Kept(5), "a failure replaced a value"
     assert (tally.failed, tally.done) == ((), {"probe": 1}), "a failure counts although there is a value"
@@ -179,9 +179,9 @@ def check_sharing(make: Make, reopen: Reopen) -> None:
     store = make()
     store.open(ONE)
     store.open(TWO)
-    shared, own = Task("probe", [1]), Task("clean", [2])
+    shared, own = Job("probe", [1]), Job("clean", [2])
     store.begin("c1", shared)
-    store.save("c1", Result(shared, 1, seconds=2.0))
+    store.save("c1", JobResult(shared, 1, seconds=2.0))
     store.want("c0", [shared, own])
     store = reopen(store)
     first, second = store.tally("c1"), store.tally("c0")
@@ -197,8 +197,8 @@ def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
     store, ids = make(), ["c1", "c0"]
     store.open(ONE)
     store.open(TWO)
-    tasks = [Task(draw.choice(["probe", "clean"]), (i,), name=f"task {i}") for i in range(8)]
-    events: list[tuple[str, str, Task, Any]] = []
+    tasks = [Job(draw.choice(["probe", "clean"]), (i,), name=f"task {i}") for i in range(8)]
+    events: list[tuple[str, str, Job, Any]] = []
     for step in range(40):
         campaign, task = draw.choice(ids), draw.choice(tasks)
         what = draw.choice(["want", "begin", "value", "noted", "failure", "forget", "reopen"])
@@ -208,11 +208,11 @@ def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
         elif what == "begin":
             store.begin(campaign, task)
         elif what == "value":
-            store.save(campaign, Result(task, step, seconds=float(step)))
+            store.save(campaign, JobResult(task, step, seconds=float(step)))
         elif what == "noted":
-            store.save(campaign, Result(task, Noted(step, [step]), seconds=float(step)))
+            store.save(campaign, JobResult(task, WithScratch(step, [step]), seconds=float(step)))
         elif what == "failure":
-            store.save(campaign, Result(task, failure=f"reason {step}"))
+            store.save(campaign, JobResult(task, failure=f"reason {step}"))
         elif what == "forget":
             store.forget([task])
         else:
@@ -225,7 +225,7 @@ def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
     store.close()
 
 
-def _expected_value(events: list[tuple[str, str, Task, Any]], task: Task) -> Kept | None:
+def _expected_value(events: list[tuple[str, str, Job, Any]], task: Job) -> Kept | None:
     mine = [(what, step) for what, _, other, step in events if other == task]
     values = [(what, step) for what, step in mine if what in ("value", "noted")]
     if not values:
@@ -235,7 +235,7 @@ def _expected_value(events: list[tuple[str, str, Task, Any]], task: Task) -> Kep
     return Kept(last, [last] if what == "noted" and not forgotten else None, what == "noted" and forgotten)
 
 
-def _expected_tally(events: list[tuple[str, str, Task, Any]], campaign: str) -> Tally:
+def _expected_tally(events: list[tuple[str, str, Job, Any]], campaign: str) -> Tally:
     calls = [event for event in events if event[0] not in ("forget", "reopen")]
     order = list(dict.fromkeys(task for _, _, task, _ in calls))
     mine = [task for task in order if any(c == campaign and t == task for _, c, t, _ in calls)]

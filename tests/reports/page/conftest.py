@@ -3,7 +3,7 @@
 import pytest
 
 import mutiny
-from mutiny.mutation.search import Search
+from mutiny.verbs.assess.search import Search
 from toys import blob_subject, line_subject
 
 QUICK = {"search": Search(k_max=2, max_probes=4), "batch_size": 256}

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mutiny.mutation.assessment import Assessment, Score
-from mutiny.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
-from mutiny.stats import Interval
+from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+from mutiny.core.stats import Interval
+from mutiny.verbs.assess.result import Assessment, Score
 
 KILLED, SURVIVED, UNSTABLE = Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE
 

@@ -7,8 +7,8 @@ import pytest
 from typer.main import get_command
 
 from mutiny.cli.app import app
-from mutiny.operators import OPERATORS
-from mutiny.records import Basis
+from mutiny.core.records import Basis
+from mutiny.faults import OPERATORS
 from mutiny.reports.page.advice import Typed, advice_section, minimise_command
 from mutiny.reports.page.method import assess_command, method_section
 from mutiny.reports.page.page import page_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mutiny.errors import BadInput
-from mutiny.records import MutantRecord, OperatorRecord, Verdict, to_plain
+from mutiny.core.errors import BadInput
+from mutiny.core.records import MutantRecord, OperatorRecord, Verdict, to_plain
 from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.page import page_of

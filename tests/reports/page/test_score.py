@@ -2,7 +2,7 @@
 
 import pytest
 
-from mutiny.records import Basis, Status
+from mutiny.core.records import Basis, Status
 from mutiny.reports.page.mutants import hardest, slipped
 from mutiny.reports.page.score import likely, operators_table, score_section, sentence, sureness, weakest
 from mutiny.reports.page.strengths import operators_strengths

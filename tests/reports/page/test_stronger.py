@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import mutiny
-from mutiny.errors import BadInput
-from mutiny.mutation.assessment import Score
-from mutiny.records import Basis, Status
+from mutiny.core.errors import BadInput
+from mutiny.core.records import Basis, Status
+from mutiny.core.stats import Interval
 from mutiny.reports.page import enough
 from mutiny.reports.page.enough import subset_of
 from mutiny.reports.page.sources import finding_of, read_json
@@ -17,11 +17,11 @@ from mutiny.reports.page.strengthened import Facing, Mutant, Part, PoolFacts, St
 from mutiny.reports.page.stronger import stronger_section
 from mutiny.reports.page.tests import work_section
 from mutiny.reports.page.words import NONE, RANGE
-from mutiny.selection.metrics import Repeated
-from mutiny.stats import Interval
-from mutiny.strengthening.kill_table import KillTable
-from mutiny.strengthening.measuring import Gain
-from mutiny.strengthening.result import Smaller
+from mutiny.verbs.assess.result import Score
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.strengthen.kill_table import KillTable
+from mutiny.verbs.strengthen.measuring import Gain
+from mutiny.verbs.strengthen.result import Smaller
 from reports.page.made import KILLED, SURVIVED, assessment, bits, operator
 from toys import blob_subject
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from mutiny.errors import MissingExtra
+from mutiny.core.errors import MissingExtra
 from mutiny.reports.tracking import log_to_mlflow, log_to_tensorboard
 from reports.page.test_verbs import SELECTION, location, robustness
 

@@ -8,13 +8,7 @@ import torch
 from PIL import Image
 from rich.console import Console
 
-from mutiny.attacks.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
-from mutiny.localization.ablation import Ablation, Effect
-from mutiny.localization.location import Location
-from mutiny.localization.measures import Ochiai
-from mutiny.localization.spectrum import Spectrum
-from mutiny.localization.suspects import suspects
-from mutiny.repairs.verdict import Change
+from mutiny.core.stats import Interval
 from mutiny.reports.page.documents import Attacked, Located, Repaired, Selected
 from mutiny.reports.page.gallery import gallery_of, gallery_section, png_of
 from mutiny.reports.page.mending import mending_section
@@ -24,10 +18,16 @@ from mutiny.reports.page.sources import finding_of
 from mutiny.reports.page.suspects import shades_of, suspects_section
 from mutiny.reports.page.words import NONE, RANGE
 from mutiny.reports.selection_text import selection_text
-from mutiny.selection.metrics import Repeated
-from mutiny.selection.quality import Truth, quality
-from mutiny.selection.selection import Ranking, Selection
-from mutiny.stats import Interval
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
+from mutiny.verbs.locate.ablation import Ablation, Effect
+from mutiny.verbs.locate.measures import Ochiai
+from mutiny.verbs.locate.result import Location
+from mutiny.verbs.locate.spectrum import Spectrum
+from mutiny.verbs.locate.suspects import suspects
+from mutiny.verbs.repair.verdict import Change
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.select.quality import Truth, quality
+from mutiny.verbs.select.result import Ranking, Selection
 
 WRONG = np.array([False, True, False, True] + [False] * 36)
 COMMON = {

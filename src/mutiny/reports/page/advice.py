@@ -8,15 +8,15 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.mutation.uncertainty import FEWEST_ORIGINALS
-from mutiny.operators import OPERATORS
-from mutiny.records import Basis, MutantRecord, OperatorRecord, Status
+from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Status
+from mutiny.faults import OPERATORS
 from mutiny.reports.page.blocks import Command, Section, Text
 from mutiny.reports.page.facts import on, settings_of, subject_of
 from mutiny.reports.page.mutants import slipped
 from mutiny.reports.page.score import WIDE
 from mutiny.reports.page.words import count, percent, several
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
 
 QUESTION = "What should I do?"
 ENOUGH = 10

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.records import KillBits, MutantRecord, OperatorRecord, Verdict
+from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, Verdict
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Part, Row, Table, Text
 from mutiny.reports.page.facts import key_of, on, subject_of
 from mutiny.reports.page.pictures import Ranges
 from mutiny.reports.page.words import count, percent
+from mutiny.verbs.assess.result import Assessment
 
 Counts = npt.NDArray[np.int64]
 SHOWN = 40

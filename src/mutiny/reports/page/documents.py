@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mutiny.localization.ablation import Ablation
+from mutiny.core.stats import Interval
 from mutiny.reports.page.blocks import Gallery
 from mutiny.reports.page.facts import UNTIMED, Timing
 from mutiny.reports.page.pictures import Floats
 from mutiny.reports.page.plain import expect, expect_least, expect_share
 from mutiny.reports.page.strengthened import Strengthened
-from mutiny.selection.metrics import Repeated
-from mutiny.selection.quality import Quality
-from mutiny.stats import Interval
+from mutiny.verbs.locate.ablation import Ablation
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.select.quality import Quality
 
 
 @dataclass(frozen=True)

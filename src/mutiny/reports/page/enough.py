@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mutiny.mutation.assessment import Assessment
 from mutiny.reports.page.documents import Document
 from mutiny.reports.page.facts import subject_of
 from mutiny.reports.page.strengthened import Part, Strengthened
 from mutiny.reports.page.tests import Subset
 from mutiny.reports.page.words import count
 from mutiny.reports.smaller_text import STAND_OUT, falls, held_out_told, kills_told
-from mutiny.strengthening.kill_table import KillTable, is_exact
-from mutiny.strengthening.subset import smallest_subset
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.strengthen.kill_table import KillTable, is_exact
+from mutiny.verbs.strengthen.subset import smallest_subset
 
 LARGEST = 100_000_000
 """Answers of mutants that a page looks at, at most; with more, `strengthen` is asked."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mutiny.mutation.assessment import Assessment, Score
-from mutiny.records import MutantRecord, OperatorRecord, to_plain
+from mutiny.core.records import MutantRecord, OperatorRecord, to_plain
 from mutiny.reports.page.plain import expect, expect_least, expect_share, read_plain
+from mutiny.verbs.assess.result import Assessment, Score
 
 ONE_MUTANT = tuple[str, float | None]
 """A mutant on whatever set: operator or configuration, and strength."""
@@ -75,7 +75,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Limits:
-    """Of searches: see `mutiny.mutation.search.Search`."""
+    """Of searches: see `mutiny.verbs.assess.search.Search`."""
 
     k_max: int
     rse: float
@@ -163,7 +163,7 @@ def key_of(mutant: MutantRecord) -> ONE_MUTANT:
 def named(mutant: MutantRecord, record: OperatorRecord) -> str:
     """A mutant in words: the operator with its strength, or the configuration.
 
-    >>> from mutiny.records import Status, Verdict
+    >>> from mutiny.core.records import Status, Verdict
     >>> wi = OperatorRecord("WI", "weight inhibitor", "WI", {}, "factor", (0.0, 1.0), Status.SCORED)
     >>> named(MutantRecord("WI", 0.6584, "test", Verdict.KILLED), wi)
     'WI at factor 0.658'

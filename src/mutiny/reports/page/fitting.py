@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mutiny.mutation.assessment import Assessment
 from mutiny.reports.page.facts import subject_of
 from mutiny.reports.page.sources import Finding
 from mutiny.reports.page.strengthened import Strengthened
 from mutiny.reports.page.words import count
+from mutiny.verbs.assess.result import Assessment
 
 Fitting = tuple[dict[str, Finding], tuple[str, ...]]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.attacks.result import MUTANTS, Robustness
-from mutiny.errors import BadInput
+from mutiny.core.errors import BadInput
 from mutiny.reports.attack_text import TITLES
 from mutiny.reports.grid import SHOWN, images
 from mutiny.reports.page.blocks import Block, Cell, Column, Gallery, Notes, Photo, Row, Section, Table, Text
 from mutiny.reports.page.words import NONE, count, number, percent
+from mutiny.verbs.attack.result import MUTANTS, Robustness
 
 if TYPE_CHECKING:
     from mutiny.reports.page.documents import Attacked, LevelDocument, WayDocument

@@ -6,17 +6,17 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mutiny.evaluation import Screening
-from mutiny.mutation.assessment import Assessment
-from mutiny.mutation.kill import KillRule
-from mutiny.mutation.search import Search
-from mutiny.mutation.weak import WeakSet
-from mutiny.records import to_plain
+from mutiny.core.records import to_plain
+from mutiny.faults.evaluation import Screening
 from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Notes, Part, Section, Text
 from mutiny.reports.page.documents import Document
 from mutiny.reports.page.facts import evaluation_of, settings_of, subject_of, told
 from mutiny.reports.page.words import count, number, percent
 from mutiny.reports.text import EFFECT, METHOD
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.search import Search
+from mutiny.verbs.assess.weak_set import WeakSet
 
 QUESTION = "How was this done?"
 UNKNOWN = "FILE.py:NAME"

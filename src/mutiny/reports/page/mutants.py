@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.records import Basis, MutantRecord, OperatorRecord, Verdict
+from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Verdict
 from mutiny.reports.page.blocks import Cell, Column, Fold, Row, Table
 from mutiny.reports.page.facts import key_of, named, on
 from mutiny.reports.page.words import NONE, count, number, p_value, percent
+from mutiny.verbs.assess.result import Assessment
 
 
 def slipped(record: OperatorRecord) -> list[MutantRecord]:

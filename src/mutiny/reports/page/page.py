@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.records import versions
+from mutiny.core.records import versions
 from mutiny.reports.page.advice import Typed, advice_section, minimise_command
 from mutiny.reports.page.blocks import Section, Text
 from mutiny.reports.page.documents import KINDS, Attacked, Document, Located, Repaired, Selected
@@ -26,6 +25,7 @@ from mutiny.reports.page.suspects import suspects_section
 from mutiny.reports.page.tests import QUESTION as WHICH_TESTS
 from mutiny.reports.page.tests import work_section
 from mutiny.reports.page.words import count, percent
+from mutiny.verbs.assess.result import Assessment
 
 Results = Mapping[str, Assessment | Document]
 

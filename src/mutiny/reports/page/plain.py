@@ -1,4 +1,4 @@
-"""Records from plain values: the way back from `mutiny.records.to_plain`, with every type checked.
+"""Records from plain values: the way back from `mutiny.core.records.to_plain`, with every type checked.
 
 A JSON file is not trusted: what it lacks, or has of another type, becomes a sentence with the place in the file.
 """
@@ -32,7 +32,7 @@ def read_plain(kind: type[Kind], value: Any, where: str = "") -> Kind:
         value: plain values, as in a JSON file. ``null`` stands for a float that is no finite number.
         where: the place, for messages.
 
-    >>> from mutiny.stats import Interval
+    >>> from mutiny.core.stats import Interval
     >>> read_plain(Interval, {"low": 0, "high": 1.0, "level": 0.95, "method": "wilson"})
     Interval(low=0.0, high=1.0, level=0.95, method='wilson')
     >>> read_plain(Interval, {"low": "0"}, "score.interval")

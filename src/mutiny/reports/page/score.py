@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.mutation.redundancy import TRIVIAL
-from mutiny.records import OperatorRecord, Status, Verdict
+from mutiny.core.records import OperatorRecord, Status, Verdict
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Notes, Row, Section, Table, Text
 from mutiny.reports.page.classes import classes_part
 from mutiny.reports.page.facts import evaluation_of, on, settings_of, subject_of
 from mutiny.reports.page.pictures import Scores
 from mutiny.reports.page.words import NONE, count, number, percent, several, upper_first
+from mutiny.verbs.assess.redundancy import TRIVIAL
+from mutiny.verbs.assess.result import Assessment
 
 QUESTION = "How good is my test set, and how sure is that?"
 WIDE = 0.3

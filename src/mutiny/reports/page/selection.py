@@ -9,7 +9,7 @@ from mutiny.reports.page.documents import MethodDocument, Selected
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.reports.page.words import NONE, RANGE, count, percent
 from mutiny.reports.selection_text import notes_of
-from mutiny.selection.metrics import Repeated
+from mutiny.verbs.select.metrics import Repeated
 
 QUESTION = "Which inputs should I label first?"
 CURVES = 6

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mutiny.attacks.result import Robustness
-from mutiny.errors import BadInput
-from mutiny.localization.location import Location
-from mutiny.localization.measures import as_measure
-from mutiny.mutation.assessment import Assessment, Score
-from mutiny.records import OperatorRecord, to_plain
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.core.errors import BadInput
+from mutiny.core.records import OperatorRecord, to_plain
+from mutiny.core.results import SCHEMA
 from mutiny.reports.page.documents import KINDS, Attacked, Document, Located
 from mutiny.reports.page.facts import check_score, evaluation_of, settings_of, subject_of
 from mutiny.reports.page.facts import told as settings_told
 from mutiny.reports.page.gallery import gallery_of
 from mutiny.reports.page.plain import Wrong, expect_share, read_plain
-from mutiny.results import SCHEMA
-from mutiny.stores.sqlite import SqliteStore
+from mutiny.verbs.assess.result import Assessment, Score
+from mutiny.verbs.attack.result import Robustness
+from mutiny.verbs.locate.measures import as_measure
+from mutiny.verbs.locate.result import Location
 
 VERBS = ("assess", *KINDS)
 
@@ -49,7 +49,7 @@ class Finding:
     Attributes:
         verb: such as ``assess``.
         result: an assessment, or what the page needs of the other verbs.
-        command: how the command line can repeat it, as `mutiny.stores.base.Campaign` has it.
+        command: how the command line can repeat it, as `mutiny.campaigns.stores.base.Campaign` has it.
         file: where it comes from; ``None`` if it was just made.
         store: whether that is a campaign file.
         network: what identifies the first original; nothing if that is not known.

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mutiny.mutation.assessment import Score
 from mutiny.reports.page.facts import UNTIMED, Timing, check_score
 from mutiny.reports.page.plain import expect, expect_least, expect_share
-from mutiny.selection.metrics import Repeated
-from mutiny.strengthening.measuring import Gain
-from mutiny.strengthening.result import Smaller
+from mutiny.verbs.assess.result import Score
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.strengthen.measuring import Gain
+from mutiny.verbs.strengthen.result import Smaller
 
 
 @dataclass(frozen=True)

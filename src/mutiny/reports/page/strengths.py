@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.records import OperatorRecord
+from mutiny.core.records import OperatorRecord
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Text
 from mutiny.reports.page.facts import SubjectFacts, on, subject_of
 from mutiny.reports.page.pictures import Path, Probe, Strengths
 from mutiny.reports.page.words import count, number, percent, several, upper_first
+from mutiny.verbs.assess.result import Assessment
 
 OPEN = 3
 """So many operators' pictures are shown at once; the others open with a click."""

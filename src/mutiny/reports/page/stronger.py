@@ -8,8 +8,8 @@ from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, 
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.reports.page.strengthened import Strengthened
 from mutiny.reports.page.words import NONE, RANGE, count, percent
-from mutiny.selection.metrics import Repeated
-from mutiny.strengthening.measuring import OWN, Gain
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.strengthen.measuring import OWN, Gain
 
 QUESTION = "Which inputs would make the tests stronger?"
 LISTED = 200

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.records import MutantRecord, OperatorRecord, Status, Verdict
+from mutiny.core.records import MutantRecord, OperatorRecord, Status, Verdict
 from mutiny.reports.page.blocks import Block, Cell, Column, Part, Row, Section, Table, Text
 from mutiny.reports.page.facts import SubjectFacts, key_of, on, subject_of
 from mutiny.reports.page.mutants import hardest, mutants_table, severity, slipped
 from mutiny.reports.page.strengths import operators_strengths
 from mutiny.reports.page.words import MINUS, NONE, count, number, several
+from mutiny.verbs.assess.result import Assessment
 
 QUESTION = "What would slip through?"
 SETS = ("train", "test")

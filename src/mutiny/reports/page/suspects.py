@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mutiny.localization.ablation import Ablation
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
 from mutiny.reports.page.documents import Located, SuspectDocument
 from mutiny.reports.page.pictures import Floats, Layers
 from mutiny.reports.page.words import NONE, count, number, percent, several
+from mutiny.verbs.locate.ablation import Ablation
 
 QUESTION = "Which neurons are to blame?"
 SURE = 0.05

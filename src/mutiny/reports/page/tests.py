@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.mutation.assessment import Assessment
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Command, Fold, Part, Row, Section, Table, Text
 from mutiny.reports.page.classes import by_class
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.reports.page.words import NONE, count, percent, runs, several
 from mutiny.reports.page.work import Work, busiest_half, concentration, matrix_of, work_of
+from mutiny.verbs.assess.result import Assessment
 
 QUESTION = "Which tests do the work?"
 TOP = 25

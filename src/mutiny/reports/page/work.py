@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.mutation.assessment import Assessment
-from mutiny.records import Basis, KillBits
+from mutiny.core.records import Basis, KillBits
 from mutiny.reports.page.classes import killable
 from mutiny.reports.page.facts import named
 from mutiny.reports.page.pictures import Matrix
+from mutiny.verbs.assess.result import Assessment
 
 COLUMNS = 300
 """More inputs than this share columns of the matrix."""

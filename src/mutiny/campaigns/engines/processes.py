@@ -1,0 +1,212 @@
+"""Several processes on this machine."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from queue import Empty, SimpleQueue
+from typing import Self
+
+from mutiny.campaigns.engines.base import SHORT, Engine, Intake, died
+from mutiny.campaigns.engines.worker_process import Died, Shipment, Worker
+from mutiny.campaigns.jobs import Job, JobResult, Work
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+
+
+class Processes(Engine):
+    """Runs tasks in worker processes that share the memory of models and data.
+
+    A worker that dies, by a signal or for want of memory, is replaced, and its task tried again.
+
+    Args:
+        workers: how many processes; by default as many as there are cores for them.
+        threads: of torch in each worker.
+        retries: how often a task whose worker died is tried again before it counts as failed.
+
+    >>> with Processes(1) as engine:
+    ...     [result.value for result in engine.run(lambda task: task.kind.upper(), [Job("a"), Job("b")])]
+    ['A', 'B']
+    """
+
+    threads: int
+
+    def __init__(self, workers: int | None = None, threads: int = 1, retries: int = 2) -> None:
+        check_whole("workers", 1 if workers is None else workers)
+        check_whole("threads", threads)
+        check_whole("retries", retries, 0)
+        self.workers: int | None = workers
+        self.threads: int = threads
+        self.retries: int = retries
+        self._idle: list[Worker] | None = None
+        self._depth = 0
+        self._unremoved: list[Shipment] = []
+
+    @property
+    def size(self) -> int:
+        """How many processes there are at most."""
+        return self.workers or max(1, _cores() // self.threads)
+
+    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
+        """Results as they come; one task per worker is under way, or two while they are short."""
+        intake = Intake(tasks)
+        shipment = Shipment(work)
+        crew = _Crew(self, shipment)
+        under_way, ahead = 0, 1
+        try:
+            while True:
+                for task in intake.take(ahead * self.size - under_way):
+                    crew.give(task)
+                    under_way += 1
+                if not under_way:
+                    return
+                result = crew.result()
+                under_way -= 1
+                ahead = 2 if result.seconds < SHORT else 1
+                yield result
+        finally:
+            self._keep_or_end(crew.end())
+            if not shipment.close():
+                self._unremoved.append(shipment)
+
+    def lease(self) -> Worker:
+        """A living worker, an idle one if there is one."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.alive:
+                return worker
+            worker.bury()
+        return Worker(self.threads)
+
+    def __enter__(self) -> Self:
+        self._depth += 1
+        if self._idle is None:
+            self._idle = []
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._depth -= 1
+        if self._depth:  # an outer ``with`` keeps the workers
+            return
+        idle, self._idle = self._idle, None
+        self._keep_or_end(idle or [])
+        self._unremoved = [shipment for shipment in self._unremoved if not shipment.close()]
+
+    def _keep_or_end(self, workers: list[Worker]) -> None:
+        if self._idle is not None:
+            self._idle += workers
+            return
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            worker.bury()
+
+    def __repr__(self) -> str:
+        return f"Processes({self.size})"
+
+
+class _Crew:
+    """The workers of one run: for each of them a thread that talks to it."""
+
+    def __init__(self, engine: Processes, shipment: Shipment) -> None:
+        self._engine, self._shipment = engine, shipment
+        self._inbox: SimpleQueue[Job | None] = SimpleQueue()
+        self._outbox: SimpleQueue[JobResult | BaseException] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._workers: set[Worker] = set()
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def give(self, task: Job) -> None:
+        """Puts a task in the queue; hires while there are more tasks than workers."""
+        self._inbox.put(task)
+        if len(self._threads) < self._engine.size:
+            thread = threading.Thread(target=self._serve, name="mutiny worker", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def result(self) -> JobResult:
+        """The next result; raises if a worker could not even start."""
+        while True:
+            try:
+                result = self._outbox.get(timeout=1)  # some systems notice Ctrl-C only between two waits
+            except Empty:
+                continue
+            if isinstance(result, BaseException):
+                raise result
+            return result
+
+    def end(self) -> list[Worker]:
+        """Ends what is under way; the workers that had nothing to do are left."""
+        with self._lock:
+            self._ended = True
+            for worker in self._workers:
+                if worker.busy:
+                    worker.kill()
+        for _ in self._threads:
+            self._inbox.put(None)
+        for thread in self._threads:
+            thread.join()
+        return list(self._workers)
+
+    def _serve(self) -> None:
+        worker: Worker | None = None
+        try:
+            while (task := self._inbox.get()) is not None:
+                worker, result = self._do(task, worker)
+                self._outbox.put(result)
+        except _Ended:
+            return
+        except BaseException as error:
+            self._outbox.put(error)
+
+    def _do(self, task: Job, worker: Worker | None) -> tuple[Worker | None, JobResult]:
+        loaded, how = False, ""
+        for _ in range(self._engine.retries + 1):
+            worker = self._engaged(worker)
+            try:
+                worker.load(self._shipment)
+                loaded = True
+                result = worker.do(task)
+            except BaseException as error:
+                self._dismiss(worker)
+                worker = None
+                if not isinstance(error, Died):
+                    raise
+                how = str(error)
+            else:
+                with self._lock:
+                    worker.busy = False
+                return worker, result
+        times = self._engine.retries + 1
+        if not loaded:
+            raise BadInput(
+                "engine", repr(self._engine), "worker processes that live long enough to load the work",
+                f"{times} died before: {how}.",
+            )  # fmt: skip
+        return None, died(task, times, how)
+
+    def _engaged(self, worker: Worker | None) -> Worker:
+        """The worker, or a new one, marked busy so that `end` ends it; raises `_Ended` when that has happened."""
+        with self._lock:
+            if self._ended:
+                raise _Ended
+            if worker is None:
+                worker = self._engine.lease()
+                self._workers.add(worker)
+            worker.busy = True
+            return worker
+
+    def _dismiss(self, worker: Worker) -> None:
+        with self._lock:
+            self._workers.discard(worker)
+        worker.bury()
+
+
+class _Ended(Exception):
+    """The run is over."""
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

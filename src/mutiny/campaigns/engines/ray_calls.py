@@ -1,0 +1,161 @@
+"""Calls of remote functions that are under way on a Ray cluster."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from mutiny.campaigns.engines.base import SHORT, Intake, died, unsendable
+from mutiny.campaigns.engines.importable import installed_path, strangers
+from mutiny.campaigns.engines.job_loop import hear, settings
+from mutiny.campaigns.engines.ray_node import Bytes, forget, serve, stored, writable
+from mutiny.campaigns.engines.serialization import pack, pack_work
+from mutiny.campaigns.jobs import Job, JobResult, Work
+from mutiny.core.errors import BadInput
+from mutiny.core.records import versions
+
+SECONDS = 0.1
+"""How long the tasks of one call should take together, if they are short."""
+BYTES = 1_000_000
+"""How much they should weigh together, if they are light."""
+CENSUS = 5.0
+"""Seconds after which the size of the cluster is asked again."""
+
+
+@dataclass
+class _Job:
+    """A task, how often a worker died over it alone, and whether one died over it at all."""
+
+    task: Job
+    deaths: int = 0
+    suspect: bool = False
+
+
+class Calls:
+    """Sends tasks, several to a call while they are short, and sends them again when their worker died."""
+
+    def __init__(
+        self, ray: ModuleType, work: Work, workers: int | None, threads: int, retries: int, batch: int
+    ) -> None:
+        self._ray, self._workers, self._threads, self._retries, self._batch = ray, workers, threads, retries, batch
+        self._strangers = strangers(installed_path())
+        about = {"versions": versions(), "settings": settings(), "threads": threads}
+        self._work = ray.put((about, [stored(part) for part in pack_work(work, self._strangers)]))
+        self._key = uuid.uuid4().hex
+        self._remote = ray.remote(_call).options(num_cpus=threads, max_retries=0)
+        self._waiting: deque[_Job] = deque()
+        self._ready: deque[JobResult] = deque()
+        self._calls: dict[Any, list[_Job]] = {}
+        self._seconds: dict[str, float] = {}
+        self._limit, self._asked = 0, -math.inf
+
+    def fill(self, intake: Intake) -> bool:
+        """Sends as many calls as there is room for; false if nothing is under way."""
+        room = self._room()
+        most = max((self._size(kind) for kind in self._seconds), default=1)
+        self._waiting.extend(_Job(task) for task in intake.take(max(0, room * most - len(self._waiting))))
+        while self._waiting and room > 0:
+            self._send(math.ceil(len(self._waiting) / room))
+            room -= 1
+        return bool(self._calls or self._ready)
+
+    def results(self) -> Iterator[JobResult]:
+        """The results that are there, at least one unless all that came back has to be tried again."""
+        if not self._ready:
+            self._ray.wait(list(self._calls), num_returns=1, timeout=CENSUS)
+            done, _ = self._ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
+            for call in done:
+                self._take(call, self._calls.pop(call))
+        while self._ready:
+            yield self._ready.popleft()
+
+    def end(self) -> None:
+        """Abandons what is under way."""
+        for call in self._calls:
+            self._ray.cancel(call, force=True)
+        forget(self._key)
+
+    def _room(self) -> int:
+        if time.monotonic() > self._asked + CENSUS:
+            self._asked = time.monotonic()
+            fit = int(self._ray.cluster_resources().get("CPU", 0) // self._threads)
+            self._limit = max(1, min(fit, self._workers or fit))
+        short = bool(self._seconds) and max(self._seconds.values()) < SHORT
+        return (2 if short else 1) * self._limit - len(self._calls)
+
+    def _size(self, kind: str) -> int:
+        """How many tasks of a kind make a call; one while it is not known how long they take."""
+        return max(1, min(self._batch, int(SECONDS / max(self._seconds.get(kind, math.inf), 1e-6))))
+
+    def _send(self, share: int) -> None:
+        """One call with the next tasks of one kind, at most a fair share of what is waiting."""
+        jobs: list[_Job] = []
+        packed: list[list[Bytes]] = []
+        size = min(share, self._size(self._waiting[0].task.kind))
+        weight = 0
+        while self._waiting and len(jobs) < size and weight < BYTES:
+            job = self._waiting[0]
+            if jobs and (job.suspect or jobs[0].suspect or job.task.kind != jobs[0].task.kind):
+                break
+            self._waiting.popleft()
+            try:
+                parts = [stored(part) for part in pack(job.task, self._strangers)]
+            except Exception as error:
+                self._ready.append(unsendable(job.task, error))
+                continue
+            jobs.append(job)
+            packed.append(parts)
+            weight += sum(part.nbytes for part in parts)
+        if jobs:
+            self._calls[self._remote.remote([self._work], self._key, packed, SECONDS)] = jobs
+
+    def _take(self, call: Any, jobs: list[_Job]) -> None:
+        """Results of a call that is done; what it has not done waits again."""
+        errors = self._ray.exceptions
+        try:
+            told = self._ray.get(call)
+        except (
+            errors.WorkerCrashedError,
+            errors.NodeDiedError,
+            errors.OutOfMemoryError,
+            errors.ObjectLostError,
+        ) as error:
+            self._retry(jobs, str(error).strip().splitlines()[0].partition(". ")[0].rstrip("."))
+            return
+        except errors.RayError as error:
+            cause = str(error).strip().splitlines()[-1]
+            raise BadInput(
+                "engine",
+                "ray",
+                "a cluster whose machines all have mutiny in the same version",
+                f"A call failed: {cause}",
+            ) from error
+        if isinstance(told, str):
+            raise BadInput("engine", "ray", "a cluster whose machines can all do the work", f"On one {told}.")
+        for job, parts in zip(jobs, told, strict=False):
+            result = hear(job.task, writable(parts))
+            longest = max(result.seconds, 0.9 * self._seconds.get(job.task.kind, 0.0))
+            self._seconds[job.task.kind] = longest
+            self._ready.append(result)
+        self._waiting.extendleft(reversed(jobs[len(told) :]))
+
+    def _retry(self, jobs: Sequence[_Job], how: str) -> None:
+        for job in reversed(jobs):
+            job.suspect = True
+            job.deaths += len(jobs) == 1
+            if job.deaths <= self._retries:
+                self._waiting.appendleft(job)
+            else:
+                self._ready.append(died(job.task, job.deaths, how))
+
+
+def _call(box: list[Any], key: str, tasks: list[list[Bytes]], seconds: float) -> str | list[list[Bytes]]:
+    import ray
+
+    return serve(key, lambda: ray.get(box[0]), tasks, seconds)

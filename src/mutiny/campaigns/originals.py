@@ -1,0 +1,95 @@
+"""Originals that a recipe trains, as tasks: several at once where an engine has room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.engines.serial import Serial
+from mutiny.campaigns.jobs import Job, WithScratch
+from mutiny.campaigns.schedule import ask
+from mutiny.core.progress import Progress
+from mutiny.core.random import seed_for
+from mutiny.models import Forward
+from mutiny.subjects.data import Data
+from mutiny.subjects.subject import Subject, as_device
+from mutiny.subjects.tasks import Task
+from mutiny.subjects.training import Recipe, default_folder
+from mutiny.subjects.training.originals import Stored, settings, train_original
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """Trains original number ``task.arguments[1]``, unless the folder has it; gives its weights."""
+
+    recipe: Recipe
+    data: Data
+    kind: Task
+    seed: int
+    forward: Forward
+    device: torch.device
+    folder: Path
+
+    def __call__(self, task: Job) -> WithScratch:
+        """The weights are scratch: they are kept in the folder, not in a store."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        model = train_original(
+            self.recipe, self.data, self.kind, task.arguments[1], self.seed, self.folder, self.forward, self.device
+        )  # fmt: skip
+        return WithScratch(True, {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()})
+
+
+def train_at_once(
+    running: Running,
+    subject: Subject,
+    count: int,
+    seed: int,
+    device: str | None,
+    folder: Path | None,
+    progress: Progress,
+) -> None:
+    """Trains the originals that are missing, where the engine works on several tasks at once; the rest is `ready`'s."""
+    if subject.models or subject.recipe is None or isinstance(running.engine, Serial):
+        return
+    place = torch.device("cpu") if device is None else as_device(device)
+    where = default_folder() if folder is None else Path(folder)
+    work = Trainings(subject.recipe, subject.train, subject.task, seed, subject.forward, place, where)
+    identities = subject.fingerprints(count, seed=seed, device=device)
+    missing = [number for number in range(count) if not _there(work, number)]
+    if not missing:
+        return
+    progress.stage("training originals", len(missing))
+
+    async def trained(number: int) -> None:
+        task = Job("original", (identities[number], number), name=f"original {number + 1}")
+        found = await ask(task)
+        if isinstance(found, WithScratch) and found.scratch is None:  # it was trained once, and its file is gone
+            found = await ask(replace(task, afresh=True))
+        if isinstance(found, WithScratch) and not _there(work, number):  # another machine has trained it
+            _save(work, number, found.scratch)
+        progress.step(f"original {number + 1}")
+
+    running.run(work, [trained(number) for number in missing])
+
+
+def _stored(work: Trainings, number: int) -> Stored:
+    own = seed_for(work.seed, "original", number)
+    return Stored(
+        work.folder, settings(work.recipe, work.data, work.kind, own, forward=work.forward, device=work.device)
+    )
+
+
+def _there(work: Trainings, number: int) -> bool:
+    return _stored(work, number).path.is_file()
+
+
+def _save(work: Trainings, number: int, weights: dict[str, Tensor]) -> None:
+    from mutiny.subjects.training.loop import built
+
+    model = built(work.recipe)
+    model.load_state_dict(weights)
+    _stored(work, number).save(model)

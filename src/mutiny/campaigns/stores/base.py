@@ -1,0 +1,157 @@
+"""What a store is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from mutiny.campaigns.jobs import Job, JobResult, WithScratch
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One call of a verb.
+
+    Attributes:
+        id: hash of verb, subject and settings: the same call is the same campaign.
+        verb: such as ``assess``.
+        subject: its name.
+        settings: that decide the result, in plain values.
+        versions: of mutiny, torch and so on.
+        command: how the command line can repeat it: parameters by name; ``None`` if it was called from Python.
+        created: when, for people.
+        network: what identifies the first original; nothing in files of older versions.
+    """
+
+    id: str
+    verb: str
+    subject: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    command: Mapping[str, Any] | None = None
+    created: str = ""
+    network: str = ""
+
+
+def reopened(known: Campaign, campaign: Campaign) -> Campaign:
+    """A campaign that is gone on with: as it was begun, but for what another opening may change."""
+    network = campaign.network or known.network
+    return replace(known, command=campaign.command, settings=campaign.settings, network=network)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a store has of a task: its value, and what later tasks of the plan need, unless that was forgotten."""
+
+    value: Any
+    scratch: Any = None
+    forgotten: bool = False
+
+    @staticmethod
+    def of(value: Any) -> Kept:
+        """What the work returned, as it is kept."""
+        return (
+            Kept(value.value, value.scratch, value.scratch is None) if isinstance(value, WithScratch) else Kept(value)
+        )
+
+    def given(self) -> Any:
+        """What the work returned, less what was forgotten."""
+        return WithScratch(self.value, self.scratch) if self.forgotten or self.scratch is not None else self.value
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task that failed, by name, and why."""
+
+    task: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How far a campaign is.
+
+    Attributes:
+        done: tasks with a value, by kind.
+        seconds: that these took, by kind.
+        waiting: planned tasks with neither value nor failure, by kind; a plan may still grow.
+        begun: names of those waiting that were begun: under way, or lost with the process.
+        failed: tasks whose last attempt failed, until the next begins.
+        attempts: how often tasks of this campaign were begun.
+        most: how many tasks there will be at most, if that is known.
+        finished: whether the campaign has its result.
+    """
+
+    done: Mapping[str, int]
+    seconds: Mapping[str, float]
+    waiting: Mapping[str, int]
+    begun: Sequence[str]
+    failed: Sequence[Failed]
+    attempts: int
+    most: int | None
+    finished: bool
+
+
+class Store(ABC):
+    """Remembers campaigns, their planned tasks and results. One process writes, any number read.
+
+    Results belong to tasks, not to campaigns: what one campaign did, another that needs the same task finds done.
+    Every change is whole or not there, whenever the process dies.
+
+    Attributes:
+        command: how the command line can repeat the campaigns that are opened from now on, if it can.
+    """
+
+    command: Mapping[str, Any] | None = None
+
+    @abstractmethod
+    def open(self, campaign: Campaign, most: int | None = None) -> None:
+        """Begins a campaign, or goes on with it: then ``most``, command, settings and network are new."""
+
+    @abstractmethod
+    def campaigns(self) -> list[Campaign]:
+        """All campaigns, that which was opened last at the end."""
+
+    @abstractmethod
+    def begin(self, campaign: str, task: Job) -> None:
+        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
+
+    @abstractmethod
+    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
+        """Notes that tasks are wanted."""
+
+    @abstractmethod
+    def save(self, campaign: str, result: JobResult) -> None:
+        """Keeps a result, with its scratch if the value is a `WithScratch`, or a failure, unless there is a value."""
+
+    @abstractmethod
+    def load(self, task: Job) -> Kept | None:
+        """What is known of a task; ``None`` if it has no value."""
+
+    @abstractmethod
+    def forget(self, tasks: Iterable[Job]) -> None:
+        """Drops the scratch of tasks; that there was some stays known."""
+
+    @abstractmethod
+    def finish(self, campaign: str, value: Any) -> None:
+        """Keeps the result of a campaign."""
+
+    @abstractmethod
+    def outcome(self, campaign: str) -> Any:
+        """The result of a campaign; ``None`` if it has none."""
+
+    @abstractmethod
+    def tally(self, campaign: str) -> Tally:
+        """How far a campaign is."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets other processes write."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

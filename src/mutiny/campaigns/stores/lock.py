@@ -1,0 +1,165 @@
+"""Who writes a file: a lock of the operating system, which ends with the process that holds it.
+
+The lock is on a file beside it, ``FILE.lock``, never on the file itself: SQLite locks that, and closing it anywhere in
+the process would drop SQLite's locks.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import sys
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+
+from mutiny.core.errors import StoreBusy, StoreError
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(handle: int) -> bool:
+        os.lseek(handle, 1 << 30, os.SEEK_SET)  # beyond what is written, which must stay readable
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+else:
+    import fcntl
+
+    def _take(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+PATIENCE = 0.4
+"""Seconds before a refusal: who only looks whether it is held, or tidies up after reading, holds it for a moment."""
+
+_held: weakref.WeakSet[Lock] = weakref.WeakSet()
+
+
+class Lock:
+    """Holds a file for this process, from now until `release` or the end of the process.
+
+    Args:
+        path: of the file.
+        patience: seconds to wait for another process; this one would wait for itself, and is refused soon.
+
+    Raises:
+        StoreBusy: it is held already, by another process or this one.
+        StoreError: the folder does not allow it.
+    """
+
+    def __init__(self, path: Path, patience: float = PATIENCE) -> None:
+        self.path = path.with_name(f"{path.name}.lock")
+        self._handle = -1
+        begun = time.monotonic()
+        while self._handle < 0:
+            handle = _opened(self.path, path)
+            try:
+                if not _taken(handle, path):
+                    mine = any(lock.path == self.path for lock in _held)
+                    if time.monotonic() - begun > (PATIENCE if mine else patience):
+                        raise _busy(path, _holder(self.path))
+                    time.sleep(PATIENCE / 20)
+                elif _is(handle, self.path):  # else its last holder removed it just before it was ours
+                    self._handle, handle = handle, -1
+            finally:
+                if handle >= 0:
+                    os.close(handle)
+        _held.add(self)
+        with suppress(OSError):  # on a full disk; others are told less, and the lock holds all the same
+            os.ftruncate(self._handle, 0)
+            os.lseek(self._handle, 0, os.SEEK_SET)
+            os.write(self._handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
+
+    @property
+    def held(self) -> bool:
+        """Whether it is not released yet."""
+        return self._handle >= 0
+
+    def release(self) -> None:
+        """Lets others have it."""
+        if not self.held:
+            return
+        if sys.platform != "win32":
+            self.path.unlink(missing_ok=True)  # while it is held; who waits for it sees that it is gone
+        self._close()
+
+    def _close(self) -> None:
+        if self.held:
+            os.close(self._handle)
+            self._handle = -1
+        _held.discard(self)
+
+
+def holder(path: Path) -> str | None:
+    """Who writes a file now, in words; ``None`` if nobody does."""
+    path = path.resolve()
+    side = path.with_name(f"{path.name}.lock")
+    try:
+        handle = os.open(side, os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        return None if _taken(handle, path) else _holder(side)
+    finally:
+        os.close(handle)
+
+
+def _opened(path: Path, store: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise StoreError(
+            "store", store, f"a folder in which files can be written ({error.strerror})",
+            "Use another folder, or allow writing.",
+        ) from None  # fmt: skip
+
+
+def _taken(handle: int, store: Path) -> bool:
+    try:
+        return _take(handle)
+    except OSError as error:
+        raise StoreError(
+            "store", store, f"a file system that can lock files ({error.strerror})", "Choose another folder."
+        ) from None
+
+
+def _is(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _holder(path: Path) -> str:
+    try:
+        number, host = path.read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return "another process"
+    if number == str(os.getpid()) and host == socket.gethostname():
+        return f"this process ({number})"
+    return f"mutiny (process {number})" if host == socket.gethostname() else f"mutiny (process {number} on {host})"
+
+
+def _busy(store: Path, holder: str) -> StoreBusy:
+    return StoreBusy(
+        "store", store, f"a file that nobody else writes; {holder} is writing it",
+        f"Wait for it, or use another file; `mutiny status {shlex.quote(str(store))}` shows how far it is.",
+    )  # fmt: skip
+
+
+def _leave_to_parent() -> None:
+    for lock in list(_held):  # a child that kept the file open would hold the lock beyond its parent's end
+        lock._close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

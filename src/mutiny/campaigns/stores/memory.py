@@ -1,0 +1,130 @@
+"""Campaigns in memory, for calls without a file."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mutiny.campaigns.jobs import Job, JobResult
+from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
+from mutiny.core.errors import BadInput
+
+
+@dataclass
+class _Known:
+    kind: str
+    name: str
+    kept: Kept | None = None
+    seconds: float = 0.0
+    failure: str | None = None
+
+
+@dataclass
+class _Running:
+    campaign: Campaign
+    most: int | None = None
+    attempts: Counter[str] = field(default_factory=Counter)
+    finished: bool = False
+    outcome: Any = None
+
+
+class MemoryStore(Store):
+    """Campaigns of this process; they end with it.
+
+    >>> with MemoryStore() as store:
+    ...     store.open(Campaign("c1", "assess", "digits"))
+    ...     store.begin("c1", Job("probe", ("WI", 0.25), name="WI at 0.25"))
+    ...     store.tally("c1").begun
+    ('WI at 0.25',)
+    """
+
+    def __init__(self) -> None:
+        self._campaigns: dict[str, _Running] = {}
+        self._tasks: dict[str, _Known] = {}
+
+    def open(self, campaign: Campaign, most: int | None = None) -> None:
+        """Begins a campaign, or goes on with it."""
+        running = self._campaigns[campaign.id] = self._campaigns.pop(campaign.id, _Running(campaign))
+        running.campaign = reopened(running.campaign, campaign)
+        running.most = most
+
+    def campaigns(self) -> list[Campaign]:
+        """All campaigns, that which was opened last at the end."""
+        return [running.campaign for running in self._campaigns.values()]
+
+    def begin(self, campaign: str, task: Job) -> None:
+        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
+        self.want(campaign, [task])
+        self._running(campaign).attempts[task.id] += 1
+        known = self._tasks[task.id]
+        known.failure = None
+        if task.afresh:
+            known.kept = None
+
+    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
+        """Notes that tasks are wanted."""
+        running = self._running(campaign)
+        for task in tasks:
+            self._tasks.setdefault(task.id, _Known(task.kind, str(task)))
+            running.attempts[task.id] += 0
+
+    def save(self, campaign: str, result: JobResult) -> None:
+        """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
+        self.want(campaign, [result.task])
+        known = self._tasks[result.task.id]
+        if result.failure is None:
+            known.kept, known.seconds, known.failure = Kept.of(result.value), result.seconds, None
+        elif known.kept is None:
+            known.failure = result.failure
+
+    def load(self, task: Job) -> Kept | None:
+        """What is known of a task; ``None`` if it has no value."""
+        known = self._tasks.get(task.id)
+        return known.kept if known else None
+
+    def forget(self, tasks: Iterable[Job]) -> None:
+        """Drops the scratch of tasks; that there was some stays known."""
+        for task in tasks:
+            known = self._tasks.get(task.id)
+            if known and known.kept:
+                kept = known.kept
+                known.kept = Kept(kept.value, None, kept.forgotten or kept.scratch is not None)
+
+    def finish(self, campaign: str, value: Any) -> None:
+        """Keeps the result of a campaign."""
+        running = self._running(campaign)
+        running.finished, running.outcome = True, value
+
+    def outcome(self, campaign: str) -> Any:
+        """The result of a campaign; ``None`` if it has none."""
+        return self._campaigns[campaign].outcome if campaign in self._campaigns else None
+
+    def tally(self, campaign: str) -> Tally:
+        """How far a campaign is."""
+        running = self._running(campaign)
+        mine = [(key, known) for key, known in self._tasks.items() if key in running.attempts]
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for _, known in mine:
+            if known.kept is not None:
+                seconds[known.kind] += known.seconds
+        open_ = [(key, known) for key, known in mine if known.kept is None and known.failure is None]
+        return Tally(
+            done=dict(Counter(known.kind for _, known in mine if known.kept is not None)),
+            seconds=dict(seconds),
+            waiting=dict(Counter(known.kind for _, known in open_)),
+            begun=tuple(known.name for key, known in open_ if running.attempts[key]),
+            failed=tuple(Failed(known.name, known.failure) for _, known in mine if known.failure is not None),
+            attempts=running.attempts.total(),
+            most=running.most,
+            finished=running.finished,
+        )
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+    def _running(self, campaign: str) -> _Running:
+        if campaign not in self._campaigns:
+            raise BadInput("campaign", campaign, "one of the store's", "Open it first.")
+        return self._campaigns[campaign]

@@ -1,0 +1,272 @@
+"""Campaigns in one SQLite file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mutiny.campaigns.jobs import Job, JobResult
+from mutiny.campaigns.stores import connection, schema
+from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
+from mutiny.campaigns.stores.lock import PATIENCE, Lock
+from mutiny.campaigns.stores.sealing import check_place, seal, unseal
+from mutiny.core.errors import BadInput, StoreError
+from mutiny.core.records import now
+
+LONGEST_NAME = 240
+"""Bytes of a file name, with room for the names of its lock and its log."""
+
+
+class SqliteStore(Store):
+    """Campaigns in a file; a method is a transaction, done when it returns, whatever happens to the process then.
+
+    Args:
+        path: of the file; a missing or empty one becomes a store.
+        write: whether this process writes; only one does at a time, and it checks all that is there before it adds to
+            it. Reading is always possible, changes nothing, and checks what it reads.
+        patience: seconds to wait for another process that writes.
+
+    Raises:
+        StoreBusy: another process writes it.
+        StoreDamaged: bytes of it have changed.
+        StoreError: it is no store, of a newer version, or cannot be opened.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "digits.mutiny") as store:
+    ...     store.open(Campaign("c1", "assess", "digits"))
+    ...     store.save("c1", JobResult(Job("probe", ("WI", 0.25)), value={"killed": True}))
+    ...     store.load(Job("probe", ("WI", 0.25)))
+    Kept(value={'killed': True}, scratch=None, forgotten=False)
+    """
+
+    def __init__(self, path: str | Path, *, write: bool = True, patience: float = PATIENCE) -> None:
+        self.path = Path(path).resolve()
+        if self.path.is_dir():
+            raise StoreError("store", path, "a file, got a folder", "Name a file in it.")
+        if self.path.exists() and not self.path.is_file():
+            raise StoreError("store", path, "a file, got a device or a pipe", "Name a file.")
+        if len(os.fsencode(self.path.name)) > LONGEST_NAME:
+            raise StoreError("store", path, f"a name of at most {LONGEST_NAME} bytes", "Choose a shorter one.")
+        self._lock = Lock(self.path, patience) if write else None
+        self._turn = threading.RLock()
+        try:
+            self._connection = connection.to_write(self.path) if write else connection.to_read(self.path)
+        except BaseException:
+            self._release()
+            raise
+
+    def open(self, campaign: Campaign, most: int | None = None) -> None:
+        """Begins a campaign, or goes on with it."""
+        with self._change() as change:
+            all_ = self._in_turn(change)
+            turn = all_[-1][0]["turn"] + 1 if all_ else 1
+            header = {"what": "campaign", "campaign": campaign.id, "revision": 1, "most": most, "turn": turn}
+            found = next(((old, known) for old, known in all_ if known.id == campaign.id), None)
+            if found is None:
+                body = seal(campaign, header)
+                change.execute("INSERT INTO campaigns (id, most, body) VALUES (?, ?, ?)", (campaign.id, most, body))
+                return
+            old, known = found
+            body = seal(reopened(known, campaign), {**header, "revision": old["revision"] + 1})
+            change.execute("UPDATE campaigns SET most = ?, body = ? WHERE id = ?", (most, body, campaign.id))
+
+    def campaigns(self) -> list[Campaign]:
+        """All campaigns, that which was opened last at the end."""
+        with self._view() as view:
+            return [campaign for _, campaign in self._in_turn(view)]
+
+    def _in_turn(self, view: sqlite3.Connection) -> list[tuple[dict[str, Any], Campaign]]:
+        """Campaigns with their headers, which tell when each was opened last; older files do not tell."""
+        found = []
+        for number, name, body in view.execute("SELECT number, id, body FROM campaigns").fetchall():
+            header, campaign = self._unsealed(body, f"campaign {name}", campaign=name)
+            found.append(({"turn": number, **header}, campaign))
+        return sorted(found, key=lambda each: each[0]["turn"])
+
+    def begin(self, campaign: str, task: Job) -> None:
+        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
+        with self._change() as change:
+            number = self._want(change, self._number(change, campaign), task, attempts=1)
+            change.execute("DELETE FROM failures WHERE task = ?", (number,))
+            if task.afresh:
+                for table in schema.OF_TASKS.values():
+                    change.execute(f"DELETE FROM {table} WHERE task = ?", (number,))
+                change.execute("UPDATE tasks SET seconds = NULL WHERE number = ?", (number,))
+
+    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
+        """Notes that tasks are wanted."""
+        tasks = list(tasks)
+        with self._change() as change:
+            owner = self._number(change, campaign)
+            for task in tasks:
+                self._want(change, owner, task)
+
+    def save(self, campaign: str, result: JobResult) -> None:
+        """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
+        task = result.task
+        kept = Kept.of(result.value)
+        header = {
+            "campaign": campaign, "task": task.id, "kind": task.kind, "name": str(task), "arguments": task.arguments,
+            "basis": task.basis, "seconds": result.seconds, "finished": now(),
+        }  # fmt: skip
+        body = scratch = None
+        if result.failure is None:
+            noted = kept.forgotten or kept.scratch is not None
+            body = seal(kept.value, {"what": "result", "scratch": noted, **header})
+            scratch = None if kept.scratch is None else seal(kept.scratch, {"what": "scratch", **header})
+        with self._change() as change:
+            number = self._want(change, self._number(change, campaign), task)
+            if body is None:
+                change.execute(
+                    "INSERT OR REPLACE INTO failures SELECT number, ? FROM tasks WHERE number = ? AND seconds IS NULL",
+                    (_utf8(result.failure or ""), number),
+                )
+                return
+            change.execute("INSERT OR REPLACE INTO results VALUES (?, ?)", (number, body))
+            change.execute("DELETE FROM failures WHERE task = ?", (number,))
+            change.execute("DELETE FROM scratch WHERE task = ?", (number,))
+            if scratch is not None:
+                change.execute("INSERT INTO scratch VALUES (?, ?)", (number, scratch))
+            change.execute("UPDATE tasks SET seconds = ? WHERE number = ?", (result.seconds, number))
+
+    def load(self, task: Job) -> Kept | None:
+        """What is known of a task; ``None`` if it has no value."""
+        with self._view() as view:
+            row = view.execute(
+                "SELECT results.body, scratch.body FROM tasks JOIN results ON results.task = number "
+                "LEFT JOIN scratch ON scratch.task = number WHERE id = ?",
+                (bytes.fromhex(task.id),),
+            ).fetchone()
+        if row is None:
+            return None
+        body, scratch = row
+        header, value = self._unsealed(body, f"result of {task}", what="result", task=task.id)
+        if scratch is None:
+            return Kept(value, None, bool(header.get("scratch")))
+        return Kept(value, self._unsealed(scratch, f"scratch of {task}", what="scratch", task=task.id)[1])
+
+    def forget(self, tasks: Iterable[Job]) -> None:
+        """Drops the scratch of tasks; that there was some stays known."""
+        rows = [(bytes.fromhex(task.id),) for task in tasks]
+        with self._change() as change:
+            change.executemany("DELETE FROM scratch WHERE task = (SELECT number FROM tasks WHERE id = ?)", rows)
+
+    def finish(self, campaign: str, value: Any) -> None:
+        """Keeps the result of a campaign."""
+        with self._change() as change:
+            number = self._number(change, campaign)
+            row = change.execute("SELECT body FROM outcomes WHERE campaign = ?", (number,)).fetchone()
+            last = self._unsealed(row[0], f"outcome of {campaign}", campaign=campaign)[0]["revision"] if row else 0
+            body = seal(value, {"what": "outcome", "campaign": campaign, "revision": last + 1})
+            change.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", (number, body))
+
+    def outcome(self, campaign: str) -> Any:
+        """The result of a campaign; ``None`` if it has none."""
+        with self._view() as view:
+            row = view.execute(
+                "SELECT outcomes.body FROM outcomes JOIN campaigns ON number = campaign WHERE id = ?", (campaign,)
+            ).fetchone()
+        if row is None:
+            return None
+        return self._unsealed(row[0], f"outcome of {campaign}", what="outcome", campaign=campaign)[1]
+
+    def tally(self, campaign: str) -> Tally:
+        """How far a campaign is."""
+        mine = (
+            "FROM wanted JOIN tasks ON tasks.number = wanted.task LEFT JOIN failures ON failures.task = tasks.number "
+            "WHERE campaign = ?"
+        )
+        with self._view() as view:
+            number = (self._number(view, campaign),)
+            done = view.execute(
+                f"SELECT kind, count(*), total(seconds) {mine} AND seconds IS NOT NULL GROUP BY kind", number
+            ).fetchall()
+            open_ = f"{mine} AND seconds IS NULL AND reason IS NULL"
+            waiting = view.execute(f"SELECT kind, count(*) {open_} GROUP BY kind", number).fetchall()
+            begun = view.execute(f"SELECT name {open_} AND attempts > 0 ORDER BY tasks.number", number).fetchall()
+            failed = view.execute(
+                f"SELECT name, reason {mine} AND reason IS NOT NULL ORDER BY tasks.number", number
+            ).fetchall()
+            attempts = view.execute("SELECT sum(attempts) FROM wanted WHERE campaign = ?", number).fetchone()[0]
+            most, finished = view.execute(
+                "SELECT most, EXISTS (SELECT 1 FROM outcomes WHERE campaign = number) FROM campaigns WHERE number = ?",
+                number,
+            ).fetchone()
+        return Tally(
+            done={kind: count for kind, count, _ in done},
+            seconds={kind: seconds for kind, _, seconds in done},
+            waiting=dict(waiting),
+            begun=tuple(name for (name,) in begun),
+            failed=tuple(Failed(name, reason) for name, reason in failed),
+            attempts=attempts or 0,
+            most=most,
+            finished=bool(finished),
+        )
+
+    def close(self) -> None:
+        """Lets other processes write."""
+        with self._turn, connection.translated(self.path):
+            if self._lock is not None and self._lock.held:
+                connection.shrink(self._connection)
+            self._connection.close()
+        self._release()
+        if self._lock is None:
+            connection.tidy(self.path)
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def _number(self, cursor: sqlite3.Connection, campaign: str) -> int:
+        row = cursor.execute("SELECT number FROM campaigns WHERE id = ?", (campaign,)).fetchone()
+        if row is None:
+            raise BadInput("campaign", campaign, "one of the store's", "Open it first.")
+        return int(row[0])
+
+    def _want(self, change: sqlite3.Connection, campaign: int, task: Job, attempts: int = 0) -> int:
+        key = bytes.fromhex(task.id)
+        row: Any = change.execute("SELECT number FROM tasks WHERE id = ?", (key,)).fetchone()
+        if row is None:
+            named = (key, _utf8(task.kind), _utf8(str(task)))
+            row = (change.execute("INSERT INTO tasks (id, kind, name) VALUES (?, ?, ?)", named).lastrowid,)
+        number = int(row[0])
+        change.execute(
+            "INSERT INTO wanted VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET attempts = attempts + ?3",
+            (campaign, number, attempts),
+        )
+        return number
+
+    def _unsealed(self, body: bytes, name: str, **expected: str) -> tuple[dict[str, Any], Any]:
+        header, value = unseal(body, self.path, name)
+        check_place(header, self.path, name, **expected)
+        return header, value
+
+    @contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        yield from self._transaction("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def _view(self) -> Iterator[sqlite3.Connection]:
+        yield from self._transaction("BEGIN")
+
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._turn, connection.translated(self.path):
+            if self._connection.in_transaction:  # an interruption came between the beginning and the next line
+                self._connection.execute("ROLLBACK")
+            self._connection.execute(begin)
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def _utf8(text: str) -> str:
+    return text.encode(errors="replace").decode()

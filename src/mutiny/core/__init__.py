@@ -1,0 +1,1 @@
+"""What every part rests on: errors, records, results, random numbers, checks, statistics."""

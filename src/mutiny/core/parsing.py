@@ -1,0 +1,116 @@
+"""From text to what it names: ``WI,NI(ratio=0.1, direction=incoming)``, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+from mutiny.core.errors import BadInput
+
+ITEM = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:\(([^()]*)\))?\s*(?:,|$)")
+
+
+@dataclass(frozen=True)
+class Names:
+    """Frozen dataclasses by the names that users type.
+
+    Args:
+        argument: what they are called in messages, in the plural, e.g. ``operators``.
+        base: what all of them are; instances of it, also of classes that have no name here, are taken as they are.
+        kinds: class by name.
+        example: of a text with parameters.
+        command: that explains them.
+    """
+
+    argument: str
+    base: type[Any] | tuple[type[Any], ...]
+    kinds: Mapping[str, type[Any]]
+    example: str
+    command: str
+
+    def parse(self, wanted: str | Iterable[Any]) -> tuple[Any, ...]:
+        """Instances from names, from text with parameters, or from instances among them."""
+        items = self._split(wanted) if isinstance(wanted, str) else list(wanted)
+        found = [one for item in items for one in self._instances(item)]
+        if not found:
+            raise BadInput(self.argument, repr(wanted), "at least one of " + ", ".join(self.kinds))
+        return tuple(found)
+
+    def _instances(self, item: Any) -> list[Any]:
+        if isinstance(item, self.base):
+            return [item]
+        if not isinstance(item, str):
+            some = next(iter(self.kinds))
+            raise BadInput(self.argument, repr(item), f"codes such as {some!r}, or {self.argument[:-1]} instances")
+        return [self._instance(part) for part in self._split(item)]
+
+    def _split(self, text: str) -> list[str]:
+        items, position = [], 0
+        while position < len(text.rstrip()):
+            match = ITEM.match(text, position)
+            if match is None:
+                raise BadInput(
+                    self.argument, repr(text), f"codes with optional parameters, such as {self.example}"
+                )  # fmt: skip
+            items.append(match.group().strip().rstrip(","))
+            position = match.end()
+        return items
+
+    def _instance(self, item: str) -> Any:
+        match = ITEM.match(item)
+        given, text = match.groups() if match else (item, None)
+        code = next((name for name in self.kinds if name.casefold() == given.casefold()), None)
+        if code is None:
+            near = get_close_matches(given.casefold(), [name.casefold() for name in self.kinds], 1)
+            found = [name for name in self.kinds if name.casefold() in near]
+            hint = f"Did you mean {found[0]}?" if found else f"`{self.command}` explains each."
+            raise BadInput(self.argument[:-1], repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
+        names = {field.name: str(field.type) for field in fields(self.kinds[code])}
+        settings: dict[str, Any] = {}
+        for pair in (part for part in (text or "").split(",") if part.strip()):
+            name, equals, value = (piece.strip() for piece in pair.partition("="))
+            if not equals or name not in names:
+                known = f"a name among {', '.join(names)}" if names else "no parameters, for it has none"
+                raise BadInput(f"{code} parameter", repr(pair.strip()), f"name=value with {known}")
+            settings[name] = _value(value, names[name], f"{code} {name}")
+        return self.kinds[code](**settings)
+
+
+def described(instance: Any, code: str, without: str | None = None) -> str:
+    """The shortest text from which the instance is made again, apart from its parameter ``without``."""
+    shown = []
+    for field in fields(instance):
+        value = getattr(instance, field.name)
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        if value != default and field.name != without:
+            shown.append(f"{field.name}={'+'.join(map(str, value)) if isinstance(value, tuple) else value}")
+    return code + (f"({', '.join(shown)})" if shown else "")
+
+
+def _value(text: str, kind: str, argument: str) -> Any:
+    """The value that ``text`` stands for in a field whose annotation is ``kind``.
+
+    >>> _value("3", "str | None", "LR layer"), _value("none", "str", "GF clip"), _value("a+b", "tuple[str, ...]", "")
+    ('3', 'none', ('a', 'b'))
+    >>> _value("12", "int", ""), _value("0.5+2", "tuple[float, ...]", "")
+    (12, (0.5, 2.0))
+    """
+    if kind.endswith("None") and text.lower() == "none":
+        return None
+    if kind.startswith("tuple"):
+        inner = kind.partition("[")[2].partition(",")[0]
+        return tuple(_value(part.strip(), inner, argument) for part in text.split("+"))
+    if kind.startswith(("str", "Literal")) or kind[:1].isupper():
+        return text.strip("'\"")
+    if kind == "bool":
+        if text.lower() not in ("true", "false"):
+            raise BadInput(argument, repr(text), "true or false")
+        return text.lower() == "true"
+    whole = kind.startswith("int")
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        raise BadInput(argument, repr(text), "a whole number" if whole else "a number") from None

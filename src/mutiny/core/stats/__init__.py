@@ -1,0 +1,49 @@
+"""Pure functions over numpy arrays: tests, effects, power, intervals, corrections, stability, fronts.
+
+Nothing here imports torch, prints, or draws randomness that a seed did not name. No NaN comes out: where a formula
+divides by zero, the docstring says what is returned.
+"""
+
+from mutiny.core.stats.centrality import pagerank
+from mutiny.core.stats.correction import benjamini_hochberg, holm
+from mutiny.core.stats.effects import a12, cohen_d, cohen_g
+from mutiny.core.stats.exact import fisher, hypergeometric_tails, sign_flip, sign_flip_counts
+from mutiny.core.stats.intervals import Interval, bootstrap, percentile_interval, wilson, wilson_bounds
+from mutiny.core.stats.paired import paired_difference
+from mutiny.core.stats.pareto import pareto_front
+from mutiny.core.stats.power import power_two_sample
+from mutiny.core.stats.rates import Rate
+from mutiny.core.stats.significance import glm, mann_whitney, paired_t, welch, wilcoxon
+from mutiny.core.stats.stability import disagreement_rate, relative_standard_error
+from mutiny.core.stats.tails import clopper_pearson, rate_bound
+
+__all__ = [
+    "Interval",
+    "Rate",
+    "a12",
+    "benjamini_hochberg",
+    "bootstrap",
+    "clopper_pearson",
+    "cohen_d",
+    "cohen_g",
+    "disagreement_rate",
+    "fisher",
+    "glm",
+    "holm",
+    "hypergeometric_tails",
+    "mann_whitney",
+    "pagerank",
+    "paired_difference",
+    "paired_t",
+    "pareto_front",
+    "percentile_interval",
+    "power_two_sample",
+    "rate_bound",
+    "relative_standard_error",
+    "sign_flip",
+    "sign_flip_counts",
+    "welch",
+    "wilcoxon",
+    "wilson",
+    "wilson_bounds",
+]

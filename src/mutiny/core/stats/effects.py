@@ -1,0 +1,79 @@
+"""How large is the difference between originals and mutants?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from mutiny.core.errors import BadInput
+from mutiny.core.stats.samples import DUST, levels, pooled_variance, two_samples
+
+
+def cohen_d(originals: ArrayLike, mutants: ArrayLike) -> float:
+    """Cohen's d: the difference of the means in pooled standard deviations, ``(m1 - m2) / s``, as in DeepCrime.
+
+    Args:
+        originals: metric of each original, ``(n1,)``, n1 >= 1.
+        mutants: metric of each mutant instance, ``(n2,)``, n2 >= 1, n1 + n2 >= 3.
+
+    Returns:
+        Positive where the originals are higher. Without variance: 0 for equal means, else +-infinity.
+
+    >>> round(cohen_d([0.97, 0.98, 0.99], [0.95, 0.96, 0.97]), 4)
+    2.0
+    >>> cohen_d([0.9, 0.9], [0.9]), cohen_d([0.9, 0.9], [0.8])
+    (0.0, inf)
+    """
+    first, second = two_samples(originals, mutants, together=3)
+    difference, variance = float(first.mean() - second.mean()), pooled_variance(first, second)
+    if variance == 0:
+        return 0.0 if abs(difference) <= DUST else math.copysign(math.inf, difference)
+    return difference / math.sqrt(variance)
+
+
+def a12(originals: ArrayLike, mutants: ArrayLike) -> float:
+    """Vargha and Delaney's A12: the chance that an original beats a mutant, ``P(o > m) + P(o = m) / 2``.
+
+    Args:
+        originals: metric of each original, ``(n1,)``, n1 >= 1.
+        mutants: metric of each mutant instance, ``(n2,)``, n2 >= 1.
+
+    Returns:
+        A share from 0 to 1; 0.5 is no difference. Values that differ by rounding only are equal.
+
+    >>> a12([0.97, 0.98], [0.95, 0.97])
+    0.875
+    """
+    first, second = two_samples(originals, mutants)
+    ranks = stats.rankdata(levels(np.concatenate([first, second])))
+    wins = ranks[: first.size].sum() - first.size * (first.size + 1) / 2
+    return float(wins / (first.size * second.size))
+
+
+def cohen_g(differences: ArrayLike, counts: ArrayLike | None = None) -> float:
+    """Cohen's g for :func:`sign_flip`: the share of the discordant weight that favours the original, minus one half.
+
+    Args:
+        differences: per input, how often the original was right minus how often the mutant was, ``(n,)``.
+        counts: how often each difference occurs, ``(n,)``, for a histogram; by default once.
+
+    Returns:
+        ``sum(max(d, 0)) / sum(|d|) - 0.5``, from -0.5 to 0.5; 0 where nothing differs. Cohen: 0.05 is small, 0.15
+        medium, 0.25 large.
+
+    >>> cohen_g([1, 1, 1, 0, -1])
+    0.25
+    >>> cohen_g([1, 0, -1], [3, 1, 1])
+    0.25
+    """
+    array = np.asarray(differences, dtype=np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise BadInput("differences", f"an array of shape {array.shape}", "finite numbers, shape (n,)")
+    number = np.ones_like(array) if counts is None else np.asarray(counts, dtype=np.float64)
+    if number.shape != array.shape or not (np.isfinite(number) & (number >= 0)).all():
+        raise BadInput("counts", f"an array of shape {number.shape}", f"one count >= 0 for each of {array.size} values")
+    weight = float(np.abs(array) @ number)
+    return float(np.maximum(array, 0) @ number) / weight - 0.5 if weight > 0 else 0.0

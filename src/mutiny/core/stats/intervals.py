@@ -1,0 +1,197 @@
+"""How far can an estimate be trusted? Confidence intervals."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from mutiny.core.errors import BadInput
+from mutiny.core.random import generator_for
+from mutiny.core.stats.samples import Floats, sample
+
+BATCH = 2**22
+"""Values resampled at a time, which bounds the memory."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From ``low`` to ``high``, made to cover the truth in a share ``level`` of all studies.
+
+    Args:
+        low: lower end.
+        high: upper end, not below ``low``.
+        level: the coverage aimed at, in (0, 1).
+        method: how it was made, e.g. ``"wilson"``.
+
+    >>> Interval(0.2, 0.6, level=0.95, method="wilson").width
+    0.39999999999999997
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+
+    @property
+    def width(self) -> float:
+        """The distance between both ends."""
+        return self.high - self.low
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+    """Wilson's interval of a share, good also near 0 and 1 and for small n.
+
+    ``(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)``
+
+    Args:
+        successes: how often it happened.
+        n: how often it could have; 0 gives the interval from 0 to 1.
+        level: confidence, in (0, 1).
+
+    Returns:
+        An interval inside [0, 1].
+
+    >>> wilson(8, 10)
+    Interval(low=0.490..., high=0.943..., level=0.95, method='wilson')
+    """
+    low, high = wilson_bounds(successes, n, level)
+    return Interval(float(low), float(high), level, "wilson")
+
+
+def wilson_bounds(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Both ends of :func:`wilson` for many shares at once.
+
+    Args:
+        successes: how often each happened, any shape.
+        n: how often each could have, one number or a shape that fits; 0 gives the interval from 0 to 1.
+        level: confidence, in (0, 1).
+
+    Returns:
+        Lower and upper ends, arrays of the common shape inside [0, 1].
+
+    >>> low, high = wilson_bounds([0, 8, 10], 10)
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.49 , 0.722]), array([0.278, 0.943, 1.   ]))
+    """
+    check_level(level)
+    hits, tries = np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    try:
+        hits, tries = np.broadcast_arrays(hits, tries)
+    except ValueError:
+        raise BadInput("n", f"shape {tries.shape}", f"one number, or a shape that fits {hits.shape}") from None
+    bad = ~((hits >= 0) & (hits <= tries) & np.isfinite(tries))
+    if bad.any():
+        raise BadInput("successes, n", (hits[bad][0], tries[bad][0]), "counts with 0 <= successes <= n")
+    z, some = float(stats.norm.isf((1 - level) / 2)), np.maximum(tries, 1)
+    p = hits / some
+    centre, half = p + z * z / (2 * some), z * np.sqrt(p * (1 - p) / some + z * z / (4 * some * some))
+    low, high = ((centre + side * half) / (1 + z * z / some) for side in (-1, 1))
+    # With nothing or everything seen, an end is exactly 0 or 1; rounding must not say otherwise.
+    return np.where(hits > 0, np.maximum(low, 0), 0.0), np.where(hits < tries, np.minimum(high, 1), 1.0)
+
+
+def percentile_interval(samples: ArrayLike, level: float = 0.95) -> Interval:
+    """The middle part of resamples that someone else made.
+
+    Args:
+        samples: the statistic on each resample, ``(resamples,)``, finite: the caller decides what to do with undefined.
+        level: confidence, in (0, 1).
+
+    Returns:
+        The quantiles (1 - level) / 2 and (1 + level) / 2.
+
+    >>> percentile_interval(range(101), level=0.5)
+    Interval(low=25.0, high=75.0, level=0.5, method='percentile')
+    """
+    check_level(level)
+    low, high = np.quantile(sample(samples, "samples"), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(max(low, high)), level, "percentile")
+
+
+def bootstrap(
+    values: ArrayLike,
+    statistic: Callable[..., Any],
+    seed: int,
+    *keys: str | int,
+    level: float = 0.95,
+    resamples: int = 2000,
+    method: Literal["percentile", "bca"] = "percentile",
+) -> Interval:
+    """Bootstrap interval of any statistic of one sample (Efron; "bca" corrects bias and skewness).
+
+    Args:
+        values: the sample, ``(n,)``.
+        statistic: a function of ``(n,)``; if it has a parameter ``axis`` it gets ``(batch, n)`` with ``axis=-1``.
+        seed: the campaign's seed.
+        keys: what it is for, as in :func:`mutiny.core.random.generator_for`.
+        level: confidence, in (0, 1).
+        resamples: number of resamples.
+        method: ``"percentile"`` or ``"bca"``. Where all resamples agree, both give that point.
+
+    Returns:
+        The interval; an undefined statistic (NaN, infinite) is an error.
+
+    >>> bootstrap([1.0, 2.0, 3.0, 4.0], np.mean, 0, "demo")
+    Interval(low=1.5, high=3.5, level=0.95, method='percentile')
+    """
+    check_level(level)
+    data = sample(values, "values")
+    if resamples < 1:
+        raise BadInput("resamples", resamples, "at least 1")
+    if method not in ("percentile", "bca"):
+        raise BadInput("method", repr(method), '"percentile" or "bca"')
+    rng, size = generator_for(seed, *keys), max(1, BATCH // data.size)
+    sizes = [min(size, resamples - done) for done in range(0, resamples, size)]
+    drawn = np.concatenate([_apply(statistic, data[rng.integers(0, data.size, (rows, data.size))]) for rows in sizes])
+    if not np.isfinite(drawn).all():
+        raise BadInput("statistic", "NaN or infinity on a resample", "a statistic defined for every resample",
+                       "Draw the resamples yourself and use percentile_interval.")  # fmt: skip
+    if method == "percentile" or data.size == 1:
+        return Interval(*_ends(drawn, (1 - level) / 2, (1 + level) / 2), level, method)
+    return Interval(*_ends(drawn, *_bca_levels(data, statistic, drawn, level)), level, method)
+
+
+def _bca_levels(data: Floats, statistic: Callable[..., Any], drawn: Floats, level: float) -> tuple[float, float]:
+    """Corrected quantiles: ``Φ(z0 + (z0 + z) / (1 - a (z0 + z)))``, with the acceleration a from the jackknife."""
+    observed = _apply(statistic, data[None])[0]
+    share = ((drawn < observed).mean() + (drawn <= observed).mean()) / 2
+    least = 0.5 / drawn.size  # an estimate outside all resamples would make the bias infinite
+    bias = float(stats.norm.ppf(np.clip(share, least, 1 - least)))
+    size = max(1, BATCH // data.size)
+    others = np.arange(data.size - 1)
+    left_out = np.concatenate([
+        _apply(statistic, data[others + (others >= np.arange(start, min(start + size, data.size))[:, None])])
+        for start in range(0, data.size, size)
+    ])  # fmt: skip
+    influence = left_out.mean() - left_out
+    spread = float((influence**2).sum()) ** 1.5
+    acceleration = float((influence**3).sum()) / (6 * spread) if spread > 0 else 0.0
+    shifted = bias + np.array([-1.0, 1.0]) * float(stats.norm.isf((1 - level) / 2))
+    low, high = stats.norm.cdf(bias + shifted / np.maximum(1 - acceleration * shifted, 1e-12))
+    return float(low), float(high)
+
+
+def _apply(statistic: Callable[..., Any], rows: Floats) -> Floats:
+    try:
+        vectorised = "axis" in inspect.signature(statistic).parameters
+    except ValueError:  # a builtin without a signature
+        vectorised = False
+    results = statistic(rows, axis=-1) if vectorised else [statistic(row) for row in rows]
+    return np.asarray(results, dtype=np.float64)
+
+
+def _ends(drawn: Floats, low: float, high: float) -> tuple[float, float]:
+    ends = np.quantile(drawn, [low, high])
+    return float(ends.min()), float(ends.max())
+
+
+def check_level(level: float) -> None:
+    """An error for what is no confidence."""
+    if not 0 < level < 1:
+        raise BadInput("level", level, "a confidence between 0 and 1, e.g. 0.95")

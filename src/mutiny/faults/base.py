@@ -1,0 +1,112 @@
+"""What an operator is: a frozen set of parameters that knows how to edit one trained model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+
+from mutiny.core.errors import BadInput
+from mutiny.models import ActivationEdit, ModelView, ModuleEdit, Patch, SignalEdit, WeightEdit
+
+Edits = Iterable[WeightEdit | SignalEdit | ActivationEdit | ModuleEdit]
+
+
+@dataclass(frozen=True)
+class Operator(ABC):
+    """One kind of fault in a trained network. The fields are its parameters.
+
+    An author writes `edits`; everything public is final. With one generator the choice of weights, neurons or layers
+    must not depend on the strength, so that the probes of a search differ in strength only.
+
+    Attributes:
+        code: the short name that the field uses.
+        title: the name in words.
+        source: where it was defined.
+        tunable: parameters that a search may tune, with bounds; the first is the default. A larger value means a
+            larger change. Empty: the operator has no strength.
+    """
+
+    code: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    tunable: ClassVar[Mapping[str, tuple[float, float]]] = {}
+
+    @property
+    def strength(self) -> str | None:
+        """Name of the parameter that a search tunes."""
+        return getattr(self, "search", None) or next(iter(self.tunable), None)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Bounds of the strength."""
+        if self.strength is None:
+            raise BadInput("operator", self.code, "an operator with a strength")
+        return self.tunable[self.strength]
+
+    @final
+    def at(self, strength: float | None) -> Self:
+        """The same operator at another strength; ``None`` leaves it as it is."""
+        return self if strength is None or self.strength is None else replace(self, **{self.strength: float(strength)})
+
+    @final
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name, ready for JSON."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    @final
+    def patch(self, view: ModelView, rng: np.random.Generator) -> Patch:
+        """The edit of one original. Raises `NotApplicable`, with the reason, if there is nothing to change."""
+        edits = tuple(self.edits(view, rng))
+        return Patch(edits, _first_touched(view, edits))
+
+    def choices(self, view: ModelView) -> int | None:
+        """How many different patches the operator can make of this model; ``None``: too many to matter.
+
+        With one, repetitions are copies and are not made.
+        """
+        del view
+        return None
+
+    @abstractmethod
+    def edits(self, view: ModelView, rng: np.random.Generator) -> Edits:
+        """What changes in the model, drawn from ``rng``."""
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self.tunable.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+                raise BadInput(f"{self.code} {name}", repr(value), f"a number between {low:g} and {high:g}")
+        if self.strength is not None and self.strength not in self.tunable:
+            raise BadInput(f"{self.code} search", repr(self.strength), f"one of {', '.join(self.tunable)}")
+        layers = getattr(self, "layers", None)
+        if isinstance(layers, str):
+            object.__setattr__(self, "layers", (layers,))
+        elif layers is not None:
+            object.__setattr__(self, "layers", tuple(layers))
+            if not self.layers:  # type: ignore[attr-defined]
+                raise BadInput(f"{self.code} layers", "()", "at least one name or pattern, or None for all layers")
+
+    def _one_of(self, name: str, allowed: tuple[str, ...]) -> None:
+        if getattr(self, name) not in allowed:
+            raise BadInput(f"{self.code} {name}", repr(getattr(self, name)), f"one of {', '.join(allowed)}")
+
+
+def _first_touched(view: ModelView, edits: tuple[Any, ...]) -> str:
+    """The earliest layer or module, in execution order, that an edit touches."""
+    owner: dict[str, str] = {}
+    for layer in reversed(view.layers):
+        for tensor in (*layer.weights, *layer.biases):
+            owner[tensor.parameter] = layer.name
+    order = {layer.name: layer.order for layer in view.layers}
+    touched = {owner[e.parameter] for e in edits if isinstance(e, WeightEdit) and e.parameter in owner}
+    touched |= {e.layer.name for e in edits if isinstance(e, SignalEdit)}
+    if touched:
+        return min(touched, key=lambda name: order[name])
+    modules = [e.path for e in edits if isinstance(e, ModuleEdit)]
+    calls = [view.activations[e.ordinal] for e in edits if isinstance(e, ActivationEdit)]
+    return next(iter([*modules, *(call.after or call.path for call in calls)]), "")

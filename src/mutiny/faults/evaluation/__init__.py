@@ -1,0 +1,8 @@
+"""What mutants do on data."""
+
+from mutiny.faults.evaluation.estimate import Estimate
+from mutiny.faults.evaluation.runner import Runner
+from mutiny.faults.evaluation.screened import Screened, Screening
+from mutiny.subjects.inference.passes import CleanPass, Outcome
+
+__all__ = ["CleanPass", "Estimate", "Outcome", "Runner", "Screened", "Screening"]

@@ -1,0 +1,266 @@
+"""Activation spectra: how the values of a network's neurons are distributed on each input. MUFF, RQ4.
+
+The spectrum of a network on one input is the probability distribution of the activation values of its neurons
+(Humbatova, Jahangirova and Tonella, ICST 2024). Neither paper says which neurons, how many bins or which range, and the
+code is not public, so these are options:
+
+- Layers: all but the output layer, because its logits, which the papers' networks turn into probabilities, would
+  stretch the range. ``output_layer`` adds it, ``layers`` names others; one name gives the spectrum of one layer.
+- Values: what layers say after their own normalisation, activation and pooling, whether a module or a function such as
+  ``F.relu`` computes it; see `mutiny.models.capture.activations` for the forms that are not followed.
+- Granularity: every unit, so that each pixel of a channel, each step of a sequence and each call of a layer counts; or
+  one value per neuron, the mean of these.
+- Bins: 100 of equal width. Spectra compare only over one range, the smallest that holds the values of all networks
+  compared; whatever lies outside of it counts in the outermost bins.
+
+Distances between spectra are in `mutiny.core.stats.spectral`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from mutiny.core.checks import check_whole, is_number
+from mutiny.core.errors import BadInput, NotApplicable
+from mutiny.core.random import generator_for
+from mutiny.models import Forward, Layer, ModelView, Patch, check_model, default_forward
+from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
+from mutiny.models.placement import placement
+from mutiny.models.places import Units
+from mutiny.models.view import PROBE_INPUTS, parameter_names
+from mutiny.subjects.data import Data, as_pool
+from mutiny.subjects.inference.passes import first_call
+
+BATCH, BINS = 64, 100
+NARROW = 1e-30
+"""Ranges that single precision cannot divide have no width."""
+SILENT = "none of the layers takes part in the forward pass of some inputs; name other layers"
+Floats = npt.NDArray[np.float64]
+Heard = Iterator[tuple[slice, Tensor]]
+"""Some inputs, and values of some neurons on each of them, ``(n, values)``."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """From the smallest activation to the largest.
+
+    >>> Range.over([Range(0.0, 2.0), Range(-1.0, 1.0)])
+    Range(low=-1.0, high=2.0)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high) and self.low <= self.high):
+            raise BadInput("range", f"{self.low} to {self.high}", "finite numbers, the smaller one first")
+
+    @classmethod
+    def over(cls, each: Iterable[Range]) -> Range:
+        """The smallest range that holds all of them."""
+        found = [*each]
+        if not found:
+            raise BadInput("ranges", "none", "that of at least one network")
+        return cls(min(one.low for one in found), max(one.high for one in found))
+
+    def bin_of(self, values: Tensor, bins: int) -> Tensor:
+        """The bin of each value; outside of the range the first or the last, and if it has no width the middle one.
+
+        >>> Range(0.0, 2.0).bin_of(torch.tensor([-9.0, 0.0, 0.9, 1.0, 2.0, 9.0]), 2)
+        tensor([0, 0, 0, 1, 1, 1])
+        """
+        width = self.high - self.low
+        low, width = (self.low, width) if width > NARROW else (self.low - 0.5, 1.0)
+        return values.sub(low).div_(width).mul_(bins).clamp_(0, bins - 1).long()
+
+
+def sampled(data: Any, share: float = 0.1, seed: int = 0) -> Data:
+    """A random share of the inputs, at least one, in their order; MUFF takes 10% of the test data.
+
+    >>> len(sampled(torch.zeros(50, 2)))
+    5
+    """
+    if not is_number(share) or not 0 < share <= 1:
+        raise BadInput("share", repr(share), "a number above 0 and up to 1")
+    check_whole("seed", seed, 0)
+    pool = as_pool(data, "data")
+    drawn = generator_for(seed, "spectra").choice(len(pool), max(1, round(share * len(pool))), replace=False)
+    return pool.subset(np.sort(drawn))
+
+
+def activation_range(
+    model: nn.Module,
+    data: Any,
+    layers: str | Sequence[str] | None = None,
+    *,
+    patch: Patch | None = None,
+    granularity: Units = "unit",
+    output_layer: bool = False,
+    forward: Forward = default_forward,
+    batch_size: int = BATCH,
+) -> Range:
+    """The smallest and the largest activation over all units (or neurons) and inputs: the first of two passes.
+
+    Args:
+        model: in evaluation mode, on any device; an original, or a mutant that was trained.
+        data: inputs, as `mutiny.subjects.data.as_pool` reads them; batches stream, and nothing of them is kept.
+        layers: names; all layers whose values are visible, except the output layer, if not given.
+        patch: makes ``model`` a mutant for the while. Its layers are those of the model without it.
+        granularity: ``"unit"`` for every number that a layer says, ``"neuron"`` for one per neuron.
+        output_layer: whether the output layer takes part where ``layers`` are not named.
+        forward: how the model is called.
+        batch_size: inputs per forward pass. It changes rounding, and nothing else.
+
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
+    >>> _ = nn.init.ones_(model[0].weight), nn.init.zeros_(model[0].bias)
+    >>> activation_range(model, torch.tensor([[1.0, 2.0], [-1.0, 0.0]]))
+    Range(low=0.0, high=3.0)
+    """
+    low, high = inf, -inf
+    pool = as_pool(data, "data")
+    with _listening(model, pool, layers, patch, granularity, output_layer, forward, batch_size) as heard:
+        for _, values in heard:
+            least, most = values.aminmax()
+            low, high = min(low, float(least)), max(high, float(most))
+    if low > high:
+        raise NotApplicable(SILENT)
+    return Range(low, high)
+
+
+def spectra(
+    model: nn.Module,
+    data: Any,
+    layers: str | Sequence[str] | None = None,
+    *,
+    range: Range,
+    bins: int = BINS,
+    patch: Patch | None = None,
+    granularity: Units = "unit",
+    output_layer: bool = False,
+    forward: Forward = default_forward,
+    batch_size: int = BATCH,
+) -> Floats:
+    """The share of units (or neurons) whose activation lies in each bin, for each input: ``(inputs, bins)``.
+
+    Args:
+        model: see `activation_range`, as for all that is not here.
+        data: inputs.
+        layers: names.
+        range: which the bins divide: `Range.over` those of all networks that are compared.
+        bins: of equal width.
+        patch: makes ``model`` a mutant for the while.
+        granularity: ``"unit"`` or ``"neuron"``.
+        output_layer: whether the output layer takes part.
+        forward: how the model is called.
+        batch_size: inputs per forward pass.
+
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
+    >>> _ = nn.init.ones_(model[0].weight), nn.init.zeros_(model[0].bias)
+    >>> spectra(model, torch.tensor([[1.0, 2.0], [-1.0, 0.0]]), range=Range(0.0, 3.0), bins=3)
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    check_whole("bins", bins)
+    pool = as_pool(data, "data")
+    counts = np.zeros((len(pool), bins), np.int64)
+    with _listening(model, pool, layers, patch, granularity, output_layer, forward, batch_size) as heard:
+        for where, values in heard:
+            counts[where] += _histograms(values, range, bins).cpu().numpy()
+    total = counts.sum(axis=1, keepdims=True)
+    if not total.all():
+        raise NotApplicable(SILENT)
+    found: Floats = counts / total
+    return found
+
+
+def _histograms(values: Tensor, range: Range, bins: int) -> Tensor:
+    """How many values of each row lie in each bin, ``(n, bins)``."""
+    exact = values.float() if values.element_size() < 4 else values
+    place = range.bin_of(exact, bins).add_(bins * torch.arange(len(values), device=values.device)[:, None])
+    return torch.bincount(place.flatten(), minlength=len(values) * bins).view(-1, bins)
+
+
+@contextmanager
+def _listening(
+    model: nn.Module,
+    data: Data,
+    names: str | Sequence[str] | None,
+    patch: Patch | None,
+    granularity: Units,
+    output_layer: bool,
+    forward: Forward,
+    batch_size: int,
+) -> Iterator[Heard]:
+    """What neurons say, a batch and a layer at a time; the model is untouched when the context is left."""
+    check_whole("batch_size", batch_size)
+    if granularity not in ("unit", "neuron"):
+        raise BadInput("granularity", repr(granularity), "unit or neuron")
+    model = check_model(model, "model")
+    put = placement(model).put
+
+    def call(module: nn.Module, inputs: Any) -> Tensor:
+        return first_call(forward, module, inputs, "model")
+
+    probe = put(data.first(PROBE_INPUTS))
+    layers = _layers(ModelView.of(model, probe, call), names, output_layer)
+    parameters = parameter_names(model)
+    with (patch or Patch(())).applied(model, call) as run:
+
+        def heard() -> Heard:
+            start = 0
+            for batch in data.batches(batch_size):
+                recorder, rows = Recorder(parameters, layers), rows_of(batch)
+                with torch.inference_mode(), recorder:
+                    run(put(batch))
+                for name, values in _values(recorder, rows, granularity):
+                    _check_finite(values, name, start)
+                    yield slice(start, start + rows), values
+                start += rows
+
+        yield heard()
+
+
+def _layers(view: ModelView, names: str | Sequence[str] | None, output_layer: bool) -> list[Layer]:
+    """The layers of these names, or all that can be heard, with or without the output layer."""
+    if names is not None:
+        named = [names] if isinstance(names, str) else [*dict.fromkeys(names)]
+        if not named:
+            raise BadInput("layers", "none", "at least one name")
+        return visible_layers(view, named)
+    found = visible_layers(view)
+    inner = [layer for layer in found if output_layer or not layer.output]
+    if not inner:
+        shown = ", ".join(layer.name for layer in found)
+        fix = f"Use output_layer=True to read {shown}." if found else ""
+        raise BadInput("model", type(view.model).__name__, "hidden layers whose neurons can be seen", fix)
+    return inner
+
+
+def _values(recorder: Recorder, rows: int, granularity: Units) -> Iterator[tuple[str, Tensor]]:
+    """Each layer's values, ``(rows, values)``; of units, those of each call of a layer by itself."""
+    if granularity == "neuron":
+        yield from recorder.means(rows).items()
+        return
+    for name, calls in recorder.said.items():
+        for tensor, (layer, _, batch_axis, offset) in calls:
+            channel = -1 if layer.channel is None else layer.channel
+            values = by_input(tensor, rows, channel, name, batch_axis)
+            yield name, values[..., offset : offset + layer.neurons].flatten(1)
+
+
+def _check_finite(values: Tensor, name: str, start: int) -> None:
+    if not all(isfinite(float(end)) for end in values.aminmax()):  # NaN if any value is
+        bad = ~torch.isfinite(values).all(dim=1)
+        raise BadInput(
+            f"activations of {name}", f"NaN or infinite for input {start + int(bad.nonzero()[0])}", "finite numbers",
+            "Check the weights and this input, or leave the network out.",
+        )  # fmt: skip

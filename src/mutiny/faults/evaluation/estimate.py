@@ -1,0 +1,62 @@
+"""What is known about a mutant's instances after some of their inputs were evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.core.records import Basis, Bits
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Metrics of all instances with how far off they can be at the stated confidence.
+
+    The three errors hold together. A verdict that is the same for every set of metrics within them is the verdict that
+    evaluating every input would give, up to the stated risk.
+
+    Attributes:
+        metrics: estimated metric of each instance, ``(repetitions, originals)``.
+        shift: largest error of the mean of all metrics.
+        spread: largest Euclidean norm of the errors of all metrics.
+        each: largest error of each metric, ``(repetitions, originals)``.
+        downs: least and most (instance, input) pairs among the not evaluated that went from right to wrong, beyond
+            those predicted.
+        ups: the same for wrong to right.
+        right: packed correctness, ``(repetitions, originals, bytes)``; predicted where an input was not evaluated.
+        inputs: number of inputs.
+        evaluated: (instance, input) pairs evaluated.
+        basis: how the errors were bounded.
+    """
+
+    metrics: Floats
+    shift: float
+    spread: float
+    each: Floats
+    downs: tuple[float, float]
+    ups: tuple[float, float]
+    right: Bits
+    inputs: int
+    evaluated: int
+    basis: Basis
+
+    def times(self, factor: float) -> Estimate:
+        """The same estimate with all errors scaled: what if it were so much surer?"""
+        (down, down_most), (up, up_most) = self.downs, self.ups
+        return replace(
+            self,
+            shift=factor * self.shift,
+            spread=factor * self.spread,
+            each=factor * self.each,
+            downs=_towards_middle(down, down_most, factor),
+            ups=_towards_middle(up, up_most, factor),
+        )
+
+
+def _towards_middle(low: float, high: float, factor: float) -> tuple[float, float]:
+    middle, half = (low + high) / 2, (high - low) / 2
+    return middle - factor * half, middle + factor * half

@@ -1,0 +1,212 @@
+"""Predicts what a mutant instance says to inputs it was not run on, from what it and its original said to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from mutiny.models.layers import Indices
+
+RIDGE = 1e-4
+MOST_NUMBERS = 25_000_000
+"""Numbers that a memory keeps at most: 100 MB."""
+MIN_MOVES = 100
+"""Moves from which a typical size is taken."""
+Seen = tuple[Indices, Tensor]
+"""Inputs and what was condensed of the answers to them."""
+
+
+def linear_map(clean: Tensor, seen: list[Seen]) -> Tensor:
+    """Predicted answers to all inputs, ``(n, q)``: a linear map of the original's answers and of their positive part.
+
+    A small change of weights acts on the answers of all inputs in much the same way: on MNIST the residuals are a
+    quarter to a half of those of the original's own answers.
+    """
+    indices, answers = finite_rows(seen)
+    answers = answers.double()
+    if len(indices) <= 2 * (2 * clean.shape[1] + 1):
+        return clean.clone()
+    known = _features(clean[indices]).double()
+    square = known.T @ known
+    square += RIDGE * square.diagonal().mean() * torch.eye(len(square), dtype=torch.float64)
+    plain, positive, constant = (
+        torch.linalg.solve(square, known.T @ answers).float().tensor_split((clean.shape[1], -1))
+    )  # applied one by one: the features of all inputs would have to be copied together
+    columns = clean.T  # ten times faster than by rows, see `mutiny.subjects.inference.condensed_outputs.by_columns`
+    return torch.addmm(constant.T, plain.T, columns).addmm_(positive.T, columns.clamp(min=0)).T
+
+
+def finite_rows(seen: list[Seen]) -> tuple[Tensor, Tensor]:
+    """All inputs and answers in one piece, without answers that are no numbers: ``(k,)`` and ``(k, q)``."""
+    indices, answers = torch.from_numpy(np.concatenate([i for i, _ in seen])), torch.cat([rows for _, rows in seen])
+    finite = answers.isfinite().all(dim=1)
+    return indices[finite], answers[finite]
+
+
+def _features(rows: Tensor) -> Tensor:
+    return torch.cat((rows, rows.clamp(min=0), rows.new_ones((len(rows), 1))), dim=1)
+
+
+@dataclass(frozen=True)
+class Between:
+    """Inputs that were answered at a larger strength, and at a smaller one if only by the original.
+
+    Attributes:
+        indices: the inputs, ``(k,)``.
+        low: the nearest answers below, ``(k, q)``.
+        high: the nearest answers above, ``(k, q)``.
+        way: how far the wanted strength lies between them, ``(k,)`` in (0, 1).
+    """
+
+    indices: Indices
+    low: Tensor
+    high: Tensor
+    way: npt.NDArray[np.float64]
+
+    @property
+    def interpolated(self) -> Tensor:
+        """``(k, q)``."""
+        return self.low + (self.high - self.low) * torch.from_numpy(self.way).float()[:, None]
+
+    @property
+    def curve(self) -> npt.NDArray[np.float64]:
+        """How much room the way leaves for a bend, ``(k,)``: 0 at both ends."""
+        return self.way * (1 - self.way)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one mutant adds to a memory.
+
+    Attributes:
+        strength: of the mutant.
+        trusted: whether tails may still be extrapolated afterwards.
+        looseness: as of `Memory`, afterwards.
+        checks: answers that were checked at random, without a surprise.
+        seen: inputs and what was condensed of the answers to them, by original and repetition.
+    """
+
+    strength: float
+    trusted: bool
+    looseness: float
+    checks: int
+    seen: Mapping[tuple[int, int], Seen]
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it holds."""
+        return sum(rows.numel() for _, rows in self.seen.values())
+
+
+def near(pieces: Sequence[Piece], strength: float | None) -> tuple[Piece, ...]:
+    """The pieces without the answers that are farthest from ``strength``, beyond `MOST_NUMBERS`."""
+    left, kept = MOST_NUMBERS, list(pieces)
+    for place in sorted(range(len(pieces)), key=lambda each: abs(pieces[each].strength - (strength or 0.0))):
+        left -= pieces[place].numbers
+        if left < 0:
+            kept[place] = replace(pieces[place], seen={})
+    return tuple(kept)
+
+
+@dataclass
+class Memory:
+    """What the instances of one operator answered at the strengths tried so far, on one set of inputs.
+
+    With one seed an instance changes continuously with the strength, or nearly so: answers at a smaller and at a larger
+    strength predict those in between, the better the closer they are, so a search needs fewer and fewer inputs.
+
+    Attributes:
+        trusted: whether no sample has yet contradicted the extrapolation of tails.
+        looseness: how far interpolated margins were off so far, in units of what was expected.
+        start: the strata with which instances of each original begin.
+    """
+
+    trusted: bool = True
+    looseness: float = 1.0
+    start: dict[int, npt.NDArray[np.int8]] = field(default_factory=dict)
+    _checks: dict[float, int] = field(default_factory=dict)
+    _seen: dict[tuple[int, int], list[tuple[float, Indices, Tensor]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], start: dict[int, npt.NDArray[np.int8]] | None = None) -> Memory:
+        """What mutants left behind, in the order in which they were judged."""
+        memory = cls(start={} if start is None else start)
+        for piece in pieces:
+            memory.trusted, memory.looseness = piece.trusted, piece.looseness
+            memory.check(piece.strength, piece.checks)
+            for (original, repetition), seen in piece.seen.items():
+                memory.add(original, repetition, piece.strength, [seen])
+        return memory
+
+    def piece(self, strength: float) -> Piece:
+        """What the mutant at ``strength`` added."""
+        seen = {key: (where, rows) for key, all_ in self._seen.items() for at, where, rows in all_ if at == strength}
+        return Piece(strength, self.trusted, self.looseness, self._checks.get(strength, 0), seen)
+
+    def add(self, original: int, repetition: int, strength: float, seen: list[Seen]) -> None:
+        """Keeps the answers of one instance."""
+        if not seen:
+            return
+        indices = np.concatenate([part for part, _ in seen])
+        self._seen.setdefault((original, repetition), []).append(
+            (strength, indices, torch.cat([rows for _, rows in seen]))
+        )
+
+    def check(self, strength: float | None, count: int) -> None:
+        """Notes that so many answers were checked at random, without a surprise, where others are extrapolated."""
+        if strength is not None:
+            self._checks[strength] = self._checks.get(strength, 0) + count
+
+    def checked(self, strength: float | None) -> int:
+        """How many were, at this strength or a larger one: a larger strength means a larger change."""
+        return 0 if strength is None else sum(count for at, count in self._checks.items() if at >= strength)
+
+    def learn(self, moves: npt.NDArray[np.float64]) -> None:
+        """Adapts `looseness` to how far interpolated margins were off."""
+        if len(moves) >= MIN_MOVES:
+            large = float(np.quantile(np.clip(moves, 0, 100), 0.99))
+            self.looseness = float(np.clip(self.looseness * large / 3, 0.02, 10.0))
+
+    def between(self, original: int, repetition: int, strength: float, clean: Tensor) -> Between | None:
+        """What is known of one instance around ``strength``; ``None`` if nothing is above.
+
+        Below is the original itself (strength 0) where nothing nearer is known.
+        """
+        known = sorted(self._seen.get((original, repetition), []), key=lambda entry: entry[0])
+        above = [entry for entry in reversed(known) if entry[0] > strength]
+        if not above:
+            return None
+        place = np.full(len(clean), -1, np.int64)
+        for _, where, _ in above:
+            place[where] = 0
+        indices = np.flatnonzero(place == 0)
+        place[indices] = np.arange(len(indices))
+        low, high = clean[indices].clone(), clean[indices].clone()
+        low_at, high_at = np.zeros(len(indices)), np.ones(len(indices))
+        for value, where, rows in above:  # the nearest comes last and stays
+            at = place[where]
+            high[torch.from_numpy(at)], high_at[at] = rows, value
+        for value, where, rows in (entry for entry in known if entry[0] < strength):
+            at = place[where]
+            low[torch.from_numpy(at[at >= 0])], low_at[at[at >= 0]] = rows[torch.from_numpy(at >= 0)], value
+        return Between(indices, low, high, (strength - low_at) / (high_at - low_at))
+
+
+def residual_scale(lead: npt.NDArray[np.float32], residual: npt.NDArray[np.float32]) -> tuple[float, float]:
+    """How large residuals of a predicted margin are: about ``a + b * |lead|``. Both are positive.
+
+    >>> a, b = residual_scale(np.array([1, 2, 3], np.float32), np.array([0.2, -0.3, 0.4], np.float32))
+    >>> round(a, 3), round(b, 3)
+    (0.125, 0.125)
+    """
+    size, miss = np.abs(lead).astype(float), np.abs(residual).astype(float)
+    if len(size) < 3 or np.ptp(size) == 0:
+        return max(1e-6, 1.25 * float(miss.mean()) if len(miss) else 1.0), 1e-3
+    slope = max(0.0, float(np.cov(size, miss)[0, 1] / size.var(ddof=1)))
+    start = max(0.0, float(miss.mean() - slope * size.mean()))
+    return max(1e-6, 1.25 * start, 0.05 * float(miss.mean())), max(1e-3, 1.25 * slope)

@@ -1,0 +1,154 @@
+"""Runs mutant instances: an operator, an original, a repetition, a set of inputs in; an outcome out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mutiny.core.random import generator_for
+from mutiny.core.records import Bits
+from mutiny.faults import Operator
+from mutiny.faults.evaluation.instance import Answered
+from mutiny.faults.evaluation.prediction import Memory
+from mutiny.faults.evaluation.screened import Screened, Screening
+from mutiny.models import Forward, ModelView, Patch
+from mutiny.models.layers import Indices
+from mutiny.models.placement import placement
+from mutiny.models.view import PROBE_INPUTS
+from mutiny.subjects.data import Data
+from mutiny.subjects.inference.calibration import measured_pace
+from mutiny.subjects.inference.condensed_outputs import condense
+from mutiny.subjects.inference.output_kind import settle
+from mutiny.subjects.inference.passes import CleanPass, Outcome, Pace, clean_pass, evaluate, rows
+from mutiny.subjects.tasks import Classification, Task
+
+
+class Runner:
+    """The originals, their data and the campaign's seed; every evaluation goes through here.
+
+    Args:
+        models: the originals, in evaluation mode.
+        task: what is correct; ``outputs="auto"`` is settled here.
+        splits: data by name; ``train`` must be there.
+        forward: how a model is called.
+        seed: of the campaign.
+        batch_size: inputs per forward pass; ``None`` measures which one, and which memory layout, is fastest.
+        pace: as it was measured before.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        task: Task,
+        splits: Mapping[str, Data],
+        forward: Forward,
+        seed: int,
+        batch_size: int | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self.models, self.forward, self.seed = tuple(models), forward, seed
+        self.splits = dict(splits)
+        self.task = settle(task, self.models, self.splits["train"], forward, batch_size)
+        measured = pace or (Pace(batch_size) if batch_size else None)
+        self.pace = measured or measured_pace(self.models[0], self.splits["train"], forward)
+        self._targets: dict[tuple[str, torch.device], Tensor] = {}
+        self._clean: dict[tuple[int, str], CleanPass] = {}
+        self._bits: dict[str, Bits] = {}
+
+    @cached_property
+    def views(self) -> tuple[ModelView, ...]:
+        """Each original, probed."""
+        return tuple(ModelView.of(model, self._probe_inputs(model), self.forward) for model in self.models)
+
+    def _probe_inputs(self, model: nn.Module) -> object:
+        return placement(model).put(self.splits["train"].first(PROBE_INPUTS))
+
+    def add_split(self, name: str, data: Data) -> None:
+        """Makes a further set of inputs known, such as a weak one found from clean passes."""
+        self.splits[name] = data
+
+    def targets(self, split: str, device: torch.device) -> Tensor:
+        """Targets of a split as the task wants them."""
+        key = (split, device)
+        if key not in self._targets:
+            checked = self.task.check_targets(self.splits[split].targets, split)
+            self._targets[key] = torch.from_numpy(checked).to(device)
+        return self._targets[key]
+
+    def clean(self, original: int, split: str) -> CleanPass:
+        """The original's own pass over a split; computed once."""
+        key = (original, split)
+        if key not in self._clean:
+            model = self.models[original]
+            targets = self.targets(split, placement(model).device)
+            name = f"models[{original}]"
+            data = self.splits[split]
+            self._clean[key] = clean_pass(model, data, targets, self.task, self.forward, self.pace, name)
+        return self._clean[key]
+
+    def keep(self, original: int, split: str, found: CleanPass) -> None:
+        """Takes over a pass that was made elsewhere."""
+        self._clean[original, split] = found
+
+    def __getstate__(self) -> dict[str, object]:
+        """All but what is probed anew."""
+        return {name: value for name, value in vars(self).items() if name != "views"}
+
+    def clean_outcomes(self, split: str) -> list[Outcome]:
+        """What all originals do on a split."""
+        return [self.clean(original, split).outcome for original in range(len(self.models))]
+
+    def clean_bits(self, split: str) -> Bits:
+        """Packed correctness of all originals, ``(originals, bytes)``: one array that all mutants share."""
+        if split not in self._bits:
+            self._bits[split] = np.array([outcome.bits for outcome in self.clean_outcomes(split)])
+        return self._bits[split]
+
+    def patch(self, operator: Operator, original: int, repetition: int) -> Patch:
+        """The patch of one instance. Its seed does not depend on the operator's strength."""
+        rng = generator_for(self.seed, "mutant", operator.code, original, repetition)
+        return operator.patch(self.views[original], rng)
+
+    def outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
+        """What one mutant instance does on a split."""
+        return self.run(self.patch(operator, original, repetition), original, split)
+
+    def run(self, patch: Patch, original: int, split: str) -> Outcome:
+        """What an original with a patch does on a split."""
+        model = self.models[original]
+        targets = self.targets(split, placement(model).device)
+        with patch.applied(model, self.forward) as call:
+            return evaluate(call, model, self.splits[split], targets, self.task, self.pace)
+
+    def answers(self, patch: Patch, original: int, split: str, indices: Indices) -> Answered:
+        """What an original with a patch says to some inputs: correct, share of the metric, condensed outputs."""
+        model, truth = self.models[original], self.targets(split, torch.device("cpu"))[torch.from_numpy(indices)]
+        with patch.applied(model, self.forward) as call:
+            outputs = torch.cat([*rows(call, model, self.splits[split], self.pace, indices)])
+        truth = truth.to(outputs.device)
+        right, shares = self.task.judge(outputs, truth)
+        return right.cpu().numpy(), shares.double().cpu().numpy(), condense(self.task, outputs, truth).cpu()
+
+    def screened(self, operator: Operator, split: str, screening: Screening, checks: int, memory: Memory) -> Screened:
+        """One mutant on a split, of which no input is evaluated yet."""
+        strength = None if operator.strength is None else float(getattr(operator, operator.strength))
+        patches: dict[tuple[int, int], Patch] = {}
+        targets = self.targets(split, torch.device("cpu"))
+
+        def answer(original: int, repetition: int, indices: Indices) -> Answered:
+            key = (original, repetition)
+            if key not in patches:
+                patches[key] = self.patch(operator, original, repetition)
+            return self.answers(patches[key], original, split, indices)
+
+        clean = [self.clean(original, split) for original in range(len(self.models))]
+        rng = generator_for(self.seed, "screening", operator.code, split, str(strength))
+        return Screened(self.task, clean, targets, answer, rng, screening, checks, memory, strength)
+
+    def labels(self, split: str) -> Tensor | None:
+        """Class labels of a split; ``None`` for regression."""
+        return self.targets(split, torch.device("cpu")) if isinstance(self.task, Classification) else None

@@ -1,0 +1,47 @@
+"""Places in a module tree where structural operators can work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch import nn
+
+from mutiny.core.errors import BadInput, NotApplicable
+from mutiny.models import ModelView, Site
+
+INACTIVE = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout", "Identity")
+ACTIVATION_MODULES = frozenset(nn.modules.activation.__all__) - {"MultiheadAttention"}
+
+
+def same_shape_sites(view: ModelView, inactive: bool) -> list[Site]:
+    """Modules that keep the shape of their input, neither first nor last, activations aside."""
+    inner = [site for site in view.sites if not site.first and not site.last]
+    keeping = [site for site in inner if site.keeps_shape and site.floating and site.kind not in ACTIVATION_MODULES]
+    found = [site for site in keeping if inactive or site.kind not in INACTIVE]
+    if not found:
+        reason = "no layer between the first and the last keeps the shape of its input"
+        if keeping:
+            kinds = ", ".join(sorted({site.kind for site in keeping}))
+            reason += f", except {kinds}, which do nothing at inference (inactive=true includes them)"
+        raise NotApplicable(reason)
+    return found
+
+
+def any_site(view: ModelView) -> list[Site]:
+    """Modules after which something can be inserted: all that give real numbers, but the last."""
+    inner = [site for site in view.sites if site.floating and not site.last]
+    if not inner:
+        raise NotApplicable("no module before the last gives a tensor of real numbers, so nothing can be inserted")
+    return inner
+
+
+def pick(sites: Sequence[Site], path: str | None, rng: np.random.Generator) -> Site:
+    """The site at ``path``, or a random one."""
+    drawn = sites[int(rng.integers(len(sites)))]
+    if path is None:
+        return drawn
+    for site in sites:
+        if site.path == path:
+            return site
+    raise BadInput("layer", repr(path), f"one of {', '.join(site.path for site in sites)}")

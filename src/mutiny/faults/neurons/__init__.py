@@ -1,0 +1,1 @@
+"""Operators that change what neurons pass on."""

@@ -1,0 +1,220 @@
+"""How the tensors of one forward pass came about: which function made each from which, who read and returned it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from mutiny.models.torch_ops import (
+    ACTIVATIONS,
+    CREATING,
+    INPLACE_OPERATORS,
+    OWN,
+    POOLS,
+    REARRANGING,
+    argument,
+    in_place,
+    memory,
+    pointwise,
+    tensors,
+    weighted,
+)
+from mutiny.models.undo import Undo
+
+REDUCING = frozenset("mean sum amax max median logsumexp std var norm".split())
+PASSING = (OWN - POOLS) | REARRANGING | REDUCING | {"normalize", "cat", "concat", "stack"}
+"""What pooled features may go through on their way to the classifier head, with all that is pointwise."""
+
+
+class Seen(NamedTuple):
+    """A tensor as it was between two changes in place, and the last layer that had run by then."""
+
+    tensor: Tensor
+    changes: int
+    after: str = ""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What is the same for the same numbers."""
+        return id(self.tensor), self.changes
+
+
+class Step(NamedTuple):
+    """One call of a function: what it made from what.
+
+    Attributes:
+        name: of the function; empty for what came from outside.
+        made: the result.
+        sources: its arguments, as far as the model's inputs have a part in them.
+        layer: first parameter of the layer, if the function multiplies by weights.
+        depth: layers on the longest way to it.
+        window: size of the window of a pooling function, where it is fixed.
+    """
+
+    name: str
+    made: Seen
+    sources: tuple[Seen, ...] = ()
+    layer: str = ""
+    depth: int = 0
+    window: tuple[int, ...] = ()
+
+
+class Trail(TorchFunctionMode):
+    """Watches one forward pass and answers how its tensors came about.
+
+    Args:
+        names: the parameters' names by identity.
+    """
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        super().__init__()
+        self.names = names
+        self.reads: dict[str, Seen] = {}
+        self.outputs: dict[str, list[Seen]] = {}
+        self.inputs: dict[str, list[Seen]] = {}
+        self._steps: dict[tuple[int, int], Step] = {}  # they keep the tensors, so that identities stay unique
+        self._changes: dict[int, int] = {}
+        self._latest = ""
+
+    def seen(self, tensor: Tensor) -> Seen:
+        """A tensor as it is now."""
+        return Seen(tensor, self._changes.get(memory(tensor), 0), self._latest)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        given = [self.seen(tensor) for tensor in tensors((args, kwargs)) if not isinstance(tensor, nn.Parameter)]
+        call = weighted(name, args, kwargs)
+        result = func(*args, **kwargs)
+        layer = self.names.get(id(call.weights[0]), "") if call is not None else ""
+        if call is not None and given:
+            self.reads.update((self.names.get(id(weight), ""), given[0]) for weight in call.weights)
+            self._latest = layer
+        made = [*tensors(result)]
+        if given and (in_place(name) or (name in ACTIVATIONS and result is given[0].tensor)):
+            place = memory(given[0].tensor)
+            self._changes[place] = self._changes.get(place, 0) + 1
+            made.append(given[0].tensor)
+        sources = tuple(one for one in given if one.key in self._steps and name not in CREATING)
+        for tensor in made if sources else ():
+            depth = max(self._steps[one.key].depth for one in sources) + (call is not None)
+            step = Step(name, self.seen(tensor), sources, layer, depth, _window(name, args, kwargs))
+            self._steps.setdefault(step.made.key, step)
+        return result
+
+    def earlier(self, seen: Seen) -> tuple[str, Seen] | None:
+        """One step back: the function, and the largest of its sources; of equals, the one behind most layers.
+
+        The function's name is as people write it, and empty where numbers were only moved. What no layer has made, such
+        as the input, does not count.
+        """
+        step = self._steps.get(seen.key)
+        if step is None or step.depth == bool(step.layer):
+            return None
+        name = "" if _reshapes(step) else step.name.strip("_")
+        name = name[1:] if step.name in INPLACE_OPERATORS or step.name.startswith("__r") else name
+        return name, max(step.sources, key=lambda one: (one.tensor.numel(), self._steps[one.key].depth))
+
+    def unshaped(self, seen: Seen) -> Seen:
+        """What a tensor was before its numbers were only moved or thinned by dropout."""
+        while (step := self._steps.get(seen.key)) is not None and _reshapes(step):
+            seen = step.sources[0]
+        return seen
+
+    def unpooled(self, seen: Seen) -> list[Seen | None]:
+        """What was pooled on the ways that lead to a tensor; ``None`` stands for ways without pooling.
+
+        Ways end at layers. Pooling is what covers the whole map with one window, what makes any map the same size
+        (adaptive pooling), and what reduces an axis (``mean``, ``amax``) where there are more than inputs and channels.
+        """
+        found: dict[Any, Seen | None] = {}
+        for step in self._ends(seen, lambda step: self._pools(step) or not _passes(step)):
+            whole = self._whole(step.made) if self._pools(step) else None
+            found[whole.key if whole is not None else None] = whole
+        return [*found.values()]
+
+    def layers(self, seen: Seen) -> set[str]:
+        """First parameters of the layers that a tensor was made of, without others in between; empty for the input."""
+        return {step.layer for step in self._ends(seen, lambda step: bool(step.layer))}
+
+    def _whole(self, seen: Seen) -> Seen:
+        while (step := self._steps[seen.key]) and (_reshapes(step) or self._pools(step)):
+            seen = step.sources[0]
+        return seen
+
+    def _ends(self, seen: Seen, end: Callable[[Step], bool]) -> Iterator[Step]:
+        """The first steps on all ways back from a tensor of which ``end`` is true, or which came from outside."""
+        ways, known = [seen], {seen.key}
+        while ways:
+            one = ways.pop()
+            step = self._steps.get(one.key, Step("", one))
+            if end(step) or not step.sources:
+                yield step
+                continue
+            ways += [source for source in step.sources if source.key not in known]
+            known.update(source.key for source in step.sources)
+
+    def _pools(self, step: Step) -> bool:
+        if len(step.sources) != 1 or step.sources[0].tensor.ndim < 3:
+            return False
+        if not step.window:
+            return step.name in REDUCING or step.name in POOLS
+        alike = (one for one in self._steps.values() if (one.name, one.window) == (step.name, step.window))
+        return all(map(_covers, alike))  # else maps shrink by stages, as in VGG, and one pixel happens to be left
+
+    @contextmanager
+    def watching(self, model: nn.Module) -> Iterator[None]:
+        """Notes what modules read and return, through hooks that are gone afterwards."""
+        with Undo() as undo:
+            for path, module in model.named_modules():
+                undo.add(module.register_forward_pre_hook(self._note_inputs(path), with_kwargs=True).remove)
+                undo.add(module.register_forward_hook(self._note_outputs(path)).remove)
+            yield
+
+    def _note_inputs(self, path: str) -> Any:
+        def hook(_module: nn.Module, args: Any, kwargs: Any) -> None:
+            given = [self.seen(tensor) for tensor in tensors((args, kwargs))]
+            for one in given:
+                if not isinstance(one.tensor, nn.Parameter):
+                    self._steps.setdefault(one.key, Step("", one))
+            if given:
+                self.inputs.setdefault(path, []).append(given[0])
+
+        return hook
+
+    def _note_outputs(self, path: str) -> Any:
+        def hook(_module: nn.Module, _args: Any, output: Any) -> None:
+            first = next(tensors(output), None)
+            if first is not None:
+                self.outputs.setdefault(path, []).append(self.seen(first))
+
+        return hook
+
+
+def _reshapes(step: Step) -> bool:
+    """Whether a step only moved numbers, or did what dropout does, which is nothing when a network is used."""
+    moves = step.name in REARRANGING or "dropout" in step.name
+    return moves and len(step.sources) == 1 and step.sources[0].tensor.numel() == step.made.tensor.numel()
+
+
+def _passes(step: Step) -> bool:
+    return not step.layer and (step.name in PASSING or pointwise(step.name))
+
+
+def _window(name: str, args: Any, kwargs: Any) -> tuple[int, ...]:
+    """Size of a fixed pooling window along each axis; empty for all other functions."""
+    if name not in POOLS or name.startswith("adaptive"):
+        return ()
+    size = argument(args, kwargs, 2 if name.startswith("lp") else 1, "kernel_size")
+    sizes = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    return sizes * int(name.split("pool")[1][0]) if len(sizes) == 1 else sizes
+
+
+def _covers(step: Step) -> bool:
+    """Whether the window of a pooling step holds all of the map."""
+    shape = step.sources[0].tensor.shape[-len(step.window) :]
+    return all(size >= length for size, length in zip(step.window, shape, strict=True))

@@ -1,0 +1,43 @@
+"""Where a model is, and inputs brought there."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from mutiny.models.torch_ops import replace_tensors
+
+
+class Placement(NamedTuple):
+    """Where a model computes, and in which type.
+
+    Attributes:
+        device: of its parameters.
+        dtype: of all its real-valued parameters; ``None`` if they differ or there are none.
+    """
+
+    device: torch.device
+    dtype: torch.dtype | None
+
+    def put(self, inputs: Any) -> Any:
+        """Inputs on the device, real numbers among them in the model's type.
+
+        >>> ids, mask = placement(nn.Linear(1, 1).double()).put((torch.ones(2, dtype=torch.int64), torch.ones(2)))
+        >>> ids.dtype, mask.dtype
+        (torch.int64, torch.float64)
+        """
+        return replace_tensors(inputs, self._moved)
+
+    def _moved(self, tensor: Tensor) -> Tensor:
+        dtype = self.dtype if tensor.is_floating_point() else None
+        return tensor.to(self.device, dtype, non_blocking=True)
+
+
+def placement(model: nn.Module) -> Placement:
+    """Where a model is; without parameters, on the CPU."""
+    parameters = list(model.parameters())
+    kinds = {p.dtype for p in parameters if p.is_floating_point()}
+    device = parameters[0].device if parameters else torch.device("cpu")
+    return Placement(device, kinds.pop() if len(kinds) == 1 else None)

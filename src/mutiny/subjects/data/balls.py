@@ -1,0 +1,110 @@
+"""How far inputs are from others, and the nearest ones that are not too far."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from mutiny.subjects.data.nested import leaves, map_leaves
+
+Floats = npt.NDArray[np.float64]
+Norm = Literal["linf", "l2", "l1"]
+ROUNDING = 1e-12
+"""Share by which what is too long is made shorter than it might be, so that rounding does not make it longer."""
+NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
+
+
+def within(change: Any, distance: float, norm: Norm) -> Any:
+    """Changes no longer than ``distance``, each the nearest such to what was given.
+
+    >>> within(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 1.0, "l2")
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    if norm == "linf":
+        return map_leaves(lambda tensor: tensor.clamp(-distance, distance), change)
+    flat = torch.cat([tensor.flatten(1) for _, tensor in leaves(change)], dim=1)
+    if norm == "l2":
+        factor = (distance / flat.norm(dim=1).clamp_min(distance)).to(flat.dtype)
+        return map_leaves(lambda tensor: tensor * factor.reshape(-1, *[1] * (tensor.ndim - 1)), change)
+    limit = _shrinkage(flat.abs(), distance)
+    return map_leaves(
+        lambda tensor: tensor.sign() * (tensor.abs() - limit.reshape(-1, *[1] * (tensor.ndim - 1))).clamp_min(0), change
+    )
+
+
+def _shrinkage(sizes: Tensor, distance: float) -> Tensor:
+    """By how much all numbers of a row must shrink until they sum to ``distance``, ``(n,)`` (Duchi et al., 2008)."""
+    ordered = sizes.sort(dim=1, descending=True).values
+    excess = (ordered.cumsum(dim=1) - distance) / torch.arange(1, sizes.shape[1] + 1, device=sizes.device)
+    last = (ordered > excess).sum(dim=1) - 1
+    return excess.gather(1, last.clamp_min(0)[:, None])[:, 0].clamp_min(0)
+
+
+class Ball:
+    """Inputs that are no further from others than allowed, and within a range; also after rounding.
+
+    Args:
+        centre: inputs, within the range, ``(n, ...)``.
+        distance: how far others may be.
+        norm: by which this is measured.
+        low: least value of an input's numbers.
+        high: largest value.
+
+    >>> ball = Ball(torch.tensor([[0.5, 0.95]]), 0.1, "linf", 0.0, 1.0)
+    >>> ball.inside(torch.tensor([[0.7, 2.0]]))
+    tensor([[0.6000, 1.0000]])
+    """
+
+    def __init__(self, centre: Tensor, distance: float, norm: Literal["linf", "l2"], low: float, high: float) -> None:
+        self.centre, self.distance, self.norm, self.low, self.high = centre, distance, norm, low, high
+        if norm == "linf":
+            far = torch.full_like(widest(centre), distance)
+            self._least, self._most = (_moved(centre, change).clamp(low, high) for change in (-far, far))
+
+    def near(self, new: Tensor) -> Tensor:
+        """The nearest inputs that are inside, but for rounding: what steps on the way need."""
+        if self.norm == "linf":
+            return torch.clamp(new, self._least, self._most).to(self.centre.dtype)
+        centre = self.centre.to(new.dtype)
+        found: Tensor = centre + within(new - centre, self.distance, "l2")
+        return found.clamp(self.low, self.high).to(self.centre.dtype)
+
+    def inside(self, new: Tensor) -> Tensor:
+        """The nearest inputs that are inside, no number rounded away from the centre."""
+        if self.norm == "linf":
+            return self.near(new)
+        centre = widest(self.centre)
+        change = widest(new) - centre
+        size = change.flatten(1).norm(dim=1).reshape(-1, *[1] * (new.ndim - 1))
+        change = torch.where(size > self.distance, change * (self.distance * (1 - ROUNDING) / size), change)
+        return _moved(self.centre, change).clamp(self.low, self.high)
+
+
+def widest(values: Tensor) -> Tensor:
+    """In double precision, where the device has it."""
+    return values.float() if values.device.type == "mps" else values.double()
+
+
+def _moved(centre: Tensor, change: Tensor) -> Tensor:
+    """The centre with changes in double precision, rounded towards the centre."""
+    exact = widest(centre)
+    found = (exact + change).to(centre.dtype)
+    beyond = (widest(found) - exact).abs() > change.abs()
+    return torch.where(beyond, torch.nextafter(found, centre), found)
+
+
+def distances(old: Any, new: Any) -> dict[Norm, Floats]:
+    """How far apart inputs are, ``(n,)`` each.
+
+    >>> {name: float(value[0]) for name, value in distances(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]])).items()}
+    {'linf': 4.0, 'l2': 5.0, 'l1': 7.0}
+    """
+    pairs = [(a, b) for (_, a), (_, b) in zip(leaves(old), leaves(new), strict=True) if a.is_floating_point()]
+    apart = torch.cat([(b.double() - a.double()).flatten(1) for a, b in pairs], dim=1).abs()
+    orders: dict[Norm, float] = {"linf": float("inf"), "l2": 2.0, "l1": 1.0}
+    return {name: torch.linalg.vector_norm(apart, order, dim=1).numpy() for name, order in orders.items()}

@@ -1,0 +1,150 @@
+"""Data from folders of images, ``DIR/CLASS/*.png`` or ``DIR/*.png``, on disk or inside a ``.zip`` file."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from mutiny.core.errors import BadInput
+from mutiny.subjects.data.base import Data
+from mutiny.subjects.data.convert import image_tensor, natural_mode
+from mutiny.subjects.data.datasets import dataset_data
+from mutiny.subjects.data.tree import Tree, open_tree
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+_UNREADABLE = (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError,
+               Image.DecompressionBombWarning, zipfile.BadZipFile)  # fmt: skip
+
+
+class ImageFolder(Dataset[tuple[Tensor, float]]):
+    """Images of a folder as float32 in [0, 1], ``(channels, height, width)``, with the number of their class.
+
+    Args:
+        tree: the folder.
+        size: (height, width) to which every image is resized; by default all must have the same size already.
+        grey: one channel instead of three; by default if every image is grey.
+        classes: class folders in the order of their numbers; by default all, sorted by name. An empty list stands for
+            the images directly in the folder, whose classes nobody knows.
+        name: the split's name in error messages.
+    """
+
+    def __init__(
+        self, tree: Tree, size: tuple[int, int] | None, grey: bool | None, classes: Sequence[str] | None, name: str
+    ) -> None:
+        self.tree, self.size = tree, size
+        self.classes = list(classes) if classes is not None else tree.folders()
+        self.files: list[tuple[str, float]] = []
+        for number, label in enumerate(self.classes):
+            self.files += [(file, number) for file in _images(tree, label, name)]
+        if classes is not None and not self.classes:
+            self.files = [(file, math.nan) for file in loose_images(tree)]
+        if not self.files:
+            raise BadInput(name, tree, "class folders with images in them", _hint(tree))
+        modes = self._scan(name)
+        self.mode = "L" if grey or (grey is None and modes == {"L"}) else "RGB"
+
+    def _scan(self, name: str) -> set[str]:
+        """Reads the headers of all images, so that surprises come before the work."""
+        modes, first = set(), None
+        for file, _ in self.files:
+            with _opened(self.tree, file) as image:
+                modes.add(_mode(image, self.tree, file))
+                first = first or image.size
+                if self.size is None and image.size != first:
+                    raise BadInput(
+                        name, f"{self.tree}: images of {first[0]}x{first[1]} and, in {file}, "
+                        f"{image.size[0]}x{image.size[1]} pixels", "images of one size",
+                        "Use mutiny.subjects.data.image_folder(path, size=(height, width)) to resize them.",
+                    )  # fmt: skip
+        return modes
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, float]:
+        file, label = self.files[index]
+        with _opened(self.tree, file) as image:
+            try:
+                picture = image.convert(self.mode)
+            except _UNREADABLE as error:
+                raise _unreadable(self.tree, file, error) from error
+        if self.size is not None:
+            picture = picture.resize(self.size[::-1], Image.Resampling.BILINEAR)
+        return image_tensor(picture, self.mode), label
+
+
+def image_folder(
+    path: str | Path,
+    *,
+    size: int | tuple[int, int] | None = None,
+    grey: bool | None = None,
+    classes: Sequence[str] | None = None,
+    name: str = "data",
+) -> Data:
+    """Images of ``path/CLASS/``, labelled by class folder, with the names of files and classes.
+
+    The arguments are those of :class:`ImageFolder`.
+
+    With ``classes=[]`` they are the images directly in ``path``, without labels: a pool.
+
+    ``path`` may lead into a zip file: ``images.zip/cifar10/train``. Nothing is extracted.
+    """
+    shape = (size, size) if isinstance(size, int) else size
+    if shape is not None and (len(shape) != 2 or min(shape) < 1):
+        raise BadInput("size", size, "(height, width) in pixels, or one number for both")
+    images = ImageFolder(open_tree(Path(path), name), shape, grey, classes, name)
+    data = dataset_data(images, name)
+    data.names, data.classes = tuple(file for file, _ in images.files), tuple(images.classes) or None
+    return data
+
+
+def loose_images(tree: Tree, inside: str = "") -> list[str]:
+    """Images directly in the folder, not in folders of it."""
+    return [file for file in tree.files(inside) if file.lower().endswith(SUFFIXES)]
+
+
+def _images(tree: Tree, label: str, name: str) -> list[str]:
+    if label not in tree.folders():
+        raise BadInput(f"{name} classes", label, f"a folder in {tree}", f"There are: {', '.join(tree.folders()[:20])}.")
+    files = loose_images(tree, label)
+    if not files:
+        raise BadInput(name, f"{tree}/{label}", "images in every class folder", _hint(tree))
+    return files
+
+
+def _hint(tree: Tree) -> str:
+    folders = tree.folders()
+    if not folders:
+        return "The layout is DIR/CLASS/*.png; here are no folders."
+    if tree.folders(folders[0]):
+        return f"The layout is DIR/CLASS/*.png; did you mean {tree}/{folders[0]}?"
+    return f"The layout is DIR/CLASS/*.png with names ending in {', '.join(SUFFIXES)}."
+
+
+def _opened(tree: Tree, file: str) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            return Image.open(io.BytesIO(tree.read(file)))
+    except _UNREADABLE as error:
+        raise _unreadable(tree, file, error) from error
+
+
+def _mode(image: Image.Image, tree: Tree, file: str) -> str:
+    try:
+        return natural_mode(image)
+    except BadInput as error:
+        raise BadInput("image", f"{tree}/{file}", error.expected, "Convert it first.") from error
+
+
+def _unreadable(tree: Tree, file: str, error: BaseException) -> BadInput:
+    return BadInput("image", f"{tree}/{file}", "a readable image", f"Remove or replace it: {error}.")

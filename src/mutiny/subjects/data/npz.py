@@ -1,0 +1,69 @@
+"""Data from numpy's ``.npz`` and ``.npy`` files, without unpickling anything."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mutiny.core.errors import BadInput, UntrustedFile
+from mutiny.subjects.data.arrays import ArrayData, array_data
+
+INPUT_KEYS = ("x", "inputs")
+TARGET_KEYS = ("y", "targets", "labels")
+
+
+def npz_data(path: Path, name: str) -> ArrayData:
+    """Inputs and targets of a file, see `npz_arrays`."""
+    inputs, targets = npz_arrays(path, name)
+    if targets is None:
+        raise _unsuitable(name, f"{path} without targets")
+    return array_data(inputs, targets, name)
+
+
+def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
+    """Arrays ``x`` (or ``inputs``) and, if it is there, ``y`` (or ``targets``, ``labels``) of a file.
+
+    For models with several inputs, keys ``x_NAME`` give a dict of inputs with the names after ``x_``. A ``.npy`` file
+    holds inputs only. Arrays of objects would need pickle, which can run code: they are refused unread.
+    """
+    try:
+        with path.open("rb") as raw:
+            found = np.load(raw, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return found, None
+            with found as file:
+                arrays = {key: _array(file, key, path) for key in file.files}
+    except (zipfile.BadZipFile, EOFError, OSError, ValueError, AttributeError, TypeError) as error:
+        if isinstance(error, BadInput):
+            raise
+        made = "an .npz file made by numpy.savez, or an .npy file of numbers"
+        raise BadInput(name, path, made, f"It cannot be read: {error}.") from error
+    target = next((key for key in TARGET_KEYS if key in arrays), None)
+    inputs: Any = next((arrays[key] for key in INPUT_KEYS if key in arrays), None)
+    if inputs is None:
+        inputs = {key[2:]: array for key, array in arrays.items() if key.startswith("x_")} or None
+    if inputs is None:
+        raise _unsuitable(name, f"{path} with arrays {sorted(arrays)}")
+    return inputs, None if target is None else arrays[target]
+
+
+def _unsuitable(name: str, found: str) -> BadInput:
+    return BadInput(
+        name, found, "arrays x and y (or inputs and targets or labels)", "Save it with numpy.savez(path, x=x, y=y)."
+    )
+
+
+def _array(file: Any, key: str, path: Path) -> np.ndarray:
+    try:
+        array: np.ndarray = file[key]
+    except ValueError as error:
+        if "allow_pickle" in str(error) or "Object arrays" in str(error):
+            raise UntrustedFile(
+                str(path), f"array {key!r} of Python objects", "arrays of numbers",
+                "Reading objects could run code, so nothing was loaded; save plain arrays.",
+            ) from error  # fmt: skip
+        raise
+    return array

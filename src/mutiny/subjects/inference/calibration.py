@@ -1,0 +1,88 @@
+"""How fast a model can be evaluated here: batch size and memory layout, measured once and remembered."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from itertools import islice
+from typing import get_args
+
+import torch
+from torch import nn
+
+from mutiny.models import Forward
+from mutiny.models.forward import steady
+from mutiny.models.layout import Layout, laid_out, layouts
+from mutiny.models.placement import placement
+from mutiny.subjects.data import Data
+from mutiny.subjects.inference.measurement_cache import Facts, key_of, remembered
+from mutiny.subjects.inference.passes import Pace
+
+SMALLEST, FIRST, LARGEST = 16, 128, 512
+INPUTS = 512
+"""Inputs per measurement; with fewer in the data nothing is measured."""
+PASSES = 4
+"""Passes per measurement, of which the fastest counts: other work on the machine only slows down."""
+SECONDS = 2.0
+"""After so long no further candidate is tried."""
+GAIN = 0.95
+"""A candidate must take less than this share of the best one's time: noise must not choose."""
+
+
+def measured_pace(model: nn.Module, data: Data, forward: Forward) -> Pace:
+    """The fastest pace for this model, device, number of threads and kind of input.
+
+    Measured in about two seconds, then remembered in ``calibration.json`` in the cache folder, so that later runs
+    evaluate, and round, in the same way.
+    """
+    if len(data) < INPUTS:
+        return Pace()
+    found = remembered(key_of(model, data.first(1)), lambda: asdict(_measure(model, data, forward)), _sensible)
+    return Pace(**found)
+
+
+def _measure(model: nn.Module, data: Data, forward: Forward) -> Pace:
+    """First the layout, then smaller or larger batches as long as they gain: none is much larger than useful."""
+    start, best, least = time.perf_counter(), Pace(FIRST), float("inf")
+    for layout in layouts(model):
+        took = _seconds(model, data, forward, Pace(FIRST, layout))
+        if took < GAIN * least:
+            best, least = Pace(FIRST, layout), took
+    for factor in (0.5, 2):
+        gained = best.batch_size == FIRST
+        while gained and SMALLEST < best.batch_size < LARGEST and time.perf_counter() - start < SECONDS:
+            candidate = Pace(int(best.batch_size * factor), best.layout)
+            took = _seconds(model, data, forward, candidate)
+            gained = took < GAIN * least
+            if gained:
+                best, least = candidate, took
+    return best
+
+
+def _seconds(model: nn.Module, data: Data, forward: Forward, candidate: Pace) -> float:
+    """The fastest of a few passes over the same few inputs; infinite if memory runs out."""
+    try:
+        return _timed(model, data, forward, candidate)
+    except torch.OutOfMemoryError:
+        return float("inf")
+
+
+def _timed(model: nn.Module, data: Data, forward: Forward, candidate: Pace) -> float:
+    put = placement(model).put
+    taken = []
+    with steady(), torch.inference_mode(), laid_out(model, candidate.layout):
+        for _ in range(PASSES):
+            start = time.perf_counter()
+            for batch in islice(data.batches(candidate.batch_size), -(-INPUTS // candidate.batch_size)):
+                last = forward(model, put(batch))
+            last.sum().item()  # other devices than the CPU finish only now
+            taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def _sensible(value: Facts) -> bool:
+    if set(value) != {"batch_size", "layout"}:
+        return False
+    size = value["batch_size"]
+    whole = isinstance(size, int) and not isinstance(size, bool)
+    return whole and SMALLEST <= size <= LARGEST and value["layout"] in get_args(Layout)

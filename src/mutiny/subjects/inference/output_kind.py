@@ -1,0 +1,43 @@
+"""What models return, logits or probabilities, settled by looking at real outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from mutiny.core.errors import BadInput
+from mutiny.models import Forward
+from mutiny.models.capture import rows_of
+from mutiny.models.forward import steady
+from mutiny.models.placement import placement
+from mutiny.subjects.data import Data
+from mutiny.subjects.inference.passes import check_rows, first_call
+from mutiny.subjects.tasks import Task
+
+INPUTS, BATCH = 512, 256
+"""Inputs, spread over the data, whose outputs settle it."""
+
+
+def settle(
+    task: Task, models: Sequence[nn.Module], data: Data, forward: Forward, batch_size: int | None = None
+) -> Task:
+    """The task with its outputs settled; looks at every model, so that a contradiction shows before anything runs."""
+    some = data.subset(np.unique(np.linspace(0, len(data) - 1, INPUTS).astype(np.int64)))
+    settled: list[Task] = []
+    for index, model in enumerate(models):
+        put = placement(model).put
+        outputs = []
+        with steady(), torch.inference_mode():
+            for inputs in some.batches(batch_size or BATCH):
+                outputs.append(first_call(forward, model, put(inputs), f"models[{index}]"))
+                check_rows(outputs[-1], rows_of(inputs))
+        settled.append(task.resolve(torch.cat(outputs)))
+        if settled[index] != settled[0]:
+            raise BadInput(
+                f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]",
+                "State outputs=... in the task if they return the same thing.",
+            )  # fmt: skip
+    return settled[0]

@@ -1,0 +1,191 @@
+"""What "correct" means: classification, or regression with a tolerance."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TELLING = 32
+"""So many logits that all lie between 0 and 1 would be a model that always gives the same answer."""
+Outputs = Literal["auto", "logits", "probabilities"]
+
+
+@dataclass(frozen=True)
+class Classification:
+    """One of ``classes`` labels per input; correct means the largest output is the label; the metric is accuracy.
+
+    Args:
+        classes: number of classes.
+        outputs: what the model returns. ``"auto"`` looks at the outputs: numbers between 0 and 1, in rows that sum to
+            1, count as probabilities, all else as logits; log-probabilities count as logits. A wrong statement is an
+            error. A two-class model may return one column: a logit, or the probability of class 1. Where a few logits
+            happen to lie between 0 and 1, they must be stated.
+
+    >>> Classification(10).metric, Classification(10).higher_is_better
+    ('accuracy', True)
+    """
+
+    classes: int
+    outputs: Outputs = "auto"
+    metric: ClassVar[str] = "accuracy"
+    higher_is_better: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_whole("classes", self.classes, 2)
+        object.__setattr__(self, "classes", int(self.classes))
+        if self.outputs not in ("auto", "logits", "probabilities"):
+            raise BadInput("outputs", repr(self.outputs), '"auto", "logits" or "probabilities"')
+
+    def check_targets(self, targets: np.ndarray, split: str) -> np.ndarray:
+        """Labels as ``(n,)`` int64; one-hot rows are accepted. Anything else is an error that names the split."""
+        if targets.ndim == 2 and targets.shape[1] == 1:
+            targets = targets[:, 0]
+        if targets.ndim == 2 and targets.shape[1] == self.classes:
+            if not (np.isin(targets, (0, 1)).all() and (targets.sum(axis=1) == 1).all()):
+                raise BadInput(f"{split} labels", "a matrix that is not one-hot", "class numbers or one-hot rows")
+            labels: np.ndarray = targets.argmax(axis=1).astype(np.int64)
+            return labels
+        if targets.ndim != 1:
+            raise BadInput(f"{split} labels", f"shape {targets.shape}", f"shape (n,) or (n, {self.classes})")
+        whole = targets.dtype.kind in "iub" or (
+            targets.dtype.kind == "f" and bool((targets == np.round(targets)).all())
+        )
+        if not whole:
+            raise BadInput(
+                f"{split} labels", f"values of type {targets.dtype}", "whole numbers",
+                "Use mutiny.Regression(tolerance=...) if the targets are real numbers.",
+            )  # fmt: skip
+        outside = (targets < 0) | (targets >= self.classes)
+        if outside.any():
+            where = int(np.flatnonzero(outside)[0])
+            raise BadInput(
+                f"{split} label at index {where}", f"{targets[where]:g}", f"a class between 0 and {self.classes - 1}",
+                f"{int(outside.sum())} of {targets.size} labels are out of range; check Classification(classes=...).",
+            )  # fmt: skip
+        return targets.astype(np.int64)
+
+    def resolve(self, outputs: Tensor) -> Classification:
+        """This task with ``outputs`` settled by looking at real outputs ``(n, classes)`` or ``(n,)``."""
+        single = outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
+        if single and self.classes != 2:
+            raise BadInput(
+                "model output", f"shape {tuple(outputs.shape)}", f"(n, {self.classes})",
+                "A model with one output column fits Classification(2) or Regression.",
+            )  # fmt: skip
+        if not single and (outputs.ndim != 2 or outputs.shape[1] != self.classes):
+            raise BadInput(
+                "model output", f"shape {tuple(outputs.shape)}", f"(n, {self.classes})",
+                "Give the subject a forward=... that returns one row of class scores per input.",
+            )  # fmt: skip
+        values = outputs.float()
+        inside = bool(((values >= -1e-4) & (values <= 1 + 1e-4)).all())
+        looks = inside if single else inside and bool(((values.sum(dim=1) - 1).abs() < 1e-2).all())
+        seen: Outputs = "probabilities" if looks else "logits"
+        if self.outputs == "auto":
+            return Classification(self.classes, seen)
+        if self.outputs != seen and not (self.outputs == "logits" and single and len(outputs) < TELLING):
+            raise BadInput(
+                "outputs", repr(self.outputs), f"{seen!r}, for that is what the model returns",
+                f'State outputs="{seen}" in the task.',
+            )  # fmt: skip
+        return self
+
+    def probabilities(self, outputs: Tensor) -> Tensor:
+        """Class probabilities ``(n, classes)`` from the model's outputs."""
+        outputs = outputs.float() if outputs.element_size() < 4 else outputs
+        if outputs.ndim == 1 or outputs.shape[1] == 1:
+            one = outputs.reshape(-1)
+            one = one if self.outputs == "probabilities" else one.sigmoid()
+            both = one.new_empty((len(one), 2))
+            both[:, 0], both[:, 1] = 1 - one, one
+            return both
+        return outputs if self.outputs == "probabilities" else outputs.softmax(dim=1)
+
+    def judge(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Per input: correct ``(n,)`` bool, and its share of the metric ``(n,)``. NaN outputs are wrong."""
+        correct = self.answers(outputs) == targets
+        return correct, correct.double()
+
+    def answers(self, outputs: Tensor) -> Tensor:
+        """The classes ``(n,)`` that outputs stand for; -1 where they are no numbers.
+
+        >>> import torch
+        >>> Classification(3, "logits").answers(torch.tensor([[0.0, 2.0, 1.0], [torch.nan, 0.0, 0.0]])).tolist()
+        [1, -1]
+        """
+        if outputs.ndim == 1 or outputs.shape[1] == 1:
+            one = outputs.reshape(-1)
+            said, undefined = (one > (0.5 if self.outputs == "probabilities" else 0.0)).long(), one.isnan()
+        else:
+            said, undefined = outputs.argmax(dim=1), outputs.isnan().any(dim=1)
+        return said.masked_fill(undefined, -1)
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Real-valued targets; correct means that no output is off by more than ``tolerance``.
+
+    Args:
+        tolerance: the largest absolute error that still counts as correct, over all outputs of one input.
+        metric: ``"mse"`` or ``"mae"``: what kill rules compare. Lower is better.
+
+    >>> Regression(tolerance=0.3).metric
+    'mse'
+    """
+
+    tolerance: float
+    metric: Literal["mse", "mae"] = "mse"
+    higher_is_better: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.tolerance, Real) and np.isfinite(self.tolerance) and self.tolerance > 0):
+            raise BadInput("tolerance", repr(self.tolerance), "a positive number, in the unit of the targets")
+        if self.metric not in ("mse", "mae"):
+            raise BadInput("metric", repr(self.metric), '"mse" or "mae"')
+
+    def check_targets(self, targets: np.ndarray, split: str) -> np.ndarray:
+        """Targets as ``(n, outputs)`` float64."""
+        if targets.dtype.kind not in "iubf":
+            raise BadInput(f"{split} targets", f"values of type {targets.dtype}", "numbers")
+        if targets.ndim == 0 or not np.isfinite(targets).all():
+            raise BadInput(f"{split} targets", "NaN or infinite values", "finite numbers")
+        return targets.reshape(len(targets), -1).astype(np.float64)
+
+    def resolve(self, outputs: Tensor) -> Regression:
+        """Checks that outputs are one row per input."""
+        if outputs.ndim == 0 or not outputs.is_floating_point():
+            raise BadInput("model output", f"{outputs.dtype} {tuple(outputs.shape)}", "real numbers, one row per input")
+        return self
+
+    def judge(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Per input: correct ``(n,)`` bool, and its share of the metric ``(n,)``. NaN outputs are wrong."""
+        predicted = outputs.reshape(len(outputs), -1).double()
+        if predicted.shape != targets.shape:
+            raise BadInput(
+                "model output", f"{predicted.shape[1]} numbers per input", f"{targets.shape[1]}, as in the targets"
+            )
+        errors = (predicted - targets).abs()
+        losses = errors.square().mean(dim=1) if self.metric == "mse" else errors.mean(dim=1)
+        return (errors <= self.tolerance).all(dim=1), losses
+
+
+Task = Classification | Regression
+
+
+def task_facts(task: Task) -> dict[str, Any]:
+    """What results tell of a task."""
+    return {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)}
+
+
+def task_identity(task: Task) -> dict[str, Any]:
+    """What tells one task from another, wherever that is hashed."""
+    return {"kind": type(task).__name__, **asdict(task)}

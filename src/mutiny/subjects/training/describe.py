@@ -1,0 +1,337 @@
+"""Code and values as text, so that a stored result can tell whether what made it has changed.
+
+The same definition gives the same text in every process: no addresses, no order of sets, no times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dis
+import enum
+import functools
+import hashlib
+import inspect
+import json
+import re
+import sys
+import sysconfig
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mutiny.subjects.data import Data
+
+Described = dict[str, Any]
+
+MAX_DEPTH = 30
+"""Things inside things that are followed; deeper ones are described by their type only."""
+
+LONG = 100
+"""Entries from which a container is described by a digest."""
+
+_CONTAINERS = (tuple, list, collections.deque, set, frozenset, dict, types.MappingProxyType)
+_NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
+_BY_REPR = (complex, range, slice, torch.dtype, torch.device, np.dtype, type(Ellipsis), type(NotImplemented))
+_LIBRARIES = {"torch", "torchvision", "torchaudio", "numpy", "scipy", "sklearn", "builtins"}
+_STDLIB = {sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib")}
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+
+
+def describe(thing: Any) -> Any:
+    """What identifies a value, function, class or object across runs, as plain values.
+
+    Tensors and arrays count by content; containers, and objects with attributes, by what they hold. Functions and
+    classes count by source and bytecode, defaults, captured variables, and the global names they use, followed into
+    modules that are neither installed nor part of Python; of installed ones, name, version and bytecode count. What has
+    no describable content, such as an open file, counts by its type. Not seen: modules imported inside a function, and
+    names that are looked up as text.
+
+    >>> import math
+    >>> describe(functools.partial(math.pow, 2.0))
+    {'partial': {'name': 'math.pow'}, 'args': [2.0], 'keywords': {}}
+    """
+    return _Describer().describe(thing)
+
+
+def describe_network(model: nn.Module) -> Described:
+    """Layers, weights, attributes and trainable parameters of a network, and the code of its classes."""
+    return _Describer().network(model)
+
+
+class _Describer:
+    """One description: follows each function, class and object once."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, Any] = {}  # by address, which the values keep from being used again
+        self.inside: list[int] = []  # addresses of what is being described
+
+    def describe(self, thing: Any) -> Any:
+        if len(self.inside) > MAX_DEPTH or (isinstance(thing, _CONTAINERS) and id(thing) in self.inside):
+            return {"type": _name(type(thing))}
+        self.inside.append(id(thing))
+        try:
+            return self._describe(thing)
+        finally:
+            self.inside.pop()
+
+    def apart(self, thing: Any) -> Any:
+        """Described as if nothing were seen on the way, so that the order of such things does not matter."""
+        other = _Describer()
+        other.seen, other.inside = dict(self.seen), list(self.inside)
+        return other.describe(thing)
+
+    def _describe(self, thing: Any) -> Any:
+        if isinstance(thing, enum.Enum):
+            return {"enum": _name(type(thing)), "value": self.describe(thing.value)}
+        if thing is None or isinstance(thing, (bool, int, float, str)):
+            return thing
+        if isinstance(thing, (bytes, bytearray, memoryview)):
+            return {"bytes": _sha(bytes(thing))}
+        if isinstance(thing, (Tensor, np.ndarray, np.generic)):
+            return self.array(thing)
+        if isinstance(thing, (tuple, list, collections.deque)):
+            return _short([self.describe(each) for each in thing])
+        if isinstance(thing, (set, frozenset)):
+            return {"set": _short(sorted((self.apart(each) for each in thing), key=_text))}
+        if isinstance(thing, (dict, types.MappingProxyType)):
+            return self.mapping(thing.items())
+        if isinstance(thing, PurePath):
+            return {"path": str(thing)}
+        if isinstance(thing, _BY_REPR):
+            return {"value": repr(thing)}
+        if isinstance(thing, torch.Generator):
+            return {"generator": "default" if thing is torch.default_generator else thing.initial_seed()}
+        if isinstance(thing, Data):
+            return {"data": thing.fingerprint()}
+        if isinstance(thing, functools.partial):
+            keywords = self.describe(thing.keywords)
+            return {"partial": self.describe(thing.func), "args": self.describe(thing.args), "keywords": keywords}
+        if inspect.ismethod(thing):
+            return {"method": self.describe(thing.__func__), "of": self.describe(thing.__self__)}
+        if inspect.ismodule(thing):
+            return {"module": thing.__name__, **_version(thing.__name__)}
+        return self.once(thing)
+
+    def once(self, thing: Any) -> Any:
+        kind = thing if inspect.isclass(thing) or inspect.isroutine(thing) else type(thing)
+        if id(thing) in self.seen:
+            return {"again": _name(kind)}
+        self.seen[id(thing)] = thing
+        if inspect.isclass(thing):
+            return self.type(thing)
+        if inspect.isroutine(thing):
+            return self.function(thing)
+        if isinstance(thing, nn.Module):
+            return self.network(thing)
+        return self.object(thing)
+
+    def array(self, thing: Any) -> Described:
+        if not isinstance(thing, Tensor):
+            if thing.dtype.hasobject:
+                return {"array": str(thing.dtype), "shape": list(thing.shape), "values": self.describe(thing.tolist())}
+            content = np.ascontiguousarray(thing).reshape(-1)
+            return {"array": thing.dtype.str, "shape": list(thing.shape), "digest": _sha(content.view(np.uint8).data)}
+        try:
+            dense = thing.detach().to_dense() if thing.layout != torch.strided else thing.detach()
+            dense = (dense.dequantize() if dense.is_quantized else dense).resolve_conj().resolve_neg().cpu()
+            bits = dense.contiguous().reshape(-1).view(torch.uint8).numpy()
+            return {"tensor": str(thing.dtype), "shape": list(thing.shape), "digest": _sha(bits.data)}
+        except (RuntimeError, NotImplementedError, TypeError, ValueError):  # not yet initialised, or without memory
+            return {"type": _name(type(thing)), "tensor": str(thing.dtype)}
+
+    def mapping(self, pairs: Iterable[tuple[Any, Any]]) -> Any:
+        named = {key if isinstance(key, str) else f"key {_text(self.apart(key))}": value for key, value in pairs}
+        return _short({key: self.describe(value) for key, value in sorted(named.items(), key=lambda pair: pair[0])})
+
+    def object(self, thing: Any) -> Described:
+        kind = type(thing)
+        if _standard(kind) and not isinstance(thing, _NAMESPACES):
+            wrapped = getattr(thing, "__wrapped__", None)
+            return {"type": _name(kind)} if wrapped is None else {"type": _name(kind), "of": self.describe(wrapped)}
+        return {"object": self.describe(kind), "values": self.mapping(_attributes(thing))}
+
+    def network(self, model: nn.Module) -> Described:
+        self.seen[id(model)] = model
+        content = {**model.state_dict(), **dict(model.named_buffers())}
+        values = {
+            name: self.mapping((key, value) for key, value in _attributes(module) if key not in _OF_EVERY_MODULE)
+            for name, module in model.named_modules()
+        }
+        return {
+            "layers": re.sub(" at 0x[0-9a-fA-F]+", "", repr(model)),
+            "state": {key: self.describe(value) for key, value in content.items()},
+            "trainable": _short([name for name, parameter in model.named_parameters() if parameter.requires_grad]),
+            "values": {name: described for name, described in values.items() if described},
+            "classes": [self.describe(kind) for kind in dict.fromkeys(type(module) for module in model.modules())],
+        }
+
+    def function(self, thing: Any) -> Described:
+        described: Described = {"name": _name(thing)}
+        if not isinstance(thing, types.FunctionType):
+            for key in ("__wrapped__", "__self__"):  # a cached function; a method of a built-in object
+                inner = getattr(thing, key, None)
+                if inner is not None and not inspect.ismodule(inner):
+                    described[key.strip("_")] = self.describe(inner)
+            return described
+        described |= self.source(thing, _followed(thing)) | {"code": _sha(_code_text(thing.__code__).encode())}
+        defaults = [*(thing.__defaults__ or ()), *sorted((thing.__kwdefaults__ or {}).items())]
+        cells = zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=False)
+        captured = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
+        used = dict(_globals_used(thing.__code__, thing.__globals__)) if _followed(thing) else {}
+        for key, values in (("defaults", defaults), ("captured", captured), ("uses", used)):
+            if values:
+                described[key] = self.describe(values)
+        return described
+
+    def type(self, kind: Any) -> Described:
+        described: Described = {"name": _name(kind)}
+        if _standard(kind) or _top(kind.__module__) in _LIBRARIES:
+            return described | _version(kind.__module__)
+        if not _followed(kind):
+            codes = [_code_text(f.__code__) for _, value in sorted(vars(kind).items()) for f in _functions(value)]
+            return described | _version(kind.__module__) | {"code": _sha("\n".join(codes).encode())}
+        members: Described = {}
+        for key, value in vars(kind).items():
+            functions = _functions(value)
+            if functions:
+                members[key] = functions
+            elif not (key.startswith("__") and key.endswith("__")) and not inspect.isdatadescriptor(value):
+                members[key] = value
+        bases = [base for base in kind.__bases__ if base is not object]
+        return described | self.source(kind, True) | {"bases": self.describe(bases), "members": self.describe(members)}
+
+    def source(self, thing: Any, wanted: bool) -> Described:
+        if not wanted:
+            return _version(thing.__module__ or "")
+        try:
+            return {"source": inspect.getsource(thing)}
+        except (OSError, TypeError, IndexError, SyntaxError):  # generated, typed at a prompt, or no longer there
+            return {}
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"
+
+
+def _top(module: str | None) -> str:
+    return (module or "builtins").partition(".")[0]
+
+
+def _version(module: str) -> Described:
+    version = getattr(sys.modules.get(_top(module)), "__version__", None)
+    return {"version": str(version)} if version is not None and _top(module) not in sys.stdlib_module_names else {}
+
+
+def _followed(thing: Any) -> bool:
+    """Whether a function, class or module is the user's (or mutiny's): neither installed nor part of Python."""
+    module = thing.__name__ if inspect.ismodule(thing) else thing.__module__
+    if isinstance(thing, types.FunctionType) and not thing.__code__.co_filename.startswith("<"):
+        return _users(module, thing.__code__.co_filename)
+    return _users(module, getattr(sys.modules.get(module or "builtins"), "__file__", None))
+
+
+@functools.cache
+def _users(module: str | None, file: str | None) -> bool:
+    if _top(module) == "mutiny":
+        return True
+    if _top(module) in _LIBRARIES:
+        return False
+    if file is None:
+        return _top(module) not in sys.stdlib_module_names
+    return not ({"site-packages", "dist-packages"} & set(Path(file).parts)) and not _in_stdlib(file)
+
+
+def _in_stdlib(file: str) -> bool:
+    return file.startswith("<frozen") or any(Path(file).is_relative_to(folder) for folder in _STDLIB)
+
+
+def _standard(kind: type) -> bool:
+    """Whether a type is Python's own: files, locks, loggers, generators, which say nothing about a result."""
+    module = getattr(kind, "__module__", None)
+    return _top(module) in sys.stdlib_module_names and not _followed(kind)
+
+
+def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
+    """Attributes, without those that are only remembered results, or private to a library."""
+    kind, held = type(thing), dict(getattr(thing, "__dict__", {}))
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for key in [slots] if isinstance(slots, str) else slots:
+            if key not in ("__dict__", "__weakref__") and hasattr(thing, key):
+                held[key] = getattr(thing, key)
+    own = _followed(kind)
+    for key, value in held.items():
+        remembered = isinstance(inspect.getattr_static(kind, key, None), functools.cached_property)
+        if not remembered and (own or not key.startswith("_")):
+            yield key, value
+
+
+def _functions(value: Any) -> list[types.FunctionType]:
+    """The functions behind a member of a class: a method, static or class method, or property."""
+    if isinstance(value, property):
+        found: list[Any] = [value.fget, value.fset, value.fdel]
+    elif isinstance(value, functools.cached_property):
+        found = [value.func]
+    else:
+        found = [getattr(value, "__func__", value)]
+    return [each for each in found if isinstance(each, types.FunctionType)]
+
+
+def _globals_used(code: types.CodeType, scope: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Global names that the code reads, and what they are; of the user's modules, the attributes that it reads."""
+    name, value = "", None
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") and step.argval in scope:
+            name, value = step.argval, scope[step.argval]
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and inspect.ismodule(value) and _followed(value):
+            name, value = f"{name}.{step.argval}", getattr(value, step.argval, None)
+        else:
+            if step.opname != "EXTENDED_ARG":  # it belongs to the next step
+                name, value = "", None
+            continue
+        yield name, value
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _globals_used(constant, scope)
+
+
+def _code_text(code: types.CodeType) -> str:
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    return "\n".join([code.co_code.hex(), repr(names), *map(_constant_text, code.co_consts)])
+
+
+def _constant_text(constant: Any) -> str:
+    if isinstance(constant, types.CodeType):
+        return _code_text(constant)
+    if isinstance(constant, (tuple, frozenset)):
+        texts = [_constant_text(each) for each in constant]
+        return repr(sorted(texts) if isinstance(constant, frozenset) else texts)
+    return repr(constant)
+
+
+def _short(described: Any) -> Any:
+    if len(described) < LONG:
+        return described
+    return {"entries": len(described), "digest": _sha(_text(described).encode())}
+
+
+def _text(described: Any) -> str:
+    return json.dumps(described, sort_keys=True)
+
+
+def _sha(content: Any) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018  reading it is the test
+    except ValueError:
+        return False
+    return True

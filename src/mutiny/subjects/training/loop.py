@@ -1,0 +1,221 @@
+"""The one training loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mutiny.core.errors import BadInput, Diverged
+from mutiny.core.random import generator_for, seed_for
+from mutiny.models import Forward
+from mutiny.models.placement import placement
+from mutiny.subjects.data import Data
+from mutiny.subjects.data.seeded import seeded
+from mutiny.subjects.tasks import Task
+from mutiny.subjects.training.initialisers import initialise
+from mutiny.subjects.training.losses import Loss, loss_for
+from mutiny.subjects.training.regularisers import penalties
+from mutiny.subjects.training.schedules import SCHEDULES
+
+if TYPE_CHECKING:
+    from mutiny.subjects.training.recipe import Recipe
+
+
+def train(
+    recipe: Recipe,
+    data: Data,
+    task: Task,
+    seed: int,
+    *,
+    forward: Forward | None = None,
+    device: torch.device | str = "cpu",
+    progress: Callable[[int, int], None] | None = None,
+    watch: Callable[[Epoch], None] | None = None,
+) -> nn.Module:
+    """Builds a network and trains it; the result depends on the arguments only, and global generators are untouched.
+
+    Initial weights and dropout follow ``seed_for(seed, "train")``, the order of items ``generator_for(seed,
+    "shuffle")``. A last batch of one item joins the batch before it, because batch normalisation cannot take it alone.
+
+    Args:
+        recipe: how to train.
+        data: the training split.
+        task: decides targets and loss.
+        seed: one seed, one network (on one device, with one number of threads).
+        forward: outputs from the network and a batch of inputs; by default the network is called with the inputs.
+        device: where to train; the network stays there.
+        progress: called after each epoch with epochs done and epochs in total.
+        watch: called after each epoch with what happened; it must leave the network as it is.
+
+    Raises:
+        Diverged: if loss or weights are no longer finite numbers.
+    """
+    targets = torch.from_numpy(task.check_targets(data.targets, "train")).to(device)
+    kept, looked_at = _split(len(data), recipe.validation, seed)
+    with seeded(seed_for(seed, "train"), device):
+        model = built(recipe).to(device).train()
+        put = placement(model).put
+        optimizer = recipe.make_optimizer([p for p in model.parameters() if p.requires_grad])
+        rates = [group["lr"] for group in optimizer.param_groups]
+        penalty = penalties(model, recipe.regularisers)
+        orders = generator_for(seed, "shuffle")
+        loss = recipe.loss if callable(recipe.loss) else None
+        total, step = recipe.epochs * batches_in(len(kept), recipe.batch_size), 0
+        curve: list[float] = []
+        for epoch in range(recipe.epochs):
+            losses = torch.zeros((), device=device)
+            for chosen in shuffled(len(kept), recipe.batch_size, orders):
+                for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                    group["lr"] = rate * SCHEDULES[recipe.schedule](step, total)
+                chosen = kept[chosen]
+                inputs = put(data.read(chosen))
+                outputs = model(inputs) if forward is None else forward(model, inputs)
+                loss = loss or first_loss(recipe, task, outputs)
+                value = loss(outputs, targets[torch.from_numpy(chosen).to(device)])
+                value = value if penalty is None else value + penalty()
+                optimizer.zero_grad(set_to_none=True)
+                value.backward()  # type: ignore[no-untyped-call]  # torch does not annotate it
+                _clip(model, recipe)
+                optimizer.step()
+                losses += value.detach()
+                step += 1
+            if not losses.isfinite() or not finite(model):
+                raise Diverged(
+                    "learning_rate", recipe.learning_rate, f"a finite loss, but in epoch {epoch + 1} it was not",
+                    "Use a smaller learning rate, or scale the inputs.",
+                )  # fmt: skip
+            assert loss is not None
+            if len(looked_at):
+                with _as_it_is(model, device):
+                    curve.append(_mean_loss(model, data, targets, looked_at, recipe.batch_size, loss, forward, device))
+            else:
+                curve.append(float(losses) / batches_in(len(kept), recipe.batch_size))
+            if progress is not None:
+                progress(epoch + 1, recipe.epochs)
+            if watch is not None:
+                watch(Epoch(epoch + 1, tuple(curve), model))
+            if recipe.patience is not None and stops(curve, recipe.patience):
+                break
+    model.zero_grad(set_to_none=True)
+    return model.eval()
+
+
+class Epoch(NamedTuple):
+    """What is known after an epoch.
+
+    Attributes:
+        number: from 1.
+        curve: of the loss that early stopping looks at, one number for each epoch so far.
+        model: the network as it is now, in training mode.
+    """
+
+    number: int
+    curve: tuple[float, ...]
+    model: nn.Module
+
+
+def stops(curve: Sequence[float], patience: int) -> bool:
+    """Whether training ends after the last of these losses: so many epochs in a row were not better than the best.
+
+    >>> stops([3.0, 2.0, 2.5], 1), stops([3.0, 2.0, 2.5], 2), stops([3.0, 2.0, 2.0, 2.1], 2)
+    (True, False, True)
+    """
+    best = min(range(len(curve)), key=curve.__getitem__)  # the first of equals: the others were not better
+    return len(curve) - 1 - best >= patience
+
+
+def _split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Items that are learnt from and items that are only looked at, each in the order of the data."""
+    if not share:
+        return np.arange(n), np.arange(0)
+    order = generator_for(seed, "validation").permutation(n)
+    cut = max(1, round(share * n))
+    if cut >= n:
+        raise BadInput("validation", share, f"fewer than all of {n} items")
+    return np.sort(order[cut:]), np.sort(order[:cut])
+
+
+@contextmanager
+def _as_it_is(model: nn.Module, device: torch.device | str) -> Iterator[None]:
+    """In evaluation mode, without gradients, and with generators that go on as if nothing had happened."""
+    with seeded(0, device), torch.no_grad():
+        model.eval()
+        try:
+            yield
+        finally:
+            model.train()
+
+
+def _mean_loss(
+    model: nn.Module, data: Data, targets: Tensor, chosen: np.ndarray, size: int, loss: Loss,
+    forward: Forward | None, device: torch.device | str,
+) -> float:  # fmt: skip
+    total = 0.0
+    for at in range(0, len(chosen), size):
+        some = chosen[at : at + size]
+        inputs = placement(model).put(data.read(some))
+        outputs = model(inputs) if forward is None else forward(model, inputs)
+        total += float(loss(outputs, targets[torch.from_numpy(some).to(device)])) * len(some)
+    return total / len(chosen)
+
+
+def _clip(model: nn.Module, recipe: Recipe) -> None:
+    if recipe.clip_norm is not None:
+        nn.utils.clip_grad_norm_(model.parameters(), recipe.clip_norm)
+    if recipe.clip_value is not None:
+        nn.utils.clip_grad_value_(model.parameters(), recipe.clip_value)
+
+
+def built(recipe: Recipe) -> nn.Module:
+    """A new network from the recipe; the caller seeds."""
+    model = recipe.build()
+    if not isinstance(model, nn.Module):
+        raise BadInput("build", f"a function that returns {type(model).__name__}", "a new nn.Module on each call")
+    for change in recipe.changes:
+        model = change.apply(model)
+    initialise(model, recipe.initialisers)
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise BadInput("build", "a network without trainable parameters", "a network that can be trained")
+    return model
+
+
+def shuffled(n: int, size: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
+    """All numbers below ``n`` in a new random order, in batches.
+
+    >>> [len(batch) for batch in shuffled(9, 4, generator_for(0, "demo"))]
+    [4, 5]
+    """
+    order = generator.permutation(n)
+    yield from (order[start:end] for start, end in _cuts(n, size))
+
+
+def batches_in(n: int, size: int) -> int:
+    """How many batches :func:`shuffled` makes."""
+    return len(_cuts(n, size))
+
+
+def _cuts(n: int, size: int) -> list[tuple[int, int]]:
+    starts = list(range(0, n, size))
+    if n > size > 1 and n % size == 1:
+        starts.pop()
+    return list(zip(starts, [*starts[1:], n], strict=True))
+
+
+def first_loss(recipe: Recipe, task: Task, outputs: Any) -> Loss:
+    """The loss that the recipe names, or the task's own, for a network with such outputs."""
+    if not isinstance(outputs, Tensor):
+        raise BadInput(
+            "model output", type(outputs).__name__, "a tensor with one row per input",
+            "Give a forward=... that returns the tensor to learn from.",
+        )  # fmt: skip
+    return loss_for(task, outputs.detach(), recipe.loss if isinstance(recipe.loss, str) else None)
+
+
+def finite(model: nn.Module) -> bool:
+    """Whether all weights are finite numbers."""
+    return all(bool(parameter.isfinite().all()) for parameter in model.parameters())

@@ -1,0 +1,220 @@
+"""Trained originals, kept on disk so that each is trained only once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_model, save_model
+from torch import nn
+
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput, Interrupted
+from mutiny.core.interrupts import stop_requested
+from mutiny.core.random import seed_for
+from mutiny.models import Forward
+from mutiny.subjects.data import Data
+from mutiny.subjects.data.seeded import seeded
+from mutiny.subjects.tasks import Task, task_identity
+from mutiny.subjects.training.describe import describe, describe_network
+from mutiny.subjects.training.loop import built
+from mutiny.subjects.training.recipe import Recipe
+
+FORMAT = 2
+"""Raised when the meaning of stored files changes, so that older ones are trained again."""
+
+FIRST = (
+    "build", "epochs", "batch_size", "learning_rate", "optimizer", "optimizer_settings", "weight_decay", "loss",
+    "schedule",
+)  # fmt: skip
+"""Settings that a recipe had from the beginning."""
+
+
+def train_originals(
+    recipe: Recipe,
+    data: Data,
+    task: Task,
+    count: int,
+    seed: int,
+    *,
+    folder: Path | None = None,
+    forward: Forward | None = None,
+    device: torch.device | str = "cpu",
+    progress: Callable[[int, int], None] | None = None,
+) -> list[nn.Module]:
+    """``count`` networks of one recipe, each with a seed of its own; those that are stored are not trained again.
+
+    A stored file is used only if everything that decides the result is the same, see :func:`fingerprint`, and its
+    content is intact; otherwise it is replaced.
+
+    Args:
+        recipe: how to train.
+        data: the training split.
+        task: decides targets and loss.
+        count: how many; the first ones do not depend on it.
+        seed: original ``i`` is trained with ``seed_for(seed, "original", i)``.
+        folder: where they are kept; by default :func:`default_folder`.
+        forward: as in :meth:`Recipe.train`.
+        device: as in :meth:`Recipe.train`.
+        progress: called with epochs done and epochs in total, over all originals.
+    """
+    check_whole("count", count)
+    folder = _usable(Path(folder) if folder is not None else default_folder())
+    originals = []
+    for number in range(count):
+        if stop_requested():
+            raise Interrupted(f"stopped before original {number + 1} of {count}")
+        step = _shifted(progress, number * recipe.epochs, count * recipe.epochs)
+        originals.append(train_original(recipe, data, task, number, seed, folder, forward, device, step))
+    return originals
+
+
+def train_original(
+    recipe: Recipe,
+    data: Data,
+    task: Task,
+    number: int,
+    seed: int,
+    folder: Path,
+    forward: Forward | None,
+    device: torch.device | str,
+    progress: Callable[[int, int], None] | None = None,
+) -> nn.Module:
+    """One of `train_originals`."""
+    own = seed_for(seed, "original", number)
+    stored = Stored(folder, settings(recipe, data, task, own, forward=forward, device=device))
+    model = stored.load(recipe, own, device)
+    if model is None:
+        model = recipe.train(data, task, own, forward=forward, device=device, progress=progress)
+        stored.save(model)
+    elif progress is not None:
+        progress(recipe.epochs, recipe.epochs)
+    return model
+
+
+def settings(
+    recipe: Recipe, data: Data, task: Task, seed: int, *, forward: Forward | None, device: torch.device | str
+) -> dict[str, Any]:
+    """Everything that decides what a trained network is, as plain values."""
+    with seeded(seed):
+        network = describe_network(built(recipe))
+    return {
+        "format": FORMAT,
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),  # sums are taken in another order with another number
+        "recipe": _described(recipe),
+        "network": network,
+        "data": data.fingerprint(),
+        "task": task_identity(task),
+        "seed": seed,
+        "forward": describe(forward),
+        "device": torch.device(device).type,
+    }
+
+
+def _described(recipe: Recipe) -> dict[str, Any]:
+    """All settings, of the later ones only those that are not the default: what was stored before them stays valid."""
+    told = {each.name: describe(getattr(recipe, each.name)) for each in fields(recipe)}
+    usual = {name: describe(value) for name, value in vars(Recipe(recipe.build)).items()}
+    return {name: value for name, value in told.items() if name in FIRST or value != usual.get(name, ...)}
+
+
+def fingerprint(
+    recipe: Recipe,
+    data: Data,
+    task: Task,
+    seed: int,
+    *,
+    forward: Forward | None = None,
+    device: torch.device | str = "cpu",
+) -> str:
+    """SHA-256 of all that decides what a trained network is: recipe, code, layers, data, task, seed, torch.
+
+    Code comes with the values and functions it uses (see `describe`); layers come with their weights before training.
+    """
+    return _hash(settings(recipe, data, task, seed, forward=forward, device=device))
+
+
+def default_folder() -> Path:
+    """``$MUTINY_CACHE/originals``, or the same under the user's cache folder."""
+    own = os.environ.get("MUTINY_CACHE")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return (Path(own) if own else cache / "mutiny") / "originals"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One original's file: weights and buffers, and in its metadata the settings that made them and a checksum."""
+
+    folder: Path
+    settings: dict[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """The file, named by the fingerprint of the settings."""
+        return self.folder / f"{_hash(self.settings)}.safetensors"
+
+    def load(self, recipe: Recipe, seed: int, device: torch.device | str) -> nn.Module | None:
+        """The network, or ``None`` if it is not stored, damaged, or something else under this name."""
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                metadata = file.metadata() or {}
+            if metadata.get("fingerprint") != _hash(self.settings):
+                return None
+            with seeded(seed_for(seed, "train"), device):
+                model = built(recipe)
+            load_model(model, self.path)
+        except (OSError, SafetensorError, RuntimeError, ValueError):
+            return None
+        return model.to(device).eval() if metadata.get("checksum") == _checksum(model) else None
+
+    def save(self, model: nn.Module) -> None:
+        """Writes the file whole or not at all."""
+        metadata = {
+            "fingerprint": _hash(self.settings),
+            "settings": json.dumps(self.settings, sort_keys=True),
+            "checksum": _checksum(model),
+        }
+        handle, name = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            save_model(model, name, metadata)
+            temporary.replace(self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _hash(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _checksum(model: nn.Module) -> str:
+    digest = hashlib.sha256()
+    for key, value in sorted(model.state_dict().items()):
+        digest.update(key.encode())
+        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _usable(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise BadInput(
+            "folder", folder, "a folder that can be written to", f"Set MUTINY_CACHE or give another: {error}."
+        ) from error
+
+
+def _shifted(progress: Callable[[int, int], None] | None, before: int, total: int) -> Callable[[int, int], None] | None:
+    return None if progress is None else lambda done, _: progress(before + done, total)

@@ -1,0 +1,177 @@
+"""Training functions of one's own, in place of the one training loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+
+from mutiny.core.errors import BadInput, Diverged
+from mutiny.core.random import seed_for
+from mutiny.models import Forward
+from mutiny.subjects.data import Data
+from mutiny.subjects.data.nested import map_leaves
+from mutiny.subjects.data.seeded import seeded
+from mutiny.subjects.tasks import Task
+from mutiny.subjects.training.loop import Epoch, built, finite
+from mutiny.subjects.training.losses import loss_for
+from mutiny.subjects.training.recipe import Recipe
+from mutiny.subjects.training.regularisers import penalties
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "data": ("data",),
+    "build": ("build", "changes", "initialisers"),
+    "epochs": ("epochs",),
+    "batch_size": ("batch_size",),
+    "learning_rate": ("learning_rate",),
+    "optimizer": ("optimizer", "optimizer_settings", "weight_decay"),
+    "loss": ("loss",),
+    "schedule": ("schedule",),
+    "validation": ("validation",),
+    "patience": ("patience",),
+    "clipping": ("clip_norm", "clip_value"),
+    "regularisers": ("regularisers",),
+}
+"""What a function can obey, and which settings of a recipe that covers."""
+
+
+class Items(Dataset[tuple[Any, Tensor]]):
+    """A split as a torch dataset of (input, target)."""
+
+    def __init__(self, data: Data, targets: Tensor) -> None:
+        self.data, self.targets = data, targets
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: int) -> tuple[Any, Tensor]:
+        one = self.data.read(np.array([range(len(self))[index]]))
+        return map_leaves(lambda tensor: tensor[0], one), self.targets[index]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a training function gets: what to train, on what, and how.
+
+    Attributes:
+        recipe: the settings by name: ``recipe.epochs``, ``recipe.batch_size``, ``recipe.learning_rate``, ...
+        data: the training split.
+        task: what the network is for.
+        seed: of this training; torch's generators are already set.
+        device: where to train.
+    """
+
+    recipe: Recipe
+    data: Data
+    task: Task
+    seed: int
+    device: torch.device | str = "cpu"
+
+    def build(self) -> nn.Module:
+        """A new network, with every change that a fault makes to it."""
+        return built(self.recipe).to(self.device)
+
+    def dataset(self) -> Items:
+        """The training split as a torch dataset of (input, target), for a ``DataLoader``."""
+        return Items(self.data, torch.from_numpy(self.task.check_targets(self.data.targets, "train")))
+
+    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser, with its learning rate."""
+        return self.recipe.make_optimizer(parameters)
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a batch."""
+        if callable(self.recipe.loss):
+            return self.recipe.loss(outputs, targets)
+        return loss_for(self.task, outputs.detach(), self.recipe.loss)(outputs, targets)
+
+    def penalty(self, model: nn.Module) -> Tensor | float:
+        """What regularisers add to the loss, for the weights that the network from `build` has now; 0 without any."""
+        found = penalties(model, self.recipe.regularisers)
+        return 0.0 if found is None else found()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTraining(Recipe):
+    """A recipe that is carried out by a function of yours: ``function(settings) -> model``.
+
+    The other settings say what the function does when nothing is wrong; a fault changes them. Operators that change
+    what the function does not obey are not applicable, and say so (``mutiny assess --dry-run`` lists them).
+
+    Args:
+        function: trains a network from `Settings` and returns it. It must take the network from ``settings.build()`` or
+            build one of the same shape, and should draw all randomness from torch's global generator, which is seeded.
+        obeys: what it takes from its settings, of ``data``, ``build`` (the network), ``epochs``, ``batch_size``,
+            ``learning_rate``, ``optimizer``, ``loss``, ``schedule``, ``validation``, ``patience``, ``clipping``,
+            ``regularisers``.
+
+    >>> from mutiny import Classification
+    >>> from mutiny.subjects.data import as_data
+    >>> def fit(settings):
+    ...     model = settings.build()
+    ...     optimizer = settings.optimizer(model.parameters())
+    ...     inputs, targets = settings.data.read(slice(None)), torch.tensor(settings.data.targets)
+    ...     for _ in range(settings.recipe.epochs):
+    ...         optimizer.zero_grad()
+    ...         settings.loss(model(inputs), targets).backward()
+    ...         optimizer.step()
+    ...     return model
+    >>> recipe = OwnTraining(
+    ...     lambda: nn.Linear(1, 2), epochs=200, learning_rate=0.1, function=fit,
+    ...     obeys=("data", "build", "epochs", "learning_rate", "optimizer", "loss"),
+    ... )
+    >>> data = as_data((np.array([[0.0], [1.0], [2.0], [3.0]], np.float32), [0, 0, 1, 1]), "train")
+    >>> model = recipe.train(data, Classification(2), seed=0)
+    >>> model(torch.tensor([[0.0], [3.0]])).argmax(dim=1)
+    tensor([0, 1])
+    """
+
+    function: Callable[[Settings], nn.Module]
+    obeys: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "obeys", (self.obeys,) if isinstance(self.obeys, str) else tuple(self.obeys))
+        if not callable(self.function):
+            raise BadInput("function", repr(self.function)[:60], "a function of settings that returns a trained model")
+        for part in self.obeys:
+            if part not in PARTS:
+                raise BadInput("obeys", repr(part), f"one of {', '.join(PARTS)}")
+
+    def ignored(self, changed: Iterable[str]) -> tuple[str, ...]:
+        """Which of these settings the function does not obey."""
+        covered = {name for part in self.obeys for name in PARTS[part]}
+        owners = {name: part for part, names in PARTS.items() for name in names}
+        return tuple(dict.fromkeys(owners[name] for name in changed if name not in covered))
+
+    def train(
+        self,
+        data: Data,
+        task: Task,
+        seed: int,
+        *,
+        forward: Forward | None = None,
+        device: torch.device | str = "cpu",
+        progress: Callable[[int, int], None] | None = None,
+        watch: Callable[[Epoch], None] | None = None,
+    ) -> nn.Module:
+        """What the function returns, in evaluation mode; nobody can ``watch`` its epochs."""
+        del forward, watch
+        with seeded(seed_for(seed, "train"), device):
+            model = self.function(Settings(self, data, task, seed, device))
+        if not isinstance(model, nn.Module):
+            raise BadInput("function", f"a function that returns {type(model).__name__}", "a trained nn.Module")
+        if not finite(model):
+            raise Diverged(
+                "learning_rate", self.learning_rate, "finite weights after training, but some are not",
+                "Use a smaller learning rate, or scale the inputs.",
+            )  # fmt: skip
+        if progress is not None:
+            progress(self.epochs, self.epochs)
+        model.zero_grad(set_to_none=True)
+        return model.to(device).eval()

@@ -1,0 +1,112 @@
+"""Weights from files that are not trusted."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from mutiny.core.errors import BadInput, UntrustedFile
+
+_WRAPPERS = ("state_dict", "model_state_dict", "model")
+
+
+def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False) -> nn.Module:
+    """Loads weights and buffers into ``model`` and returns it; on any error the model is unchanged.
+
+    Checkpoints that hold the weights under ``state_dict``, ``model_state_dict`` or ``model``, and names with
+    ``module.`` in front (from ``DataParallel``), are understood.
+
+    Args:
+        model: receives the weights; its mode stays.
+        path: a ``.safetensors`` file, or a ``.pt`` or ``.pth`` file of plain tensors.
+        trust_pickle: allow a file that needs unpickling, which can run any code its author put in.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput("weights", path, "an existing file", "Check the path.")
+    read = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path, trust_pickle)
+    weights = _plain(read, path)
+    _check_names(model, weights, path)
+    for name, own in model.state_dict().items():
+        if name in weights:
+            _check_values(name, weights[name], own, name in dict(model.named_parameters()), path)
+    model.load_state_dict(weights, strict=False)
+    return model
+
+
+def _read_safetensors(path: Path) -> Any:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise BadInput("weights", path, "an intact safetensors file", f"It cannot be read: {error}.") from error
+
+
+def _read_torch(path: Path, trust_pickle: bool) -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about formats; what matters is raised
+            return torch.load(path, map_location="cpu", weights_only=not trust_pickle)
+    except (RuntimeError, EOFError, OSError, KeyError, ValueError, pickle.UnpicklingError) as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        if isinstance(error, pickle.UnpicklingError) and "invalid load key" not in str(error) and not trust_pickle:
+            raise UntrustedFile(
+                "weights", path, "a file of plain tensors; this one needs unpickling, which can run code",
+                "Save model.state_dict() instead or, if you trust its author, set trust_pickle=True.",
+            ) from error  # fmt: skip
+        raise BadInput("weights", path, "a file made by torch.save", f"It cannot be read: {reason[0]}") from error
+
+
+def _plain(read: Any, path: Path) -> dict[str, Tensor]:
+    if isinstance(read, nn.Module):
+        read = read.state_dict()
+    for wrapper in _WRAPPERS:
+        if isinstance(read, Mapping) and isinstance(read.get(wrapper), Mapping):
+            read = read[wrapper]
+    if not isinstance(read, Mapping) or not all(isinstance(value, Tensor) for value in read.values()):
+        raise BadInput("weights", path, "tensors by name", "Save model.state_dict().")
+    if read and all(name.startswith("module.") for name in read):
+        return {name.removeprefix("module."): value for name, value in read.items()}
+    return dict(read)
+
+
+def _check_names(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
+    own = model.state_dict()
+    present = {_place(own[name]) for name in own if name in weights}
+    missing = [name for name in own if name not in weights and _place(own[name]) not in present]
+    unexpected = [name for name in weights if name not in own]
+    if missing or unexpected:
+        raise BadInput(
+            "weights", f"{path}, missing {_some(missing)}, unexpected {_some(unexpected)}",
+            f"the {len(own)} tensors of {type(model).__name__}", "Check that model and file belong together.",
+        )  # fmt: skip
+
+
+def _check_values(name: str, value: Tensor, own: Tensor, is_parameter: bool, path: Path) -> None:
+    if value.shape != own.shape:
+        raise BadInput(f"weights {name}", f"shape {tuple(value.shape)} in {path}", f"shape {tuple(own.shape)}")
+    numbers = value.is_floating_point() or value.is_complex()
+    bad = value.isnan() if not is_parameter else ~value.isfinite()  # buffers may be infinite: attention masks are
+    if numbers and bool(bad.any()):
+        raise BadInput(
+            f"weights {name}", f"{int(bad.sum())} of {value.numel()} numbers NaN or infinite in {path}",
+            "finite numbers", "The training has probably diverged: use an earlier checkpoint.",
+        )  # fmt: skip
+
+
+def _place(tensor: Tensor) -> tuple[object, ...]:
+    """Equal for tied weights; tensors without memory are never tied."""
+    if tensor.numel() == 0:
+        return (id(tensor),)
+    return tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride()
+
+
+def _some(names: list[str]) -> str:
+    return "none" if not names else ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,8 +1,0 @@
-"""Training: recipes, the one training loop, stored originals, and weights from files."""
-
-from mutiny.training.originals import default_folder, fingerprint, train_originals
-from mutiny.training.own import OwnTraining, Settings
-from mutiny.training.recipe import Recipe
-from mutiny.training.weights import load_weights
-
-__all__ = ["OwnTraining", "Recipe", "Settings", "default_folder", "fingerprint", "load_weights", "train_originals"]

@@ -1,0 +1,171 @@
+"""Is a verdict clear already? The rule is asked at the corners of all that the metrics can still be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.faults.evaluation import CleanPass, Estimate, Outcome
+from mutiny.subjects.tasks import Classification, Task
+from mutiny.verbs.assess.kill_rule import KillRule, Sample
+
+BY_MEANS = ("glm", "welch")
+"""Tests that see only mean and spread of the mutants' metrics."""
+BY_PAIRS = ("paired-t",)
+"""Tests that see only mean and spread of the differences between originals and their mutants."""
+
+SPREADS = 5
+"""Spreads tried between the least and the largest."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def screenable(rule: KillRule, task: Task) -> bool:
+    """Whether a verdict can be reached before every input is evaluated.
+
+    Tests over answers need to know how many changed, which a regression's losses do not tell. Fisher's test with an
+    effect over inputs would need all combinations of two kinds of corners.
+    """
+    if rule.test == "fisher" and rule.effect == "cohen-g":
+        return False
+    return isinstance(task, Classification) or rule.test not in ("fisher", "mcnemar")
+
+
+def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: Task) -> Iterator[Sample]:
+    """Samples between which the truth lies: the estimate itself first, then the extremes that the rule can tell apart.
+
+    Tests of means and effects are monotone in mean and spread; rank tests are monotone in each metric; tests over
+    inputs in the number of answers that changed for the worse and for the better.
+    """
+    originals = np.array([outcome.metric for outcome in clean])
+    metrics = [estimate.metrics]
+    if estimate.shift or estimate.spread:
+        metrics += [*_extremes(estimate.metrics, estimate.shift, estimate.spread)]
+        if rule.test in BY_PAIRS:
+            falls = originals - estimate.metrics.mean(axis=0)
+            spread = estimate.spread / np.sqrt(len(estimate.metrics))  # of means over repetitions
+            metrics += [estimate.metrics + falls - each for each in _extremes(falls, estimate.shift, spread)]
+        elif rule.test not in BY_MEANS:
+            metrics += [estimate.metrics - estimate.each, estimate.metrics + estimate.each]
+        if rule.effect == "a12" and rule.test in BY_MEANS + BY_PAIRS:  # mean and spread do not fix an effect of ranks
+            for moved in (estimate.metrics - estimate.each, estimate.metrics + estimate.each):
+                metrics += [*_extremes(moved, 0.0, estimate.spread)]
+    right = np.array([outcome.correct.sum() for outcome in clean])
+    as_predicted = _differences(estimate, clean)
+    for each in metrics:
+        counts = np.clip(np.rint(each * estimate.inputs), 0, estimate.inputs)
+        counts = counts if isinstance(task, Classification) else _right(estimate)
+        yield Sample(originals, each, right, np.asarray(counts, np.int64), as_predicted)
+    if rule.test == "mcnemar":  # metrics tell it whether a mutant is stable, and nothing else
+        for differences in _changes(as_predicted, estimate):
+            yield Sample(originals, estimate.metrics, right, _right(estimate), differences)
+
+
+def _changes(differences: npt.NDArray[np.int16], estimate: Estimate) -> Iterator[npt.NDArray[np.int16]]:
+    """Predicted changes of answers with the most and with the least that can be hidden.
+
+    A hidden change for the worse is one more on an input that showed none, or takes back a predicted change for the
+    better; and the reverse. Many on one input tell a test less than the same number on many.
+    """
+    instances = estimate.metrics.size
+    for (down, down_size), (up, up_size) in (
+        ((estimate.downs[0], instances), (estimate.ups[1], 1)),
+        ((estimate.downs[1], 1), (estimate.ups[0], instances)),
+    ):
+        if down or up:
+            yield _with(_with(differences, down, down_size), up, -up_size)
+            yield _without(_without(differences, up, 1), down, -1)
+
+
+def _extremes(values: Floats, shift: float, spread: float) -> Iterator[Floats]:
+    """Values with the least and the largest mean, each with spreads from the least to the largest.
+
+    In between, too: with few originals Welch's degrees of freedom may change faster than the spread.
+    """
+    mean = values.mean()
+    around = values - mean
+    size = float(np.linalg.norm(around))
+    if not size:
+        around = np.where(np.arange(values.size) % 2, 1.0, -1.0).reshape(values.shape)
+        around -= around.mean()
+    unit = around / (float(np.linalg.norm(around)) or 1.0)
+    for wide in np.linspace(max(0.0, size - spread), size + spread, SPREADS):
+        for move in (-shift, shift):
+            yield mean + move + unit * wide
+
+
+def _right(estimate: Estimate) -> npt.NDArray[np.int64]:
+    bits = np.unpackbits(estimate.right, axis=-1, count=estimate.inputs)
+    right: npt.NDArray[np.int64] = bits.sum(axis=-1, dtype=np.int64)
+    return right
+
+
+def _differences(estimate: Estimate, clean: Sequence[Outcome]) -> npt.NDArray[np.int16]:
+    """Per input, in how many instances right became wrong less in how many wrong became right, as far as predicted."""
+    differences = np.zeros(estimate.inputs, np.int16)
+    for repetition in estimate.right:
+        for outcome, bits in zip(clean, repetition, strict=True):
+            differences += outcome.correct.astype(np.int16) - np.unpackbits(bits, count=estimate.inputs)
+    return differences
+
+
+def _with(differences: npt.NDArray[np.int16], changes: float, size: int) -> npt.NDArray[np.int16]:
+    """With so many more changed answers, ``size`` of them on one input, on inputs that showed none."""
+    calm = np.flatnonzero(differences == 0)[: round(changes / abs(size))]
+    more = differences.copy()
+    more[calm] = size
+    return more
+
+
+def _without(differences: npt.NDArray[np.int16], changes: float, sign: int) -> npt.NDArray[np.int16]:
+    """With so many changes of the sign ``sign`` taken back; where there are no more, with so many of the other sign."""
+    less = differences.copy()
+    left = round(changes)
+    while left > 0:
+        some = np.flatnonzero(less * sign > 0)[:left]
+        if not len(some):
+            return _with(less, left, -sign)
+        less[some] -= np.int16(sign)
+        left -= len(some)
+    return less
+
+
+def room(decide: Callable[[Estimate], object], estimate: Estimate) -> float:
+    """The largest share of the estimate's error at which ``decide`` would know, by bisection; 0 on the very edge."""
+    if decide(estimate) is not None:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(8):
+        middle = (low + high) / 2
+        if decide(estimate.times(middle)) is None:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def telling_share(clean: Sequence[CleanPass], rule: KillRule, task: Task) -> float:
+    """The smallest share of inputs that can kill a mutant by itself, if it changes as much as can be expected.
+
+    For classification, the share of right answers that must become wrong; for regression, of inputs that must get twice
+    the largest clean loss. At most 1.
+    """
+    originals = np.array([each.outcome.metric for each in clean])
+    right, inputs = np.array([each.outcome.correct.sum() for each in clean]), clean[0].outcome.inputs
+    sign = -1.0 if task.higher_is_better else 1.0
+    worst = 1.0 if task.higher_is_better else 2 * float(max(each.shares.max() for each in clean))
+
+    def killed(share: float) -> bool:
+        wrong = round(share * inputs)
+        differences = np.repeat([len(clean), 0], [wrong, inputs - wrong]).astype(np.int16)
+        mutants = np.asarray([right - wrong], np.int64)
+        sample = Sample(originals, originals[None] + sign * share * worst, right, mutants, differences)
+        return rule.judge(sample, task.higher_is_better).killed
+
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if killed(middle) else (middle, high)
+    return high

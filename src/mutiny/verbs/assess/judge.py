@@ -1,0 +1,301 @@
+"""One mutant on one set of inputs: instances until it is stable, then the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.core.records import Basis, Bits, KillBits, MutantRecord, Verdict
+from mutiny.core.stats import relative_standard_error
+from mutiny.faults import Operator
+from mutiny.faults.evaluation import Estimate, Outcome, Runner, Screened, Screening
+from mutiny.faults.evaluation.prediction import Memory, Piece, near
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.assess.early_verdict import corners, room, screenable, telling_share
+from mutiny.verbs.assess.kill_rule import KillRule, Sample
+from mutiny.verbs.assess.score import killed_classes
+from mutiny.verbs.assess.search import Search
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A mutant's record with what it was judged from."""
+
+    record: MutantRecord
+    sample: Sample
+    bits: KillBits
+
+
+def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]]) -> Sample:
+    """Originals and instances as the kill rule takes them.
+
+    ``rounds`` holds one list of outcomes per repetition; instances of the last originals may be missing.
+    """
+    rights = [outcome.correct for outcome in originals]
+    differences = np.zeros(originals[0].inputs, np.int16)
+    mutants_right = np.zeros((len(rounds), len(rounds[0])), np.int64)
+    for repetition, outcomes in enumerate(rounds):
+        for original, outcome in enumerate(outcomes):
+            correct = outcome.correct
+            differences += rights[original].astype(np.int16) - correct
+            mutants_right[repetition, original] = correct.sum()
+    return Sample(
+        originals=np.array([outcome.metric for outcome in originals]),
+        mutants=np.array([[outcome.metric for outcome in outcomes] for outcomes in rounds]),
+        right=np.array([right.sum() for right in rights]),
+        mutants_right=mutants_right,
+        differences=differences,
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the instances of a mutant do, and what follows.
+
+    Attributes:
+        answer: unstable, killed or survived; ``None`` if metrics are not numbers.
+        sample: what the kill rule compares.
+        right: packed correctness of the instances, ``(repetitions, originals, bytes)``.
+        basis: what the answer rests on.
+        evaluated: (instance, input) pairs.
+        error: how far off the mean metric can be.
+    """
+
+    answer: Verdict | None
+    sample: Sample
+    right: Bits
+    basis: Basis
+    evaluated: int
+    error: float
+
+
+class Judge:
+    """Judges mutants of one operator, remembering what it has seen.
+
+    Args:
+        runner: the originals and their data.
+        operator: whose mutants; its strength is set for each.
+        label: the operator's name in records.
+        rule: the resolved kill rule.
+        search: `k_max`, the RSE threshold and the fewest instances.
+        screening: how sure a verdict must be; ``None`` evaluates every input.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        operator: Operator,
+        label: str,
+        rule: KillRule,
+        search: Search,
+        screening: Screening | None = None,
+    ) -> None:
+        self.runner, self.operator, self.label, self.rule, self.search = runner, operator, label, rule, search
+        self.screening = screening
+        self._checks: dict[str, int] = {}
+        self._starts: dict[str, dict[int, npt.NDArray[np.int8]]] = {}
+        self._pieces: dict[str, tuple[Piece, ...]] = {}
+        self._outcomes: dict[tuple[int, str, str], Outcome] = {}
+        self._known: dict[tuple[float | None, str], Judged] = {}
+        self._first: dict[tuple[str, ...], float | None] = {}
+        self._same: dict[float | None, float | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What decides verdicts, without what was seen: a copy elsewhere begins afresh."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def __call__(self, strength: float | None, split: str) -> Judged:
+        """The verdict on the mutant at ``strength`` (``None``: the operator has none)."""
+        key = (strength, split)
+        if key not in self._known:
+            same = self.representative(strength)
+            if same == strength:
+                judged, piece = self.examine(strength, split, self.pieces(split, strength))
+                self.learn(judged, piece)
+            else:
+                judged = self(same, split)
+                self._known[key] = replace(judged, record=replace(judged.record, strength=strength, same_as=same))
+        return self._known[key]
+
+    def pieces(self, split: str, strength: float | None) -> tuple[Piece, ...]:
+        """What the mutants judged on a split so far tell about the one at ``strength``."""
+        self._pieces[split] = near(self._pieces.get(split, ()), strength)
+        return self._pieces[split]
+
+    def learn(self, judged: Judged, piece: Piece | None) -> None:
+        """Takes over what `examine` found, here or elsewhere."""
+        split = judged.record.guiding_set
+        self._known[judged.record.strength, split] = judged
+        if piece is not None:
+            self._pieces[split] = (*self._pieces.get(split, ()), piece)
+
+    def forget(self, split: str) -> None:
+        """Drops what the mutants judged on a split left behind; their verdicts stay."""
+        self._pieces.pop(split, None)
+
+    def tried(self, split: str) -> list[float | None]:
+        """The strengths that were examined on a split, in order."""
+        return [strength for strength, judged in self.seen(split).items() if judged.record.same_as is None]
+
+    def known(self, strength: float | None, split: str) -> bool:
+        """Whether the mutant was judged on the split."""
+        return (strength, split) in self._known
+
+    def representative(self, strength: float | None) -> float | None:
+        """The first strength seen that makes the very same mutant: ratios may round to the same number of neurons."""
+        if strength not in self._same:
+            operator = self.operator.at(strength)
+            patches = (self.runner.patch(operator, original, 0) for original in range(len(self.runner.models)))
+            self._same[strength] = self._first.setdefault(tuple(patch.digest for patch in patches), strength)
+        return self._same[strength]
+
+    def seen(self, split: str) -> dict[float | None, Judged]:
+        """All mutants judged on a split, in the order of judging."""
+        return {strength: judged for (strength, where), judged in self._known.items() if where == split}
+
+    def examine(
+        self, strength: float | None, split: str, pieces: Sequence[Piece] = ()
+    ) -> tuple[Judged, Piece | None]:  # fmt: skip
+        """Evaluates a mutant. Nothing but the arguments decides what is found, and nothing is remembered here.
+
+        Args:
+            strength: of the mutant.
+            split: the set of inputs.
+            pieces: what was left behind by mutants judged on the same set before.
+
+        Returns:
+            The verdict, and what the mutant leaves behind for the next.
+        """
+        operator = self.operator.at(strength)
+        single = all(operator.choices(view) == 1 for view in self.runner.views)  # repetitions would be copies
+        screens = self.screening is not None and len(self.runner.splits[split]) >= self.screening.fewest
+        if not (screens and screenable(self.rule, self.runner.task)):
+            return self._judged(self._exact(operator, split, single), strength, split, single), None
+        memory = Memory.of(pieces, self._starts.setdefault(split, {}))
+        found = self._screened(operator, split, single, memory)
+        piece = None if strength is None else memory.piece(strength)
+        return self._judged(found, strength, split, single), piece
+
+    def _judged(self, found: Found, strength: float | None, split: str, single: bool) -> Judged:
+        sample, metrics = found.sample, found.sample.mutants.ravel()
+        finite = bool(np.isfinite(metrics).all())
+        rse = self._rse(metrics, single) if finite else float("inf")
+        evidence = self.rule.judge(sample, self.runner.task.higher_is_better) if finite else None
+        if not finite:
+            verdict = Verdict.UNSTABLE
+            reason = f"the {self.runner.task.metric} of some instances is not a finite number"
+        elif found.answer is Verdict.UNSTABLE:
+            verdict = Verdict.UNSTABLE
+            reason = f"RSE {rse:.3g} is above {self.search.rse:g} after {metrics.size} instances"
+            reason += ", and repetitions would be copies" if single else ""
+        else:
+            verdict = Verdict.KILLED if found.answer is Verdict.KILLED else Verdict.SURVIVED
+            reason = evidence.note if evidence is not None else ""
+        bits = KillBits(self.runner.clean_bits(split)[: found.right.shape[1]], found.right, sample.inputs)
+        record = MutantRecord(
+            operator=self.label,
+            strength=strength,
+            guiding_set=split,
+            verdict=verdict,
+            reason=reason,
+            instances=int(sample.mutants.size),
+            rse=rse,
+            p_value=evidence.p_value if evidence else None,
+            effect_size=evidence.effect_size if evidence else None,
+            metric_mean=float(sample.mutants.mean()),
+            killed_classes=self._killed_classes(bits, split),
+            metrics=tuple(map(tuple, sample.mutants.tolist())),
+            triviality=float(bits.per_input().sum() / sample.mutants.size / sample.inputs),
+            basis=found.basis,
+            evaluated=found.evaluated,
+            metric_error=found.error,
+        )
+        return Judged(record, sample, bits)
+
+    def _rse(self, metrics: npt.NDArray[np.float64], single: bool) -> float:
+        alone = single and len(self.runner.models) == 1
+        return 0.0 if alone else relative_standard_error(metrics)
+
+    def _answer(self, sample: Sample, single: bool) -> Verdict | None:
+        """What the metrics say; ``None`` if they are not numbers."""
+        metrics = sample.mutants.ravel()
+        if not np.isfinite(metrics).all():
+            return None
+        if not (single or metrics.size >= self.search.min_instances) or self._rse(metrics, single) > self.search.rse:
+            return Verdict.UNSTABLE
+        killed = self.rule.judge(sample, self.runner.task.higher_is_better).killed
+        return Verdict.KILLED if killed else Verdict.SURVIVED
+
+    def _exact(self, operator: Operator, split: str, single: bool) -> Found:
+        """Evaluates every input of one instance per original, and again until the mutant is stable."""
+        originals, clean = range(len(self.runner.models)), self.runner.clean_outcomes(split)
+        rounds: list[list[Outcome]] = []
+        answer: Verdict | None = Verdict.UNSTABLE
+        while answer is Verdict.UNSTABLE and len(rounds) < (1 if single else self.search.k_max):
+            rounds.append([self._outcome(operator, original, len(rounds), split) for original in originals])
+            sample = sample_of(clean, rounds)
+            answer = self._answer(sample, single)
+        right = np.array([[outcome.bits for outcome in outcomes] for outcomes in rounds])
+        return Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
+
+    def _outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
+        """Evaluates an instance, unless another repetition made the very same patch: some have few to choose from."""
+        patch = self.runner.patch(operator, original, repetition)
+        key = (original, patch.digest, split)
+        if key not in self._outcomes:
+            self._outcomes[key] = self.runner.run(patch, original, split)
+        return self._outcomes[key]
+
+    def _screened(self, operator: Operator, split: str, single: bool, memory: Memory) -> Found:
+        """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""
+        assert self.screening is not None
+        clean, task = self.runner.clean_outcomes(split), self.runner.task
+        if split not in self._checks:
+            passes = [self.runner.clean(original, split) for original in range(len(self.runner.models))]
+            self._checks[split] = self.screening.checks(telling_share(passes, self.rule, task))
+        screen = self.runner.screened(operator, split, self.screening, self._checks[split], memory)
+
+        def decide(estimate: Estimate) -> Verdict | None:
+            """The answer if it is the same at all corners."""
+            found: Verdict | None = None
+            for sample in corners(estimate, clean, self.rule, task):
+                answer = self._answer(sample, single)
+                if answer is None or found not in (None, answer):
+                    return None
+                found = answer
+            return found
+
+        answer: Verdict | None = Verdict.UNSTABLE
+        while answer is Verdict.UNSTABLE and screen.repetitions < (1 if single else self.search.k_max):
+            screen.add_repetition()
+            answer, estimate = self._until_clear(screen, decide)
+        screen.remember()
+        sample = next(corners(estimate, clean, self.rule, task))
+        return Found(answer, sample, estimate.right, estimate.basis, estimate.evaluated, estimate.shift)
+
+    @staticmethod
+    def _until_clear(screen: Screened, decide: Callable[[Estimate], Verdict | None]) -> tuple[Verdict | None, Estimate]:
+        while True:
+            look = screen.look()
+            for estimate in look.estimates:
+                answer = decide(estimate)
+                if answer is not None or estimate.basis is Basis.EXACT:
+                    return answer, estimate
+            screen.refine(room(decide, look.plain), room(decide, look.bold))
+
+    def _killed_classes(self, bits: KillBits, split: str) -> float | None:
+        labels, task = self.runner.labels(split), self.runner.task
+        if labels is None or not isinstance(task, Classification):
+            return None
+        truth: npt.NDArray[np.int64] = labels.numpy()
+        everyone = np.ones(bits.inputs, bool)
+        kills = bits.kills().reshape(-1, bits.inputs)
+        killed = sum(killed_classes(everyone, ~row, truth, task.classes) for row in kills)
+        return killed / (len(kills) * task.classes)

@@ -1,0 +1,192 @@
+"""When is a mutant killed? MUFF's eq. 2 as one configurable object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+from mutiny.core.errors import BadInput
+from mutiny.core.records import Evidence
+from mutiny.core.stats import (
+    a12,
+    cohen_d,
+    cohen_g,
+    fisher,
+    glm,
+    mann_whitney,
+    paired_t,
+    sign_flip_counts,
+    welch,
+    wilcoxon,
+)
+
+MEDIUM = {"cohen-d": 0.5, "a12": 0.64, "cohen-g": 0.15}
+"""Thresholds of a medium effect: Cohen for d and g, Vargha and Delaney for A12."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The originals and one mutant on one set of inputs.
+
+    Attributes:
+        originals: metric of each original, ``(m,)``.
+        mutants: metric of each instance, ``(k, m)``; column i comes from original i, and the last ones may be missing.
+        right: correct answers of each original, ``(m,)``.
+        mutants_right: correct answers of each instance, ``(k, m)``.
+        differences: per input, in how many instances right became wrong less in how many wrong became right, ``(n,)``.
+        weights: how often each input counts, ``(n,)``; once if not given.
+    """
+
+    originals: npt.NDArray[np.float64]
+    mutants: npt.NDArray[np.float64]
+    right: npt.NDArray[np.int64]
+    mutants_right: npt.NDArray[np.int64]
+    differences: npt.NDArray[np.int16]
+    weights: npt.NDArray[np.int64] | None = None
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return len(self.differences)
+
+    @cached_property
+    def histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Distinct differences and how many inputs have each."""
+        low = int(self.differences.min())
+        counts = np.bincount(self.differences.astype(np.int64) - low, weights=self.weights).astype(np.int64)
+        return np.arange(low, low + len(counts)), counts
+
+    def of_originals(self, chosen: npt.NDArray[np.int64]) -> Sample:
+        """The sample of some originals, with repetition: a bootstrap draw. Instances stand in for missing ones."""
+        instances = chosen % self.mutants.shape[1]
+        return Sample(
+            self.originals[chosen],
+            self.mutants[:, instances],
+            self.right[chosen],
+            self.mutants_right[:, instances],
+            self.differences,
+        )
+
+    def of_inputs(self, weights: npt.NDArray[np.int64]) -> Sample:
+        """The sample of some inputs, with repetition; only tests over inputs see them."""
+        return replace(self, weights=weights)
+
+
+def _per_original(sample: Sample) -> npt.NDArray[np.float64]:
+    means: npt.NDArray[np.float64] = sample.mutants.mean(axis=0)
+    return means
+
+
+def _fisher(sample: Sample) -> float:
+    right, mutants_right = int(sample.right.sum()), int(sample.mutants_right.sum())
+    return fisher(right, sample.right.size * sample.inputs, mutants_right, sample.mutants_right.size * sample.inputs)
+
+
+TESTS: dict[str, Callable[[Sample], float]] = {
+    "glm": lambda s: glm(s.originals, s.mutants.ravel()),
+    "welch": lambda s: welch(s.originals, s.mutants.ravel()),
+    "mann-whitney": lambda s: mann_whitney(s.originals, s.mutants.ravel()),
+    "wilcoxon": lambda s: wilcoxon(s.originals, _per_original(s)),
+    "paired-t": lambda s: paired_t(s.originals, _per_original(s)),
+    "fisher": _fisher,
+    "mcnemar": lambda s: sign_flip_counts(*s.histogram),
+}
+
+
+def _fall(sample: Sample, test: str, higher_is_better: bool) -> float:
+    """By how much the mutant is worse in the terms of the test; it must be positive to kill, its size means nothing."""
+    if test == "fisher":
+        return float(sample.right.mean() - sample.mutants_right.mean())
+    if test == "mcnemar":
+        values, counts = sample.histogram
+        return float((values * counts).sum())
+    sign = 1 if higher_is_better else -1
+    if test == "mann-whitney":
+        return sign * (a12(sample.originals, sample.mutants.ravel()) - 0.5)
+    if test == "wilcoxon":
+        falls = sample.originals - _per_original(sample)
+        return sign * float((np.sign(falls) * rankdata(np.abs(falls))).sum())
+    return sign * float(sample.originals.mean() - sample.mutants.mean())
+
+
+EFFECTS = ("cohen-d", "a12", "cohen-g")
+
+
+@dataclass(frozen=True)
+class KillRule:
+    """A mutant is killed if it is worse by an effect of at least ``beta`` and significantly so. MUFF, eq. 2.
+
+    With one original there is no spread between trainings to compare with, so the rule becomes a paired exact test over
+    inputs: McNemar's, pooled over repetitions by flipping the sign of each input's total (`stats.sign_flip`), because
+    repetitions share their inputs and must not be counted as independent.
+
+    Test and effect must both say "worse". Both groups without spread: equal means are not killed (p = 1, effect 0); for
+    tests that compare means, a worse mean is (p = 0, infinite Cohen's d); rank tests and exact tests answer as always.
+
+    Args:
+        test: ``"glm"`` (MUFF and DeepCrime), ``"welch"``, ``"mann-whitney"``, ``"wilcoxon"`` and ``"paired-t"``
+            (mutants averaged per original), ``"fisher"`` on pooled correctness, ``"mcnemar"`` over inputs; ``"auto"``:
+            glm, or mcnemar with one original.
+        alpha: significance level.
+        effect: ``"cohen-d"``, ``"a12"``, ``"cohen-g"``; ``"auto"``: Cohen's d, or g with McNemar's test.
+        beta: smallest effect; by default a medium one (0.5, 0.64, 0.15).
+
+    >>> rule = KillRule().resolve(originals=20)
+    >>> rule.test, rule.effect, rule.beta
+    ('glm', 'cohen-d', 0.5)
+    >>> KillRule().resolve(originals=1).test
+    'mcnemar'
+    """
+
+    test: str = "auto"
+    alpha: float = 0.05
+    effect: str = "auto"
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.test not in ("auto", *TESTS):
+            raise BadInput("test", repr(self.test), f"one of auto, {', '.join(TESTS)}")
+        if self.effect not in ("auto", *EFFECTS):
+            raise BadInput("effect", repr(self.effect), f"one of auto, {', '.join(EFFECTS)}")
+        if not 0 < self.alpha < 1:
+            raise BadInput("alpha", self.alpha, "a probability between 0 and 1")
+        if self.beta is not None and not self.beta >= 0:
+            raise BadInput("beta", self.beta, "a number of at least 0")
+
+    def resolve(self, originals: int) -> KillRule:
+        """This rule with every ``"auto"`` settled for so many originals."""
+        test = self.test if self.test != "auto" else ("mcnemar" if originals == 1 else "glm")
+        if originals == 1 and test in ("glm", "welch", "mann-whitney", "wilcoxon", "paired-t"):
+            raise BadInput(
+                "test", repr(test), "mcnemar or fisher with a single original",
+                f"{test} compares trainings; give at least two originals.",
+            )  # fmt: skip
+        over_inputs = test == "mcnemar" or originals == 1
+        effect = self.effect if self.effect != "auto" else ("cohen-g" if over_inputs else "cohen-d")
+        if (effect == "cohen-g") != over_inputs:
+            raise BadInput(
+                "effect", repr(effect), f"{'cohen-g' if over_inputs else 'cohen-d or a12'} with {test}",
+                "Cohen's g counts inputs, the others compare trainings.",
+            )  # fmt: skip
+        return KillRule(test, self.alpha, effect, MEDIUM[effect] if self.beta is None else self.beta)
+
+    def judge(self, sample: Sample, higher_is_better: bool) -> Evidence:
+        """Applies the rule to a resolved sample."""
+        p_value, effect = TESTS[self.test](sample), self._effect_size(sample, higher_is_better)
+        worse = _fall(sample, self.test, higher_is_better) > 0 and effect > (0.5 if self.effect == "a12" else 0.0)
+        killed = worse and p_value < self.alpha and effect >= (self.beta or 0.0)
+        note = "no spread between instances: the answer is defined, not computed" if np.isinf(effect) else ""
+        return Evidence(bool(killed), float(p_value), float(effect), note)
+
+    def _effect_size(self, sample: Sample, higher_is_better: bool) -> float:
+        if self.effect == "cohen-g":
+            return cohen_g(*sample.histogram)
+        first, second = sample.originals, sample.mutants.ravel()
+        if self.effect == "a12":
+            return a12(first, second) if higher_is_better else a12(second, first)
+        return cohen_d(first, second) * (1 if higher_is_better else -1)

@@ -1,0 +1,284 @@
+"""One operator against every set of inputs: searches, scores, sensitivity, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from mutiny.campaigns.campaign import here
+from mutiny.campaigns.jobs import Job, WithScratch
+from mutiny.campaigns.schedule import ask, is_known, together
+from mutiny.core.errors import NotApplicable, TaskFailed
+from mutiny.core.progress import Progress
+from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+from mutiny.faults import Operator
+from mutiny.faults.evaluation import Runner, Screening
+from mutiny.verbs.assess.judge import Judge, Judged
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.redundancy import TRIVIAL, redundant
+from mutiny.verbs.assess.score import interval_score, sensitivity, set_score
+from mutiny.verbs.assess.search import Search, Trace, bisection, following, not_monotone
+from mutiny.verbs.assess.worker import Bench
+
+SETS = ("train", "test", "weak")
+
+
+class OperatorRun:
+    """Searches the weakest killed mutant once per guiding set, then judges train's archive on the others.
+
+    After `run`, `judge` holds every mutant with its bits.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        operator: Operator,
+        label: str,
+        rule: KillRule,
+        search: Search,
+        screening: Screening | None = None,
+        basis: str = "",
+    ) -> None:
+        self.basis = basis
+        self.runner, self.operator, self.search, self.label = runner, operator, search, label
+        self.judge = Judge(runner, operator, label, rule, search, screening)
+        self.sets = tuple(name for name in SETS if name in runner.splits)
+        self.traces: dict[str, Trace] = {}
+        self.reason_against = self._reason_against()
+        self._asked: dict[str, list[Job]] = {split: [] for split in self.sets}
+        self._forgotten: set[str] = set()
+
+    def _reason_against(self) -> str | None:
+        """Why the operator cannot be applied to these originals, or ``None``; a wrong parameter raises at once."""
+        try:
+            for original in range(len(self.runner.models)):
+                self.runner.patch(self.operator, original, 0)
+        except NotApplicable as error:
+            return str(error)
+        return None
+
+    @property
+    def steps(self) -> int:
+        """How many probes the searches need at most."""
+        return self._probes * len(self.sets)
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks that is at most, with what train's search killed and the other sets are asked about."""
+        return self.steps + self._probes * (len(self.sets) - 1)
+
+    @property
+    def _probes(self) -> int:
+        return 1 if self.operator.strength is None else self.search.probes(self.operator.bounds)
+
+    def run(self, progress: Progress) -> OperatorRecord:
+        """The plan, done here and now."""
+        record: OperatorRecord = here(self.plan(progress), Bench(self.runner, {self.label: self.judge}))
+        return record
+
+    async def plan(self, progress: Progress) -> OperatorRecord:
+        """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
+        if self.reason_against is not None:
+            progress.step(self.label, self.steps)
+            return self._record(Status.INVALID, self.reason_against)
+        try:
+            found = await together(self._searched(split, progress) for split in self.sets)
+            self.traces = dict(zip(self.sets, found, strict=True))
+            await together(self._all_judged(self._archive("train"), split) for split in self.sets[1:])
+        except TaskFailed as failure:
+            self.traces = {}
+            return self._record(Status.FAILED, str(failure))
+        return self._summarise()
+
+    async def _searched(self, split: str, progress: Progress) -> Trace:
+        async def probe(strength: float | None) -> Verdict:
+            verdict = (await self._judged(strength, split)).record.verdict
+            progress.step(f"{self.label} on {split}")
+            return verdict
+
+        if self.operator.strength is None:
+            return Trace(((None, await probe(None)),), "one configuration")
+        trace = await following(bisection(self.search.bounds(self.operator.bounds), self.search), probe)
+        progress.step(self.label, self.steps // len(self.sets) - len(trace.probes))
+        return trace
+
+    async def _all_judged(self, strengths: Iterable[float | None], split: str) -> None:
+        for strength in strengths:
+            await self._judged(strength, split)
+
+    async def _judged(self, strength: float | None, split: str) -> Judged:
+        """The verdict on a mutant, as one task; what was judged before on the same set helps."""
+        same = self.judge.representative(strength)
+        if not self.judge.known(same, split):
+            task = Job(
+                "probe",
+                (self.label, same, split, self.judge.tried(split)),
+                self.basis,
+                name=f"{self.label}{'' if same is None else f' at {same:.4g}'} on {split}",
+            )
+            if split in self._forgotten and not await is_known(task):
+                await self._recall(split)
+            self._learn(await ask(replace(task, given=self.judge.pieces(split, same))), split)
+            self._asked[split].append(task)
+        return self.judge(strength, split)
+
+    def _learn(self, found: Judged | WithScratch, split: str) -> None:
+        judged, piece = (found.value, found.scratch) if isinstance(found, WithScratch) else (found, None)
+        self.judge.learn(judged, piece)
+        if isinstance(found, WithScratch) and piece is None:
+            self._forgotten.add(split)
+
+    async def _recall(self, split: str) -> None:
+        """Makes what the probes on a set left behind once more, where the store has forgotten it."""
+        self.judge.forget(split)
+        for task in self._asked[split]:
+            task = replace(task, given=self.judge.pieces(split, task.arguments[1]))
+            found = await ask(task)
+            if isinstance(found, WithScratch) and found.scratch is None:
+                found = await ask(replace(task, afresh=True))
+            self._learn(found, split)
+        self._forgotten.discard(split)
+
+    def _archive(self, split: str) -> tuple[float | None, ...]:
+        return self.traces[split].archive
+
+    def _killed(self, split: str) -> set[float | None]:
+        """Killed mutants, the very same ones once."""
+        seen = self.judge.seen(split)
+        return {self.judge.representative(s) for s, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
+
+    def _killable(self) -> list[float | None]:
+        """What train's search killed, from easy to hard, the very same mutants once."""
+        return list(dict.fromkeys(map(self.judge.representative, self._archive("train"))))
+
+    def _weakest(self, split: str) -> float | None:
+        """The smallest killed strength of the set's own search; if that lost its way, of all mutants judged on it."""
+        seen = self.judge.seen(split)
+        killed = [strength for strength, judged in seen.items() if judged.record.verdict is Verdict.KILLED]
+        return min((s for s in self._archive(split) or killed if s is not None), default=None)
+
+    def _summarise(self) -> OperatorRecord:
+        killed = {split: self._killed(split) for split in self.sets}
+        sets = {split: self._set_summary(split, killed) for split in self.sets}
+        if not self._archive("train"):
+            return self._record(Status.NOT_KILLABLE, self._why_not_killable(), sets=sets)
+        strong, weak = sets["test"], sets.get("weak")
+        value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
+        on_test = [self.judge(strength, "test").record for strength in self._killable()]
+        classes = [record.killed_classes for record in on_test if record.killed_classes is not None]
+        superfluous = self._redundant()
+        telling = {r.strength for r in on_test if (r.triviality or 0) < TRIVIAL} - set(superfluous)
+        return self._record(
+            Status.SCORED,
+            score=strong.score,
+            score_form="set" if self.operator.strength is None else "interval",
+            set_score=strong.set_score,
+            telling_score=set_score(killed["test"], telling),
+            sensitivity=value,
+            sensitivity_reason=why,
+            killed_classes=float(np.mean(classes)) if classes else None,
+            sets=sets,
+            redundant=superfluous,
+        )
+
+    def _set_summary(self, split: str, killed: dict[str, set[float | None]]) -> SetSummary:
+        verdicts = [verdict for _, verdict in self.traces[split].probes]
+        instances = [self.judge(s, split).record.instances for s, _ in self.traces[split].probes]
+        weakest = self._weakest(split)
+        if self.operator.strength is None:
+            score = set_score(killed[split], killed["train"])
+        else:
+            score = interval_score(weakest, self._weakest("train"), self.search.bounds(self.operator.bounds)[1])
+        return SetSummary(
+            weakest_killed=weakest,
+            archive=self._archive(split),
+            killed=verdicts.count(Verdict.KILLED),
+            survived=verdicts.count(Verdict.SURVIVED),
+            unstable=verdicts.count(Verdict.UNSTABLE),
+            mean_instances=float(np.mean(instances)),
+            stopped=self.traces[split].stopped,
+            score=score,
+            set_score=set_score(killed[split], self._killable()),
+        )
+
+    def _redundant(self) -> tuple[float | None, ...]:
+        seen = self.judge.seen("test")
+        hard_first = reversed(self._killable())
+        counts = {s: (seen[s].bits.per_input(), seen[s].record.instances) for s in hard_first}
+        return redundant(counts)
+
+    def _why_not_killable(self) -> str:
+        verdicts = [verdict for _, verdict in self.traces["train"].probes]
+        unstable = verdicts.count(Verdict.UNSTABLE)
+        within = " within the budget" if self.traces["train"].stopped in ("probes", "time") else ""
+        if unstable == len(verdicts):
+            return f"every mutant is unstable on the training set{within} (a larger --rse admits more)"
+        if not unstable:
+            return f"the training set kills no mutant{within}"
+        return f"no stable mutant is killed by the training set{within} ({unstable} of {len(verdicts)} are unstable)"
+
+    def _notes(self) -> Iterable[str]:
+        for split in self.sets:
+            verdicts = {s: j.record.verdict for s, j in self.judge.seen(split).items() if s is not None}
+            odd = not_monotone(verdicts)
+            if odd is not None:
+                yield f"not monotone on {split}: killed at {odd[0]:.4g} but survived at {odd[1]:.4g}"
+
+    def _hidden(self) -> int:
+        """Survivors on train that a paired rank test over originals would kill, the very same mutants once."""
+        rule, better = self.judge.rule, self.runner.task.higher_is_better
+        if rule.test not in ("glm", "welch"):
+            return 0
+        ranks = replace(rule, test="wilcoxon")
+        seen = [self.judge(strength, "train") for strength in self.judge.tried("train")]
+        survivors = [judged for judged in seen if judged.record.verdict is Verdict.SURVIVED]
+        return sum(ranks.judge(judged.sample, better).killed for judged in survivors)
+
+    def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
+        operator = self.operator
+        return OperatorRecord(
+            code=operator.code,
+            title=operator.title,
+            label=self.label,
+            parameters=operator.parameters(),
+            strength=operator.strength,
+            bounds=None if operator.strength is None else self.search.bounds(operator.bounds),
+            status=status,
+            reason=reason,
+            hidden=self._hidden(),
+            notes=tuple(self._notes()) if self.traces else (),
+            mutants=self._mutants(),
+            **more,  # type: ignore[arg-type]
+        )
+
+    def _mutants(self) -> tuple[MutantRecord, ...]:
+        if self.reason_against is not None:
+            return (MutantRecord(self.label, None, "train", Verdict.INVALID, self.reason_against),)
+        return tuple(
+            replace(judged.record, searched=strength in {s for s, _ in self.traces[split].probes})
+            for split in self.traces
+            for strength, judged in self.judge.seen(split).items()
+        )
+
+    def judged(self) -> dict[str, dict[float | None, Judged]]:
+        """Every mutant by set and strength."""
+        return {split: self.judge.seen(split) for split in self.sets}
+
+    def scored(self) -> tuple[dict[str, dict[float | None, Judged]], float | None]:
+        """What decides the score, and the upper bound of the strength."""
+        return self.searched(), None if self.operator.strength is None else self.search.bounds(self.operator.bounds)[1]
+
+    def kills(self) -> dict[tuple[str, float | None, str], KillBits]:
+        """Which inputs kill which mutants, by label, strength and set."""
+        return {
+            (self.label, strength, split): judged.bits
+            for split, mutants in self.judged().items()
+            for strength, judged in mutants.items()
+        }
+
+    def searched(self) -> dict[str, dict[float | None, Judged]]:
+        """The mutants that each set's own search probed, which decide the score."""
+        own = {split: {s: self.judge(s, split) for s, _ in self.traces[split].probes} for split in self.sets}
+        return {split: own[split] if self._archive(split) else self.judge.seen(split) for split in self.sets}

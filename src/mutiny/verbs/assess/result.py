@@ -1,0 +1,192 @@
+"""What `assess` returns, and how it describes what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.core.records import Basis, KillBits, MutantRecord, OperatorRecord, Status, to_plain
+from mutiny.core.results import Result, Rows, finite
+from mutiny.core.stats import Interval
+from mutiny.faults.evaluation import Runner
+from mutiny.subjects import Subject
+from mutiny.subjects.tasks import Classification, task_facts
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
+
+
+@dataclass(frozen=True)
+class Score:
+    """The mean score of the operators that have one, with a 95% interval; ``operators`` of ``tried`` have one."""
+
+    value: float | None
+    interval: Interval | None
+    operators: int
+    tried: int
+
+
+@dataclass(frozen=True, repr=False)
+class Assessment(Result):
+    """What `assess` found. `to_json` gives everything but ``kills`` and ``labels``.
+
+    Attributes:
+        evaluation: (instance, input) pairs of all mutants: how many were evaluated, how many there are, and how many
+            verdicts rest on what.
+        score: share of the killable faults that the test set notices, averaged over operators.
+        operators: one record per operator.
+        kills: which inputs kill which mutant instances, by (operator label, strength, set).
+        notes: what a careful reader should know.
+        trainings: networks of faults before training that were trained now; others were known.
+        labels: classes of the test inputs, ``(n,)``; ``None`` for regression, and in stores of older versions.
+    """
+
+    verb: ClassVar[str] = "assess"
+
+    subject: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    evaluation: Mapping[str, Any]
+    score: Score
+    operators: tuple[OperatorRecord, ...]
+    notes: tuple[str, ...]
+    seconds: float
+    created: str
+    trainings: int = 0
+    kills: Mapping[tuple[str, float | None, str], KillBits] = field(repr=False, default_factory=dict)
+    labels: npt.NDArray[Any] | None = field(compare=False, default=None)
+
+    def __repr__(self) -> str:
+        value, interval = self.score.value, self.score.interval
+        score = "none" if value is None else f"{value:.3f}"
+        score += f" ({interval.low:.3f} to {interval.high:.3f})" if interval is not None else ""
+        scored = f"{self.score.operators} of {self.score.tried} operators scored"
+        return f"Assessment({self.subject['name']!r}, score {score}, {scored}, {len(self.notes)} notes)"
+
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
+        return {
+            "evaluation": to_plain(self.evaluation),
+            "score": to_plain(self.score),
+            "operators": to_plain(self.operators),
+        }
+
+    def timing(self) -> dict[str, Any]:
+        """Also how many networks were trained now."""
+        return {**super().timing(), "trainings": self.trainings}
+
+    def tables(self) -> dict[str, Rows]:
+        """``operators``, and ``mutants`` on every set that judged them."""
+        return {"operators": [*map(_row, self.operators)],
+                "mutants": [_mutant(one, mutant) for one in self.operators for mutant in one.mutants]}  # fmt: skip
+
+    @property
+    def complete(self) -> bool:
+        """Whether no operator's work failed; what failed is tried again when the same is asked for again."""
+        return not any(one.status is Status.FAILED for one in self.operators)
+
+    def weakest_first(self) -> list[OperatorRecord]:
+        """Operators of which the test set misses something, the worst first."""
+        missed = (record for record in self.operators if record.score is not None and record.score < 1)
+        return sorted(missed, key=lambda record: record.score or 0.0)
+
+    def metrics(self) -> dict[str, float]:
+        """The score, and that of each operator."""
+        return finite({"score": self.score.value, **{f"score.{one.label}": one.score for one in self.operators}})
+
+
+def _row(one: OperatorRecord) -> dict[str, Any]:
+    weakest = {f"weakest_{name}": found.weakest_killed for name, found in one.sets.items()}
+    return {"operator": one.label, "title": one.title, "status": one.status.value, "score": one.score,
+            "sensitivity": one.sensitivity, **weakest, "mutants": len(one.mutants), "reason": one.reason}  # fmt: skip
+
+
+def _mutant(operator: OperatorRecord, one: MutantRecord) -> dict[str, Any]:
+    return {"operator": operator.label, "configuration": one.operator, "strength": one.strength,
+            "set": one.guiding_set, "verdict": one.verdict.value, "instances": one.instances,
+            "metric_mean": one.metric_mean, "p_value": one.p_value, "effect_size": one.effect_size, "rse": one.rse,
+            "basis": one.basis.value, "reason": one.reason}  # fmt: skip
+
+
+def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:
+    """Facts about the subject for the report."""
+    means = {}
+    for split in runner.splits:
+        metrics = [runner.clean(original, split).outcome.metric for original in range(len(runner.models))]
+        means[split] = {
+            "inputs": len(runner.splits[split]),
+            "metric_mean": float(np.mean(metrics)),
+            "metric_sd": float(np.std(metrics, ddof=1)) if len(metrics) > 1 else None,
+            "metrics": metrics,
+        }
+    task = runner.task
+    return {
+        "name": subject.name,
+        "model": type(runner.models[0]).__name__,
+        "originals": len(runner.models),
+        "task": task_facts(task),
+        "splits": means,
+        "layers": [layer.name for layer in runner.views[0].layers],
+        "pool": None if subject.pool is None else len(subject.pool),
+        "more_originals": subject.recipe is not None and not subject.models,
+    }
+
+
+def classes_of(runner: Runner) -> npt.NDArray[Any] | None:
+    """The classes of the test inputs, in as few bytes as they need; ``None`` for regression."""
+    labels = runner.labels("test")
+    if labels is None or not isinstance(runner.task, Classification):
+        return None
+    found: npt.NDArray[Any] = labels.numpy().astype(np.min_scalar_type(runner.task.classes))
+    return found
+
+
+def spent(runner: Runner, records: Sequence[OperatorRecord]) -> dict[str, Any]:
+    """What evaluating the mutants took; mutants that are the very same count once."""
+    mutants = [m for record in records for m in record.mutants if m.same_as is None and m.instances]
+    return {
+        "evaluated": sum(m.evaluated for m in mutants),
+        "pairs": sum(m.instances * len(runner.splits[m.guiding_set]) for m in mutants),
+        "verdicts": {basis.value: sum(m.basis is basis for m in mutants) for basis in Basis},
+    }
+
+
+def notes(runner: Runner, rule: KillRule, records: Sequence[OperatorRecord]) -> Iterable[str]:
+    """What a careful reader should know, one sentence each."""
+    count = len(runner.models)
+    if count == 1:
+        paired = "a paired exact test over inputs (McNemar's, pooled over repetitions)"
+        tested = paired if rule.test == "mcnemar" else "Fisher's exact test on pooled answers"
+        yield (
+            f"One original: verdicts come from {tested} and speak of this network only. More originals, trained with "
+            "other seeds, would tell faults from the luck of training."
+        )
+    if count < FEWEST_ORIGINALS and rule.test != "mcnemar":
+        few = "one original is" if count == 1 else f"{count} originals are"
+        yield f"No interval: {few} too few to resample; {FEWEST_ORIGINALS} or more would give one."
+    if isinstance(runner.task, Classification):
+        for split in ("train", "test"):
+            labels = runner.labels(split)
+            missing = sorted(set(range(runner.task.classes)) - set(labels.tolist())) if labels is not None else []
+            if missing:
+                more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+                yield f"The {split} set has no input of class {', '.join(map(str, missing[:5]))}{more}."
+    for record in records:
+        for note in record.notes:
+            yield f"{record.label}: {note}."
+    cut = [r.label for r in records if any(s.stopped in ("probes", "time") for s in r.sets.values())]
+    if cut:
+        yield f"A budget ended the search of {', '.join(cut)} before its precision did."
+    hidden = [f"{record.label} {record.hidden}" for record in records if record.hidden]
+    if hidden:
+        yield (
+            "Survivors on train that are consistently worse than their originals, which a comparison of means does not "
+            f"see (--test wilcoxon does): {', '.join(hidden)}."
+        )
+    unseen = runner.views[0].unseen
+    if unseen:
+        more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
+        yield f"No operator changes {', '.join(unseen[:3])}{more}: the forward pass does not use them in a known way."

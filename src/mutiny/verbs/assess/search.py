@@ -1,0 +1,223 @@
+"""Binary search for the weakest mutant that is still killed. MUFF, Algorithm 1."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+
+from mutiny.core.checks import check_positive, check_whole
+from mutiny.core.errors import BadInput
+from mutiny.core.records import Verdict
+from mutiny.faults.training.base import Span
+
+
+@dataclass(frozen=True)
+class Search:
+    """How mutants are searched and when one counts as stable.
+
+    Args:
+        k_max: most repetitions of a mutant per original (line 6).
+        rse: a mutant is stable if the relative standard error of its metric is at most this (line 10, eq. 5).
+        precision: the search stops when the interval of strengths is at most this wide. Faults before training have
+            their own, unless another one than the usual is given.
+        lower: lower bound of the strength; the operator's own if not given.
+        upper: upper bound of the strength; the operator's own if not given.
+        max_probes: most strengths tried per set of inputs.
+        max_seconds: most seconds per search; a search cut by time may differ from run to run.
+        min_instances: fewest instances from which a standard error is believed; only binding with few originals.
+    """
+
+    k_max: int = 5
+    rse: float = 0.05
+    precision: float = 5e-4
+    lower: float | None = None
+    upper: float | None = None
+    max_probes: int | None = None
+    max_seconds: float | None = None
+    min_instances: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("k_max", "min_instances"):
+            check_whole(name, getattr(self, name))
+        for name in ("rse", "precision"):
+            check_positive(name, getattr(self, name))
+        check_whole("max_probes", 1 if self.max_probes is None else self.max_probes)
+        check_positive("max_seconds", 1.0 if self.max_seconds is None else self.max_seconds)
+        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
+            raise BadInput("lower", self.lower, f"less than upper={self.upper}")
+
+    def bounds(self, own: tuple[float, float]) -> tuple[float, float]:
+        """The bounds to search in, given the operator's own."""
+        low = own[0] if self.lower is None else self.lower
+        high = own[1] if self.upper is None else self.upper
+        if not own[0] <= low < high <= own[1]:
+            raise BadInput("lower, upper", f"{low:g}, {high:g}", f"an interval inside [{own[0]:g}, {own[1]:g}]")
+        return low, high
+
+    def probes(self, own: tuple[float, float]) -> int:
+        """How many strengths a search tries at most."""
+        low, high = self.bounds(own)
+        width, count = high - low, 0
+        while width > self.precision or count == 0:
+            width, count = width / 2, count + 1
+        return count if self.max_probes is None else min(count, self.max_probes)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The path of one search: every strength tried with its verdict, in order, and why it ended."""
+
+    probes: tuple[tuple[float | None, Verdict], ...]
+    stopped: str
+
+    @property
+    def archive(self) -> tuple[float | None, ...]:
+        """Killed strengths, from easy to hard to kill (line 16)."""
+        return tuple(strength for strength, verdict in self.probes if verdict is Verdict.KILLED)
+
+
+Asking = Generator[float, Verdict, Trace]
+"""A search that yields the strength it wants to know about, is sent the verdict, and returns its path."""
+
+
+def binary_search(
+    probe: Callable[[float], Verdict],
+    bounds: tuple[float, float],
+    search: Search,
+    clock: Callable[[], float] = time.monotonic,
+) -> Trace:
+    """`bisection` with a function that knows all verdicts.
+
+    >>> trace = binary_search(lambda s: Verdict.KILLED if s >= 0.3 else Verdict.SURVIVED, (0.0, 1.0), Search())
+    >>> len(trace.probes), round(trace.archive[-1], 2), trace.stopped
+    (11, 0.3, 'precision')
+    """
+    return _answered(bisection(bounds, search, clock), probe)
+
+
+def bisection(
+    bounds: tuple[float, float], search: Search, clock: Callable[[], float] = time.monotonic
+) -> Asking:  # fmt: skip
+    """Halves the interval: unstable or killed goes down, survived goes up (lines 2, 13-19)."""
+    low, high = bounds
+    tried: list[tuple[float, Verdict]] = []
+    start = clock()
+    while True:
+        middle = (low + high) / 2
+        verdict = yield middle
+        tried.append((middle, verdict))
+        if verdict is Verdict.SURVIVED:
+            low = middle
+        else:
+            high = middle
+        if high - low <= search.precision or not low < (low + high) / 2 < high:  # floats have an end
+            return Trace(tuple(tried), "precision")
+        if search.max_probes is not None and len(tried) >= search.max_probes:
+            return Trace(tuple(tried), "probes")
+        if search.max_seconds is not None and clock() - start >= search.max_seconds:
+            return Trace(tuple(tried), "time")
+
+
+def _answered(asking: Asking, probe: Callable[[float], Verdict]) -> Trace:
+    strength = next(asking)
+    while True:
+        try:
+            strength = asking.send(probe(strength))
+        except StopIteration as end:
+            trace: Trace = end.value
+            return trace
+
+
+async def following(asking: Asking, probe: Callable[[float], Awaitable[Verdict]]) -> Trace:
+    """The path of a search whose verdicts have to be waited for."""
+    strength = next(asking)
+    while True:
+        verdict = await probe(strength)
+        try:
+            strength = asking.send(verdict)
+        except StopIteration as end:
+            trace: Trace = end.value
+            return trace
+
+
+def within(span: Span, search: Search) -> Span:
+    """The part of a span that a search is to look at, and how closely.
+
+    >>> within(Span(10, 1, 1, True), Search(lower=3)), within(Span(0.0, 1.0, 0.05), Search(precision=0.2)).precision
+    (Span(mild=10, severe=3, precision=1, whole=True), 0.2)
+    """
+    bounds = search.bounds((min(span.mild, span.severe), max(span.mild, span.severe)))
+    low, high = (math.ceil(bounds[0]), math.floor(bounds[1])) if span.whole else bounds
+    if not low < high:
+        raise BadInput(
+            "lower, upper", f"{bounds[0]:g}, {bounds[1]:g}", "bounds with at least two whole numbers between them"
+        )
+    mild, severe = (low, high) if span.mild < span.severe else (high, low)
+    precision = span.precision if search.precision == Search.precision else search.precision
+    return Span(mild, severe, max(1, math.floor(precision)) if span.whole else precision, span.whole)
+
+
+def steps(span: Span, search: Search | None = None) -> int:
+    """How many values `descent` tries at most.
+
+    >>> steps(Span(10, 1, 1, True)), steps(Span(0.0, 1.0, 0.05)), steps(Span(0.0, 1.0, 0.05), Search(max_probes=3))
+    (5, 6, 3)
+    """
+    halves = abs(span.mild - span.severe) / span.precision
+    count = 1 + max(0, math.ceil(math.log2(max(1.0, halves)) - 1e-9))
+    return count if search is None or search.max_probes is None else min(count, search.max_probes)
+
+
+def weakest_killed(probe: Callable[[float], Verdict], span: Span) -> Trace:
+    """`descent` with a function that knows all verdicts.
+
+    >>> found = weakest_killed(lambda epochs: Verdict.KILLED if epochs < 5 else Verdict.SURVIVED, Span(10, 1, 1, True))
+    >>> [int(epochs) for epochs, _ in found.probes], found.archive[-1]
+    ([1, 5, 3, 4], 4)
+    """
+    return _answered(descent(span), probe)
+
+
+def descent(span: Span, search: Search | None = None, clock: Callable[[], float] = time.monotonic) -> Asking:
+    """DeepCrime's search: the severest value first, and if that is killed, halves down to the weakest killed one.
+
+    Args:
+        span: where it looks, see `within`.
+        search: limits of probes and time.
+        clock: for the second.
+    """
+    search, start = search or Search(), clock()
+    verdict = yield span.severe
+    tried = [(span.severe, verdict)]
+    if tried[0][1] is not Verdict.KILLED:
+        return Trace(tuple(tried), "the severest is not killed")
+    mild, severe = span.mild, span.severe
+    while abs(mild - severe) > span.precision * (1 + 1e-9):
+        if search.max_probes is not None and len(tried) >= search.max_probes:
+            return Trace(tuple(tried), "probes")
+        if search.max_seconds is not None and clock() - start >= search.max_seconds:
+            return Trace(tuple(tried), "time")
+        middle = (mild + severe) / 2
+        middle = math.floor(middle) if span.whole else middle
+        verdict = yield middle
+        tried.append((middle, verdict))
+        if verdict is Verdict.KILLED:
+            severe = middle
+        else:
+            mild = middle
+    return Trace(tuple(tried), "precision")
+
+
+def not_monotone(verdicts: dict[float, Verdict]) -> tuple[float, float] | None:
+    """A killed strength and a larger one that survived, if there are such: the search assumes there are none.
+
+    >>> not_monotone({0.1: Verdict.KILLED, 0.5: Verdict.SURVIVED})
+    (0.1, 0.5)
+    """
+    killed = [s for s, verdict in verdicts.items() if verdict is Verdict.KILLED]
+    survived = [s for s, verdict in verdicts.items() if verdict is Verdict.SURVIVED]
+    if killed and survived and min(killed) < max(survived):
+        return min(killed), max(survived)
+    return None

@@ -1,0 +1,355 @@
+"""One operator before training against every set of inputs: configurations, searches, scores, as in DeepCrime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mutiny.campaigns.campaign import here
+from mutiny.campaigns.schedule import Plan, together
+from mutiny.core.errors import NotApplicable, TaskFailed
+from mutiny.core.parsing import described
+from mutiny.core.progress import Progress
+from mutiny.core.records import Basis, KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+from mutiny.core.stats import power_two_sample
+from mutiny.faults.evaluation import Runner
+from mutiny.faults.training.base import Span, TrainingOperator
+from mutiny.verbs.assess.early_training_verdict import surely_killed
+from mutiny.verbs.assess.judge import Found, Judge, Judged, sample_of
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.operator_run import SETS
+from mutiny.verbs.assess.redundancy import TRIVIAL, redundant
+from mutiny.verbs.assess.score import interval_score, sensitivity, set_score
+from mutiny.verbs.assess.search import Search, Trace, descent, following, not_monotone, steps, within
+from mutiny.verbs.assess.trainer import Instance, Trainer
+from mutiny.verbs.assess.training_jobs import trained
+from mutiny.verbs.assess.worker import Bench
+
+DIVERGED = "trainings diverged"
+WORTH = {False: "their answers count as wrong", True: "there is no verdict"}
+"""What becomes of these: a loss, unlike a share of right answers, has no value for an answer that is missing."""
+POWER = 0.8
+"""Below this DeepCrime calls a mutant unstable."""
+
+Key = float | str
+"""A configuration: the value of a strength, or a text that says what is set."""
+
+
+class TrainedJudge(Judge):
+    """Judges networks that were trained with a fault, each configuration once on every set."""
+
+    def __init__(self, trainer: Trainer, label: str, rule: KillRule, search: Search, basis: str = "") -> None:
+        self.basis = basis
+        self.runner, self.trainer, self.label, self.rule, self.search = trainer.runner, trainer, label, rule, search
+        self._seen: dict[str, dict[Key, Judged]] = {}
+
+    async def configuration(self, key: Key, operator: TrainingOperator, split: str) -> Judged:
+        """The verdict on a configuration; raises `NotApplicable` if it cannot be trained."""
+        seen = self._seen.setdefault(split, {})
+        if key not in seen:
+            instances, found = await self._in_groups(operator, split)
+            judged = self._judged(found, None, split, single=False)
+            record = replace(_named(judged.record, key, instances), power=self._power(judged))
+            seen[key] = replace(judged, record=record)
+        return seen[key]
+
+    async def _in_groups(self, operator: TrainingOperator, split: str) -> tuple[list[Instance], Found]:
+        """Trains instances until the verdict is certain."""
+        instances: list[Instance] = []
+        total = len(self.runner.models)
+        for size in self.trainer.savings.groups(total):
+            instances += await trained(self.trainer, operator, range(len(instances), size), split, self.basis)
+            found = self._found(instances, split)
+            if size < total and surely_killed(found.sample, total, self.rule, self.runner.task):
+                return instances, replace(found, answer=Verdict.KILLED, basis=Basis.FOREGONE)
+        return instances, found
+
+    def _power(self, judged: Judged) -> float | None:
+        effect, sample = judged.record.effect_size, judged.sample
+        if self.rule.effect != "cohen-d" or effect is None or len(sample.originals) + sample.mutants.size < 3:
+            return None
+        return power_two_sample(effect, len(sample.originals), sample.mutants.size, self.rule.alpha)
+
+    def configurations(self, split: str) -> dict[Key, Judged]:
+        """All that were judged on a split, in the order of judging."""
+        return self._seen.get(split, {})
+
+    def _found(self, instances: list[Instance], split: str) -> Found:
+        outcomes = [instance.outcomes[split] for instance in instances]
+        sample = sample_of(self.runner.clean_outcomes(split), [outcomes])
+        answer = None
+        if np.isfinite(sample.mutants).all():
+            killed = self.rule.judge(sample, self.runner.task.higher_is_better).killed
+            answer = Verdict.KILLED if killed else Verdict.SURVIVED
+        right = np.array([[outcome.bits for outcome in outcomes]])
+        return Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
+
+
+class TrainingRun:
+    """Trains the configurations of an operator and judges them on every set.
+
+    A binary search starts with the severest value, on each set by itself; what one search trained, the others know.
+    Operators without a strength try every configuration.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        trainer: Trainer | None,
+        operator: TrainingOperator,
+        label: str,
+        rule: KillRule,
+        search: Search,
+        basis: str = "",
+    ) -> None:
+        self.runner, self.trainer, self.operator, self.label = runner, trainer, operator, label
+        self.search = search
+        self.sets = tuple(name for name in SETS if name in runner.splits)
+        self.traces: dict[str, Trace] = {}
+        self.failed: dict[Key, str] = {}
+        self.span: Span | None = None
+        self.reason_against: str | None = None
+        self.configurations: dict[Key, TrainingOperator] = {}
+        if trainer is None:
+            self.reason_against = "the originals were given, and there is no recipe to train others"
+            return
+        self.judge = TrainedJudge(trainer, label, rule, search, basis)
+        try:
+            found = operator.configurations(trainer.program)
+            if operator.strength is None:
+                self.configurations = {described(one, one.code): one for one in found}
+            else:
+                self.span = within(operator.span(trainer.program), search)
+        except NotApplicable as reason:
+            self.reason_against = str(reason)
+
+    @property
+    def steps(self) -> int:
+        """How many verdicts the searches of all sets need at most."""
+        return self._each * len(self.sets)
+
+    @property
+    def tasks(self) -> int:
+        """How many trainings there are at most: searches share what the others trained, the severest value at least."""
+        shared = 0 if self.span is None else len(self.sets) - 1
+        different = self._each if self.span is None else self.steps - shared
+        return different * len(self.runner.models)
+
+    @property
+    def _each(self) -> int:
+        """How many configurations one search tries at most."""
+        if self.reason_against is not None:
+            return 0
+        return len(self.configurations) if self.span is None else steps(self.span, self.search)
+
+    def run(self, progress: Progress) -> OperatorRecord:
+        """The plan, done here and now."""
+        record: OperatorRecord = here(self.plan(progress), Bench(self.runner, trainer=self.trainer))
+        return record
+
+    async def plan(self, progress: Progress) -> OperatorRecord:
+        """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
+        if self.reason_against is None:
+            try:
+                for split, trace in zip(self.sets, await together(self._searches(progress)), strict=True):
+                    self.traces[split] = trace
+                await together(self._verdict(key, split) for key in self._keys() for split in self.sets)
+            except TaskFailed as failure:
+                return self._record(Status.FAILED, str(failure))
+        if self.reason_against is not None or not self._keys():
+            return self._record(Status.INVALID, self.reason_against or "; ".join(dict.fromkeys(self.failed.values())))
+        return self._summarise()
+
+    def _searches(self, progress: Progress) -> Iterator[Plan[Trace]]:
+        return (self._searched(split, progress) for split in self.sets)
+
+    def searched(self, split: str, progress: Progress) -> Trace:
+        """The search of one set of inputs, done here and now."""
+        trace: Trace = here(self._searched(split, progress), Bench(self.runner, trainer=self.trainer))
+        return trace
+
+    async def _searched(self, split: str, progress: Progress) -> Trace:
+        async def probe(key: Key) -> Verdict:
+            verdict = await self._verdict(key, split)
+            progress.step(f"{self.label} on {split}")
+            return verdict
+
+        if self.span is not None:
+            trace = await following(descent(self.span, self.search), probe)
+            progress.step(self.label, self._each - len(trace.probes))
+            return trace
+        verdicts = await together(probe(key) for key in self.configurations)
+        tried = tuple(zip(self.configurations, verdicts, strict=True))
+        return Trace(tried, "all configurations")  # type: ignore[arg-type]
+
+    async def _verdict(self, key: Key, split: str) -> Verdict:
+        if key in self.failed:
+            return Verdict.INVALID
+        operator = self.operator.at(key) if isinstance(key, (int, float)) else self.configurations[key]
+        try:
+            return (await self.judge.configuration(key, operator, split)).record.verdict
+        except NotApplicable as reason:
+            self.failed[key] = str(reason)
+            return Verdict.INVALID
+
+    def _keys(self) -> list[Key]:
+        """Everything that was trained, once."""
+        tried = [key for trace in self.traces.values() for key, _ in trace.probes]
+        return [key for key in dict.fromkeys(tried) if key is not None and key not in self.failed]
+
+    def _killed(self, split: str) -> set[Key]:
+        seen = self.judge.configurations(split)
+        return {key for key, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
+
+    def severity(self, key: Key | None) -> float | None:
+        """Where a value lies between the mildest (0) and the severest (1)."""
+        if self.span is None or not isinstance(key, (int, float)):
+            return None
+        return (key - self.span.mild) / (self.span.severe - self.span.mild)
+
+    def _weakest(self, split: str) -> Key | None:
+        """The mildest value that the set's own search killed."""
+        archive = [key for key in self.traces[split].archive if key is not None]
+        return min(archive, key=lambda key: self.severity(key) or 0.0, default=None)
+
+    def _summarise(self) -> OperatorRecord:
+        killed = {split: self._killed(split) for split in self.sets}
+        sets = {split: self._set_summary(split, killed) for split in self.sets}
+        if not self.traces["train"].archive:
+            return self._record(Status.NOT_KILLABLE, self._why_not_killable(), sets=sets)
+        strong, weak = sets["test"], sets.get("weak")
+        value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
+        on_test = {key: one for key, one in self.judge.configurations("test").items() if key in killed["train"]}
+        classes = [one.record.killed_classes for one in on_test.values() if one.record.killed_classes is not None]
+        superfluous = redundant({key: (one.bits.per_input(), one.record.instances) for key, one in on_test.items()})
+        telling = {key for key, one in on_test.items() if (one.record.triviality or 0) < TRIVIAL} - set(superfluous)
+        return self._record(
+            Status.SCORED,
+            score=strong.score,
+            score_form="set" if self.span is None else "interval",
+            set_score=strong.set_score,
+            telling_score=set_score(killed["test"], telling),
+            sensitivity=value,
+            sensitivity_reason=why,
+            killed_classes=float(np.mean(classes)) if classes else None,
+            sets=sets,
+            redundant=tuple(key for key in superfluous if not isinstance(key, str)),
+            redundant_configurations=tuple(key for key in superfluous if isinstance(key, str)),
+        )
+
+    def _why_not_killable(self) -> str:
+        if self.span is None:
+            return "the training set kills no configuration"
+        return f"the training set does not notice even {self.operator.strength} {self.span.severe:g}, the severest"
+
+    def _set_summary(self, split: str, killed: dict[str, set[Key]]) -> SetSummary:
+        verdicts = [verdict for _, verdict in self.traces[split].probes]
+        seen = self.judge.configurations(split)
+        tried = [seen[key].record for key, _ in self.traces[split].probes if key in seen]
+        weak = [one.power < POWER for one in tried if one.power is not None]
+        weakest = self._weakest(split) if self.span is not None else None
+        score = set_score(killed[split], killed["train"])
+        if self.span is not None:
+            score = interval_score(self.severity(weakest), self.severity(self._weakest("train")), 1.0)
+        return SetSummary(
+            weakest_killed=weakest if isinstance(weakest, (int, float)) else None,
+            archive=tuple(key for key in self.traces[split].archive if isinstance(key, (int, float))),
+            killed=verdicts.count(Verdict.KILLED),
+            survived=verdicts.count(Verdict.SURVIVED),
+            unstable=verdicts.count(Verdict.UNSTABLE),
+            mean_instances=float(np.mean([one.instances for one in tried])) if tried else None,
+            stopped=self.traces[split].stopped,
+            score=score,
+            set_score=set_score(killed[split], killed["train"]),
+            killability=self._killability(split, weakest),
+            instability=float(np.mean(weak)) if weak else None,
+        )
+
+    def _killability(self, split: str, weakest: Key | None) -> float:
+        if self.span is None:
+            return len(self._killed(split)) / len(self.configurations)
+        severity = self.severity(weakest)
+        return 0.0 if severity is None else 1.0 - severity
+
+    def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
+        operator = self.operator
+        return OperatorRecord(
+            code=operator.code,
+            title=operator.title,
+            label=self.label,
+            parameters=operator.parameters(),
+            strength=operator.strength,
+            bounds=None if self.span is None else (self.span.mild, self.span.severe),
+            status=status,
+            reason=reason,
+            notes=tuple(self._notes()),
+            mutants=tuple(self._mutants()),
+            **more,  # type: ignore[arg-type]
+        )
+
+    def _notes(self) -> Iterator[str]:
+        if self.reason_against is not None:
+            return
+        diverged = {
+            key: f"{judged.record.reason}; {WORTH[judged.record.verdict is Verdict.UNSTABLE]}"
+            for key, judged in self.judge.configurations("train").items()
+            if judged.record.reason.endswith(DIVERGED)
+        }
+        for key, reason in {**self.failed, **diverged}.items():
+            if reason != self._only_reason():
+                yield f"{key if isinstance(key, str) else f'{self.label} at {key:g}'}: {reason}"
+        yield from self._odd()
+
+    def _odd(self) -> Iterator[str]:
+        """Where a severer value survives though a milder one is killed: the search assumes that there is no such."""
+        for split in self.traces if self.span is not None else ():
+            seen = self.judge.configurations(split)
+            places = {place: key for key in seen if (place := self.severity(key)) is not None}
+            odd = not_monotone({place: seen[key].record.verdict for place, key in places.items()})
+            if odd is not None:
+                killed, survived = (places[place] for place in odd)
+                yield f"not monotone on {split}: killed at {killed:.4g} but survived at {survived:.4g}, the severer one"
+
+    def _only_reason(self) -> str | None:
+        """Why nothing at all could be trained; the record's own reason says it already."""
+        reasons = set(self.failed.values())
+        return reasons.pop() if len(reasons) == 1 and not self._keys() else None
+
+    def _mutants(self) -> Iterator[MutantRecord]:
+        if self.reason_against is not None:
+            yield MutantRecord(self.label, None, "train", Verdict.INVALID, self.reason_against)
+            return
+        for split in self.sets:
+            probed = {key for key, _ in self.traces[split].probes} if split in self.traces else set()
+            for key, judged in self.judge.configurations(split).items():
+                yield replace(judged.record, searched=key in probed)
+
+    def scored(self) -> tuple[dict[str, dict[Key, Judged]], float | None]:
+        """What decides the score, by severity where there is a strength, and its upper bound."""
+        seen = {split: self.judge.configurations(split) for split in self.sets}
+        if self.span is None:
+            return seen, None
+        own = {split: dict.fromkeys(key for key, _ in self.traces[split].probes) for split in self.sets}
+        return {
+            split: {self.severity(key) or 0.0: one for key, one in each.items() if key in own[split]}
+            for split, each in seen.items()
+        }, 1.0
+
+    def kills(self) -> dict[tuple[str, float | None, str], KillBits]:
+        """Which inputs kill which configurations, by label, strength and set."""
+        return {
+            (judged.record.operator, judged.record.strength, split): judged.bits
+            for split in self.traces
+            for judged in self.judge.configurations(split).values()
+        }
+
+
+def _named(record: MutantRecord, key: Key, instances: list[Instance]) -> MutantRecord:
+    """With the configuration's name or value, and what became of its trainings."""
+    lost = sum(instance.diverged for instance in instances)
+    reason = f"{lost} of {len(instances)} {DIVERGED}" if lost else record.reason
+    if isinstance(key, str):
+        return replace(record, operator=key, reason=reason)
+    return replace(record, strength=float(key), reason=reason)

@@ -1,0 +1,45 @@
+"""Attacks by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from mutiny.core.errors import BadInput
+from mutiny.core.parsing import Names
+from mutiny.verbs.attack.auto import Auto
+from mutiny.verbs.attack.base import Attack
+from mutiny.verbs.attack.carlini import Carlini
+from mutiny.verbs.attack.pgd import Fgsm, Pgd
+
+ATTACKS: dict[str, type[Attack]] = {kind.code: kind for kind in (Pgd, Fgsm, Carlini, Auto)}
+NAMES = Names("attacks", Attack, ATTACKS, "pgd(iterations=20)", "mutiny attack --help")
+NORM = re.compile(r"\bnorm\s*=\s*\w+")
+
+
+def as_attack(wanted: str | Attack) -> Attack:
+    """An attack from its name, with parameters if you like.
+
+    >>> str(as_attack("PGD(norm=L2, iterations=20)"))
+    'pgd(norm=l2, iterations=20)'
+    """
+    found = as_attacks(wanted)
+    if len(found) != 1:
+        raise BadInput("attack", repr(wanted), f"one of {', '.join(ATTACKS)}")
+    return found[0]
+
+
+def as_attacks(wanted: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
+    """Several attacks: from text with commas, one by one, or none at all.
+
+    >>> [str(one) for one in as_attacks("fgsm, pgd(iterations=5, restarts=2)")]
+    ['fgsm', 'pgd(iterations=5, restarts=2)']
+    >>> as_attacks(())
+    ()
+    """
+    items: Any = (wanted,) if isinstance(wanted, str | Attack) else wanted
+    if not isinstance(items, Iterable):
+        raise BadInput("attack", repr(wanted), f"one of {', '.join(ATTACKS)}")
+    each = [NORM.sub(lambda norm: norm.group().lower(), one) if isinstance(one, str) else one for one in items]
+    return NAMES.parse(each) if each else ()

@@ -1,0 +1,245 @@
+"""Which mutants attack together? MUTEN's greedy choice of diverse ones, and two to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from itertools import islice
+from math import isnan
+from typing import Any, Literal, get_args
+
+import numpy as np
+from torch import Tensor
+
+from mutiny.core.checks import check_whole, is_number
+from mutiny.core.errors import BadInput, NotApplicable
+from mutiny.core.random import generator_for
+from mutiny.core.stats.centrality import pagerank
+from mutiny.faults import OPERATORS, Operator
+from mutiny.models import ModelView, Patch
+from mutiny.verbs.attack.similarity import Representation
+
+Kind = Literal["diverse", "random", "similar"]
+CODES = ("GF", "WS", "NEB", "NAI", "NS")
+RATIOS = (0.01, 0.02, 0.03, 0.04)
+SIMILAR = 0.95
+"""Share of the original's accuracy that similar mutants keep (MUTEN, section IV-B)."""
+TRIES = 20
+"""Mutants that may be refused in a row before we give up."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How mutants are made and chosen (MUTEN, Algorithm 1).
+
+    Args:
+        count: mutants in the ensemble, beside the original.
+        kind: ``"diverse"``: made one after another, and whenever there is one too many, the one that is most like the
+            others leaves. ``"random"``: the first that are made. ``"similar"``: the first that keep 95% of the
+            original's accuracy.
+        iterations: mutants that are made for a diverse choice, never fewer than ``count``. The paper does not say how
+            many.
+        operators: codes; each is used at every ratio, or as it is if it has none (LR, LA, LD, AFR).
+        ratios: shares of weights or neurons that change.
+        floor: least share of the original's accuracy that a mutant must keep; a worse one is thrown away and does not
+            count. The paper has none for diverse mutants.
+
+    >>> Choice(count=3).pairs()[:2]
+    [('GF', 0.01), ('GF', 0.02)]
+    >>> Choice(count=60).iterations
+    60
+    """
+
+    count: int = 5
+    kind: Kind = "diverse"
+    iterations: int = 50
+    operators: tuple[str, ...] = CODES
+    ratios: tuple[float, ...] = RATIOS
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_whole("mutants", self.count, 0)
+        check_whole("iterations", self.iterations)
+        object.__setattr__(self, "iterations", max(self.iterations, self.count))
+        object.__setattr__(self, "operators", _codes(self.operators))
+        object.__setattr__(self, "ratios", _shares(self.ratios))
+        if self.kind not in get_args(Kind):
+            raise BadInput("kind", repr(self.kind), f"one of {', '.join(get_args(Kind))}")
+        if not (is_number(self.floor) and 0 <= self.floor <= 1):
+            raise BadInput("floor", repr(self.floor), "a share between 0 and 1")
+
+    def pairs(self) -> list[tuple[str, float | None]]:
+        """Operators and ratios, of which each mutant draws one; all operators are equally likely."""
+        return [(code, ratio if _has_ratio(code) else None) for code in self.operators for ratio in self.ratios]
+
+    @property
+    def least(self) -> float:
+        """Least share of the original's accuracy."""
+        return max(self.floor, SIMILAR) if self.kind == "similar" else self.floor
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How a mutant was made, in few words; with the original and the seed that is all of it.
+
+    Attributes:
+        code: of the operator.
+        ratio: of weights or neurons, if the operator has one.
+        number: among all that were made.
+        accuracy: on the inputs that were looked at.
+    """
+
+    code: str
+    ratio: float | None
+    number: int
+    accuracy: float
+
+    def patch(self, view: ModelView, seed: int) -> Patch:
+        """The same patch again."""
+        return _operator(self.code, self.ratio).patch(view, generator_for(seed, "attack", "mutant", self.number))
+
+    def __str__(self) -> str:
+        return self.code if self.ratio is None else f"{self.code} {100 * self.ratio:.3g}%"
+
+
+@dataclass(frozen=True, eq=False)
+class Mutant:
+    """One that was made.
+
+    Attributes:
+        operator: that made it.
+        patch: of the original.
+        accuracy: on the inputs that were looked at.
+        features: what its last hidden layer says to them.
+        number: among all that were made: with the seed it says what the operator draws.
+    """
+
+    operator: Operator
+    patch: Patch
+    accuracy: float
+    features: Representation
+    number: int = 0
+
+    @property
+    def drawn(self) -> Drawn:
+        """How it was made."""
+        return Drawn(self.operator.code, self.operator.parameters().get("ratio"), self.number, self.accuracy)
+
+
+Look = Callable[[Patch], tuple[Tensor, float]]
+"""From a patch to the features of some inputs ``(n, d)`` and the accuracy on them; NaN if outputs are not finite."""
+
+
+def chosen(view: ModelView, choice: Choice, look: Look, seed: int) -> tuple[Mutant, ...]:
+    """The mutants of an ensemble.
+
+    Args:
+        view: of the original.
+        choice: how.
+        look: runs a mutant.
+        seed: one seed, the same mutants.
+    """
+    if not choice.count:
+        return ()
+    _, clean = look(Patch(()))
+    if isnan(clean):
+        raise BadInput(
+            "model", "outputs that are NaN or infinite", "a model with finite outputs, of which to make mutants",
+            "Give data that it can answer, or attack it alone with mutants=0.",
+        )  # fmt: skip
+    made = _made(view, choice, look, choice.least * clean, seed)
+    if choice.kind != "diverse":
+        return tuple(islice(made, choice.count))
+    members: list[Mutant] = []
+    alike = np.zeros((0, 0))
+    for mutant in islice(made, choice.iterations):
+        new = np.array([mutant.features.cka(member.features) for member in members])
+        alike = np.block([[alike, new[:, None]], [new[None], np.zeros((1, 1))]]) if members else np.zeros((1, 1))
+        members.append(mutant)
+        if len(members) > choice.count:
+            leaves = most_central(alike)
+            members.pop(leaves)
+            alike = np.delete(np.delete(alike, leaves, 0), leaves, 1)
+    return tuple(members)
+
+
+def most_central(alike: Any) -> int:
+    """The one with the highest PageRank: most like all the others. Among equals, the latest.
+
+    >>> most_central([[0, 0.9, 0.2], [0.9, 0, 0.3], [0.2, 0.3, 0]])
+    1
+    """
+    ranks = pagerank(alike)
+    return int(len(ranks) - 1 - ranks[::-1].argmax())
+
+
+def _made(view: ModelView, choice: Choice, look: Look, least: float, seed: int) -> Iterator[Mutant]:
+    """Mutants without end, each by an operator and a ratio drawn at random."""
+    rng, pairs = generator_for(seed, "attack", "operators"), choice.pairs()
+    number = refused = 0
+    while True:
+        code, ratio = pairs[int(rng.integers(len(pairs)))]
+        operator = _operator(code, ratio)
+        number += 1
+        try:
+            patch = operator.patch(view, generator_for(seed, "attack", "mutant", number))
+            features, accuracy = look(patch)
+        except NotApplicable as reason:
+            pairs = [pair for pair in pairs if pair[0] != code]
+            if not pairs:
+                raise BadInput("operators", choice.operators, "some that apply to this model", str(reason)) from None
+            continue
+        finite = not isnan(accuracy) and bool(features.isfinite().all())
+        if finite and accuracy >= least:
+            refused = 0
+            yield Mutant(operator, patch, accuracy, Representation.of(features), number)
+            continue
+        refused += 1
+        if refused >= TRIES:
+            raise _hopeless(least, accuracy if finite else None)
+
+
+def _hopeless(least: float, last: float | None) -> BadInput:
+    """Why no mutant is good enough; ``last`` is the accuracy of the last, if it has one."""
+    if last is None:
+        return BadInput(
+            "mutants", "NaN or infinite outputs", "mutants that answer with numbers",
+            f"{TRIES} in a row were of no use, the last for this reason. Lower the ratios, or take other operators.",
+        )  # fmt: skip
+    return BadInput(
+        "floor", f"{least:.1%} accuracy", "a bar that mutants can reach",
+        f"{TRIES} in a row did not; the last had {last:.1%}. Lower the ratios.",
+    )  # fmt: skip
+
+
+def _codes(operators: Any) -> tuple[str, ...]:
+    """Codes as they are written in `OPERATORS`, from several or from text with commas.
+
+    >>> _codes("gf, NS")
+    ('GF', 'NS')
+    """
+    given = operators.split(",") if isinstance(operators, str) else operators
+    if not isinstance(given, Iterable):
+        raise BadInput("operators", repr(operators), "codes such as GF")
+    found = tuple(code.strip().upper() if isinstance(code, str) else code for code in given)
+    unknown = [code for code in found if code not in OPERATORS]
+    if unknown or not found:
+        raise BadInput("operators", ", ".join(map(str, unknown)) or "none", f"some of {', '.join(OPERATORS)}")
+    return found
+
+
+def _shares(ratios: Any) -> tuple[float, ...]:
+    """One or several ratios."""
+    found = tuple(ratios) if isinstance(ratios, Iterable) else (ratios,)
+    if not found or not all(is_number(one) and 0 < one <= 1 for one in found):
+        raise BadInput("ratios", repr(ratios), "shares above 0, at most 1")
+    return found
+
+
+def _has_ratio(code: str) -> bool:
+    return any(field.name == "ratio" for field in fields(OPERATORS[code]))
+
+
+def _operator(code: str, ratio: float | None) -> Operator:
+    kind: Any = OPERATORS[code]
+    return kind() if ratio is None else kind(ratio=ratio)  # type: ignore[no-any-return]

@@ -1,0 +1,72 @@
+"""Opens a case: the model, its inputs, and what counts as a failure, checked before any work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+from mutiny.core.progress import Progress
+from mutiny.models import Forward, ModelState, check_model
+from mutiny.subjects.data.labels import unknown
+from mutiny.subjects.given import Given
+from mutiny.subjects.inference import determinism as steadiness
+from mutiny.subjects.inference.output_kind import settle
+from mutiny.subjects.subject import as_device, on_device
+from mutiny.subjects.tasks import Classification, Task
+from mutiny.verbs.locate.case import Case
+from mutiny.verbs.locate.failures import ByLabel, ByModel, ByOracle, Failing, Oracle
+
+
+def opened(
+    given: Given,
+    oracle: Oracle | None,
+    against: Any,
+    seed: int,
+    device: str | None,
+    batch_size: int | None,
+    folder: Path | None,
+    progress: Progress,
+) -> tuple[Case, ModelState]:
+    """A case, and the model's state before anything was done."""
+    check_whole("seed", seed, 0)
+    check_whole("batch_size", 1 if batch_size is None else batch_size)
+    if oracle is not None and against is not None:
+        raise BadInput("against", "a model", "either oracle or against")
+    if oracle is not None and not callable(oracle):
+        raise BadInput("oracle", repr(oracle), "a function of inputs and outputs")
+    model = given.originals(1, seed, device, folder, progress)[0]
+    state = ModelState.of(model)
+    repeatable = steadiness.repeats(model, given.data, given.forward)
+    steadiness.check_constant(model, state)
+    task = settle(given.task, [model], given.data, given.forward, batch_size)
+    targets = _targets(given, task, oracle is None and against is None)
+    failing = _failing(task, targets, oracle, against, given.forward, device)
+    classes = targets if isinstance(task, Classification) else None
+    return Case(model, task, given.data, failing, classes, given.forward, seed, batch_size, repeatable), state
+
+
+def _targets(given: Given, task: Task, needed: bool) -> Tensor | None:
+    missing = unknown(given.data.targets, task)
+    if missing and needed:
+        raise BadInput(
+            "data", f"{missing} of {len(given.data)} labels unknown", "labelled inputs",
+            "Give an oracle=... that tells failures, or against=... another model.",
+        )  # fmt: skip
+    return None if missing else torch.from_numpy(task.check_targets(given.data.targets, "data"))
+
+
+def _failing(
+    task: Task, targets: Tensor | None, oracle: Oracle | None, other: Any, forward: Forward, device: str | None
+) -> Failing:
+    if oracle is not None:
+        return ByOracle(oracle)
+    if other is not None:
+        model = check_model(other, "against")
+        return ByModel(task, model if device is None else on_device(model, as_device(device)), forward)
+    assert targets is not None
+    return ByLabel(task, targets)

@@ -1,0 +1,96 @@
+"""Patches as files: which weights, what they were, and what they become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from mutiny.core.errors import BadInput
+from mutiny.models import Patch
+from mutiny.models.patch import WeightEdit
+
+FORMAT, SUFFIX = "mutiny patch 2", ".safetensors"
+PARTS = ("shape", "indices", "before", "after")
+
+
+def save_patch(patch: Patch, model: nn.Module, path: str | Path) -> None:
+    """Writes a patch of weights to a safetensors file.
+
+    For each parameter the file holds ``name/shape``, ``name/indices`` (flat positions), ``name/before`` and
+    ``name/after``.
+    """
+    weights, tensors = dict(model.named_parameters()), {}
+    for edit in patch.edits:
+        if not isinstance(edit, WeightEdit):
+            raise BadInput("patch", type(edit).__name__, "a patch that changes weights and nothing else")
+        indices = torch.from_numpy(edit.indices)
+        weight = weights[edit.parameter].detach()
+        tensors[f"{edit.parameter}/shape"] = torch.tensor(weight.shape, dtype=torch.int64)
+        tensors[f"{edit.parameter}/indices"] = indices
+        tensors[f"{edit.parameter}/before"] = weight.flatten()[indices.to(weight.device)].cpu()
+        tensors[f"{edit.parameter}/after"] = edit.values.to(weight.dtype)
+    _write(tensors, path, {"format": FORMAT, "first_layer": patch.first_layer})
+
+
+def load_patch(path: str | Path, model: nn.Module) -> Patch:
+    """Reads what `save_patch` wrote for this very model; ``patch.applied(model)`` runs it with the patch.
+
+    A model without these weights, or one that gives them other values than the patch was made from, is refused.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            about, tensors = file.metadata() or {}, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise BadInput("patch", path, "a file that save_patch wrote", f"It cannot be read: {error}.") from error
+    if about.get("format") != FORMAT:
+        raise BadInput("patch", path, "a file that save_patch wrote", f"Its format is {about.get('format')}.")
+    weights, edits = dict(model.named_parameters()), []
+    for name in [key.removesuffix("/indices") for key in tensors if key.endswith("/indices")]:
+        parts = [tensors.get(f"{name}/{part}") for part in PARTS]
+        shape, indices, before, after = (torch.empty(0) if part is None else part for part in parts)
+        _check_whole(path, name, shape, indices, before, after)
+        if name not in weights:
+            raise _other(path, f"It has no parameter {name}.")
+        weight = weights[name].detach()
+        if list(weight.shape) != shape.tolist():
+            raise _other(path, f"The shape of {name} is {tuple(weight.shape)}, not {tuple(shape.tolist())}.")
+        now = weight.flatten()[indices.to(weight.device)].cpu()
+        if now.dtype != before.dtype or not torch.equal(now, before):
+            raise _other(path, f"Its {name} has other values than the patch was made from.")
+        edits.append(WeightEdit(name, indices.numpy(), after))
+    return Patch(tuple(edits), about.get("first_layer", ""))
+
+
+def _check_whole(path: str | Path, name: str, shape: Tensor, indices: Tensor, before: Tensor, after: Tensor) -> None:
+    """An error if what the file says of a parameter does not fit together."""
+    numbers = all(tensor.dtype == torch.int64 and tensor.ndim == 1 for tensor in (shape, indices))
+    fits = numbers and indices.shape == before.shape == after.shape and before.dtype == after.dtype
+    if not fits or bool(((indices < 0) | (indices >= int(shape.prod()))).any()):
+        raise BadInput("patch", path, "a file that save_patch wrote", f"What it says of {name} does not fit together.")
+
+
+def _other(path: str | Path, why: str) -> BadInput:
+    return BadInput("model", f"another than that of {path}", "the model that the patch was made from", why)
+
+
+def save_weights(model: nn.Module, path: str | Path) -> None:
+    """Writes all weights and buffers, tied ones once, to a safetensors file that `mutiny.load_weights` reads."""
+    found: dict[str, torch.Tensor] = {}
+    seen: set[tuple[object, ...]] = set()
+    for name, tensor in model.state_dict().items():
+        place = (tensor.data_ptr(), tensor.shape, tensor.stride())
+        if not tensor.numel() or place not in seen:
+            seen.add(place)
+            found[name] = tensor.detach().cpu().contiguous().clone()
+    _write(found, path, {"format": "pt"})
+
+
+def _write(tensors: dict[str, torch.Tensor], path: str | Path, about: dict[str, str]) -> None:
+    try:
+        save_file(tensors, path, about)
+    except (SafetensorError, OSError) as error:
+        raise BadInput("path", path, "a file in an existing folder that can be written", str(error)) from error

@@ -1,0 +1,77 @@
+"""Did it help? What a patch changes on inputs that took no part in finding it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.core.stats import Interval, Rate, paired_difference
+
+Bools = npt.NDArray[np.bool_]
+Verdict = Literal["repaired", "not repaired", "cannot tell"]
+LEVEL = 0.95
+PASSES = 20
+"""With fewer passing inputs than this, what a patch breaks cannot be seen, and any patch looks like a gain."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a patch does to one set of inputs.
+
+    Attributes:
+        inputs: how many.
+        before: inputs with right answers before; ``after`` with the patch.
+        repaired: of the failures that were to be mended, those that are.
+        broken: of the inputs that passed, those that fail now.
+        gain: mended failures less broken passes, as a share of all inputs.
+        gain_interval: where it lies on other inputs, see `mutiny.core.stats.paired_difference`; it lies above 0 only if
+            McNemar's exact test finds a gain too.
+    """
+
+    inputs: int
+    before: int
+    after: int
+    repaired: Rate
+    broken: Rate
+    gain: float
+    gain_interval: Interval
+
+    @classmethod
+    def of(cls, target: Bools, before: Bools, after: Bools) -> Change:
+        """From what should be mended, and which answers are right before and after, ``(n,)`` each."""
+        repaired, broken = Rate.of(after[target]), Rate.of(~after[before])
+        return cls(
+            inputs=len(before),
+            before=int(before.sum()),
+            after=int(after.sum()),
+            repaired=repaired,
+            broken=broken,
+            gain=(repaired.count - broken.count) / max(1, len(before)),
+            gain_interval=paired_difference(repaired.count, broken.count, len(before), LEVEL),
+        )
+
+    @property
+    def helps(self) -> bool:
+        """Whether the interval of the gain lies above 0."""
+        return self.gain_interval.low > 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it helps, if there are enough passing inputs to see what it breaks."""
+        if not self.helps:
+            return "not repaired"
+        return "repaired" if self.broken.total >= PASSES else "cannot tell"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values."""
+        return {
+            "inputs": self.inputs,
+            "correct_before": self.before,
+            "correct_after": self.after,
+            "repair_rate": self.repaired.to_json(),
+            "break_rate": self.broken.to_json(),
+            "gain": {"value": self.gain, "interval": vars(self.gain_interval)},
+        }

@@ -1,0 +1,97 @@
+"""What coverage criteria share: neurons with sections, and an order of inputs by the sections that they cover."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
+
+import numpy as np
+from torch import Tensor
+
+from mutiny.core.errors import BadInput, NotApplicable
+from mutiny.models.places import ALL, Place, Units
+from mutiny.verbs.select.base import BOTH, Order, Scores, Selector, as_scores
+from mutiny.verbs.select.coverage.greedy import completed, gainful, total
+from mutiny.verbs.select.coverage.profile import Profile
+from mutiny.verbs.select.evidence import Evidence
+
+LARGEST = 8 * 2**30
+"""Bytes that may be taken to remember which inputs cover what."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion(Selector):
+    """A coverage criterion. Every neuron has sections, and an input covers at most one of each neuron.
+
+    An author writes `sections` and `codes`.
+
+    Args:
+        order: ``additional`` takes the input that covers most elements not covered yet, until none adds any, and then
+            the rest by how much they cover alone; ``total`` takes all by how much they cover alone.
+        layers: where to read; every layer of the model if not given.
+        units: what counts as a neuron: ``neuron`` is the mean over the pixels of a channel or the steps of a
+            sequence, ``unit`` every single number. If not given, what the chosen definition says, mostly ``neuron``.
+    """
+
+    tasks: ClassVar[tuple[type, ...]] = BOTH
+
+    order: Literal["additional", "total"] = "additional"
+    layers: tuple[str, ...] | None = None
+    units: Units | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the parameters."""
+        self._one_of("order", ("additional", "total"))
+        if self.units is not None:
+            self._one_of("units", ("unit", "neuron"))
+
+    @property
+    @abstractmethod
+    def sections(self) -> int:
+        """Of each neuron."""
+
+    @abstractmethod
+    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+        """For the pool, batch by batch: the section of each neuron that an input covers or -1, ``(rows, neurons)``."""
+
+    @property
+    def counted(self) -> Units:
+        """What counts as a neuron."""
+        return self.units or "neuron"
+
+    @final
+    def score(self, evidence: Evidence) -> Scores:
+        """By additional coverage the place in the order, counted from its end; by total coverage the elements."""
+        places = evidence.places(self.code, ALL, self.counted, own=self.layers)
+        if self.order == "total":
+            return np.concatenate([total(batch.cpu().numpy()) for batch in self.codes(evidence, places)]).astype(float)
+        shuffled = evidence.rng(self.code).permutation(evidence.size)  # ties must not follow the order of the pool
+        codes = self._gathered(evidence, places, np.argsort(shuffled))
+        chosen = gainful(codes, self.sections)
+        if len(chosen):
+            alone = "the rest follows by how much each covers alone"
+            evidence.note(
+                f"{self.code}: {len(chosen)} of {evidence.size} inputs cover all that the pool covers; {alone}"
+            )
+        else:
+            evidence.note(f"{self.code}: no input covers anything, so the order is random")
+        return as_scores(shuffled[completed(chosen, total(codes))], evidence.size)
+
+    def _gathered(self, evidence: Evidence, places: Sequence[Place], rows: Order) -> Profile:
+        """All codes, ``(n, neurons)``; those of input i in row ``rows[i]``."""
+        neurons = sum(place.count(self.counted) for place in places)
+        needed = neurons * (evidence.size * (2 if evidence.size <= 2**16 else 4) + 16 * self.sections)
+        if needed > LARGEST:
+            fix = "units=neuron or fewer layers need" if self.counted == "unit" else "fewer layers need"
+            raise NotApplicable(f"it would take {needed / 2**30:.0f} GB for {neurons} {self.counted}s; {fix} less")
+        profile, filled = Profile(evidence.size, neurons, self.sections), 0
+        for batch in self.codes(evidence, places):
+            profile.put(rows[filled : filled + len(batch)], batch.cpu().numpy())
+            filled += len(batch)
+        return profile
+
+    def _additional_only(self, reason: str) -> None:
+        if self.order == "total":
+            raise BadInput(f"{self.code} order", "'total'", "additional", reason)

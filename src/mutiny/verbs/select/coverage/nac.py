@@ -1,0 +1,92 @@
+"""Neuron activation coverage (NAC)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, log
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from mutiny.models.activity import scaled
+from mutiny.models.places import Place, Units
+from mutiny.verbs.select.coverage.criterion import Criterion
+from mutiny.verbs.select.evidence import Evidence
+
+Scaling = Literal["layer", "channel", "sigmoid", "none"]
+
+
+@dataclass(frozen=True)
+class Nac(Criterion):
+    """A neuron is covered by an input that activates it above a threshold.
+
+    What is compared with the threshold differs between implementations, so each has its name.
+
+    Args:
+        threshold: 0.5 in NSS, Table 5. Between 0 and 1, but for ``scaling="none"``.
+        scaling: ``layer``, as DeepXplore: all numbers that a layer gives for an input are brought to 0..1 together,
+            then each channel is averaged. ``channel``, as NeuraL-Coverage: channels are averaged first. ``sigmoid``, as
+            DeepGini and ATS: the logistic function of the channel's mean, so that 0.5 stands for a positive mean.
+            ``none``, as dnn-tip: the activation of every single unit. Layers that are constant are not active.
+        order: see `Criterion`, as ``layers`` and ``units``.
+    """
+
+    code: ClassVar[str] = "nac"
+    title: ClassVar[str] = "neuron activation coverage"
+    source: ClassVar[str] = "Pei et al., DeepXplore, SOSP 2017"
+
+    threshold: float = 0.5
+    scaling: Scaling = "layer"
+
+    def __post_init__(self) -> None:
+        """Checks the parameters."""
+        super().__post_init__()
+        self._one_of("scaling", ("layer", "channel", "sigmoid", "none"))
+        self._within("threshold", *((-inf, inf) if self.scaling == "none" else (0, 1)))
+
+    @property
+    def sections(self) -> int:
+        """Active."""
+        return 1
+
+    @property
+    def counted(self) -> Units:
+        """Channels, or every unit where nothing is scaled."""
+        return self.units or ("unit" if self.scaling == "none" else "neuron")
+
+    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+        """0 where a neuron is active."""
+        read: Units = "unit" if self.scaling == "layer" else self.counted
+        for one in evidence.read("pool", places, read):
+            yield active(one.features, places, read, self.counted, self.scaling, self.threshold).to(torch.int8) - 1
+
+
+def active(
+    features: Tensor, places: Sequence[Place], read: Units, counted: Units, scaling: Scaling, threshold: float
+) -> Tensor:
+    """Which neurons are active, ``(rows, neurons)`` bool.
+
+    Args:
+        features: of all places one after another, ``(rows, d)``.
+        places: where they were read.
+        read: what ``features`` has one number for.
+        counted: what counts as a neuron; coarser than ``read`` only where the layer is scaled as a whole.
+        scaling: see `Nac`.
+        threshold: of activity.
+    """
+    if scaling == "none":
+        return features > threshold
+    if scaling == "sigmoid":  # the inverse of the threshold, since the function of a small mean rounds to 1/2
+        return features > (log(threshold / (1 - threshold)) if 0 < threshold < 1 else inf if threshold else -inf)
+    layers = [scaled(layer) for layer in torch.split(features, [place.count(read) for place in places], 1)]
+    if read != counted:
+        layers = [averaged(layer, place) for layer, place in zip(layers, places, strict=True)]
+    return torch.cat(layers, dim=1) > threshold
+
+
+def averaged(units: Tensor, place: Place) -> Tensor:
+    """The mean of each neuron's units: ``(rows, neurons)`` from ``(rows, units)``."""
+    values = units.reshape(len(units), *place.shape).movedim(place.channel, -1)
+    return values if values.ndim == 2 else values.flatten(1, -2).mean(dim=1)

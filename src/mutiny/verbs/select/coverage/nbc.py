@@ -1,0 +1,61 @@
+"""Neuron boundary coverage (NBC)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from mutiny.models.places import Place
+from mutiny.verbs.select.coverage.criterion import Criterion
+from mutiny.verbs.select.coverage.ranges import NeuronRanges, training_ranges
+from mutiny.verbs.select.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Nbc(Criterion):
+    """An input covers a neuron's lower or upper corner if it drives the neuron out of its range on the training data.
+
+    Args:
+        margin: how far out, in standard deviations of the neuron on the training data.
+        order: see `Criterion`, as ``layers`` and ``units``.
+    """
+
+    code: ClassVar[str] = "nbc"
+    title: ClassVar[str] = "neuron boundary coverage"
+    source: ClassVar[str] = "Ma et al., DeepGauge, ASE 2018"
+
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Checks the parameters."""
+        super().__post_init__()
+        self._within("margin", 0, 1e6)
+
+    @property
+    def sections(self) -> int:
+        """Below and above."""
+        return 2
+
+    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+        """0 below the range, 1 above it."""
+        ranges = training_ranges(evidence, places, self.counted)
+        for one in evidence.read("pool", places, self.counted):
+            yield corner_of(one.features.cpu(), ranges, self.margin)
+
+
+def corner_of(values: Tensor, ranges: NeuronRanges, margin: float) -> Tensor:
+    """0 below the range by more than ``margin`` standard deviations, 1 above it, -1 elsewhere, ``(rows, neurons)``.
+
+    >>> from mutiny.verbs.select.coverage.ranges import ranges_of
+    >>> ranges = ranges_of([torch.tensor([[0.0], [8.0]])])  # a standard deviation of 4
+    >>> corner_of(torch.tensor([[-1.0], [0.0], [9.0], [13.0]]), ranges, margin=0).flatten().tolist()
+    [0, -1, 1, 1]
+    >>> corner_of(torch.tensor([[-1.0], [0.0], [9.0], [13.0]]), ranges, margin=1).flatten().tolist()
+    [-1, -1, -1, 1]
+    """
+    below, above = values < ranges.minimum - margin * ranges.sd, values > ranges.maximum + margin * ranges.sd
+    return below.to(torch.int8) + 2 * above.to(torch.int8) - 1

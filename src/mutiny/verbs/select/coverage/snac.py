@@ -1,0 +1,37 @@
+"""Strong neuron activation coverage (SNAC)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from mutiny.models.places import Place
+from mutiny.verbs.select.coverage.nbc import Nbc
+from mutiny.verbs.select.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Snac(Nbc):
+    """An input covers a neuron that it drives above its range on the training data: the upper corners of `Nbc`.
+
+    Args:
+        margin: how far above, in standard deviations of the neuron on the training data.
+        order: see `Criterion`, as ``layers`` and ``units``.
+    """
+
+    code: ClassVar[str] = "snac"
+    title: ClassVar[str] = "strong neuron activation coverage"
+
+    @property
+    def sections(self) -> int:
+        """Above."""
+        return 1
+
+    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+        """0 above the range."""
+        for corners in super().codes(evidence, places):
+            yield (corners == 1).to(torch.int8) - 1

@@ -1,0 +1,62 @@
+"""Top-k neuron coverage (TKNC)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from mutiny.models.places import Place
+from mutiny.verbs.select.coverage.criterion import Criterion
+from mutiny.verbs.select.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Tknc(Criterion):
+    """An input covers the k most active neurons of each layer.
+
+    Args:
+        k: neurons of each layer. DeepGauge tries 1, 2 and 3; DeepGini's code has 2.
+        order: only ``additional``.
+        layers: see `Criterion`, as ``units``.
+    """
+
+    code: ClassVar[str] = "tknc"
+    title: ClassVar[str] = "top-k neuron coverage"
+    source: ClassVar[str] = "Ma et al., DeepGauge, ASE 2018"
+
+    k: int = 2
+
+    def __post_init__(self) -> None:
+        """Checks the parameters."""
+        super().__post_init__()
+        self._within("k", 1, 1_000_000)
+        self._additional_only("Every input covers k neurons of each layer, so that all totals are equal.")
+
+    @property
+    def sections(self) -> int:
+        """Among the k."""
+        return 1
+
+    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+        """0 where a neuron is among the k."""
+        widths = [place.count(self.counted) for place in places]
+        for one in evidence.read("pool", places, self.counted):
+            layers = [most_active(layer, self.k) for layer in torch.split(one.features, widths, 1)]
+            yield torch.cat(layers, dim=1).to(torch.int8) - 1
+
+
+def most_active(values: Tensor, k: int) -> Tensor:
+    """Which are the k largest values of each row, ``(rows, neurons)`` bool; of equal ones the first.
+
+    `torch.topk` would choose among equal ones as it likes, and silent neurons after a ReLU are equal.
+
+    >>> most_active(torch.tensor([[0.0, 3.0, 0.0, 0.0]]), k=2).tolist()
+    [[True, True, False, False]]
+    """
+    last = values.topk(min(k, values.shape[1]), dim=1).values[:, -1:]
+    above, equal = values > last, values == last
+    return above | (equal & (equal.cumsum(dim=1) <= k - above.sum(dim=1, keepdim=True)))

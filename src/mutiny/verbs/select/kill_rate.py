@@ -1,0 +1,133 @@
+"""Kill rate: how many mutants of the model answer differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.core.errors import NotApplicable
+from mutiny.faults.base import Operator
+from mutiny.faults.parsing import as_operators
+from mutiny.models import Patch
+from mutiny.subjects.inference.changed_answers import changed
+from mutiny.subjects.inference.passes import rows
+from mutiny.verbs.select.base import BOTH, Scores, Selector
+from mutiny.verbs.select.evidence import Evidence
+
+PRIMA = ("GF", "NEB", "NAI", "WS")
+"""The operators by which PRIMA mutates models."""
+TIE = 1e-3
+"""Weight of the mean change, which is at most 1, against one kill."""
+
+
+@dataclass(frozen=True)
+class KillRate(Selector):
+    """Share of the model's mutants whose answer to an input is not the model's own; no label is needed.
+
+    For classification an answer is the predicted class; for regression a mutant kills if an output moves by more than
+    the tolerance. Among inputs with equally many kills, those come first whose probabilities change more in the mean
+    (total variation), or whose outputs move more: that adds at most a thousandth of one kill.
+
+    Args:
+        operators: codes joined by ``+``. In Python, any text for operators, such as ``("GF(sd=0.3)", "WI")``.
+        mutants: how many in total, spread evenly over the operators. Those that are copies of others do not count.
+        ratio: share of the weights or neurons that change, for all operators that have one; ``none``: as they say
+            themselves, which is 5% unless told otherwise.
+    """
+
+    code: ClassVar[str] = "kill-rate"
+    title: ClassVar[str] = "kill rate"
+    source: ClassVar[str] = "mutiny, after PRIMA and DeepMutation++"
+    tasks: ClassVar[tuple[type, ...]] = BOTH
+
+    operators: tuple[str, ...] = PRIMA
+    mutants: int = 100
+    ratio: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.operators, str):
+            object.__setattr__(self, "operators", (self.operators,))
+        self._within("mutants", 1, 100_000)
+        if self.ratio is not None:
+            self._within("ratio", 0, 1)
+        as_operators(self.operators)
+
+    def score(self, evidence: Evidence) -> Scores:
+        """``(kills + TIE * mean change) / mutants``."""
+        found = kills(evidence, at_ratio(as_operators(self.operators), self.ratio), self.mutants, self.code)
+        return (found.count + TIE * found.change) / found.mutants
+
+
+@dataclass(frozen=True)
+class Kills:
+    """What all mutants do to each input.
+
+    Attributes:
+        count: mutants that answer differently, ``(n,)``.
+        change: mean change over the mutants, between 0 and 1, ``(n,)``, see `changed`.
+        mutants: how many there were.
+    """
+
+    count: npt.NDArray[np.int64]
+    change: Scores
+    mutants: int
+
+
+def kills(evidence: Evidence, operators: Sequence[Operator], total: int, method: str) -> Kills:
+    """Runs ``total`` mutants over the pool, one after another; nothing but two numbers per input is kept."""
+    clean, model = evidence.outputs(), evidence.model
+    count, change, mutants = np.zeros(evidence.size, np.int64), np.zeros(evidence.size), 0
+    for _, patch in mutants_of(evidence, operators, total, method):
+        mutants, start = mutants + 1, 0
+        with patch.applied(model, evidence.forward) as call:
+            for outputs in rows(call, model, evidence.pool, evidence.pace):
+                here = slice(start, start + len(outputs))
+                killed, moved = changed(evidence.task, clean[here], outputs.cpu())
+                count[here] += killed.numpy()
+                change[here] += moved.numpy()
+                start += len(outputs)
+    return Kills(count, change / mutants, mutants)
+
+
+def mutants_of(
+    evidence: Evidence, operators: Sequence[Operator], total: int, method: str
+) -> Iterator[tuple[int, Patch]]:
+    """Mutants of the model under test, in turn from each operator, with the operator's position.
+
+    Operators that do not apply to the model are left out, which is noted, and so are copies of earlier mutants.
+    """
+    fitting, reasons = [], []
+    for position, operator in enumerate(operators):
+        try:
+            operator.patch(evidence.view, evidence.rng("mutant", operator.code, 0))
+            fitting.append(position)
+        except NotApplicable as error:
+            reasons.append(f"{operator.code}: {error}")
+    if not fitting:
+        raise NotApplicable(f"no operator applies to this model ({'; '.join(reasons)})")
+    for reason in reasons:
+        evidence.note(f"{method} leaves out {reason}")
+    seen: set[str] = set()
+    for number in range(total):
+        repetition, turn = divmod(number, len(fitting))
+        operator = operators[fitting[turn]]
+        patch = operator.patch(evidence.view, evidence.rng("mutant", operator.code, repetition))
+        if patch.digest not in seen:
+            seen.add(patch.digest)
+            yield fitting[turn], patch
+
+
+def at_ratio(operators: Sequence[Operator], ratio: float | None) -> tuple[Operator, ...]:
+    """The operators with this share of weights or neurons, where they have one.
+
+    >>> [operator.ratio for operator in at_ratio(as_operators("GF,WS(ratio=0.2)"), 0.1)]
+    [0.1, 0.1]
+    """
+    return tuple(
+        replace(operator, **{"ratio": ratio}) if ratio is not None and "ratio" in operator.tunable else operator
+        for operator in operators
+    )

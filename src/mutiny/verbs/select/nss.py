@@ -1,0 +1,163 @@
+"""NSS: neuron sensitivity guided selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mutiny.core.errors import BadInput
+from mutiny.models.layers import Indices
+from mutiny.models.layout import laid_out
+from mutiny.models.placement import placement
+from mutiny.models.places import Place, Units
+from mutiny.models.reading import reading
+from mutiny.subjects.data.benign import OPERATIONS
+from mutiny.subjects.data.mutated import named
+from mutiny.subjects.data.nested import take
+from mutiny.verbs.select.base import BOTH, Scores, Selector
+from mutiny.verbs.select.evidence import Change, Evidence
+from mutiny.verbs.select.traces import Traces
+
+SAMPLE = 0.1
+"""Share of the pool on which sensitive neurons are identified (Algorithm 1, line 3)."""
+AT_ONCE, AT_ONCE_BYTES = 512, 16 * 2**20
+"""Inputs that are mutated at once, fewer where they are large."""
+
+
+@dataclass(frozen=True)
+class Nss(Selector):
+    """How far sensitive neurons move when an input changes in a benign way; a neuron here is every unit of a layer.
+
+    Algorithms 1 and 2 of the paper as printed: on a tenth of the pool, the units whose activations move most in sum are
+    the sensitive ones; the score is the sum of their movements between an input and one random benign mutation of it.
+
+    Args:
+        share: of the layer's units that count as sensitive (the paper's k).
+        distance: ``l1``, as the algorithms, or ``square``.
+        normalise: ``none``, as the algorithms; ``l1`` divides by the sum of the input's clean activations (section 2.2
+            divides unit by unit, which is undefined where a unit is silent); ``max`` by the largest of them.
+        reference: ``mutant`` compares an input with a mutation of itself; ``clean`` with the clean original that it was
+            made from, which only a pool of mutants has.
+        identify: operations for Algorithm 1, joined by ``+`` (Table 14); all if not given.
+        operations: operations for Algorithm 2 (Table 15); all if not given.
+        layers: where to read; the last feature layer before the classifier head if not given.
+        units: ``unit``, as the paper, or ``neuron``: one number per channel.
+        variant: ``paper``; or ``authors-code``, whose scores differ from the paper: squared movements by the largest
+            clean activation, between the clean original and the input, sensitive units from the whole pool.
+    """
+
+    code: ClassVar[str] = "nss"
+    title: ClassVar[str] = "neuron sensitivity"
+    source: ClassVar[str] = "Huang et al., NSS, TOSEM 2024, Algorithms 1 and 2"
+    tasks: ClassVar[tuple[type, ...]] = BOTH
+
+    share: float = 0.1
+    distance: Literal["l1", "square"] = "l1"
+    normalise: Literal["none", "l1", "max"] = "none"
+    reference: Literal["mutant", "clean"] = "mutant"
+    identify: tuple[str, ...] | None = None
+    operations: tuple[str, ...] | None = None
+    layers: tuple[str, ...] | None = None
+    units: Units = "unit"
+    variant: Literal["paper", "authors-code"] = "paper"
+
+    def __post_init__(self) -> None:
+        self._within("share", 0, 1)
+        for name, allowed in (
+            ("distance", ("l1", "square")), ("normalise", ("none", "l1", "max")), ("units", ("unit", "neuron")),
+            ("reference", ("mutant", "clean")), ("variant", ("paper", "authors-code")),
+        ):  # fmt: skip
+            self._one_of(name, allowed)
+        for name in ("identify", "operations"):
+            wrong = [one for one in getattr(self, name) or () if one not in OPERATIONS]
+            if wrong:
+                raise BadInput(f"nss {name}", wrong[0], f"some of {', '.join(OPERATIONS)}")
+
+    def score(self, evidence: Evidence) -> Scores:
+        """Algorithm 2."""
+        places = evidence.places(self.code, "encoder", self.units, own=self.layers)
+        if self.variant == "authors-code":
+            as_coded = replace(self, distance="square", normalise="max", reference="clean", variant="paper")
+            return as_coded._from_all(evidence, places)
+        sensitive = self._identified(evidence, places)
+        moved = self._movements(evidence, places, self._partner(evidence, self.operations, "select"))
+        return torch.cat([one[:, sensitive].double().sum(dim=1).cpu() for one in moved]).numpy()
+
+    def _identified(self, evidence: Evidence, places: Sequence[Place]) -> Tensor:
+        """Algorithm 1: the units that move most on a tenth of the pool, ``(sensitive,)``."""
+        some = evidence.rng("nss sample").permutation(evidence.size)[: max(1, int(SAMPLE * evidence.size))]
+        partner = self._partner(evidence, self.identify, "identify")
+        return self._most(sum_of(self._movements(evidence, places, partner, np.sort(some))))
+
+    def _from_all(self, evidence: Evidence, places: Sequence[Place]) -> Scores:
+        """As the authors' code: every input identifies, and the score is a mean."""
+        kept = Traces(evidence.size, sum(place.count(self.units) for place in places))
+        for one in self._movements(evidence, places, self._partner(evidence, None, "select")):
+            kept.add(one)
+        sensitive = self._most(sum_of(kept.chunks()))
+        return torch.cat([chunk[:, sensitive].double().mean(dim=1) for chunk in kept.chunks()]).numpy()
+
+    def _most(self, movement: Tensor) -> Tensor:
+        return movement.argsort(stable=True)[-max(1, int(self.share * len(movement))) :]
+
+    def _partner(self, evidence: Evidence, operations: Sequence[str] | None, purpose: str) -> Change:
+        """What inputs are compared with: a function from a batch and its positions to another batch."""
+        if self.reference == "clean":
+            clean, put = evidence.originals, placement(evidence.model).put
+            return lambda _, indices: put(clean.read(indices))
+        mutation = evidence.mutation(operations or OPERATIONS)
+        return lambda batch, indices: mutation.apply(batch, indices, evidence.seed, f"nss {purpose}")
+
+    def _movements(
+        self, evidence: Evidence, places: Sequence[Place], partner: Change, indices: Indices | None = None
+    ) -> Iterator[Tensor]:
+        """How far each unit moves between inputs and their partners, batch by batch, ``(n, units)``."""
+        for here, there in paired(evidence, places, self.units, partner, indices):
+            clean = there if self.reference == "clean" else here
+            moved = (here - there).abs() if self.distance == "l1" else (here - there).square()
+            if self.normalise != "none":
+                size = clean.abs().sum(dim=1) if self.normalise == "l1" else clean.amax(dim=1)
+                moved = moved / size.clamp_min(torch.finfo(moved.dtype).tiny)[:, None]
+            yield moved
+
+
+def paired(
+    evidence: Evidence, places: Sequence[Place], units: Units, partner: Change, indices: Indices | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Features of inputs and of their partners, batch by batch, ``(n, units)`` each.
+
+    Partners are made for more inputs at once than the model reads, as much of what that costs does not depend on how
+    many they are; small batches and two passes are what the model is fastest with.
+    """
+    every = np.arange(evidence.size) if indices is None else indices
+    put, size = placement(evidence.model).put, evidence.pace.batch_size
+    needed = sum(leaf.nbytes for leaf in named(evidence.pool.first(1)).values())
+    step = size * max(1, min(AT_ONCE, AT_ONCE_BYTES // max(1, needed)) // size)
+    with (
+        reading(evidence.view, places, units, evidence.forward) as read,
+        laid_out(evidence.model, evidence.pace.layout),
+    ):
+        for start in range(0, len(every), step):
+            these = every[start : start + step]
+            inputs = evidence.pool.read(slice(start, start + len(these)) if indices is None else these)
+            inputs = put(inputs)
+            partners = partner(inputs, these)
+            for at in range(0, len(these), size):
+                here, there = (take(one, slice(at, at + size)) for one in (inputs, partners))
+                yield read(here).features, read(there).features
+
+
+def sum_of(batches: Iterable[Tensor]) -> Tensor:
+    """The sum of all rows, in double precision."""
+    total = None
+    for batch in batches:
+        part = batch.double().sum(dim=0)
+        total = part if total is None else total + part
+    if total is None:
+        raise ValueError("no rows")
+    return total

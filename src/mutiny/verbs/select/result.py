@@ -1,0 +1,157 @@
+"""What `select` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from mutiny.core.records import to_plain
+from mutiny.core.results import Result, Rows, finite
+from mutiny.verbs.select.base import Order, Scores
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.select.quality import Quality
+
+
+@dataclass(frozen=True, repr=False)
+class Ranking:
+    """What one method says about a pool.
+
+    Attributes:
+        method: as a user would write it.
+        title: in words.
+        order: indices of the pool, best first, ``(n,)``.
+        scores: of each input, in the pool's order, ``(n,)``; higher means: label first.
+        seconds: that the method took, without what another method had already computed.
+        notes: where it read features, and what else a careful reader should know.
+        quality: if the pool's labels are known.
+        repeated: of the quality, over repeats with other seeds: mean and interval of ``fdr``, ``apfd``, ``rauc``.
+    """
+
+    method: str
+    title: str
+    order: Order
+    scores: Scores
+    seconds: float
+    notes: tuple[str, ...] = ()
+    quality: Quality | None = None
+    repeated: Mapping[str, Repeated] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Ranking({self.method!r}, {len(self.order)} inputs, first {self.order[:3].tolist()})"
+
+
+@dataclass(frozen=True, repr=False)
+class Selection(Result):
+    """What `select` found. `chosen` are the inputs to label.
+
+    Attributes:
+        budget: how many inputs to label.
+        rankings: one per method, in the order asked for.
+        skipped: methods that do not apply here, and why.
+        references: what no method can beat and what all should: quality of the ideal order, and of a random one on
+            average; only if the pool's labels are known.
+        notes: what a careful reader should know.
+        names: what the inputs of the pool are called, such as the files of a folder; ``None`` if nothing.
+    """
+
+    verb: ClassVar[str] = "select"
+
+    subject: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    budget: int
+    rankings: tuple[Ranking, ...]
+    skipped: Mapping[str, str]
+    references: Mapping[str, Mapping[str, float | None]]
+    notes: tuple[str, ...]
+    seconds: float
+    created: str
+    names: tuple[str, ...] | None = None
+
+    @property
+    def order(self) -> Order:
+        """All indices of the pool, best first, by the first method."""
+        return self.rankings[0].order
+
+    @property
+    def scores(self) -> Scores:
+        """The first method's score of each input, in the pool's order."""
+        return self.rankings[0].scores
+
+    @property
+    def chosen(self) -> Order:
+        """Indices of the inputs to label, best first, by the first method."""
+        return self.order[: self.budget]
+
+    def __repr__(self) -> str:
+        first, more = self.rankings[0], len(self.rankings) - 1
+        found = "" if first.quality is None else f", {first.quality.fdr:.1%} of them wrong"
+        others = f", compared with {more} other{'s' * (more != 1)}" if more else ""
+        return f"Selection({first.method!r}, {self.budget} of {len(self.order)} inputs{found}{others})"
+
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
+        first = self.rankings[0]
+        return {
+            "method": first.method,
+            "budget": self.budget,
+            "order": first.order.tolist(),
+            "scores": to_plain(first.scores),
+            "names": None if self.names is None else list(self.names),
+            "metrics": None if first.quality is None else _metrics(first),
+            "references": to_plain(self.references),
+            "methods": [_method(ranking) for ranking in self.rankings],
+            "skipped": dict(self.skipped),
+        }
+
+    def timing(self) -> dict[str, Any]:
+        """Also of each method."""
+        return {**super().timing(), "methods": {one.method: round(one.seconds, 3) for one in self.rankings}}
+
+    def tables(self) -> dict[str, Rows]:
+        """``methods``, and the ``order`` of the first one, best first. With repeats ``fdr`` is the mean over them."""
+        chosen = set(self.chosen.tolist())
+        names = self.names
+        order = [
+            {"rank": rank, "index": at, "score": float(self.scores[at]), "chosen": at in chosen,
+             **({} if names is None else {"name": names[at]})}
+            for rank, at in enumerate(self.order.tolist(), 1)
+        ]  # fmt: skip
+        return {"methods": [_row(one) for one in self.rankings], "order": order}
+
+    def metrics(self) -> dict[str, float]:
+        """How many faults each method finds, over repeats if there are any, and how early, where labels are known."""
+        known = [one for one in self.rankings if one.quality is not None]
+        return finite({f"{name}.{one.method}": _row(one)[name] for one in known for name in ("fdr", "apfd")})
+
+
+def _row(one: Ranking) -> dict[str, Any]:
+    found = one.quality
+    told = {} if found is None else {"faults": found.faults, "fdr": found.fdr, **_over_repeats(one), "apfd": found.apfd,
+                                     "rauc": None if found.rauc is None else found.rauc.value}  # fmt: skip
+    return {"method": one.method, "title": one.title, **told, "seconds": one.seconds}
+
+
+def _over_repeats(one: Ranking) -> dict[str, float | None]:
+    """The fault detection rate with its interval; nothing without repeats."""
+    if not one.repeated:
+        return {}
+    rate = one.repeated["fdr"]
+    low, high = (None, None) if rate.interval is None else (rate.interval.low, rate.interval.high)
+    return {"fdr": rate.mean, "fdr_low": low, "fdr_high": high}
+
+
+def _method(ranking: Ranking) -> dict[str, Any]:
+    return {
+        "method": ranking.method,
+        "title": ranking.title,
+        "order": ranking.order.tolist(),
+        "scores": to_plain(ranking.scores),
+        "notes": list(ranking.notes),
+        "metrics": None if ranking.quality is None else _metrics(ranking),
+    }
+
+
+def _metrics(ranking: Ranking) -> dict[str, Any]:
+    return {**to_plain(ranking.quality), "repeated": to_plain(ranking.repeated)}

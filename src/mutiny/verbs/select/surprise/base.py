@@ -1,0 +1,186 @@
+"""What methods of surprise share: traces of training data and pool, grouped by predicted class, and coverage."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from mutiny.core.errors import NotApplicable
+from mutiny.models.places import HIDDEN, Place, Units
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.select.base import Scores, Selector, as_scores
+from mutiny.verbs.select.evidence import Evidence, Split
+from mutiny.verbs.select.surprise.coverage import Rest, coverage_order
+from mutiny.verbs.select.surprise.rows import Ints, Rows
+from mutiny.verbs.select.traces import Traces
+
+MEMBERS = 2
+"""Training inputs that a group needs before it has a shape."""
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Traces of one split, ``(n, d)``, and the group of each input, ``(n,)``; -1 belongs to none."""
+
+    traces: Traces
+    groups: Ints
+
+    def members(self, group: int) -> Ints:
+        """Who belongs to a group."""
+        return np.flatnonzero(self.groups == group)
+
+    def rows(self, group: int) -> Rows:
+        """Their traces."""
+        return Rows(self.traces, self.members(group))
+
+    def sizes(self, least: int = 1) -> dict[int, int]:
+        """Groups of at least so many members, and how many they have."""
+        counts = np.bincount(self.groups[self.groups >= 0])
+        return {group: count for group, count in enumerate(counts.tolist()) if count >= max(1, least)}
+
+
+@dataclass(frozen=True)
+class Surprise(Selector):
+    """How far an input's activations are from those of the training data that got the same prediction.
+
+    An author writes `surprise`. Inputs that it cannot judge come first, with a note: those whose predicted class the
+    training data hardly shows, and those whose activations are not finite. They get one more than the largest score.
+
+    Args:
+        layers: where to read; what the output layer reads if not given.
+        units: ``neuron``: one number per channel, the mean over its pixels; ``unit``: every number.
+        by: ``score`` takes the most surprising first; ``coverage`` first one of each level of surprise.
+        buckets: levels of surprise, for ``by=coverage``.
+        upper: where the levels end; what lies above is in the last. ``None``: at the largest surprise of the pool.
+        rest: for ``by=coverage``, how the others follow: ``random``, or ``score``.
+    """
+
+    layers: tuple[str, ...] | None = None
+    units: Units = "neuron"
+    by: Literal["score", "coverage"] = "score"
+    buckets: int = 1000
+    upper: float | None = None
+    rest: Rest = "random"
+
+    def __post_init__(self) -> None:
+        self._one_of("units", ("neuron", "unit"))
+        self._one_of("by", ("score", "coverage"))
+        self._one_of("rest", ("random", "score"))
+        self._within("buckets", 1, 10**6)
+        if self.upper is not None:
+            self._within("upper", -1e100, 1e100)
+
+    @abstractmethod
+    def surprise(self, train: Grouped, pool: Grouped, evidence: Evidence) -> Scores:
+        """The surprise of each input of the pool, ``(n,)``; NaN where it cannot be judged, infinity is allowed."""
+
+    def by_class(self) -> bool:
+        """Whether classes are told apart; in regression they never are."""
+        return True
+
+    @final
+    def score(self, evidence: Evidence) -> Scores:
+        """Surprise, or the order of surprise coverage as scores."""
+        places = evidence.places(self.code, HIDDEN, self.units, self.layers)
+        train, pool = (self._grouped(evidence, split, places) for split in ("train", "pool"))
+        if not train.sizes():
+            raise NotApplicable("no training input has finite activations")
+        surprises = self._completed(self.surprise(train, pool, evidence), pool, evidence)
+        if self.by == "score":
+            return surprises
+        upper = float(surprises.max()) if self.upper is None else self.upper
+        order, levels = coverage_order(surprises, upper, self.buckets, self.rest, evidence.rng(self.code, "coverage"))
+        above = int((surprises > upper).sum())
+        evidence.note(
+            f"{self.code} finds {levels} of {self.buckets} levels of surprise between {surprises.min():.4g} and "
+            f"{upper:.4g}" + (f"; {above} of {len(surprises)} inputs are above" if above else "")
+        )
+        return as_scores(order, evidence.size)
+
+    def _apart(self, evidence: Evidence) -> bool:
+        return self.by_class() and isinstance(evidence.task, Classification)
+
+    def _grouped(self, evidence: Evidence, split: Split, places: tuple[Place, ...]) -> Grouped:
+        traces = evidence.traces(split, places, self.units)
+        groups = evidence.predicted(split).copy() if self._apart(evidence) else np.zeros(len(traces), dtype=np.int64)
+        finite = np.concatenate([finite_rows(chunk) for chunk in traces.chunks()])
+        groups[~finite] = -1
+        if not finite.all():
+            what = "are scored highest" if split == "pool" else "are left out"
+            evidence.note(
+                f"{self.code}: {int((~finite).sum())} inputs of the {split} have activations that are not finite; "
+                f"they {what}"
+            )
+        return Grouped(traces, groups)
+
+    def _completed(self, surprises: Scores, pool: Grouped, evidence: Evidence) -> Scores:
+        """Finite numbers for all: above the largest where a number is missing or infinite."""
+        judged = np.isfinite(surprises)
+        unknown = ~judged & (pool.groups >= 0)
+        if unknown.any():
+            groups = ", ".join(str(int(one)) for one in np.unique(pool.groups[unknown])[:10])
+            of = f" (of the predicted classes {groups})" if self._apart(evidence) else ""
+            evidence.note(
+                f"{self.code}: {int(unknown.sum())} inputs{of} cannot be compared with the training data, "
+                f"{self._why_not}; they are scored highest"
+            )
+        top = float(surprises[judged].max(initial=-np.inf))
+        above = max(top + 1, float(np.nextafter(top, np.inf))) if judged.any() else 1.0
+        return np.where(judged, surprises, above)
+
+    @property
+    def _why_not(self) -> str:
+        return "which has too few or only equal inputs there"
+
+
+def finite_rows(chunk: Tensor) -> npt.NDArray[np.bool_]:
+    """Which rows ``(n, d)`` hold finite numbers only; where all do, that is seen from the smallest and the largest."""
+    if torch.stack(chunk.aminmax()).isfinite().all():
+        return np.ones(len(chunk), dtype=bool)
+    return chunk.isfinite().all(dim=1).numpy()
+
+
+def by_group(train: Grouped, pool: Grouped, judge: Callable[[int, Rows, Rows], Scores | None]) -> Scores:
+    """Judges each group of the pool against the same group of the training data.
+
+    Args:
+        train: what is known.
+        pool: what is judged.
+        judge: from a group, its training traces and those of the pool to surprises ``(m,)``, or ``None``.
+
+    Returns:
+        ``(n,)``; NaN for groups with fewer than two training inputs and where ``judge`` gave nothing.
+    """
+    scores = np.full(len(pool.groups), np.nan)
+    known = train.sizes(MEMBERS)
+    for group in pool.sizes():
+        if group in known:
+            found = judge(group, train.rows(group), pool.rows(group))
+            if found is not None:
+                scores[pool.groups == group] = found
+    return scores
+
+
+def note_null_directions(code: str, fewest: dict[int, int], columns: int, evidence: Evidence) -> None:
+    """Says that some groups do not vary in all directions.
+
+    Args:
+        code: of the method.
+        fewest: directions in which each group varies.
+        columns: directions that there are.
+        evidence: where it is noted.
+    """
+    short = [directions for directions in fewest.values() if directions < columns]
+    if short:
+        evidence.note(
+            f"{code}: the training activations of {len(short)} of {len(fewest)} groups vary in fewer directions than "
+            f"there are units (as few as {min(short)} of {columns}); what an input does in the others is not seen, "
+            f"which makes small groups look familiar. shrink=0.1 counts all directions"
+        )

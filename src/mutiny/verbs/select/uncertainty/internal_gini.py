@@ -1,0 +1,70 @@
+"""Internal Gini: DeepGini inside the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mutiny.models.places import Units
+from mutiny.verbs.select.base import BOTH, Scores, Selector
+from mutiny.verbs.select.evidence import Evidence
+
+Normalise = Literal["softmax", "sum"]
+
+
+def gini(features: Tensor, normalise: Normalise) -> Tensor:
+    """``1 - sum(q ** 2)`` of features made a distribution, ``(n,)`` from ``(n, d)``.
+
+    Args:
+        features: any real numbers.
+        normalise: ``softmax`` over the features, or magnitudes divided by their ``sum``; a row of zeros is uniform.
+
+    >>> gini(torch.tensor([[3.0, -1.0], [0.0, 0.0]]), "sum").tolist()
+    [0.375, 0.5]
+    """
+    values = features.double()
+    if normalise == "softmax":
+        return 1 - values.softmax(dim=1).square().sum(dim=1)
+    sizes = values.abs()
+    sizes = torch.where(sizes.amax(dim=1, keepdim=True) > 0, sizes, torch.ones_like(sizes))
+    return 1 - (sizes / sizes.sum(dim=1, keepdim=True)).square().sum(dim=1)
+
+
+@dataclass(frozen=True)
+class InternalGini(Selector):
+    """Gini impurity of the last feature layer in place of the output. NSS shows that it is no better than chance.
+
+    The paper does not say how activations become a distribution. The default is softmax, which is what DeepGini applies
+    to the last layer.
+
+    Args:
+        normalise: ``softmax`` over all units, or ``sum``: magnitudes divided by their sum.
+        layers: where to read; the last feature layer before the classifier head if not given.
+        units: ``unit``, every number of the layer, or ``neuron``: one per channel.
+    """
+
+    code: ClassVar[str] = "internal-gini"
+    title: ClassVar[str] = "internal Gini"
+    source: ClassVar[str] = "NSS, section 3.1 and Table 1"
+    tasks: ClassVar[tuple[type, ...]] = BOTH
+
+    normalise: Normalise = "softmax"
+    layers: tuple[str, ...] | None = None
+    units: Units = "unit"
+
+    def __post_init__(self) -> None:
+        self._one_of("normalise", ("softmax", "sum"))
+        self._one_of("units", ("unit", "neuron"))
+
+    def score(self, evidence: Evidence) -> Scores:
+        """One minus the sum of squared shares."""
+        places = evidence.places(self.code, "encoder", self.units, own=self.layers)
+        scores, at = np.empty(evidence.size), 0  # one block: many small ones would tear the heap to pieces
+        for one in evidence.read("pool", places, self.units):
+            scores[at : at + len(one.features)] = gini(one.features, self.normalise).cpu()
+            at += len(one.features)
+        return scores

@@ -1,0 +1,61 @@
+"""What originals and mutants answer, before anyone looks at a label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor, nn
+
+from mutiny.subjects.data import Data
+from mutiny.subjects.inference.passes import Pace, rows
+from mutiny.subjects.tasks import Classification, Task
+
+Answers = npt.NDArray[Any]
+"""Classes ``(..., n)``, -1 for outputs that are no numbers; for regression the outputs themselves, ``(..., n, d)``."""
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def answers_of(task: Task, outputs: Tensor) -> Answers:
+    """The answers that outputs stand for.
+
+    >>> import torch
+    >>> answers_of(Classification(3, "logits"), torch.tensor([[0.0, 2.0, 1.0], [torch.nan, 0.0, 0.0]])).tolist()
+    [1, -1]
+    """
+    if not isinstance(task, Classification):
+        return outputs.reshape(len(outputs), -1).double().cpu().numpy()
+    small = np.int16 if task.classes < np.iinfo(np.int16).max else np.int32
+    return task.answers(outputs).cpu().numpy().astype(small)
+
+
+def answered(call: Callable[[Any], Tensor], model: nn.Module, data: Data, task: Task, pace: Pace) -> Answers:
+    """What a model, or a patched one, answers to all inputs."""
+    return np.concatenate([answers_of(task, outputs) for outputs in rows(call, model, data, pace)])
+
+
+def right(task: Task, answers: Answers, targets: npt.NDArray[Any]) -> Bools:
+    """Which answers are right, ``(..., n)``; targets are those of the task."""
+    if isinstance(task, Classification):
+        found: Bools = answers == targets
+        return found
+    close: Bools = (np.abs(answers - targets) <= task.tolerance).all(axis=-1)
+    return close
+
+
+def losses(task: Task, answers: Answers, targets: npt.NDArray[Any]) -> Floats | None:
+    """Each answer's share of a regression's metric, ``(..., n)``; none for classification, where it is `right`.
+
+    >>> from mutiny import Regression
+    >>> losses(Regression(0.5), np.array([[1.0], [3.0]]), np.array([[1.0], [1.0]])).tolist()
+    [0.0, 4.0]
+    """
+    if isinstance(task, Classification):
+        return None
+    errors = np.abs(answers - targets)
+    found: Floats = (np.square(errors) if task.metric == "mse" else errors).mean(axis=-1)
+    return found

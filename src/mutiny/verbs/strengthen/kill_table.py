@@ -1,0 +1,169 @@
+"""Who kills whom: what any part of a set of inputs would say about each mutant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.core.records import Basis, OperatorRecord, Status, Verdict
+from mutiny.core.stats import relative_standard_error
+from mutiny.verbs.assess.kill_rule import KillRule, Sample
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.score import interval_score, set_score
+from mutiny.verbs.assess.search import Search
+from mutiny.verbs.strengthen.answers import Bools, Floats, Ints
+
+Key = tuple[str, float | None]
+"""A mutant: the operator's label, and its strength."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One mutant on every input.
+
+    Attributes:
+        label: of its operator.
+        strength: ``None`` if the operator has none.
+        right: which answers of its instances are right, ``(repetitions, originals, n)``; the last originals may be
+            missing.
+        losses: their shares of a regression's metric, of the same shape; ``None`` for classification.
+        fresh: whether it is of another seed than the assessment's mutants.
+    """
+
+    label: str
+    strength: float | None
+    right: Bools
+    losses: Floats | None = None
+    fresh: bool = False
+
+    @property
+    def key(self) -> Key:
+        """By which it is known."""
+        return self.label, self.strength
+
+
+@dataclass(frozen=True, eq=False)
+class KillTable:
+    """Originals and mutants on every input of a set, and the rule by which an assessment judges.
+
+    Attributes:
+        right: which answers of the originals are right, ``(originals, n)``.
+        losses: their shares of a regression's metric; ``None`` for classification.
+        rows: the mutants.
+        rule: resolved.
+        search: what counts as stable.
+        higher_is_better: the metric's direction.
+    """
+
+    right: Bools
+    losses: Floats | None
+    rows: tuple[Row, ...]
+    rule: KillRule
+    search: Search
+    higher_is_better: bool
+
+    @classmethod
+    def of(cls, result: Assessment) -> Self:
+        """From the bits that an assessment of a classifier keeps; all its verdicts on the test set must be exact."""
+        rule, search = rules_of(result)
+        judged = [m for r in result.operators for m in r.mutants if m.guiding_set == "test" and m.same_as is None]
+        wanted = [(m.operator, m.strength) for m in judged if (m.operator, m.strength, "test") in result.kills]
+        bits = [result.kills[(*key, "test")] for key in wanted]
+        if not bits:
+            return cls(np.zeros((1, 0), bool), None, (), rule, search, True)
+        found = tuple(
+            Row(*key, _unpacked(one.mutants, one.inputs)) for key, one in zip(wanted, bits, strict=True)
+        )  # fmt: skip
+        most = max(bits, key=lambda one: len(one.originals))
+        return cls(_unpacked(most.originals, most.inputs), None, found, rule, search, True)
+
+    def __len__(self) -> int:
+        return int(self.right.shape[1])
+
+    def of_rows(self, rows: Sequence[Row]) -> KillTable:
+        """The same originals with other mutants."""
+        return replace(self, rows=tuple(rows))
+
+    def sample(self, row: Row, chosen: Ints, rounds: int) -> Sample:
+        """What the rule compares: the inputs at ``chosen``, and so many repetitions."""
+        right, mutant = self.right[:, chosen], row.right[:rounds][..., chosen]
+        counts, mutants = right.sum(axis=1), mutant.sum(axis=2)
+        if self.losses is None or row.losses is None:
+            metrics = counts / len(chosen), mutants / len(chosen)
+        else:
+            metrics = self.losses[:, chosen].mean(axis=1), row.losses[:rounds][..., chosen].mean(axis=2)
+        originals = mutant.shape[1]
+        fell = rounds * right[:originals].sum(axis=0, dtype=np.int16) - mutant.sum(axis=(0, 1), dtype=np.int16)
+        return Sample(*metrics, counts, mutants, fell)
+
+    def verdict(self, row: Row, chosen: Ints) -> Verdict:
+        """The verdict of some inputs: with as few repetitions as are stable, as an assessment takes them."""
+        rounds, each = row.right.shape[:2]
+        single = rounds * each < self.search.min_instances  # only where repetitions would be copies
+        if not len(chosen):
+            return Verdict.SURVIVED
+        for number in range(1, rounds + 1):
+            sample = self.sample(row, chosen, number)
+            metrics = sample.mutants.ravel()
+            if not np.isfinite(metrics).all():
+                return Verdict.UNSTABLE
+            if not single and metrics.size < self.search.min_instances:
+                continue
+            if metrics.size > 1 and relative_standard_error(metrics) > self.search.rse:
+                continue
+            killed = self.rule.judge(sample, self.higher_is_better).killed
+            return Verdict.KILLED if killed else Verdict.SURVIVED
+        return Verdict.UNSTABLE
+
+    def killed(self, chosen: Ints | None = None) -> set[Key]:
+        """The assessment's mutants that some inputs, or all, kill."""
+        return {row.key for row in self.dead(chosen) if not row.fresh}
+
+    def dead(self, chosen: Ints | None = None) -> list[Row]:
+        """All mutants that some inputs, or all, kill."""
+        inputs = np.arange(len(self)) if chosen is None else chosen
+        return [row for row in self.rows if self.verdict(row, inputs) is Verdict.KILLED]
+
+
+def rules_of(result: Assessment) -> tuple[KillRule, Search]:
+    """By which an assessment judged."""
+    return KillRule(**result.settings["rule"]), Search(**result.settings["search"])
+
+
+def is_exact(result: Assessment) -> bool:
+    """Whether every verdict on the test set rests on all of its inputs."""
+    return all(m.basis is Basis.EXACT for r in result.operators for m in r.mutants if m.guiding_set == "test")
+
+
+def scores(records: Iterable[OperatorRecord], killed: Collection[Key]) -> dict[str, float]:
+    """The score of each scored operator, in its own form, if these mutants are killed on the test set, and no others.
+
+    Args:
+        records: of the assessment.
+        killed: mutants; the very same ones at other strengths need not be named.
+    """
+    return {one.label: _score(one, killed) for one in records if one.status is Status.SCORED}
+
+
+def _score(record: OperatorRecord, killed: Collection[Key]) -> float:
+    on_set = [m for m in record.mutants if m.guiding_set == "test"]
+    dead = [m for m in on_set if (record.label, m.strength if m.same_as is None else m.same_as) in killed]
+    if record.bounds is None:
+        train = {m.strength for m in record.mutants if m.guiding_set == "train" and m.verdict is Verdict.KILLED}
+        return set_score({m.strength for m in dead}, train) or 0.0
+    searched = [m.strength for m in dead if m.searched and m.strength is not None]
+    weakest = min(searched or [m.strength for m in dead if m.strength is not None], default=None)
+    return interval_score(weakest, record.sets["train"].weakest_killed, record.bounds[1]) or 0.0
+
+
+def mean_score(each: Mapping[str, float]) -> float | None:
+    """The mean over operators; ``None`` if none has a score."""
+    return float(np.mean([*each.values()])) if each else None
+
+
+def _unpacked(bits: npt.NDArray[np.uint8], inputs: int) -> Bools:
+    return np.unpackbits(bits, axis=-1, count=inputs).astype(bool)

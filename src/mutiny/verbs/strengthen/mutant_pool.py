@@ -1,0 +1,137 @@
+"""Mutants of one seed and what they answer: those for which inputs are chosen, and others that judge the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import nn
+
+from mutiny.core.records import Verdict
+from mutiny.core.stats import relative_standard_error
+from mutiny.faults import Operator
+from mutiny.faults.evaluation import Runner, Screening
+from mutiny.models import Forward
+from mutiny.subjects.data import Data
+from mutiny.subjects.inference.passes import Pace
+from mutiny.subjects.tasks import Task
+from mutiny.verbs.assess.judge import Judge
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.search import Search
+from mutiny.verbs.strengthen.answers import Answers, answered, losses, right
+from mutiny.verbs.strengthen.kill_table import Row
+
+TEST, POOL = "test", "pool"
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What the instances of a mutant, or originals, answer to the test set and to the pool, ``(..., n)`` each."""
+
+    test: Answers
+    pool: Answers
+
+
+@dataclass(frozen=True)
+class Range:
+    """The strengths of an operator that the training set kills: from the weakest to the upper bound.
+
+    ``low`` and ``high`` are ``None`` for an operator without a strength.
+    """
+
+    operator: Operator
+    label: str
+    low: float | None
+    high: float | None
+
+    def strengths(self, count: int) -> list[float | None]:
+        """So many, spread evenly, each in the middle of its part.
+
+        >>> from mutiny.faults import OPERATORS
+        >>> Range(OPERATORS["WI"](), "WI", 0.5, 1.0).strengths(2)
+        [0.625, 0.875]
+        """
+        if self.low is None or self.high is None:
+            return [None]
+        return [self.low + (number + 0.5) / count * (self.high - self.low) for number in range(count)]
+
+
+class Troupe:
+    """The originals with mutants of one seed.
+
+    Args:
+        models: the originals.
+        task: settled.
+        splits: ``train``, ``test`` and, where there is one, ``pool``, of which nothing but inputs is read.
+        forward: how a model is called.
+        pace: of passes.
+        seed: of the mutants.
+        rule: resolved.
+        search: how many repetitions, and what is stable.
+        screening: for verdicts on the training set; ``None`` evaluates every input.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        task: Task,
+        splits: Mapping[str, Data],
+        forward: Forward,
+        pace: Pace,
+        seed: int,
+        rule: KillRule,
+        search: Search,
+        screening: Screening | None,
+    ) -> None:
+        self.runner = Runner(models, task, splits, forward, seed, pace=pace)
+        self.rule, self.search, self.screening = rule, search, screening
+
+    @property
+    def task(self) -> Task:
+        """What is correct."""
+        return self.runner.task
+
+    @cached_property
+    def targets(self) -> npt.NDArray[Any]:
+        """Of the test set."""
+        return self.task.check_targets(self.runner.splits[TEST].targets, TEST)
+
+    def killable(self, operator: Operator, label: str, strength: float | None) -> int:
+        """How many repetitions the training set needs to kill a mutant; 0 if it does not."""
+        found = Judge(self.runner, operator, label, self.rule, self.search, self.screening)(strength, "train").record
+        return found.instances // len(self.runner.models) if found.verdict is Verdict.KILLED else 0
+
+    def said(self, operator: Operator, strength: float | None, least: int = 1) -> Said:
+        """Answers of at least so many repetitions, and of more until the mutant is stable on the test set."""
+        mutant, runner = operator.at(strength), self.runner
+        splits = [split for split in (TEST, POOL) if split in runner.splits]
+        single = all(mutant.choices(view) == 1 for view in runner.views)
+        found: dict[str, list[list[Answers]]] = {split: [] for split in splits}
+        for repetition in range(1 if single else self.search.k_max):
+            each = [self._instance(mutant, original, repetition, splits) for original in range(len(runner.models))]
+            for split in splits:
+                found[split].append([one[split] for one in each])
+            if repetition + 1 >= least and self._stable(np.array(found[TEST])):
+                break
+        return Said(*(np.array(found.get(split, [])) for split in (TEST, POOL)))
+
+    def _instance(self, mutant: Operator, original: int, repetition: int, splits: Sequence[str]) -> dict[str, Answers]:
+        runner, model = self.runner, self.runner.models[original]
+        with runner.patch(mutant, original, repetition).applied(model, runner.forward) as call:
+            return {split: answered(call, model, runner.splits[split], self.task, runner.pace) for split in splits}
+
+    def _stable(self, answers: Answers) -> bool:
+        loss = losses(self.task, answers, self.targets)
+        metrics = (right(self.task, answers, self.targets) if loss is None else loss).mean(axis=2).ravel()
+        if not np.isfinite(metrics).all():
+            return True  # no repetition changes that
+        return metrics.size >= self.search.min_instances and relative_standard_error(metrics) <= self.search.rse
+
+
+def row_of(task: Task, label: str, strength: float | None, answers: Answers, targets: npt.NDArray[Any]) -> Row:
+    """A mutant of a kill table, from answers ``(repetitions, originals, n)`` and targets."""
+    return Row(label, strength, right(task, answers, targets), losses(task, answers, targets))

@@ -1,0 +1,131 @@
+"""What to label for the mutants of one seed, and what that is predicted to do. No label of the pool is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mutiny.subjects.tasks import Task
+from mutiny.verbs.strengthen.answers import Answers, Bools, Floats, Ints, losses, right
+from mutiny.verbs.strengthen.choosing import Chosen, choose, even
+from mutiny.verbs.strengthen.context import Stage
+from mutiny.verbs.strengthen.kill_distance import BetweenTrainings, Gauge, OverInputs
+from mutiny.verbs.strengthen.kill_table import Key
+from mutiny.verbs.strengthen.mutant_pool import Range, Said
+from mutiny.verbs.strengthen.predicting import expected, expected_flips
+from mutiny.verbs.strengthen.subset import over_inputs
+
+LOST = 1e9
+"""Stands for a loss that is no number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """What to label.
+
+    Attributes:
+        order: inputs of the pool, the first to be labelled first, ``(budget,)``.
+        useful: how many of them bring some mutant nearer to being killed; the rest is what another method says.
+        mutants: for which they were chosen.
+        reached: how near each mutant is to being killed by the tests and by the first so many inputs,
+            ``(1 + useful, mutants)``; 1 is killed.
+        beyond: mutants that the pool cannot kill, as far as can be predicted, however the budget is spent.
+    """
+
+    order: Ints
+    useful: int
+    mutants: tuple[Key, ...]
+    reached: Floats
+    beyond: tuple[Key, ...] = ()
+
+    def predicted(self, budget: int, among: Sequence[Key]) -> int:
+        """How many of some mutants are predicted to be killed with so many labels."""
+        now = self.reached[min(budget, self.useful)]
+        return sum(bool(share >= 1) for key, share in zip(self.mutants, now, strict=True) if key in among)
+
+
+def propose(
+    stage: Stage,
+    ranges: Sequence[Range],
+    seed: int,
+    mutants: Sequence[tuple[int, float | None]],
+    rest: Ints,
+    budget: int,
+    search: Sequence[Key] = (),
+) -> Proposal:
+    """Chooses inputs of the pool.
+
+    Args:
+        stage: originals, test set and pool.
+        ranges: operators.
+        seed: of the mutants.
+        mutants: by the number of their range, and strength.
+        rest: inputs that may be chosen, best first, by a method that decides among equals and fills the budget.
+        budget: how many.
+        search: mutants of which it is to be found out whether the pool can kill them at all.
+    """
+    troupe, names, said = stage.troupe(seed), list[Key](), list[Said]()
+    for number, strength in mutants:
+        names.append((ranges[number].label, strength))
+        said.append(troupe.said(ranges[number].operator, strength))
+    telling = np.flatnonzero(_telling(stage.originals.pool, said))
+    place = np.full(stage.evidence.size, -1)
+    place[telling] = np.arange(len(telling))
+    candidates = place[rest][place[rest] >= 0]
+
+    def chosen(which: Sequence[int], goals: Sequence[float] | None = None) -> tuple[Floats, Chosen]:
+        gauge = _gauge(stage, [said[number] for number in which], telling)
+        weights, before = even([names[number][0] for number in which]), gauge.reached()
+        more = {} if goals is None else {"goals": goals}
+        return before, choose(gauge, weights, candidates, budget, **more)
+
+    before, found = chosen(range(len(names)))
+    reached = np.concatenate([before[None], found.reached])
+    beyond = list[Key]()
+    for number in (at for at, key in enumerate(names) if key in search and reached[-1, at] < 1):
+        start, alone = chosen([number], (1.0,))
+        if max([*start, *alone.reached[:, 0]]) < 1:
+            beyond.append(names[number])
+    taken = telling[found.order]
+    others = rest[~np.isin(rest, taken)][: budget - len(taken)]
+    return Proposal(np.concatenate([taken, others]), len(taken), tuple(names), reached, tuple(beyond))
+
+
+def _telling(originals: Answers, said: Sequence[Said]) -> Bools:
+    """Inputs on which not all networks agree, ``(n,)``; the others cannot tell a mutant from its original."""
+    first = originals[0]
+    found = np.zeros(len(first), bool)
+    for answers in (originals, *(one.pool.reshape(-1, *first.shape) for one in said)):
+        for each in answers:
+            found |= (each != first).reshape(len(first), -1).any(axis=1)
+    return found
+
+
+def _gauge(stage: Stage, said: Sequence[Said], telling: Ints) -> Gauge:
+    """How near mutants are with the test set, and what the telling inputs would change."""
+    task, targets, belief, own = stage.task, stage.targets, stage.belief[telling], stage.originals
+    instances = [one.pool[:, :, telling] for one in said]
+    if over_inputs(stage.rule):
+        correct = right(task, own.test, targets).sum(axis=0)
+        fell = [len(one.test) * correct - right(task, one.test, targets).sum(axis=(0, 1)) for one in said]
+        flips = [expected_flips(task, own.pool[:, telling], one, belief) for one in instances]
+        return OverInputs(stage.rule, fell, flips)
+    return BetweenTrainings(
+        stage.rule,
+        _sums(task, own.test, targets),
+        [_sums(task, one.test, targets).ravel() for one in said],
+        expected(task, own.pool[:, telling], belief),
+        [expected(task, one.reshape(-1, *one.shape[2:]), belief) for one in instances],
+        1 if task.higher_is_better else -1,
+    )
+
+
+def _sums(task: Task, answers: Answers, targets: npt.NDArray[np.generic]) -> Floats:
+    """Sums of the metric over the test set."""
+    share = losses(task, answers, targets)
+    each = right(task, answers, targets) if share is None else np.nan_to_num(share, nan=LOST, posinf=LOST)
+    total: Floats = each.sum(axis=-1).astype(np.float64)
+    return total

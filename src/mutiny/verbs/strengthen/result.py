@@ -1,0 +1,168 @@
+"""What `strengthen` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mutiny.core.records import to_plain
+from mutiny.core.results import Result, Rows, finite
+from mutiny.verbs.assess.result import Score
+from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.strengthen.answers import Ints
+from mutiny.verbs.strengthen.kill_table import Key
+from mutiny.verbs.strengthen.measuring import Gain
+from mutiny.verbs.strengthen.subset import Subset
+from mutiny.verbs.strengthen.synthesis import Candidates
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """The subset's worth on mutants for which it was not chosen, over repeats.
+
+    Attributes:
+        all: score of the whole test set.
+        subset: score of the subset.
+        random: score of as many random inputs of the test set.
+        loss: of the subset against the whole, in the same repeats.
+    """
+
+    all: Repeated
+    subset: Repeated
+    random: Repeated
+    loss: Repeated
+
+
+@dataclass(frozen=True, repr=False)
+class Strengthening(Result):
+    """What `strengthen` found. ``chosen`` are the inputs to label.
+
+    Attributes:
+        score: of the assessment that it starts from.
+        survivors: mutants that the training set kills and the test set does not.
+        tried: those of them for which inputs were chosen; of many, some.
+        budgets: numbers of labels, the smallest first.
+        order: inputs of the pool, the first to be labelled first; as many as the largest budget.
+        useful: how many of them bring some mutant nearer to being killed, as predicted; the rest is the tie-break's.
+        predicted: of those tried, how many are predicted to be killed, by budget.
+        beyond: survivors that the pool cannot kill, as far as can be predicted.
+        candidates: new inputs for these, which nobody has labelled; they count in no score.
+        before: score of the test set on mutants for which nothing was chosen; ``None`` if it was not measured.
+        measured: the same after labels were added, by each method.
+        subset: the smallest part of the test set that was found, if it was asked for.
+        smaller: its worth on mutants for which it was not chosen.
+        notes: what a careful reader should know.
+        names: what the inputs of the pool are called; ``None`` if nothing.
+    """
+
+    verb: ClassVar[str] = "strengthen"
+
+    subject: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    score: Score
+    survivors: tuple[Key, ...]
+    tried: tuple[Key, ...]
+    budgets: tuple[int, ...]
+    order: Ints
+    useful: int
+    predicted: Mapping[int, int]
+    beyond: tuple[Key, ...]
+    candidates: Candidates | None
+    before: Repeated | None
+    measured: tuple[Gain, ...]
+    subset: Subset | None
+    smaller: Smaller | None
+    notes: tuple[str, ...]
+    seconds: float
+    created: str
+    names: tuple[str, ...] | None = None
+
+    @property
+    def chosen(self) -> Ints:
+        """Indices of the inputs to label with the largest budget, best first."""
+        return self.order
+
+    def gain(self, method: str, budget: int) -> Gain | None:
+        """What was measured for a method and a budget."""
+        return next((one for one in self.measured if (one.method, one.budget) == (method, budget)), None)
+
+    def __repr__(self) -> str:
+        score = "none" if self.score.value is None else f"{self.score.value:.3f}"
+        held = "" if self.before is None else f", held-out {self.before.mean:.3f}"
+        best = self.gain("strengthen", self.budgets[-1]) if self.budgets else None
+        after = "" if best is None else f" to {best.score.mean:.3f} with {best.budget} labels"
+        small = (
+            ""
+            if self.subset is None or not len(self.subset)
+            else f", {len(self.subset)} of {self.subset.of} tests are enough"
+        )
+        return f"Strengthening({self.subject['name']!r}, score {score}{held}{after}{small})"
+
+    def details(self) -> dict[str, Any]:
+        """The verb's own part of `to_json`."""
+        return {
+            "score": to_plain(self.score),
+            "survivors": _mutants(self.survivors),
+            "tried": _mutants(self.tried),
+            "chosen": {str(budget): self.order[:budget].tolist() for budget in self.budgets},
+            "useful": self.useful,
+            "predicted": {str(budget): killed for budget, killed in self.predicted.items()},
+            "names": None if self.names is None or self.subject["pool"] is None else list(self.names),
+            "beyond": _mutants(self.beyond),
+            "candidates": None if self.candidates is None else self.candidates.to_json(),
+            "before": to_plain(self.before),
+            "measured": to_plain(self.measured),
+            "subset": self._subset(),
+        }
+
+    def tables(self) -> dict[str, Rows]:
+        """What labels are worth under ``measured``; the inputs to label, best first, under ``chosen``."""
+        names = self.names
+        chosen = [{"rank": rank, "index": at, **({} if names is None else {"name": names[at]})}
+                  for rank, at in enumerate(self.order.tolist(), 1)]  # fmt: skip
+        tables: dict[str, Rows] = {"measured": [*map(_row, self.measured)], "chosen": chosen}
+        return tables if self.measured else {"chosen": chosen, "measured": []}
+
+    def metrics(self) -> dict[str, float]:
+        """``before``, the score on mutants that nothing was chosen for, and that after each budget by each method."""
+        after = {f"score.{one.method}.{one.budget}": one.score.mean for one in self.measured}
+        size = None if self.subset is None else float(len(self.subset))
+        return finite({"before": None if self.before is None else self.before.mean, **after, "subset": size})
+
+    def _subset(self) -> dict[str, Any] | None:
+        if self.subset is None:
+            return None
+        small = self.subset
+        return {
+            "indices": small.indices.tolist(),
+            "size": len(small),
+            "of": small.of,
+            "score": small.score,
+            "score_of_all": small.score_of_all,
+            "kills": _mutants(small.kept),
+            "kills_more": _mutants(small.more),
+            "kills_fresh": small.fresh,
+            "held_out": to_plain(self.smaller),
+        }
+
+
+def _row(one: Gain) -> dict[str, Any]:
+    score, ahead = one.score, one.ahead
+    return {
+        "labels": one.budget, "method": one.method, "score": score.mean,
+        "low": None if score.interval is None else score.interval.low,
+        "high": None if score.interval is None else score.interval.high,
+        "gain": one.gain.mean, "ahead": None if ahead is None else ahead.mean,
+    }  # fmt: skip
+
+
+def _mutants(keys: tuple[Key, ...]) -> list[dict[str, Any]]:
+    return [{"operator": label, "strength": strength} for label, strength in keys]
+
+
+NONE = np.zeros(0, np.int64)
+"""No inputs."""

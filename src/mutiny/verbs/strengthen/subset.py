@@ -1,0 +1,149 @@
+"""The smallest part of a test set that still kills whatever the whole kills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mutiny.core.random import generator_for
+from mutiny.core.records import OperatorRecord, Verdict
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.strengthen.answers import Bools, Floats, Ints
+from mutiny.verbs.strengthen.choosing import GAIN, GOALS, even
+from mutiny.verbs.strengthen.kill_distance import BetweenTrainings, Gauge, OverInputs
+from mutiny.verbs.strengthen.kill_table import Key, KillTable, Row, mean_score, scores
+from mutiny.verbs.strengthen.predicting import Expected, Flips
+
+TRIES = 200
+"""Blocks of inputs that are left out for a try, of one size; sizes halve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """A part of a test set.
+
+    Attributes:
+        indices: of the inputs that are kept, in the order in which they were chosen.
+        of: inputs of the whole set.
+        kept: mutants of the assessment that the whole set kills, and this part, too.
+        fresh: mutants of other seeds that the whole set kills, and this part, too.
+        more: mutants that only this part kills: fewer inputs can have less noise.
+        score: mean over operators, on the mutants for which it was chosen.
+        score_of_all: the same for the whole set.
+    """
+
+    indices: Ints
+    of: int
+    kept: tuple[Key, ...]
+    more: tuple[Key, ...]
+    fresh: int = 0
+    score: float | None = None
+    score_of_all: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def smallest_subset(table: KillTable, seed: int = 0, records: Iterable[OperatorRecord] = ()) -> Subset:
+    """Few inputs that kill every mutant that all inputs kill, so that no operator's score falls.
+
+    Inputs are added that bring the mutants nearest to the rule's thresholds, until the rule kills all of them; then
+    whatever is not needed is left out again. It is a search, not a proof: a smaller subset may exist.
+
+    Args:
+        table: originals and mutants on every input.
+        seed: decides among equals.
+        records: of the assessment that the mutants are from, for scores.
+    """
+    dead = table.dead()
+    wanted, needed = tuple(row.key for row in dead if not row.fresh), table.of_rows(dead)
+    order = generator_for(seed, "strengthen", "subset").permutation(len(table))
+    chosen = _pruned(needed, _grown(needed, order)) if dead else np.zeros(0, np.int64)
+    known, found = tuple(records), table.killed(chosen)
+    return Subset(
+        indices=chosen,
+        of=len(table),
+        kept=wanted,
+        more=tuple(row.key for row in table.rows if not row.fresh and row.key in found and row.key not in wanted),
+        fresh=len(dead) - len(wanted),
+        score=mean_score(scores(known, found)),
+        score_of_all=mean_score(scores(known, wanted)),
+    )
+
+
+def _kills(table: KillTable, chosen: Ints) -> bool:
+    """Whether some inputs kill every mutant; those that were hard the last time are not asked first, for it is rare."""
+    return all(table.verdict(row, chosen) is Verdict.KILLED for row in table.rows)
+
+
+def _grown(table: KillTable, order: Ints) -> Ints:
+    """Inputs that kill all mutants, best first; all inputs if the way there is not found."""
+    weights, gauge = even([row.label for row in table.rows]), gauge_of(table)
+    taken: list[int] = []
+    left, goals, alive = order, list(GOALS), np.ones(len(weights), bool)
+    while goals and len(left):
+        now, ahead = gauge.reached(), gauge.ahead(left)
+        gains = (np.minimum(ahead, goals[0]) - np.minimum(now, goals[0]))[:, alive] @ weights[alive]
+        best = int(np.argmax(np.round(gains / GAIN)))
+        if gains[best] <= GAIN:
+            goals.pop(0)
+            continue
+        gauge.take(int(left[best]))
+        taken.append(int(left[best]))
+        left = np.delete(left, best)
+        if (gauge.reached() >= 1)[alive].all():
+            chosen = np.array(taken)
+            alive = np.array([table.verdict(row, chosen) is not Verdict.KILLED for row in table.rows])
+            if not alive.any():
+                return chosen
+    return np.array([*taken, *left.tolist()], np.int64)
+
+
+def _pruned(table: KillTable, chosen: Ints) -> Ints:
+    """The same without inputs that are not needed; those that came last are tried first."""
+    size = max(1, len(chosen) // 2)
+    while True:
+        block, at, tries = max(size, -(-len(chosen) // TRIES)), len(chosen), 0
+        while at > 0 and tries < TRIES:
+            start = max(0, at - block)
+            fewer = np.concatenate([chosen[:start], chosen[at:]])
+            if len(fewer) and _kills(table, fewer):
+                chosen = fewer
+            at, tries = start, tries + 1
+        if size == 1:
+            return chosen
+        size //= 2
+
+
+def gauge_of(table: KillTable) -> Gauge:
+    """How near mutants are to being killed, where answers are known; nothing is among the tests at first."""
+    if over_inputs(table.rule):
+        nothing = [np.zeros(0, np.int64) for _ in table.rows]
+        return OverInputs(table.rule, nothing, [_flips(table.right, row) for row in table.rows])
+    sizes = [row.right.shape[0] * row.right.shape[1] for row in table.rows]
+    return BetweenTrainings(
+        table.rule,
+        np.zeros(len(table.right)),
+        [np.zeros(size) for size in sizes],
+        _known(table.right if table.losses is None else table.losses),
+        [_known((row.right if row.losses is None else row.losses).reshape(-1, len(table))) for row in table.rows],
+        1 if table.higher_is_better else -1,
+    )
+
+
+def over_inputs(rule: KillRule) -> bool:
+    """Whether a rule counts inputs, and does not compare trainings."""
+    return rule.effect == "cohen-g"
+
+
+def _known(shares: Bools | Floats) -> Expected:
+    each = np.nan_to_num(shares.T.astype(np.float32), nan=1e9, posinf=1e9)
+    return Expected(each, np.square(each - each.mean(axis=1, keepdims=True)).sum(axis=1, dtype=np.float64))
+
+
+def _flips(right: Bools, row: Row) -> Flips:
+    rounds, originals = row.right.shape[:2]
+    change = rounds * right[:originals].sum(axis=0) - row.right.sum(axis=(0, 1), dtype=np.int64)
+    return Flips(change.astype(np.float64), np.square(change).astype(np.float64), np.maximum(change, 0.0))

@@ -1,0 +1,235 @@
+"""Inputs for mutants that the pool cannot kill: pool inputs near the boundary, moved until mutants give them away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mutiny.core.errors import NotApplicable
+from mutiny.faults import Operator
+from mutiny.models.forward import steady
+from mutiny.models.placement import placement
+from mutiny.subjects.data.balls import Norm, distances
+from mutiny.subjects.tasks import Classification
+from mutiny.verbs.attack.attacked_model import as_logits
+from mutiny.verbs.attack.base import margin
+from mutiny.verbs.attack.ensemble import Ensemble
+from mutiny.verbs.attack.ensemble_member import Member
+from mutiny.verbs.attack.pgd import Pgd
+from mutiny.verbs.locate.ascent import RANGE, span
+from mutiny.verbs.strengthen.answers import Bools, Floats, Ints
+from mutiny.verbs.strengthen.context import Stage
+from mutiny.verbs.strengthen.kill_table import Key
+from mutiny.verbs.strengthen.mutant_pool import POOL, Range
+
+MEMBERS = 5
+"""Originals, each with its instance of the mutant, whose gradients are followed; all of them judge."""
+STARTS = 4
+"""Inputs that are moved for each one that is wanted."""
+ITERATIONS = 20
+SAFE = 0.5
+"""By how much the originals' own answers should lead, in logits: less costs them."""
+KEPT = 10.0
+"""What it costs, for each logit that is missing."""
+
+Pairs = Sequence[tuple[nn.Module, Member]]
+"""Originals, each with its instance of a mutant."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """New inputs that nobody has labelled yet.
+
+    Attributes:
+        inputs: as they are now, ``(n, ...)``.
+        starts: inputs of the pool that they were made from.
+        indices: of these in the pool, ``(n,)``.
+        mutants: for which each was made.
+        answers: what the originals say to each, the start's answer, ``(n,)``. It is no label.
+        lost: share of the mutant's instances that say something else, ``(n,)``; all originals keep their answer.
+        distances: ``linf``, ``l2`` and ``l1`` from start to new input, ``(n,)`` each.
+        eps: the largest ``linf`` that was allowed.
+    """
+
+    inputs: Tensor
+    starts: Tensor
+    indices: Ints
+    mutants: tuple[Key, ...]
+    answers: Ints
+    lost: Floats
+    distances: Mapping[Norm, Floats]
+    eps: float
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the inputs themselves are left out."""
+        return {
+            "count": len(self),
+            "eps": self.eps,
+            "candidates": [
+                {"index": int(at), "operator": label, "strength": strength, "answer": int(said), "lost": float(share)}
+                for at, (label, strength), said, share in zip(
+                    self.indices, self.mutants, self.answers, self.lost, strict=True
+                )
+            ],
+        }
+
+
+def synthesise(
+    stage: Stage,
+    ranges: Sequence[Range],
+    seed: int,
+    mutants: Sequence[Key],
+    count: int,
+    allowed: Ints | None = None,
+) -> Candidates | None:
+    """Changes inputs of the pool a little so that the originals keep their answer and instances of mutants lose it.
+
+    The steps are those of PGD, on the difference between a mutant's margin and what the originals' margins lack.
+
+    Args:
+        stage: originals and pool.
+        ranges: operators.
+        seed: of the mutants.
+        mutants: that should be killed.
+        count: how many inputs at most, in total.
+        allowed: inputs of the pool to start from; all if not given.
+
+    Returns:
+        Those that worked, each once; ``None`` if none did.
+    """
+    pool, task = stage.splits[POOL], stage.task
+    if not isinstance(task, Classification):
+        raise NotApplicable("a regression has no answer that changes at a boundary")
+    probe = placement(stage.evidence.models[0]).put(pool.first(1))
+    if not isinstance(probe, Tensor) or not probe.is_floating_point():
+        raise NotApplicable("inputs are not one tensor of real numbers")
+    low, high = span(pool)
+    far = RANGE * (high - low)
+    operators = {one.label: one.operator for one in ranges}
+    near = _nearest(stage, allowed)
+    some, keys, found = mutants[:count], list[Key](), list[_Moved]()
+    for number, (label, strength) in enumerate(some):
+        share = count // len(some) + (number < count % len(some))
+        one = _moved(stage, seed, operators[label].at(strength), near, far, (low, high), share)
+        if one is not None:
+            keys += [(label, strength)] * len(one.indices)
+            found.append(one)
+    if not keys:
+        return None
+    inputs, origins = torch.cat([one.inputs for one in found]), torch.cat([one.starts for one in found])
+    once = _first_of_each(inputs)
+    each = zip(*((one.indices, one.answers, one.lost) for one in found), strict=True)
+    indices, answers, lost = (np.concatenate(some)[once] for some in each)
+    inputs, origins = inputs[once], origins[once]
+    return Candidates(
+        inputs, origins, indices, tuple(keys[at] for at in once), answers, lost, distances(origins, inputs), far
+    )
+
+
+class _Moved(NamedTuple):
+    """What became of the starts for one mutant."""
+
+    inputs: Tensor
+    starts: Tensor
+    indices: Ints
+    answers: Ints
+    lost: Floats
+
+
+def _first_of_each(inputs: Tensor) -> Ints:
+    """Where equal inputs stand first, rising."""
+    rows = inputs.reshape(len(inputs), -1).double().numpy()
+    found: Ints = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    return found
+
+
+def _nearest(stage: Stage, allowed: Ints | None) -> Ints:
+    """Inputs of the pool on which the originals agree, those first about whose label they are least sure."""
+    agreed = (stage.originals.pool == stage.originals.pool[0]).all(axis=0)
+    if allowed is not None:
+        agreed &= np.isin(np.arange(len(agreed)), allowed)
+    top = np.sort(stage.belief, axis=1)
+    order = np.argsort(top[:, -1] - top[:, -2], kind="stable")
+    found: Ints = order[agreed[order]]
+    return found
+
+
+def _moved(
+    stage: Stage, seed: int, mutant: Operator, near: Ints, eps: float, ends: tuple[float, float], share: int
+) -> _Moved | None:
+    """The best ``share`` of the nearest inputs, moved; ``None`` if the mutant loses on all of them as they are."""
+    known, task = stage.evidence, stage.task
+    assert isinstance(task, Classification)
+    runner = stage.troupe(seed).runner
+    forward = as_logits(known.forward, task)
+    pairs = [(model, Member.of(model, runner.patch(mutant, number, 0))) for number, model in enumerate(known.models)]
+    place = placement(known.models[0])
+    starts = _unlost(stage, pairs, forward, near, STARTS * share)
+    if not len(starts):
+        return None
+    inputs, said = _read(stage, starts)
+    labels = torch.from_numpy(said).to(place.device)
+    both = _both(pairs[:MEMBERS], forward)
+
+    def loss(outputs: Tensor) -> Tensor:
+        parts = outputs.chunk(2 * len(pairs[:MEMBERS]), dim=1)
+        lacking = sum((margin(one, labels) + SAFE).clamp_min(0) for one in parts[::2])
+        return sum(margin(one, labels) for one in parts[1::2]) - KEPT * lacking  # type: ignore[return-value]
+
+    ensemble = Ensemble(known.models[0], [], both)
+    new = Pgd(iterations=ITERATIONS).moved(ensemble, inputs, loss, eps, *ends).detach()
+    kept, lost = _judged(pairs, forward, new, said)
+    moved = (new != inputs).reshape(len(new), -1).any(dim=1).cpu().numpy()
+    order = np.argsort(-lost, kind="stable")
+    best = order[(kept & moved & (lost > 0))[order]][:share]
+    where = torch.from_numpy(best).to(place.device)
+    return _Moved(new[where].cpu(), inputs[where].cpu(), starts[best], said[best], lost[best])
+
+
+def _unlost(stage: Stage, pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], order: Ints, most: int) -> Ints:
+    """The first inputs of the pool, in an order, on which every instance says what the originals say."""
+    found, size = list[int](), stage.evidence.pace.batch_size
+    for at in range(0, len(order), size):
+        some = order[at : at + size]
+        found += some[_judged(pairs, forward, *_read(stage, some))[1] == 0].tolist()
+        if len(found) >= most:
+            break
+    return np.array(found[:most], np.int64)
+
+
+def _read(stage: Stage, which: Ints) -> tuple[Tensor, Ints]:
+    """Inputs of the pool, where the originals are, and what these say."""
+    inputs = placement(stage.evidence.models[0]).put(stage.splits[POOL].read(which))
+    return inputs, stage.originals.pool[0][which].astype(np.int64)
+
+
+def _judged(
+    pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], inputs: Tensor, said: Ints
+) -> tuple[Bools, Floats]:
+    """Whether all originals say what was said, and the share of instances that does not, ``(n,)`` each."""
+    with steady(), torch.no_grad():
+        outputs = _both(pairs, forward)(pairs[0][0], inputs)
+    answers = np.stack([one.argmax(dim=1).cpu().numpy() for one in outputs.chunk(2 * len(pairs), dim=1)])
+    return (answers[::2] == said).all(axis=0), (answers[1::2] != said).mean(axis=0)
+
+
+def _both(pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor]) -> Callable[[nn.Module, Any], Tensor]:
+    """A call that gives the logits of each original, and behind them those of its instance, side by side."""
+
+    def call(_: nn.Module, inputs: Any) -> Tensor:
+        found = []
+        for model, member in pairs:
+            found.append(forward(model, inputs.clone()))
+            with member.patch.applied(member.model, forward) as patched:
+                found.append(patched(inputs.clone()))
+        return torch.cat(found, dim=1)
+
+    return call

@@ -1,0 +1,194 @@
+"""Ray: a cluster of two workers on this machine."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import torch
+
+ray = pytest.importorskip("ray", reason="needs the extra ray")
+
+from mutiny.campaigns.engines import ray_node as node  # noqa: E402
+from mutiny.campaigns.engines.ray import Ray  # noqa: E402
+from mutiny.campaigns.jobs import Job  # noqa: E402
+from mutiny.core.errors import BadInput  # noqa: E402
+from mutiny.core.records import versions  # noqa: E402
+from mutiny.testing.engines import check_engine  # noqa: E402
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _token():
+    """A token of the tests, so that Ray, which asks for one by itself, does not put one into the home folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_TOKEN", "only-for-tests-" + "0" * 32)
+        patch.setitem(os.environ, "RAY_AUTH_MODE", "to be removed again")
+        del os.environ["RAY_AUTH_MODE"]  # it counts only when ray is imported; unset, Ray switches tokens on
+        yield
+
+
+@pytest.fixture(scope="module")
+def two(_token):
+    with Ray(workers=2) as engine:
+        yield engine
+
+
+def test_keeps_the_contract_with_token_authentication_on():
+    check_engine(lambda: Ray(workers=2))
+    assert not ray.is_initialized()
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+
+
+def test_signals_do_what_they_did():
+    def own(*_):
+        """What a campaign does at SIGTERM."""
+
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with Ray(workers=1) as engine:
+            assert [result.value for result in engine.run(lambda _: 5, [Job("a")])] == [5]
+            assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_short_tasks_travel_together_and_long_ones_alone(two):
+    count = 2000
+    list(two.run(lambda task: None, [Job("empty", (n,)) for n in range(200)]))
+    results = list(two.run(lambda task: os.getpid(), (Job("empty", (n,)) for n in range(count))))
+    assert len({result.task.id for result in results}) == count
+
+    def work(task):
+        time.sleep(task.arguments[1])
+        return os.getpid(), time.time()
+
+    tasks = [Job("mixed", (n, 0.0)) for n in range(200)] + [Job("mixed", (n, 1.0)) for n in range(200, 204)]
+    results = [r for r in two.run(work, tasks) if r.task.arguments[1]]
+    ends = {}
+    for result in results:
+        ends.setdefault(result.value[0], []).append(result.value[1])
+    assert len(ends) == 2  # four surprises shared by two workers, none left to one of them
+
+
+def test_a_killed_worker_costs_nothing_but_time(two, tmp_path):
+    def work(task):
+        mark = tmp_path / str(task.arguments[0])
+        if task.arguments[0] == 7 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return task.arguments[0] ** 2
+
+    results = list(two.run(work, [Job("a", (n,)) for n in range(60)]))
+    assert {r.task.arguments[0]: r.value for r in results} == {n: n**2 for n in range(60)}
+    assert (tmp_path / "7").exists()
+
+
+def test_a_deadly_task_fails_with_rays_reason(two):
+    engine = Ray(retries=0)
+    results = list(engine.run(lambda task: os._exit(3) if task.kind == "deadly" else 1, [Job("deadly"), Job("a")]))
+    failures = {r.task.kind: r.failure for r in results}
+    assert failures["a"] is None
+    assert failures["deadly"].startswith("the worker died 1 time: The worker died unexpectedly")
+
+
+def test_workers_share_the_work_and_may_write_to_it(two):
+    size = 64 << 20
+    tensor, array = torch.zeros(size // 4), np.zeros(size, np.uint8)
+
+    def work(task):
+        seen = float(tensor.sum()) + float(array.sum())
+        tensor[task.arguments[0]] = array[task.arguments[0]] = 1
+        tensor[task.arguments[0]] = array[task.arguments[0]] = 0
+        time.sleep(0.2)
+        return seen, os.getpid(), os.fstat(next(f for _, f in node._kept.values()).fileno()).st_ino
+
+    results = [r.value for r in two.run(work, [Job("a", (n,)) for n in range(8)])]
+    assert {seen for seen, _, _ in results} == {0.0}
+    assert len({process for _, process, _ in results}) == 2
+    assert len({inode for _, _, inode in results}) == 1  # one file for both
+
+
+def test_other_versions_are_refused():
+    here = versions()
+    assert node.differences(here) == ""
+    told = {**here, "torch": "1.0"}
+    assert node.differences(told) == f"torch {here['torch']} instead of 1.0"
+    about = {"versions": told, "settings": {}, "threads": 1}
+    answer = node.serve("key of this test", lambda: (about, []), [], 1.0)
+    assert answer == f"there is torch {here['torch']} instead of 1.0: install the same versions on all"
+
+
+def test_work_that_cannot_be_loaded_there_is_an_error(two):
+    class Unloadable:
+        def __reduce__(self):
+            return eval, ("1 // 0",)
+
+    with pytest.raises(BadInput, match=r"On one the work cannot be loaded: ZeroDivisionError"):
+        list(two.run(Unloadable(), [Job("a")]))
+
+
+def test_a_cluster_of_its_own_ends_with_the_run(tmp_path):
+    """In a process of its own, since this one is in a cluster; as a script, with classes of its own and no guard."""
+    code = """
+        import ray
+        from mutiny.campaigns.engines.ray import Ray
+        from mutiny.campaigns.jobs import Job
+
+        class Answer:
+            def __init__(self, value):
+                self.value = value
+
+        values = [r.value for r in Ray(workers=1).run(lambda task: Answer(task.arguments[0]), [Job("a", (4,))])]
+        assert isinstance(values[0], Answer), values
+        assert not ray.is_initialized()
+        print(values[0].value)
+    """
+    file = tmp_path / "script.py"
+    file.write_text(textwrap.dedent(code))
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout == "4\n", done.stderr
+
+
+def test_without_the_extra_the_message_says_how_to_get_it():
+    code = """
+        import sys
+        sys.modules["ray"] = None
+        from mutiny.campaigns.engines.parsing import as_engine
+        from mutiny.core.errors import MissingExtra
+        from mutiny.campaigns.jobs import Job
+        try:
+            list(as_engine("ray").run(lambda task: 1, [Job("a")]))
+        except MissingExtra as error:
+            print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    assert done.stdout == 'this needs the package ray: pip install "mutiny-nn[ray]"\n', done.stderr
+
+
+def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():
+    """At once: Ray itself would wait for somebody to answer, and not hear Ctrl-C meanwhile."""
+    code = """
+        import socket
+        from mutiny.campaigns.engines.ray import Ray
+        from mutiny.core.errors import BadInput
+        from mutiny.campaigns.jobs import Job
+        somebody = socket.create_server(("127.0.0.1", 0))
+        for port in (1, somebody.getsockname()[1]):
+            try:
+                list(Ray(f"127.0.0.1:{port}").run(lambda task: 1, [Job("a")]))
+            except BadInput as error:
+                print(error)
+    """
+    environment = {**os.environ, "RAY_AUTH_TOKEN": "", "HOME": "/nonexistent"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, env=environment
+    )
+    nobody, stranger = done.stdout.splitlines()
+    assert nobody == "address='127.0.0.1:1': expected a Ray cluster that can be reached. Connection refused."
+    assert "expected a Ray cluster that can be joined. " in stranger
+    assert "no authentication token was found" in stranger
+    assert "set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token" in stranger

@@ -1,0 +1,113 @@
+"""Every result in a notebook and in pandas."""
+
+import math
+import sys
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from mutiny.core.errors import BadInput, MissingExtra
+from mutiny.core.results import SHOWN
+from reports.page.test_verbs import COMMON, REPEATED, SELECTION, location, robustness
+from verbs.repair.spoilt import data, faulty
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Reader(HTMLParser):
+    """Rows of cells, and what is open at the end."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.rows, self.tags = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module", params=["assess", "strengthen", "select", "locate", "repair", "attack"])
+def result(request):
+    import mutiny
+    from toys import blob_subject
+
+    if request.param in ("select", "locate", "attack"):
+        return {"select": SELECTION, "locate": location(), "attack": robustness((4, 1, 8, 8))}[request.param]
+    subject = blob_subject(3, name="blobs")
+    if request.param == "assess":
+        return mutiny.assess(subject, "WI(ratio=0.3),AFR", batch_size=256)
+    if request.param == "strengthen":
+        return mutiny.strengthen(subject, pool=subject.train, budget=5, operators="WI(ratio=0.3)", repeats=2)
+    return mutiny.repair(faulty()[0], "scale(population=6, generations=2)", data=data(300))
+
+
+def test_a_notebook_shows_the_first_table(result):
+    shown = Reader(result._repr_html_())
+    first = next(iter(result.tables().values()))
+    assert shown.open == []
+    assert shown.tags <= {"p", "b", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+    assert len(shown.rows) == 1 + min(SHOWN, len(first))
+    assert shown.rows[0] == [*first[0]]
+    for row, told in zip(first, shown.rows[1:], strict=False):
+        for value, cell in zip(row.values(), told, strict=True):
+            if isinstance(value, float) and not math.isnan(value):
+                assert float(cell) == pytest.approx(value, rel=1e-3)
+            elif isinstance(value, str):
+                assert cell == value
+
+
+def test_nothing_in_a_notebook_is_trusted():
+    from dataclasses import replace
+
+    text = replace(SELECTION, notes=(EVIL,), budget=1)._repr_html_()
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert COMMON["notes"][0] not in text
+
+
+def test_tables_become_frames(result):
+    for name, rows in result.tables().items():
+        frame = result.to_frame(name)
+        assert isinstance(frame, pd.DataFrame)
+        assert len(frame) == len(rows)
+        if rows:
+            assert all(set(row) == set(frame.columns) for row in rows)
+    pd.testing.assert_frame_equal(result.to_frame(), result.to_frame(next(iter(result.tables()))))
+    with pytest.raises(BadInput, match="one of"):
+        result.to_frame("nonsense")
+
+
+def test_faults_over_repeats_are_those_of_the_terminal():
+    (first, _) = REPEATED.to_frame().to_dict("records")
+    assert (first["fdr"], first["fdr_low"], first["fdr_high"]) == (0.25, -0.1, 0.6)
+    assert first["faults"] == 2
+    assert REPEATED.metrics()["fdr.gini"] == 0.25
+    assert "fdr_low" not in SELECTION.to_frame().columns
+    assert SELECTION.metrics()["fdr.gini"] == 0.5
+
+
+def test_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match=r'the package pandas: pip install "mutiny-nn\[notebook\]"'):
+        SELECTION.to_frame()
+
+
+def test_json_has_the_same_frame_for_all_verbs(result):
+    told = result.to_json()
+    assert [*told][:5] == ["schema", "verb", "subject", "settings", "versions"]
+    assert [*told][-2:] == ["notes", "timing"]
+    assert told["timing"]["created"] == result.created
+    assert told["verb"] == result.verb

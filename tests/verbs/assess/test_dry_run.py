@@ -1,0 +1,87 @@
+"""The plan of a campaign: what it counts is what the campaign does."""
+
+import pytest
+from torch import nn
+
+import toys
+from mutiny import Classification, Subject, assess
+from mutiny.core.progress import Silent
+from mutiny.core.records import Verdict
+from mutiny.faults.evaluation import Runner
+from mutiny.faults.parsing import as_faults
+from mutiny.faults.training.base import Program, Span
+from mutiny.subjects.training import Recipe
+from mutiny.verbs.assess.dry_run import plan
+from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.search import Search, steps, weakest_killed
+from mutiny.verbs.assess.trainer import Trainer
+from mutiny.verbs.assess.training_run import TrainingRun
+
+RECIPE = Recipe(lambda: nn.Sequential(nn.Linear(2, 6), nn.ReLU(), nn.Linear(6, 3)), epochs=3, batch_size=16)
+
+
+def subject():
+    return Subject(recipe=RECIPE, task=Classification(3), train=toys.blobs(90), test=toys.blobs(60, seed=1))
+
+
+def test_every_operator_has_a_plan_or_a_reason():
+    found = plan(subject(), "all", originals=3)
+    assert len(found) == len(as_faults("all"))
+    for one in found:
+        assert bool(one.reason) != bool(one.configurations)
+        assert one.reason or one.seconds > 0
+    by_label = {one.label: one for one in found}
+    assert by_label["RCP"].reason == "no early stopping"
+    assert by_label["OCH"].trainings == 6 * 3
+    assert by_label["WI"].trainings == 0
+
+
+@pytest.mark.parametrize("code", ["OCH", "HNE", "ARM"])
+def test_no_more_is_trained_than_planned(tmp_path, code):
+    one = subject()
+    (planned,) = plan(one, code, originals=3)
+    models = one.originals(3, folder=tmp_path / "originals")
+    runner = Runner(models, one.task, one.splits(), one.forward, 0)
+    trainer = Trainer(
+        Program(RECIPE, one.train, one.task, one.forward), runner, tmp_path / "mutants", Savings(beginnings=False)
+    )
+    (fault,) = as_faults(code)
+    TrainingRun(runner, trainer, fault, code, KillRule().resolve(3), Search()).run(Silent())
+    assert 0 < trainer.trainings <= planned.trainings
+    if fault.strength is None:
+        assert trainer.trainings == planned.trainings
+
+
+@pytest.mark.parametrize(
+    "span", [Span(10, 1, 1, True), Span(0.0, 1.0, 0.05), Span(7, 1, 1, True), Span(0.1, 1e-4, 1e-3)]
+)
+def test_a_search_takes_no_more_steps_than_it_says(span):
+    for edge in range(12):
+        at = span.mild + (span.severe - span.mild) * edge / 11
+        worse = (lambda value, at=at: value >= at) if span.severe > span.mild else (lambda value, at=at: value <= at)
+        found = weakest_killed(lambda value, worse=worse: Verdict.KILLED if worse(value) else Verdict.SURVIVED, span)
+        assert len(found.probes) <= steps(span)
+
+
+def test_without_a_recipe():
+    given = Subject(toys.classifier(), task=Classification(3), train=toys.blobs(90), test=toys.blobs(60, seed=1))
+    found = {one.label: one for one in plan(given, "WI,HLR")}
+    assert found["HLR"].reason == "there is no recipe"
+    assert found["WI"].configurations == 33
+
+
+@pytest.mark.parametrize("rse", [1e-9, 0.05])
+@pytest.mark.parametrize("operator", ["WI(ratio=0.3)", "AFR"])
+def test_no_more_is_evaluated_than_planned(operator, rse):
+    """Repetitions count, unless they would be copies, and so does what train kills on the other sets."""
+    one, search = toys.blob_subject(3), Search(precision=0.1, rse=rse)
+    (planned,) = plan(one, operator, search=search)
+    evaluated = assess(one, operator, search=search, exact=True).evaluation["evaluated"]
+    probes = planned.configurations // 3
+    once = 3 * probes * (240 + 120 + 60)
+    assert 0 < evaluated <= planned.evaluations
+    if operator == "AFR":
+        assert evaluated == planned.evaluations == once
+    elif rse < 0.05:  # hardly any mutant is stable
+        assert evaluated > 2 * once

@@ -1,0 +1,86 @@
+"""Campaigns of `strengthen`: the assessment is found, nothing is done twice, every engine has one answer."""
+
+from functools import partial
+
+import pytest
+import torch
+
+import mutiny
+from campaigns.interrupting import Counting, interrupted, plain
+from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.stores.memory import MemoryStore
+from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.verbs.strengthen.assessed import finished
+from verbs.strengthen.tables import COARSE, strengthen, weak_subject
+
+OPERATORS = "WI(ratio=0.3)"
+
+
+def begun(store=None, engine=None, **more):
+    settings = {"assessment": None, "operators": OPERATORS, "repeats": 2, "mutants": 2, "budget": 6, **more}
+    return strengthen(1, store=store, engine=engine, **settings)
+
+
+def test_a_finished_assessment_is_taken_whatever_its_settings():
+    store = MemoryStore()
+    result = mutiny.assess(weak_subject(1), OPERATORS, store=store, search=COARSE)
+    found = finished(store, weak_subject(1), None, None, 0, None)
+    assert found.to_json() == result.to_json()
+    engine = Counting()
+    strengthened = begun(store, engine, operators=None, minimise=True)
+    assert not [name for name in engine.done if "clean" in name or " at " in name]
+    assert strengthened.score.value == result.score.value
+    assert strengthened.settings["operators"] == [OPERATORS]
+
+
+@pytest.mark.parametrize(
+    ("subject", "labels", "originals", "seed"),
+    [
+        ({}, None, None, 1),
+        ({}, ["NEB"], None, 0),
+        ({"originals": 2}, None, 2, 0),
+        ({"name": "other"}, None, None, 0),
+        ({"train": weak_subject(1).test}, None, None, 0),
+    ],
+    ids=["seed", "operators", "originals", "name", "train"],
+)
+def test_an_assessment_of_something_else_is_not(subject, labels, originals, seed):
+    store = MemoryStore()
+    mutiny.assess(weak_subject(1), OPERATORS, store=store, search=COARSE)
+    other = weak_subject(**{"originals": 1, **subject})
+    assert finished(store, other, labels, originals, seed, None) is None
+
+
+def test_an_interrupted_call_ends_as_an_undisturbed_one(tmp_path):
+    whole = Counting()
+    undisturbed = begun(engine=whole, minimise=True)
+    done, result = interrupted(partial(begun, tmp_path / "a.mutiny", minimise=True), 9)
+    assert plain(result) == plain(undisturbed)
+    assert sorted(done) == sorted(whole.done)
+    again = Counting()
+    assert plain(begun(tmp_path / "a.mutiny", again, minimise=True)) == plain(undisturbed)
+    assert again.done == []
+    with SqliteStore(tmp_path / "a.mutiny", write=False) as store:
+        assert [each.verb for each in store.campaigns()] == ["assess", "strengthen"]
+        assert all(store.tally(each.id).finished for each in store.campaigns())
+
+
+def test_processes_and_serial_have_one_answer():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        assert plain(strengthen(1, budget=6, repeats=1, engine=Processes(2))) == plain(
+            strengthen(1, budget=6, repeats=1)
+        )
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_another_budget_needs_no_new_mutants_to_judge_with_the_same_choice():
+    store, engine = MemoryStore(), Counting()
+    begun(store)
+    begun(store, engine)
+    assert engine.done == []
+    begun(store, engine, seed=0, budget=7)
+    assert any("chooses" in name for name in engine.done)
+    assert not [name for name in engine.done if name in ("random", "deepgini")]
