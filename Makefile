@@ -1,15 +1,24 @@
-# make demo | test | test-browser | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | test-lowest | test-browser | coverage | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
+LOWEST ?=  # e.g. LOWEST=torch=2.13.0 where no older CPU build of torch can be had
 
-.PHONY: demo test test-browser check format docs bench torture clean
+.PHONY: demo test test-lowest test-browser coverage check format docs bench torture clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
 
 test: .venv/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser"
+
+test-lowest: .venv-lowest/installed
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto --dist loadfile -m "not slow and not browser" \
+		-o filterwarnings=default tests
+
+coverage: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser" \
+		--cov --cov-report=term:skip-covered --cov-report=html
 
 test-browser: .venv/installed-browser
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
@@ -57,5 +66,13 @@ torture: .venv/installed-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	@touch $@ .venv/installed
 
+.venv-lowest/installed: pyproject.toml .ci/lowest
+	@echo "Installing mutiny and the lowest versions that it supports into .venv-lowest (a few minutes, once) ..."
+	@$(PYTHON) -m venv .venv-lowest
+	@.ci/lowest $(LOWEST) > .venv-lowest/constraints.txt
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c .venv-lowest/constraints.txt -e ".[dev]"
+	@touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis site
+	rm -rf .venv .venv-lowest htmlcov .coverage* .mypy_cache .ruff_cache .hypothesis site

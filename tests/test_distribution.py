@@ -14,7 +14,7 @@ from mutiny.core.errors import MissingExtra
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-OTHER_PROJECT = re.compile(r"""install\b[^\n`]*[ "']mutiny(?![\w./:-])|\bmutiny\[[a-z]+\]""")
+OTHER_PROJECT = re.compile(r"""install\b[^\n`&;|]*[ "']mutiny(?![\w./:-])|\bmutiny\[[a-z]+\]""")
 SUFFIXES = {".md", ".py", ".yml", ".yaml", ".toml", ".txt", ".cff", ""}
 FOLDERS = "src tests docs examples studies benchmarks torture .github .ci".split()
 FILES = [

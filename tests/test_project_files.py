@@ -1,0 +1,65 @@
+"""Files beside the package agree with pyproject.toml and with one another."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+ROOT = Path(__file__).parents[1]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.search(r"^\.PHONY: (.*)$", MAKEFILE, flags=re.M)[1].split())
+
+
+def lowest(*arguments):
+    done = subprocess.run(
+        [sys.executable, ROOT / ".ci" / "lowest", *arguments], capture_output=True, text=True, check=True
+    )
+    return dict(line.split("==") for line in done.stdout.split())
+
+
+def test_lowest_has_every_dependency_and_extra():
+    project = SETTINGS["project"]
+    lines = [*project["dependencies"], *(line for lines in project["optional-dependencies"].values() for line in lines)]
+    names = {re.match(r"[\w.-]+", line)[0] for line in lines} - {"mutiny-nn"}
+    assert set(lowest()) == names
+    assert lowest()["torch"] != "2.13.0" == lowest("torch=2.13.0")["torch"]
+
+
+def test_lower_bounds_admit_pinned_versions():
+    pinned = dict(line.lower().split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    for name, bound in lowest().items():
+        if name in pinned:
+            low, pin = ([int(part) for part in version.split(".")] for version in (bound, pinned[name]))
+            assert low <= pin, name
+
+
+@pytest.mark.parametrize("file", ["CONTRIBUTING.md", ".github/workflows/ci.yml", ".ci/run"])
+def test_make_targets_exist(file):
+    text = (ROOT / file).read_text(encoding="utf-8")
+    named = re.findall(r"^\s*(?:- run: )?make ([a-z-]+)|`make ([a-z-]+)", text, flags=re.M)
+    assert named
+    assert {first or second for first, second in named} <= TARGETS
+
+
+def test_workflow_tests_every_supported_python():
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    assert jobs["pinned"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    assert SETTINGS["project"]["requires-python"] == ">=3.11"
+    assert jobs["lowest"]["steps"][-1]["run"] == "make test-lowest"
+
+
+def test_hooks_run_what_make_check_runs():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    assert [hook["entry"].split()[0] for hook in hooks] == [".venv/bin/ruff", ".venv/bin/ruff", ".venv/bin/mypy"]
+
+
+def test_citation_names_the_license_and_leaves_the_version_to_the_package():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["license"] == SETTINGS["project"]["license"]
+    assert "version" not in citation
+    assert citation["cff-version"] == "1.2.0"
