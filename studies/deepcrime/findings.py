@@ -66,7 +66,7 @@ def stability(results: Results) -> Iterator[str]:
         if power is not None and error is not None:
             yield (
                 f"{subject}: mean share of unstable configurations {percent(error)} by the relative standard error, "
-                f"{percent(power)} by DeepCrime's own measure, a power below 0.8."
+                f"{percent(power)} by a power below 0.8 (corrected; DeepCrime's own code reports a higher power)."
             )
 
 
