@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Layer
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import ATTENTION, OWN, Call, in_place, memory, tensors, weighted
 from mutiny.models.view import ModelView, parameter_names
 
@@ -109,7 +109,7 @@ Spot = tuple[Layer, int, int | None, int]
 """A layer, which of its calls, the axis that counts inputs, and where its neurons begin."""
 
 
-class Recorder(TorchFunctionMode):
+class Recorder(CallHandler):
     """Holds what each layer said last; a copy where something may overwrite it in place.
 
     Args:
@@ -119,7 +119,6 @@ class Recorder(TorchFunctionMode):
     """
 
     def __init__(self, names: Mapping[int, str], layers: Sequence[Layer], of: Said = "signal") -> None:
-        super().__init__()
         self.names, self.through = names, of == "signal"
         self.layers: dict[tuple[str, str], list[Layer]] = {}
         for layer in layers:
@@ -127,9 +126,8 @@ class Recorder(TorchFunctionMode):
         self.said: dict[str, list[tuple[Tensor, Spot]]] = {layer.name: [] for layer in layers}
         self.live: dict[int, tuple[Tensor, list[Spot]]] = {}
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs a call and records its result if it is, or continues, the output of a layer."""
         before = self.live.get(id(args[0])) if args else None
         shape = tuple(before[0].shape) if before is not None else ()
         if in_place(name) and args and isinstance(args[0], Tensor) and not (name in OWN and before is not None):

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import (
     ACTIVATIONS,
     CREATING,
@@ -63,7 +63,7 @@ class Step(NamedTuple):
     window: tuple[int, ...] = ()
 
 
-class Trail(TorchFunctionMode):
+class Trail(CallHandler):
     """Watches one forward pass and answers how its tensors came about.
 
     Args:
@@ -71,7 +71,6 @@ class Trail(TorchFunctionMode):
     """
 
     def __init__(self, names: Mapping[int, str]) -> None:
-        super().__init__()
         self.names = names
         self.reads: dict[str, Seen] = {}
         self.outputs: dict[str, list[Seen]] = {}
@@ -84,9 +83,8 @@ class Trail(TorchFunctionMode):
         """A tensor as it is now."""
         return Seen(tensor, self._changes.get(memory(tensor), 0), self._latest)
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs a call and records which tensors it made from which."""
         given = [self.seen(tensor) for tensor in tensors((args, kwargs)) if not isinstance(tensor, nn.Parameter)]
         call = weighted(name, args, kwargs)
         result = func(*args, **kwargs)

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from mutiny.core.random import generator_for
 from mutiny.models.capture import rows_of
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.prefix import OtherWay, Prefix
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import argument, in_place, replace_tensors
 
 BY_UNIT = frozenset(["dropout", "alpha_dropout"])
@@ -138,7 +138,7 @@ class _Masks:
         return kept
 
 
-class _Acting(TorchFunctionMode):
+class _Acting(CallHandler):
     """One pass in which dropout acts.
 
     Args:
@@ -159,14 +159,11 @@ class _Acting(TorchFunctionMode):
         sample: int,
         prefix: Prefix | None = None,
     ) -> None:
-        super().__init__()
         self.masks, self.axes, self.rows, self.start, self.sample = masks, axes, rows, start, sample
         self.prefix = prefix
         self.shapes: list[tuple[int, ...]] = []
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         kind = name.removesuffix("_")
         if kind in BY_UNIT or kind in BY_CHANNEL:
             rate = float(argument(args, kwargs, 1, "p", 0.5))

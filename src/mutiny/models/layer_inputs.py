@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from mutiny.core.errors import NotApplicable
 from mutiny.models.layers import Layer
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import tensors, weighted
 from mutiny.models.view import ModelView, parameter_names
 
 
-class Heard(TorchFunctionMode):
+class Heard(CallHandler):
     """Notes what a layer reads in each call; enter it outside of what changes signals.
 
     Args:
@@ -32,13 +32,12 @@ class Heard(TorchFunctionMode):
     """
 
     def __init__(self, view: ModelView, layer: Layer, names: Mapping[int, str] | None = None) -> None:
-        super().__init__()
         self._names = names or parameter_names(view.model)
         self._layer, self._read = layer, list[Tensor]()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        call = weighted(getattr(func, "__name__", ""), args, kwargs)
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs a call and records its first tensor if the layer's weights take part."""
+        call = weighted(name, args, kwargs)
         wanted = self._layer.weights[0].parameter
         if call is not None and any(self._names.get(id(weight)) == wanted for weight in call.weights):
             self._read.append(next(tensors((args, kwargs))).detach())

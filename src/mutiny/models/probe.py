@@ -8,17 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from mutiny.models.geometry import layers_of_call
 from mutiny.models.layers import Activation, Layer, Site
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import ACTIVATIONS, ADDITIONS, Call, argument, in_place, memory, tensors, weighted
 from mutiny.models.undo import Undo
 
 Steps = frozenset[int]
 
 
-class Probe(TorchFunctionMode):
+class Probe(CallHandler):
     """Records weighted calls, activation calls and module calls of one forward pass.
 
     A step is the moment of a weighted or activation call. Each tensor remembers the steps that it stems from without a
@@ -26,7 +26,6 @@ class Probe(TorchFunctionMode):
     """
 
     def __init__(self, names: Mapping[int, str]) -> None:
-        super().__init__()
         self.names = names
         self._moment = 0
         self._weighted: dict[int, Call] = {}
@@ -46,9 +45,8 @@ class Probe(TorchFunctionMode):
             result = forward()
         self._returned = self._steps_behind(result)
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs a call and records the layers, activations and biases that it reveals."""
         self._moment += 1
         steps = self._steps_behind((args, kwargs))
         call = weighted(name, args, kwargs)

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge, allow_mutation_on_saved_tensors, get_gradient_edge
-from torch.overrides import TorchFunctionMode
 
 from mutiny.core.errors import NotApplicable
 from mutiny.models.capture import Recorder, Spot, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.places import Place
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import RECURRENT, Call, replace_tensors, tensors, weighted
 from mutiny.models.undo import Undo
 from mutiny.models.view import ModelView, parameter_names
@@ -152,12 +152,12 @@ def _noting(noted: dict[str, list[_Said]], place: Place) -> Any:
     return hook
 
 
-class _Rooting(TorchFunctionMode):
+class _Rooting(CallHandler):
     """Begins the graph of gradients at the first layer, where neither its weights nor its inputs ask for gradients."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        called = weighted(getattr(func, "__name__", ""), args, kwargs or {}) is not None
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        called = weighted(name, args, kwargs) is not None
         return replace_tensors(result, _rooted) if called else result
 
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from mutiny.models.constants import Constants
 from mutiny.models.layers import Indices, Layer
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import (
     ACTIVATIONS,
     ATTENTION,
@@ -49,7 +49,7 @@ class _Signal:
     source: str
 
 
-class Rewiring(TorchFunctionMode):
+class Rewiring(CallHandler):
     """Runs a forward pass in which some neurons' signals are scaled and some activation calls are left out.
 
     Args:
@@ -66,7 +66,6 @@ class Rewiring(TorchFunctionMode):
         silenced: Sequence[int] = (),
         constants: Iterable[Tensor] = (),
     ) -> None:
-        super().__init__()
         self._names = names
         self._scaled: dict[tuple[str, str], list[Scaled]] = {}
         for entry in scaled:
@@ -90,9 +89,9 @@ class Rewiring(TorchFunctionMode):
             self._signals.clear()
             self._constants = Constants(())
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
-        name = getattr(func, "__name__", "")
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """Runs a call, with edited signals scaled where something else reads them."""
+        kwargs = dict(kwargs)
         if not args and "input" in kwargs:
             args = (kwargs.pop("input"),)
         if name in ACTIVATIONS:

@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
 from mutiny.models.capture import shown
 from mutiny.models.forward import Called, Forward, default_forward, steady
 from mutiny.models.layers import Indices, Layer
 from mutiny.models.prefix import OtherWay, Prefix
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import ATTENTION, in_place, tensors, weighted
 from mutiny.models.view import aliases, parameter_names
 
@@ -192,7 +192,7 @@ class Interventions(Variants):
         return self.forward(self.model, inputs)
 
 
-class _Rest(TorchFunctionMode):
+class _Rest(CallHandler):
     """One pass: remembered up to the first difference, computed from there."""
 
     def __init__(
@@ -201,15 +201,12 @@ class _Rest(TorchFunctionMode):
         differs: Callable[[str, Any, Any], bool],
         change: Callable[[Any], Any] | None,
     ) -> None:
-        super().__init__()
         self.prefix, self.differs, self.change = prefix, differs, change
         self.over, self.widest = False, 1
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         if self.over and self.change is None:
             return self._noted(func(*args, **kwargs))
-        name = getattr(func, "__name__", "")
         if not self.differs(name, args, kwargs):
             if self.over or self.prefix is None:
                 return self._noted(func(*args, **kwargs))

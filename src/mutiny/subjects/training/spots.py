@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import weighted
 
 Answer = Callable[[Any, Any, Any], Any]
@@ -34,7 +34,7 @@ class Spot(NamedTuple):
     number: int = 0
 
 
-class Following(TorchFunctionMode):
+class Following(CallHandler):
     """Knows the spot of each call while it is active.
 
     Args:
@@ -42,7 +42,6 @@ class Following(TorchFunctionMode):
     """
 
     def __init__(self, model: nn.Module) -> None:
-        super().__init__()
         self._names = {id(parameter): name for name, parameter in model.named_parameters()}
         self.restart()
 
@@ -51,9 +50,8 @@ class Following(TorchFunctionMode):
         self._weight = ""
         self._since: Counter[str] = Counter()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """Finds the spot of a call and passes both to `at`."""
         call = weighted(name, args, kwargs)
         if call is not None:
             self._weight = self._names.get(id(call.weights[0]), "")

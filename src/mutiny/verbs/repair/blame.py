@@ -17,11 +17,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.func import functional_call
-from torch.overrides import TorchFunctionMode
 
 from mutiny.models.capture import by_input
 from mutiny.models.forward import Called, Forward, steady
 from mutiny.models.layers import Layer, Weight
+from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import CONVOLUTIONS, PRODUCTS, TRANSPOSED, Call, replace_tensors, tensors
 from mutiny.models.view import ModelView, aliases
 from mutiny.subjects.tasks import Task
@@ -94,19 +94,16 @@ class _Product(NamedTuple):
     result: Tensor
 
 
-class _Watch(TorchFunctionMode):
+class _Watch(CallHandler):
     """Notes the calls that sum up products with the weights in question."""
 
     def __init__(self, leaves: Mapping[str, Tensor]) -> None:
-        super().__init__()
         self._names = {id(leaf): name for name, leaf in leaves.items()}
         self.products: dict[str, list[_Product]] = {}
         self.elsewhere: set[str] = set()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+    def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)
-        name = getattr(func, "__name__", "")
         used = [self._names[id(tensor)] for tensor in tensors((args, kwargs)) if id(tensor) in self._names]
         if len(used) == 1 and name in LINEAR:
             self.products.setdefault(used[0], []).append(_Product(func, Call(name, name, (), args, kwargs), result))
