@@ -57,7 +57,7 @@ class Running:
         self.campaign = replace(self.campaign, settings=settings)
         self.store.open(self.campaign)
 
-    def expect(self, most: int) -> None:
+    def expect(self, most: int | None) -> None:
         """Tells how many tasks there will be at most."""
         self.store.open(self.campaign, most)
 

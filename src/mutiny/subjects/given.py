@@ -53,6 +53,13 @@ class Given:
             return [model if device is None else on_device(model, as_device(device))]
         return self.subject.ready(self.count(count), seed=seed, device=device, folder=folder, progress=progress)
 
+    def device(self, wanted: str | None) -> str:
+        """Name of the device where the models are, or will be."""
+        if self.subject is not None:
+            return self.subject.device(wanted)
+        assert self.model is not None
+        return str(placement(self.model).device if wanted is None else as_device(wanted))
+
     def count(self, wanted: int | None) -> int:
         """How many models take part; by default all that the subject has, or one from its recipe."""
         if wanted is not None:

@@ -47,9 +47,9 @@ from mutiny.verbs.select.gains import CONTROL as CONTROL
 from mutiny.verbs.select.gains import RANDOM, Retraining, gains
 from mutiny.verbs.select.gains import Gain as Gain
 from mutiny.verbs.select.parsing import as_methods, describe
+from mutiny.verbs.select.ranking import Refused
 from mutiny.verbs.select.roles import Protocol, Roles, some_of
 from mutiny.verbs.select.trials import Plan, Start, check_some
-from mutiny.verbs.select.worker import Refused
 
 
 @torch.inference_mode(False)  # training needs gradients, also where the caller wants none

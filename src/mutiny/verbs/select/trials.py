@@ -12,7 +12,7 @@ from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress
 from mutiny.verbs.select.base import Order
 from mutiny.verbs.select.gains import BEFORE, CONTROL, Trial
-from mutiny.verbs.select.worker import Refused, none_applies
+from mutiny.verbs.select.ranking import Refused, none_applies
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from mutiny.campaigns.schedule import ask, together
 from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.random import generator_for, seed_for
-from mutiny.verbs.select.worker import Ranked, Refused
+from mutiny.verbs.select.ranking import Ranked, Refused
 from mutiny.verbs.strengthen.answers import Ints
 from mutiny.verbs.strengthen.kill_table import Key, Row
 from mutiny.verbs.strengthen.measuring import BEFORE, OWN, Killed, Scores, name_of, scores_of

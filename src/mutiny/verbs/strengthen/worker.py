@@ -10,8 +10,7 @@ import torch
 from mutiny.campaigns.jobs import Job
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.verbs.select.base import Selector
-from mutiny.verbs.select.worker import Bench as Ranking
-from mutiny.verbs.select.worker import Refused
+from mutiny.verbs.select.ranking import Refused, ranked
 from mutiny.verbs.strengthen.context import Stage
 from mutiny.verbs.strengthen.kill_table import Row
 from mutiny.verbs.strengthen.measuring import judged
@@ -37,7 +36,8 @@ class Bench:
         """The result of a task."""
         match task.kind:
             case "rank":
-                return Ranking(self.stage.evidence, self.methods)(task)
+                name, seed = task.given
+                return ranked(self.methods[name], self.stage.evidence.reseeded(seed))
             case "choose":
                 return propose(self.stage, self.ranges, *task.given)
             case "judge":

@@ -1,0 +1,58 @@
+"""The one way to run a verb."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mutiny.campaigns.jobs import Job
+from mutiny.campaigns.runtime import Runtime as Runtime
+from mutiny.campaigns.session import Session
+from mutiny.campaigns.verb import R, State, Verb
+from mutiny.subjects.given import Given
+
+
+def run(verb: Verb[State, R], given: Given, runtime: Runtime) -> R:
+    """The result of a verb.
+
+    Whatever all verbs need happens here, once: the engine and the store are opened; a stored result of the same call is
+    returned; originals are trained; jobs that are done are not done again; the models are checked to be untouched; the
+    result is stored.
+
+    Args:
+        verb: What is asked.
+        given: What it is asked about.
+        runtime: How and where it runs.
+    """
+    with runtime.opened() as how:
+        session = Session(verb, given, how)
+        known = _stored(session)
+        if known is not None and verb.is_final(known):
+            return verb.recalled(session, known)
+        state = verb.prepare(session)
+        (found,) = session.run(_Work(verb, state), [verb.plan(session, state)])
+        session.check_untouched()
+        result = verb.result(session, state, found)
+        if session.complete:
+            session.running.finish(verb.stored(result))
+        return result
+
+
+def _stored(session: Session) -> Any:
+    """The stored result of this call, if there is one; its campaign is now the last in the store."""
+    store, campaign = session.store, session.campaign
+    result = None if store is None else store.outcome(campaign.id)
+    if store is not None and result is not None:
+        store.open(replace(campaign, command=store.command or campaign.command), store.tally(campaign.id).most)
+    return result
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Does jobs on a worker."""
+
+    verb: Verb[Any, Any]
+    state: Any
+
+    def __call__(self, job: Job) -> Any:
+        return self.verb.work(self.state, job)

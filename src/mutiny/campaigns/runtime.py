@@ -1,0 +1,71 @@
+"""How and where a verb runs: the arguments that all verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+
+from mutiny.campaigns.engines.base import Engine
+from mutiny.campaigns.engines.parsing import as_engine
+from mutiny.campaigns.stores.base import Store
+from mutiny.campaigns.stores.opening import opened
+from mutiny.core.checks import check_whole
+from mutiny.core.progress import Progress, Silent
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How and where a verb runs.
+
+    Attributes:
+        seed: Seed of everything random.
+        device: Torch device; the device of the models by default.
+        batch_size: Inputs per forward pass; measured by default.
+        engine: ``"serial"``, ``"processes"``, ``"ray"``, or an engine.
+        workers: Number of jobs that run at once.
+        store: File, or open store, that keeps finished jobs and results.
+        folder: Folder for trained originals.
+        progress: Receiver of progress messages.
+
+    >>> Runtime(seed=1.5)
+    Traceback (most recent call last):
+    mutiny.core.errors.BadInput: seed=1.5: expected a whole number of at least 0.
+    """
+
+    seed: int = 0
+    device: str | None = None
+    batch_size: int | None = None
+    engine: str | Engine | None = None
+    workers: int | None = None
+    store: str | Path | Store | None = None
+    folder: Path | None = None
+    progress: Progress = field(default_factory=Silent)
+
+    def __post_init__(self) -> None:
+        check_whole("seed", self.seed, 0)
+        check_whole("batch_size", 1 if self.batch_size is None else self.batch_size)
+        plain = {
+            "seed": int(self.seed),
+            "batch_size": None if self.batch_size is None else int(self.batch_size),
+            "progress": self.progress or Silent(),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+
+    @contextmanager
+    def opened(self) -> Iterator[Runtime]:
+        """The same runtime with its engine and its store open; what was open before stays open."""
+        with ExitStack() as stack:
+            engine = stack.enter_context(as_engine(self.engine, self.workers))
+            store = stack.enter_context(opened(self.store))
+            yield replace(self, engine=engine, workers=None, store=store)
+
+    @property
+    def threads(self) -> int:
+        """Torch threads of each job, once the engine is open."""
+        own = self.engine.threads if isinstance(self.engine, Engine) else None
+        return torch.get_num_threads() if own is None else own
