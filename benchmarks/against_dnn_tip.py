@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 
 from benchmarks.timing import entry, ratio
-from mutiny.models.places import HIDDEN
+from mutiny.models.read_points import HIDDEN
 from mutiny.verbs.select.coverage.greedy import additional, gainful, total
 from mutiny.verbs.select.coverage.kmnc import section_of
 from mutiny.verbs.select.coverage.nac import active
@@ -58,7 +58,7 @@ class Activations:
 
     @classmethod
     def of(cls, evidence: Evidence, layers: str | tuple[str, ...]) -> Activations:
-        places = evidence.all_places.choose(layers)
+        places = evidence.all_read_points.choose(layers)
         train, pool = (evidence.traces(split, places, "neuron").rows(0, 2**62).numpy() for split in ("train", "pool"))
         return cls(train, pool, evidence.predicted("train"), evidence.predicted("pool"))
 

@@ -82,7 +82,7 @@ def test_only_columns_that_vary_in_every_class_are_kept():
 def test_the_floor_reads_what_nss_reads_and_mutates_what_nss_mutates(network):
     model, pool = subjects.NETWORKS[network]().eval(), subjects.drawn_digits(40)
     evidence = Evidence([model], selection.TASK, pool, batch_size=16)
-    (place,) = evidence.places("nss", "encoder", "unit")
+    (place,) = evidence.read_points("nss", "encoder", "unit")
     assert place.name == selection.ENCODERS[network] or place.path == selection.ENCODERS[network]
     # with all units sensitive, the score is the distance of the two feature vectors
     here, there = (

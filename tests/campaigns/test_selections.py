@@ -92,7 +92,7 @@ def test_outputs_are_the_same_with_features_and_without():
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(400, 3)).eval()
     made = [Evidence([model], mutiny.Classification(3, "logits"), mutiny.subjects.data.as_pool(images), batch_size=7)
             for _ in range(2)]  # fmt: skip
-    made[0].traces("pool", made[0].all_places.automatic("hidden"), "neuron")
+    made[0].traces("pool", made[0].all_read_points.automatic("hidden"), "neuron")
     assert torch.equal(made[0].outputs(), made[1].outputs())
 
 

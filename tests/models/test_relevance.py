@@ -12,7 +12,7 @@ from torch import nn
 from mutiny.core.errors import NotApplicable
 from mutiny.models import ModelState, ModelView, SignalEdit
 from mutiny.models.patch import Patch
-from mutiny.models.places import Places
+from mutiny.models.read_points import ReadPoints
 from mutiny.models.relevance import explaining
 from mutiny.models.torch_ops import replace_tensors
 from zoo import Lambda, make
@@ -24,10 +24,10 @@ def first(outputs):
 
 def relevance(model, inputs, layers="all", explained=first):
     view = ModelView.of(model, inputs)
-    places = Places(view, inputs).choose(layers)
-    with explaining(view, places, explained) as explain:
+    points = ReadPoints(view, inputs).choose(layers)
+    with explaining(view, points, explained) as explain:
         found = explain(inputs)
-    return {place.name: values for place, values in zip(places, found.places, strict=True)}
+    return {point.name: values for point, values in zip(points, found.points, strict=True)}
 
 
 def perceptron(sizes, seed):
@@ -127,11 +127,11 @@ def test_it_is_what_scaling_a_neuron_does_in_any_architecture(name):
     def explained(outputs):
         return outputs.reshape(len(outputs), -1).square().sum(dim=1)
 
-    for place, values in relevance(model, inputs, explained=explained).items():
-        for unit in range(min(2, view.layer(place).neurons)):
+    for point, values in relevance(model, inputs, explained=explained).items():
+        for unit in range(min(2, view.layer(point).neurons)):
             said = []
             for factor in (1 + 1e-4, 1 - 1e-4):
-                patch = Patch((SignalEdit(view.layer(place), np.array([unit]), factor),))
+                patch = Patch((SignalEdit(view.layer(point), np.array([unit]), factor),))
                 with patch.applied(model) as forward, torch.inference_mode():
                     said.append(explained(forward(inputs)))
             slope = (said[0] - said[1]) / 2e-4

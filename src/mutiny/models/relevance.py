@@ -14,7 +14,7 @@ from torch.autograd.graph import GradientEdge, allow_mutation_on_saved_tensors, 
 from mutiny.core.errors import NotApplicable
 from mutiny.models.capture import Recorder, Spot, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
-from mutiny.models.places import Place
+from mutiny.models.read_points import ReadPoint
 from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import RECURRENT, Call, replace_tensors, tensors, weighted
 from mutiny.models.undo import Undo
@@ -22,16 +22,16 @@ from mutiny.models.view import ModelView, parameter_names
 
 
 class Relevance(NamedTuple):
-    """What a batch gave: outputs ``(n, ...)``, and for each place the relevance of its neurons, ``(n, neurons)``."""
+    """Outputs of a batch, ``(n, ...)``, and the relevance of the neurons at each read point, ``(n, neurons)``."""
 
     outputs: Tensor
-    places: tuple[Tensor, ...]
+    points: tuple[Tensor, ...]
 
 
 @contextmanager
 def explaining(
     view: ModelView,
-    places: Sequence[Place],
+    points: Sequence[ReadPoint],
     explained: Callable[[Tensor], Tensor],
     forward: Forward = default_forward,
 ) -> Iterator[Callable[[Any], Relevance]]:
@@ -46,22 +46,22 @@ def explaining(
 
     Args:
         view: the probed model.
-        places: where relevance is wanted.
+        points: where relevance is wanted.
         explained: one number per input, ``(n,)``, from the model's outputs.
         forward: how the model is called.
 
     >>> from torch import nn
-    >>> from mutiny.models.places import Places
+    >>> from mutiny.models.read_points import ReadPoints
     >>> model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU(), nn.Linear(2, 1, bias=False)).eval()
     >>> model[0].weight.data, model[2].weight.data = torch.tensor([[1.0, 2.0], [1.0, -1.0]]), torch.tensor([[5.0, 1.0]])
     >>> x = torch.tensor([[1.0, 0.5]])
     >>> view = ModelView.of(model, x)
-    >>> with explaining(view, Places(view, x).choose("0"), lambda outputs: outputs[:, 0]) as explain:
+    >>> with explaining(view, ReadPoints(view, x).choose("0"), lambda outputs: outputs[:, 0]) as explain:
     ...     explain(x)
-    Relevance(outputs=tensor([[10.5000]]), places=(tensor([[10.0000,  0.5000]]),))
+    Relevance(outputs=tensor([[10.5000]]), points=(tensor([[10.0000,  0.5000]]),))
     """
     names = parameter_names(view.model)
-    layers = visible_layers(view, [place.name for place in places if place.kind == "signal"])
+    layers = visible_layers(view, [point.name for point in points if point.kind == "signal"])
     noted: dict[str, list[_Said]] = {}
 
     def explain(batch: Any) -> Relevance:
@@ -77,8 +77,8 @@ def explaining(
             with _Rooting(), recorder:
                 outputs = forward(view.model, replace_tensors(batch, _rooted))
             known = {**noted, **recorder.by_layer()}
-            said = [known.get(place.name, []) for place in places]
-            silent = next((place.name for place, calls in zip(places, said, strict=True) if not calls), None)
+            said = [known.get(point.name, []) for point in points]
+            silent = next((point.name for point, calls in zip(points, said, strict=True) if not calls), None)
             if silent is not None:
                 raise NotApplicable(f"{silent} takes no part in the forward pass of some inputs")
             gradients = iter(_gradients(explained(outputs), [one.edge for calls in said for one in calls]))
@@ -86,11 +86,11 @@ def explaining(
         return Relevance(outputs.detach(), tuple(found))
 
     with Undo() as undo:
-        for place in places:
-            module, hook = view.model.get_submodule(place.path), _noting(noted, place)
-            if place.kind == "input":
+        for point in points:
+            module, hook = view.model.get_submodule(point.path), _noting(noted, point)
+            if point.kind == "input":
                 undo.add(module.register_forward_pre_hook(hook, with_kwargs=True).remove)
-            elif place.kind == "output":
+            elif point.kind == "output":
                 undo.add(module.register_forward_hook(hook, with_kwargs=True).remove)
         yield explain
 
@@ -121,9 +121,9 @@ class _Recorder(Recorder):
         for name, edges in self._edges.items():
             edges.extend(_edge(tensor) for tensor, _ in self.said[name][len(edges) :])
 
-    def _follow(self, before: tuple[int, ...], places: list[Spot], after: Tensor) -> None:
-        super()._follow(before, places, after)
-        for layer, call, *_ in places:
+    def _follow(self, before: tuple[int, ...], points: list[Spot], after: Tensor) -> None:
+        super()._follow(before, points, after)
+        for layer, call, *_ in points:
             if self.said[layer.name][call][0] is after:
                 self._edges[layer.name][call] = _edge(after)
 
@@ -139,15 +139,15 @@ class _Recorder(Recorder):
         return self._read(value, spot, rows)
 
 
-def _noting(noted: dict[str, list[_Said]], place: Place) -> Any:
+def _noting(noted: dict[str, list[_Said]], point: ReadPoint) -> Any:
     """A hook that notes what a module reads or returns."""
 
     def read(value: Tensor, rows: int) -> Tensor:
-        return by_input(value, rows, place.channel, place.name)
+        return by_input(value, rows, point.channel, point.name)
 
     def hook(_module: Any, *seen: Any) -> None:
-        tensor = next(tensors(seen if place.kind == "input" else seen[-1]))
-        noted.setdefault(place.name, []).append(_Said(tensor.detach().clone(), _edge(tensor), read))
+        tensor = next(tensors(seen if point.kind == "input" else seen[-1]))
+        noted.setdefault(point.name, []).append(_Said(tensor.detach().clone(), _edge(tensor), read))
 
     return hook
 

@@ -83,7 +83,7 @@ def evidence_of(model, seed=0, batch_size=16, train=True):
 
 
 def coded(selector, evidence):
-    places = evidence.places(selector.code, "all", selector.counted, own=selector.layers)
+    places = evidence.read_points(selector.code, "all", selector.counted, own=selector.layers)
     return torch.cat(list(selector.codes(evidence, places))).numpy()
 
 
@@ -301,7 +301,7 @@ def test_criteria_share_one_pass_over_the_training_data(model, monkeypatch):
     for seed, selector in enumerate((Kmnc(3), Nbc(), Snac(1.0), Kmnc(3, "dnn-tip"), Nbc(layers=("first",)))):
         selector.score(evidence.reseeded(seed))  # as `select` does for each method and repeat
     assert len(passes) == 3  # per channel, per unit, and of one layer
-    places = evidence.places("kmnc", "all", "neuron")
+    places = evidence.read_points("kmnc", "all", "neuron")
     assert training_ranges(evidence, places, "neuron") is training_ranges(evidence, places, "neuron")
 
 

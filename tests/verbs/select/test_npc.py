@@ -191,7 +191,7 @@ def test_only_a_sample_of_the_training_data_is_looked_at():
 
     evidence = evidence_of(forward=forward)
     evidence.predicted()
-    evidence.all_places  # noqa: B018
+    evidence.all_read_points  # noqa: B018
     seen.clear()
     Npc(sample=4).score(evidence)
     assert sum(seen) == 60 + 3 * 4

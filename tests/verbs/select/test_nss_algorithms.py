@@ -38,7 +38,7 @@ def moved(network, evidence, purpose):
 
 
 def test_scores_are_those_of_both_algorithms_written_out(network, evidence):
-    (place,) = evidence.places("nss", "encoder", "unit")
+    (place,) = evidence.read_points("nss", "encoder", "unit")
     assert place.count("unit") == 4 * 36
     sample = evidence.rng("nss sample").permutation(SIZE)[: int(SAMPLE * SIZE)]
     total = np.zeros(4 * 36)

@@ -35,7 +35,7 @@ from mutiny.core.random import generator_for
 from mutiny.models import Forward, Layer, ModelView, Patch, check_model, default_forward
 from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
 from mutiny.models.placement import placement
-from mutiny.models.places import Units
+from mutiny.models.read_points import Units
 from mutiny.models.view import PROBE_INPUTS, parameter_names
 from mutiny.subjects.data import Data, as_pool
 from mutiny.subjects.inference.passes import first_call

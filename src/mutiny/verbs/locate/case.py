@@ -18,7 +18,7 @@ from mutiny.models.capture import Said
 from mutiny.models.forward import steady
 from mutiny.models.layout import laid_out
 from mutiny.models.placement import placement
-from mutiny.models.places import ALL, Place, Places
+from mutiny.models.read_points import ALL, ReadPoint, ReadPoints
 from mutiny.models.reading import reading
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
@@ -87,46 +87,46 @@ class Case:
         """Classes that are counted apart; 1 for regression."""
         return self.task.classes if isinstance(self.task, Classification) else 1
 
-    def hidden(self, layers: str | Sequence[str] | None = None) -> tuple[Place, ...]:
+    def hidden(self, layers: str | Sequence[str] | None = None) -> tuple[ReadPoint, ...]:
         """Layers whose neurons can be suspects: all that are named, or all; never the output layer."""
-        found = Places(self.view, self._probe_inputs, self.forward).choose(ALL if layers is None else layers)
-        other = [place.name for place in found if place.kind != "signal"]
+        found = ReadPoints(self.view, self._probe_inputs, self.forward).choose(ALL if layers is None else layers)
+        other = [point.name for point in found if point.kind != "signal"]
         if other:
             names = ", ".join(layer.name for layer in self.view.layers if not layer.output)
             raise BadInput("layers", repr(other[0]), f"hidden layers with weights: {names}")
-        inner = tuple(place for place in found if not self.view.layer(place.name).output)
+        inner = tuple(point for point in found if not self.view.layer(point.name).output)
         if not inner:
             asked = ("model", type(self.model).__name__) if layers is None else ("layers", layers)
             raise BadInput(*asked, "hidden layers with neurons", "Only the output layer's neurons can be read here.")
         return inner
 
-    def unreadable(self, places: Sequence[Place]) -> tuple[str, ...]:
-        """Hidden layers with neurons that are not among all ``places``, such as inner layers of stacked RNNs."""
-        seen = {place.name for place in places}
+    def unreadable(self, points: Sequence[ReadPoint]) -> tuple[str, ...]:
+        """Hidden layers with neurons that are not among all ``points``, such as inner layers of stacked RNNs."""
+        seen = {point.name for point in points}
         return tuple(one.name for one in self.view.layers if one.neurons and not one.output and one.name not in seen)
 
-    def spectrum(self, places: Sequence[Place], activity: Activity, of: Said = "signal") -> Spectrum:
-        """Hit spectra of all neurons at ``places``, from one pass over the inputs (two for quantiles)."""
-        sizes = tuple(place.count("neuron") for place in places)
+    def spectrum(self, points: Sequence[ReadPoint], activity: Activity, of: Said = "signal") -> Spectrum:
+        """Hit spectra of all neurons at ``points``, from one pass over the inputs (two for quantiles)."""
+        sizes = tuple(point.count("neuron") for point in points)
         if activity.needs_values:
-            activity = activity.fitted(self._sample(places, of))
+            activity = activity.fitted(self._sample(points, of))
 
         def hits() -> Iterator[Hits]:
-            for seen in self.read(places, of):
+            for seen in self.read(points, of):
                 failed = self.failing(seen.inputs, seen.outputs, seen.where)
                 groups = groups_of(self.task, self.targets, seen.outputs, seen.where)
                 yield Hits(activity.active(seen.values, sizes), groups, failed)
 
-        return Spectrum.of(hits(), tuple(place.name for place in places), sizes, self.groups)
+        return Spectrum.of(hits(), tuple(point.name for point in points), sizes, self.groups)
 
     def read(
-        self, places: Sequence[Place], of: Said = "signal", indices: npt.NDArray[np.int64] | None = None
+        self, points: Sequence[ReadPoint], of: Said = "signal", indices: npt.NDArray[np.int64] | None = None
     ) -> Iterator[Seen]:
         """Values of neurons batch by batch, of all inputs or of those at ``indices``."""
         put = placement(self.model).put
         count = len(self.data) if indices is None else len(indices)
         with (
-            reading(self.view, places, "neuron", self.call, True, of) as read,
+            reading(self.view, points, "neuron", self.call, True, of) as read,
             laid_out(self.model, self.pace.layout),
         ):
             for at in range(0, count, self.pace.batch_size):
@@ -165,9 +165,9 @@ class Case:
                 found[where] = self.failing(inputs, outputs, items).cpu().numpy()
         return found
 
-    def _sample(self, places: Sequence[Place], of: Said) -> Tensor:
+    def _sample(self, points: Sequence[ReadPoint], of: Said) -> Tensor:
         drawn = generator_for(self.seed, "locate", "sample").permutation(len(self.data))[:SAMPLE]
-        return torch.cat([seen.values for seen in self.read(places, of, np.sort(drawn))])
+        return torch.cat([seen.values for seen in self.read(points, of, np.sort(drawn))])
 
     def call(self, model: nn.Module, inputs: Any) -> Tensor:
         """The model's outputs; what goes wrong becomes an error that says so."""

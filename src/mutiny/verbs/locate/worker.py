@@ -8,7 +8,7 @@ from typing import Any
 
 from mutiny.campaigns.jobs import Job
 from mutiny.models.capture import Said
-from mutiny.models.places import Place
+from mutiny.models.read_points import ReadPoint
 from mutiny.verbs.locate.ablation import silenced
 from mutiny.verbs.locate.activity import Activity
 from mutiny.verbs.locate.case import Case
@@ -20,13 +20,13 @@ class Bench:
 
     Attributes:
         case: the model, the inputs, and which of them fail.
-        places: layers whose neurons are counted.
+        points: layers whose neurons are counted.
         activity: when a neuron counts as active.
         at: where it is read.
     """
 
     case: Case
-    places: Sequence[Place]
+    points: Sequence[ReadPoint]
     activity: Activity
     at: Said
 
@@ -34,7 +34,7 @@ class Bench:
         """``count``: the spectrum. ``before`` and ``silence``: which inputs fail, of all or of one class."""
         match task.kind:
             case "count":
-                return self.case.spectrum(self.places, self.activity, self.at)
+                return self.case.spectrum(self.points, self.activity, self.at)
             case "before":
                 return self.case.failed(indices=self.case.of_class(task.arguments[0]))
             case "silence":

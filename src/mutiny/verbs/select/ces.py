@@ -60,7 +60,7 @@ class Ces(Selector):
     def score(self, evidence: Evidence) -> Scores:
         """By falling score: the sample in its order, then all others as equals."""
         evidence.note("ces makes the sample like the pool, to estimate its accuracy; it does not look for faults")
-        places = evidence.places(self.code, "hidden", "unit", own=self.layers)
+        places = evidence.read_points(self.code, "hidden", "unit", own=self.layers)
         codes = binned(evidence.traces("pool", places, "unit"), self.bins)
         wanted = round(self.share * evidence.size)
         sample = representative(codes, self.bins, self.first, self.step, self.groups, wanted, evidence.rng(self.code))

@@ -21,7 +21,7 @@ def diversified(order: Order, budget: int, evidence: Evidence) -> Order:
     the user named.
     """
     candidates = order[: min(len(order), CANDIDATES * budget)]
-    places = evidence.places("diversity", "hidden", "neuron")
+    places = evidence.read_points("diversity", "hidden", "neuron")
     features = evidence.traces("pool", places, "neuron").take(candidates)
     first = candidates[farthest_first(features, min(budget, len(candidates)))]
     return np.concatenate([first, order[~np.isin(order, first)]])

@@ -16,7 +16,7 @@ from mutiny.core.random import generator_for
 from mutiny.models import Forward, ModelView, default_forward
 from mutiny.models.layout import laid_out
 from mutiny.models.placement import placement
-from mutiny.models.places import Place, Places, Units
+from mutiny.models.read_points import ReadPoint, ReadPoints, Units
 from mutiny.models.reading import Reading, reading
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
@@ -172,14 +172,16 @@ class Evidence:
         return self.once(("view",), lambda: ModelView.of(self.model, self._probe_inputs(), self.forward))
 
     @property
-    def all_places(self) -> Places:
+    def all_read_points(self) -> ReadPoints:
         """Where features can be read."""
-        return self.once(("places",), lambda: Places(self.view, self._probe_inputs(), self.forward))
+        return self.once(("places",), lambda: ReadPoints(self.view, self._probe_inputs(), self.forward))
 
     def _probe_inputs(self) -> Any:
         return placement(self.model).put(self.pool.first(PROBE_INPUTS))
 
-    def places(self, method: str, default: str, units: Units, own: Sequence[str] | None = None) -> tuple[Place, ...]:
+    def read_points(
+        self, method: str, default: str, units: Units, own: Sequence[str] | None = None
+    ) -> tuple[ReadPoint, ...]:
         """Where a method reads features; the choice is noted.
 
         Args:
@@ -189,20 +191,20 @@ class Evidence:
             own: the method's own ``layers``, which come before those of the evidence.
         """
         named = own or self.layers
-        chosen = self.all_places.choose(named) if named else self.all_places.automatic(default)
+        chosen = self.all_read_points.choose(named) if named else self.all_read_points.automatic(default)
         if not chosen:
             raise NotApplicable("no layer of the model has one row per input")
         if len(chosen) > 3:
-            total = sum(place.count(units) for place in chosen)
+            total = sum(point.count(units) for point in chosen)
             self.note(f"{method} reads {len(chosen)} layers with {total} {units}s together")
         else:
-            self.note(f"{method} reads " + "; ".join(place.describe(units) for place in chosen))
+            self.note(f"{method} reads " + "; ".join(point.describe(units) for point in chosen))
         return chosen
 
     def read(
         self,
         split: Split,
-        places: Sequence[Place],
+        points: Sequence[ReadPoint],
         units: Units,
         *,
         outputs: bool = False,
@@ -213,9 +215,9 @@ class Evidence:
 
         Args:
             split: which inputs.
-            places: where to read.
+            points: where to read.
             units: what counts as one feature.
-            outputs: whether the model's outputs are wanted too; without them the pass ends after the last place.
+            outputs: whether the model's outputs are wanted too; without them the pass ends after the last read point.
             change: applied to each batch on the model's device before the model sees it.
             indices: which inputs, in which order.
         """
@@ -223,7 +225,7 @@ class Evidence:
         every = np.arange(len(data)) if indices is None else indices
         name = f"model, on {split}"
         with (
-            reading(self.view, places, units, lambda m, x: first_call(self.forward, m, x, name), outputs) as read,
+            reading(self.view, points, units, lambda m, x: first_call(self.forward, m, x, name), outputs) as read,
             laid_out(self.model, self.pace.layout),
         ):
             for at in range(0, len(every), self.pace.batch_size):
@@ -232,14 +234,14 @@ class Evidence:
                 batch = put(batch)
                 yield read(batch if change is None else change(batch, these))
 
-    def traces(self, split: Split, places: Sequence[Place], units: Units) -> Traces:
+    def traces(self, split: Split, points: Sequence[ReadPoint], units: Units) -> Traces:
         """Features of every input of a split, ``(n, d)``; one pass also gives the outputs."""
 
         def make() -> Traces:
             data, whole = self.data(split), (OUTPUTS, split, 0)
-            traces = Traces(len(data), sum(place.count(units) for place in places))
+            traces = Traces(len(data), sum(point.count(units) for point in points))
             said, filled = torch.empty(0), 0
-            for one in self.read(split, places, units, outputs=whole not in self._known):
+            for one in self.read(split, points, units, outputs=whole not in self._known):
                 traces.add(one.features)
                 if one.outputs is not None:
                     if not filled:  # one block: many small ones that stay would tear the heap to pieces
@@ -250,7 +252,7 @@ class Evidence:
                 self._known[whole] = self._checked(said, split)
             return traces
 
-        return self.once(("traces", split, tuple(place.name for place in places), units), make)
+        return self.once(("traces", split, tuple(point.name for point in points), units), make)
 
     def _checked(self, outputs: Tensor, split: str) -> Tensor:
         bad = ~torch.isfinite(outputs.reshape(len(outputs), -1)).all(dim=1)

@@ -14,7 +14,7 @@ from torch import Tensor
 from mutiny.core.errors import NotApplicable
 from mutiny.models.layout import laid_out
 from mutiny.models.placement import placement
-from mutiny.models.places import Place
+from mutiny.models.read_points import ReadPoint
 from mutiny.models.relevance import explaining
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.base import Order, Scores, Selector, as_scores
@@ -74,11 +74,11 @@ class Npc(Selector):
 
     def score(self, evidence: Evidence) -> Scores:
         """The order of coverage, or one minus the similarity to the nearest abstract path."""
-        places = self._places(evidence)
-        known = self._abstract_paths(evidence, places)
+        points = self._points(evidence)
+        known = self._abstract_paths(evidence, points)
         predicted = evidence.predicted()
         shared, joined = (np.full((evidence.size, self.clusters), value) for value in (-1, 1))
-        for at, paths, _ in self._paths(evidence, "pool", np.arange(evidence.size), places):
+        for at, paths, _ in self._paths(evidence, "pool", np.arange(evidence.size), points):
             for label in np.unique(predicted[at]):
                 these = predicted[at] == label
                 both, either = overlap(paths[these], known[label])
@@ -93,22 +93,22 @@ class Npc(Selector):
         path = predicted[:, None] * self.clusters + np.arange(self.clusters)
         return np.where(shared < 0, -1, path * (self.buckets + 1) + buckets)
 
-    def _places(self, evidence: Evidence) -> tuple[Place, ...]:
+    def _points(self, evidence: Evidence) -> tuple[ReadPoint, ...]:
         wanted = self.layers or evidence.layers
-        hidden = [name for name in evidence.all_places.signals if not evidence.view.layer(name).output]
+        hidden = [name for name in evidence.all_read_points.signals if not evidence.view.layer(name).output]
         if not wanted and not hidden:
             raise NotApplicable("a path needs a hidden layer, and the model has none that can be seen")
-        return evidence.places(self.code, "all", "neuron", own=wanted or hidden)
+        return evidence.read_points(self.code, "all", "neuron", own=wanted or hidden)
 
-    def _abstract_paths(self, evidence: Evidence, places: Sequence[Place]) -> list[Bools]:
+    def _abstract_paths(self, evidence: Evidence, points: Sequence[ReadPoint]) -> list[Bools]:
         """For each class its abstract paths, ``(clusters, neurons)``; fewer where there are not so many paths."""
         labels, rng = evidence.labels(), evidence.rng(self.code, "train")
         each = [rng.permutation(np.flatnonzero(labels == label))[: self.sample] for label in range(evidence.classes)]
         packed: list[list[npt.NDArray[np.uint8]]] = [[] for _ in each]
-        for at, paths, said in self._paths(evidence, "train", np.concatenate(each), places):
+        for at, paths, said in self._paths(evidence, "train", np.concatenate(each), points):
             for label in np.unique(labels[at]):
                 packed[label].append(np.packbits(paths[(labels[at] == label) & (said == label)], axis=1))
-        neurons, found = sum(place.count("neuron") for place in places), []
+        neurons, found = sum(point.count("neuron") for point in points), []
         for rows in packed:
             paths = np.unpackbits(np.concatenate(rows or [np.empty((0, 0), np.uint8)]), axis=1, count=neurons) == 1
             found.append(abstract(paths, self.clusters, self.beta, int(rng.integers(2**31))))
@@ -120,7 +120,7 @@ class Npc(Selector):
         return found
 
     def _paths(
-        self, evidence: Evidence, split: Split, indices: Whole, places: Sequence[Place]
+        self, evidence: Evidence, split: Split, indices: Whole, points: Sequence[ReadPoint]
     ) -> Iterator[tuple[Whole, Bools, Whole]]:
         """Batch by batch: positions, paths ``(n, neurons)`` and predicted classes."""
         task = evidence.task
@@ -128,13 +128,13 @@ class Npc(Selector):
         data, put = evidence.data(split), placement(evidence.model).put
         step = min(evidence.pace.batch_size, AT_ONCE)
         with (
-            explaining(evidence.view, places, lambda said: decisive(said, task), evidence.forward) as explain,
+            explaining(evidence.view, points, lambda said: decisive(said, task), evidence.forward) as explain,
             laid_out(evidence.model, evidence.pace.layout),
         ):
             for start in range(0, len(indices), step):
                 at = indices[start : start + step]
                 found = explain(put(data.read(at)))
-                paths = [critical(relevance, self.alpha).cpu().numpy() for relevance in found.places]
+                paths = [critical(relevance, self.alpha).cpu().numpy() for relevance in found.points]
                 said = task.probabilities(found.outputs).argmax(dim=1).cpu().numpy()
                 yield at, np.concatenate(paths, axis=1), said
 

@@ -14,7 +14,7 @@ from mutiny.core.errors import BadInput
 from mutiny.models.layers import Indices
 from mutiny.models.layout import laid_out
 from mutiny.models.placement import placement
-from mutiny.models.places import Place, Units
+from mutiny.models.read_points import ReadPoint, Units
 from mutiny.models.reading import reading
 from mutiny.subjects.data.benign import OPERATIONS
 from mutiny.subjects.data.mutated import named
@@ -80,24 +80,24 @@ class Nss(Selector):
 
     def score(self, evidence: Evidence) -> Scores:
         """Algorithm 2."""
-        places = evidence.places(self.code, "encoder", self.units, own=self.layers)
+        points = evidence.read_points(self.code, "encoder", self.units, own=self.layers)
         if self.variant == "authors-code":
             as_coded = replace(self, distance="square", normalise="max", reference="clean", variant="paper")
-            return as_coded._from_all(evidence, places)
-        sensitive = self._identified(evidence, places)
-        moved = self._movements(evidence, places, self._partner(evidence, self.operations, "select"))
+            return as_coded._from_all(evidence, points)
+        sensitive = self._identified(evidence, points)
+        moved = self._movements(evidence, points, self._partner(evidence, self.operations, "select"))
         return torch.cat([one[:, sensitive].double().sum(dim=1).cpu() for one in moved]).numpy()
 
-    def _identified(self, evidence: Evidence, places: Sequence[Place]) -> Tensor:
+    def _identified(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Tensor:
         """Algorithm 1: the units that move most on a tenth of the pool, ``(sensitive,)``."""
         some = evidence.rng("nss sample").permutation(evidence.size)[: max(1, int(SAMPLE * evidence.size))]
         partner = self._partner(evidence, self.identify, "identify")
-        return self._most(sum_of(self._movements(evidence, places, partner, np.sort(some))))
+        return self._most(sum_of(self._movements(evidence, points, partner, np.sort(some))))
 
-    def _from_all(self, evidence: Evidence, places: Sequence[Place]) -> Scores:
+    def _from_all(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Scores:
         """As the authors' code: every input identifies, and the score is a mean."""
-        kept = Traces(evidence.size, sum(place.count(self.units) for place in places))
-        for one in self._movements(evidence, places, self._partner(evidence, None, "select")):
+        kept = Traces(evidence.size, sum(point.count(self.units) for point in points))
+        for one in self._movements(evidence, points, self._partner(evidence, None, "select")):
             kept.add(one)
         sensitive = self._most(sum_of(kept.chunks()))
         return torch.cat([chunk[:, sensitive].double().mean(dim=1) for chunk in kept.chunks()]).numpy()
@@ -114,10 +114,10 @@ class Nss(Selector):
         return lambda batch, indices: mutation.apply(batch, indices, evidence.seed, f"nss {purpose}")
 
     def _movements(
-        self, evidence: Evidence, places: Sequence[Place], partner: Change, indices: Indices | None = None
+        self, evidence: Evidence, points: Sequence[ReadPoint], partner: Change, indices: Indices | None = None
     ) -> Iterator[Tensor]:
         """How far each unit moves between inputs and their partners, batch by batch, ``(n, units)``."""
-        for here, there in paired(evidence, places, self.units, partner, indices):
+        for here, there in paired(evidence, points, self.units, partner, indices):
             clean = there if self.reference == "clean" else here
             moved = (here - there).abs() if self.distance == "l1" else (here - there).square()
             if self.normalise != "none":
@@ -127,7 +127,7 @@ class Nss(Selector):
 
 
 def paired(
-    evidence: Evidence, places: Sequence[Place], units: Units, partner: Change, indices: Indices | None = None
+    evidence: Evidence, points: Sequence[ReadPoint], units: Units, partner: Change, indices: Indices | None = None
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Features of inputs and of their partners, batch by batch, ``(n, units)`` each.
 
@@ -139,7 +139,7 @@ def paired(
     needed = sum(leaf.nbytes for leaf in named(evidence.pool.first(1)).values())
     step = size * max(1, min(AT_ONCE, AT_ONCE_BYTES // max(1, needed)) // size)
     with (
-        reading(evidence.view, places, units, evidence.forward) as read,
+        reading(evidence.view, points, units, evidence.forward) as read,
         laid_out(evidence.model, evidence.pace.layout),
     ):
         for start in range(0, len(every), step):

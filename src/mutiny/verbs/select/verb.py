@@ -77,7 +77,9 @@ class Select(Verb[Evidence, Selection]):
             pace=session.pace,
         )
         if self.layers is not None:
-            evidence.all_places.choose(self.layers)  # a wrong name is an error, also where no method reads features
+            evidence.all_read_points.choose(
+                self.layers
+            )  # a wrong name is an error, also where no method reads features
         truth_of(evidence)  # refuses wrong labels before anything is ranked
         session.settle(batch_size=int(evidence.pace.batch_size), layout=evidence.pace.layout)
         session.expect(len(self.methods) * self.repeats)

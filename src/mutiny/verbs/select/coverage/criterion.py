@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from mutiny.core.errors import BadInput, NotApplicable
-from mutiny.models.places import ALL, Place, Units
+from mutiny.models.read_points import ALL, ReadPoint, Units
 from mutiny.verbs.select.base import BOTH, Order, Scores, Selector, as_scores
 from mutiny.verbs.select.coverage.greedy import completed, gainful, total
 from mutiny.verbs.select.coverage.profile import Profile
@@ -53,7 +53,7 @@ class Criterion(Selector):
         """Of each neuron."""
 
     @abstractmethod
-    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+    def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
         """For the pool, batch by batch: the section of each neuron that an input covers or -1, ``(rows, neurons)``."""
 
     @property
@@ -64,11 +64,11 @@ class Criterion(Selector):
     @final
     def score(self, evidence: Evidence) -> Scores:
         """By additional coverage the place in the order, counted from its end; by total coverage the elements."""
-        places = evidence.places(self.code, ALL, self.counted, own=self.layers)
+        points = evidence.read_points(self.code, ALL, self.counted, own=self.layers)
         if self.order == "total":
-            return np.concatenate([total(batch.cpu().numpy()) for batch in self.codes(evidence, places)]).astype(float)
+            return np.concatenate([total(batch.cpu().numpy()) for batch in self.codes(evidence, points)]).astype(float)
         shuffled = evidence.rng(self.code).permutation(evidence.size)  # ties must not follow the order of the pool
-        codes = self._gathered(evidence, places, np.argsort(shuffled))
+        codes = self._gathered(evidence, points, np.argsort(shuffled))
         chosen = gainful(codes, self.sections)
         if len(chosen):
             alone = "the rest follows by how much each covers alone"
@@ -79,15 +79,15 @@ class Criterion(Selector):
             evidence.note(f"{self.code}: no input covers anything, so the order is random")
         return as_scores(shuffled[completed(chosen, total(codes))], evidence.size)
 
-    def _gathered(self, evidence: Evidence, places: Sequence[Place], rows: Order) -> Profile:
+    def _gathered(self, evidence: Evidence, points: Sequence[ReadPoint], rows: Order) -> Profile:
         """All codes, ``(n, neurons)``; those of input i in row ``rows[i]``."""
-        neurons = sum(place.count(self.counted) for place in places)
+        neurons = sum(point.count(self.counted) for point in points)
         needed = neurons * (evidence.size * (2 if evidence.size <= 2**16 else 4) + 16 * self.sections)
         if needed > LARGEST:
             fix = "units=neuron or fewer layers need" if self.counted == "unit" else "fewer layers need"
             raise NotApplicable(f"it would take {needed / 2**30:.0f} GB for {neurons} {self.counted}s; {fix} less")
         profile, filled = Profile(evidence.size, neurons, self.sections), 0
-        for batch in self.codes(evidence, places):
+        for batch in self.codes(evidence, points):
             profile.put(rows[filled : filled + len(batch)], batch.cpu().numpy())
             filled += len(batch)
         return profile

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-from mutiny.models.places import Place, Units
+from mutiny.models.read_points import ReadPoint, Units
 from mutiny.verbs.select.coverage.criterion import Criterion
 from mutiny.verbs.select.coverage.ranges import NeuronRanges, training_ranges
 from mutiny.verbs.select.evidence import Evidence
@@ -54,10 +54,10 @@ class Kmnc(Criterion):
         """Channels, or every unit for dnn-tip."""
         return self.units or ("unit" if self.variant == "dnn-tip" else "neuron")
 
-    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+    def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
         """The section in which a neuron's value is."""
-        ranges = training_ranges(evidence, places, self.counted)
-        for one in evidence.read("pool", places, self.counted):
+        ranges = training_ranges(evidence, points, self.counted)
+        for one in evidence.read("pool", points, self.counted):
             yield section_of(one.features.cpu().double(), ranges, self.k, self.variant)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mutiny.models.activity import scaled
-from mutiny.models.places import Place, Units
+from mutiny.models.read_points import ReadPoint, Units
 from mutiny.verbs.select.coverage.criterion import Criterion
 from mutiny.verbs.select.evidence import Evidence
 
@@ -56,21 +56,21 @@ class Nac(Criterion):
         """Channels, or every unit where nothing is scaled."""
         return self.units or ("unit" if self.scaling == "none" else "neuron")
 
-    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+    def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
         """0 where a neuron is active."""
         read: Units = "unit" if self.scaling == "layer" else self.counted
-        for one in evidence.read("pool", places, read):
-            yield active(one.features, places, read, self.counted, self.scaling, self.threshold).to(torch.int8) - 1
+        for one in evidence.read("pool", points, read):
+            yield active(one.features, points, read, self.counted, self.scaling, self.threshold).to(torch.int8) - 1
 
 
 def active(
-    features: Tensor, places: Sequence[Place], read: Units, counted: Units, scaling: Scaling, threshold: float
+    features: Tensor, points: Sequence[ReadPoint], read: Units, counted: Units, scaling: Scaling, threshold: float
 ) -> Tensor:
     """Which neurons are active, ``(rows, neurons)`` bool.
 
     Args:
-        features: of all places one after another, ``(rows, d)``.
-        places: where they were read.
+        features: of all read points one after another, ``(rows, d)``.
+        points: where they were read.
         read: what ``features`` has one number for.
         counted: what counts as a neuron; coarser than ``read`` only where the layer is scaled as a whole.
         scaling: see `Nac`.
@@ -80,13 +80,13 @@ def active(
         return features > threshold
     if scaling == "sigmoid":  # the inverse of the threshold, since the function of a small mean rounds to 1/2
         return features > (log(threshold / (1 - threshold)) if 0 < threshold < 1 else inf if threshold else -inf)
-    layers = [scaled(layer) for layer in torch.split(features, [place.count(read) for place in places], 1)]
+    layers = [scaled(layer) for layer in torch.split(features, [point.count(read) for point in points], 1)]
     if read != counted:
-        layers = [averaged(layer, place) for layer, place in zip(layers, places, strict=True)]
+        layers = [averaged(layer, point) for layer, point in zip(layers, points, strict=True)]
     return torch.cat(layers, dim=1) > threshold
 
 
-def averaged(units: Tensor, place: Place) -> Tensor:
+def averaged(units: Tensor, point: ReadPoint) -> Tensor:
     """The mean of each neuron's units: ``(rows, neurons)`` from ``(rows, units)``."""
-    values = units.reshape(len(units), *place.shape).movedim(place.channel, -1)
+    values = units.reshape(len(units), *point.shape).movedim(point.channel, -1)
     return values if values.ndim == 2 else values.flatten(1, -2).mean(dim=1)

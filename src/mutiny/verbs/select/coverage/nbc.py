@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from mutiny.models.places import Place
+from mutiny.models.read_points import ReadPoint
 from mutiny.verbs.select.coverage.criterion import Criterion
 from mutiny.verbs.select.coverage.ranges import NeuronRanges, training_ranges
 from mutiny.verbs.select.evidence import Evidence
@@ -40,10 +40,10 @@ class Nbc(Criterion):
         """Below and above."""
         return 2
 
-    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+    def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
         """0 below the range, 1 above it."""
-        ranges = training_ranges(evidence, places, self.counted)
-        for one in evidence.read("pool", places, self.counted):
+        ranges = training_ranges(evidence, points, self.counted)
+        for one in evidence.read("pool", points, self.counted):
             yield corner_of(one.features.cpu(), ranges, self.margin)
 
 

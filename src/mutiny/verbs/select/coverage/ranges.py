@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mutiny.core.errors import BadInput
-from mutiny.models.places import Place, Units
+from mutiny.models.read_points import ReadPoint, Units
 from mutiny.verbs.select.evidence import Evidence
 
 
@@ -52,7 +52,7 @@ def ranges_of(batches: Iterable[Tensor]) -> NeuronRanges:
     return NeuronRanges(minimum, maximum, mean, (squares / seen).sqrt())
 
 
-def training_ranges(evidence: Evidence, places: Sequence[Place], units: Units) -> NeuronRanges:
+def training_ranges(evidence: Evidence, points: Sequence[ReadPoint], units: Units) -> NeuronRanges:
     """Ranges on the training data; all criteria share one pass."""
-    key = ("ranges", tuple(place.name for place in places), units)
-    return evidence.once(key, lambda: ranges_of(one.features for one in evidence.read("train", places, units)))
+    key = ("ranges", tuple(point.name for point in points), units)
+    return evidence.once(key, lambda: ranges_of(one.features for one in evidence.read("train", points, units)))

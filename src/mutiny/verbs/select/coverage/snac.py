@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from mutiny.models.places import Place
+from mutiny.models.read_points import ReadPoint
 from mutiny.verbs.select.coverage.nbc import Nbc
 from mutiny.verbs.select.evidence import Evidence
 
@@ -31,7 +31,7 @@ class Snac(Nbc):
         """Above."""
         return 1
 
-    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+    def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
         """0 above the range."""
-        for corners in super().codes(evidence, places):
+        for corners in super().codes(evidence, points):
             yield (corners == 1).to(torch.int8) - 1

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from mutiny.models.places import Place
+from mutiny.models.read_points import ReadPoint
 from mutiny.verbs.select.coverage.criterion import Criterion
 from mutiny.verbs.select.evidence import Evidence
 
@@ -41,10 +41,10 @@ class Tknc(Criterion):
         """Among the k."""
         return 1
 
-    def codes(self, evidence: Evidence, places: Sequence[Place]) -> Iterator[Tensor]:
+    def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
         """0 where a neuron is among the k."""
-        widths = [place.count(self.counted) for place in places]
-        for one in evidence.read("pool", places, self.counted):
+        widths = [point.count(self.counted) for point in points]
+        for one in evidence.read("pool", points, self.counted):
             layers = [most_active(layer, self.k) for layer in torch.split(one.features, widths, 1)]
             yield torch.cat(layers, dim=1).to(torch.int8) - 1
 

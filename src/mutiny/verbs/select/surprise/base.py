@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from mutiny.core.errors import NotApplicable
-from mutiny.models.places import HIDDEN, Place, Units
+from mutiny.models.read_points import HIDDEN, ReadPoint, Units
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.base import Scores, Selector, as_scores
 from mutiny.verbs.select.evidence import Evidence, Split
@@ -88,8 +88,8 @@ class Surprise(Selector):
     @final
     def score(self, evidence: Evidence) -> Scores:
         """Surprise, or the order of surprise coverage as scores."""
-        places = evidence.places(self.code, HIDDEN, self.units, self.layers)
-        train, pool = (self._grouped(evidence, split, places) for split in ("train", "pool"))
+        points = evidence.read_points(self.code, HIDDEN, self.units, self.layers)
+        train, pool = (self._grouped(evidence, split, points) for split in ("train", "pool"))
         if not train.sizes():
             raise NotApplicable("no training input has finite activations")
         surprises = self._completed(self.surprise(train, pool, evidence), pool, evidence)
@@ -107,8 +107,8 @@ class Surprise(Selector):
     def _apart(self, evidence: Evidence) -> bool:
         return self.by_class() and isinstance(evidence.task, Classification)
 
-    def _grouped(self, evidence: Evidence, split: Split, places: tuple[Place, ...]) -> Grouped:
-        traces = evidence.traces(split, places, self.units)
+    def _grouped(self, evidence: Evidence, split: Split, points: tuple[ReadPoint, ...]) -> Grouped:
+        traces = evidence.traces(split, points, self.units)
         groups = evidence.predicted(split).copy() if self._apart(evidence) else np.zeros(len(traces), dtype=np.int64)
         finite = np.concatenate([finite_rows(chunk) for chunk in traces.chunks()])
         groups[~finite] = -1

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mutiny.models.places import Units
+from mutiny.models.read_points import Units
 from mutiny.verbs.select.base import BOTH, Scores, Selector
 from mutiny.verbs.select.evidence import Evidence
 
@@ -62,9 +62,9 @@ class InternalGini(Selector):
 
     def score(self, evidence: Evidence) -> Scores:
         """One minus the sum of squared shares."""
-        places = evidence.places(self.code, "encoder", self.units, own=self.layers)
+        points = evidence.read_points(self.code, "encoder", self.units, own=self.layers)
         scores, at = np.empty(evidence.size), 0  # one block: many small ones would tear the heap to pieces
-        for one in evidence.read("pool", places, self.units):
+        for one in evidence.read("pool", points, self.units):
             scores[at : at + len(one.features)] = gini(one.features, self.normalise).cpu()
             at += len(one.features)
         return scores

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from mutiny.core.errors import BadInput
 from mutiny.models import ModelState, ModelView
 from mutiny.models.forward import steady
-from mutiny.models.places import Places
+from mutiny.models.read_points import ReadPoints
 from mutiny.models.reading import reading
 from mutiny.subjects.architectures import VGG16, LeNet1, LeNet5, ResNet20
 from zoo import ZOO, Lambda, lively, make, weight
@@ -19,8 +19,8 @@ UNREADABLE = ("gru", "cross_attention")
 """Their inputs do not come first, so that rows are not inputs."""
 
 
-def places_of(model, inputs):
-    return Places(ModelView.of(model.eval(), inputs), inputs)
+def points_of(model, inputs):
+    return ReadPoints(ModelView.of(model.eval(), inputs), inputs)
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def places_of(model, inputs):
     ],
 )
 def test_the_last_feature_layer_of_the_papers_networks(build, shape, encoder, size, hidden):
-    places = places_of(build(), torch.zeros(2, *shape))
-    assert (places.encoder.name, places.encoder.shape) == (encoder, size)
-    assert (places.hidden.name, places.hidden.count("unit")) == ("head:input", hidden)
-    assert "classifier head" in places.encoder.describe("unit")
+    points = points_of(build(), torch.zeros(2, *shape))
+    assert (points.encoder.name, points.encoder.shape) == (encoder, size)
+    assert (points.hidden.name, points.hidden.count("unit")) == ("head:input", hidden)
+    assert "classifier head" in points.encoder.describe("unit")
 
 
 def test_functional_models_and_sequences():
@@ -45,34 +45,34 @@ def test_functional_models_and_sequences():
         return m.out(F.relu(m.fc(x.flatten(1))))
 
     model = Lambda(forward, conv=nn.Conv2d(1, 3, 3), fc=nn.Linear(27, 4), out=nn.Linear(4, 2))
-    places = places_of(model, torch.zeros(2, 1, 8, 8))
-    assert (places.encoder.name, places.encoder.kind, places.encoder.shape) == ("conv", "signal", (3, 3, 3))
+    points = points_of(model, torch.zeros(2, 1, 8, 8))
+    assert (points.encoder.name, points.encoder.kind, points.encoder.shape) == ("conv", "signal", (3, 3, 3))
     lstm = Lambda(lambda m, x: m.head(m.rnn(x)[0][:, -1]), rnn=nn.LSTM(3, 5, batch_first=True), head=nn.Linear(5, 2))
-    assert places_of(lstm, torch.zeros(2, 7, 3)).encoder.shape == (5,)
+    assert points_of(lstm, torch.zeros(2, 7, 3)).encoder.shape == (5,)
 
 
 @pytest.mark.parametrize("name", [name for name in ZOO if name not in UNREADABLE])
 def test_features_are_what_hooks_see(name):
     model, inputs = make(name)
     view = ModelView.of(model, inputs)
-    places = Places(view, inputs)
+    points = ReadPoints(view, inputs)
     before = ModelState.of(model)
-    modules = [place for place in places.modules.values() if place.kind == "output" and place.path and place.calls == 1]
-    for place in modules[:6]:
+    modules = [point for point in points.modules.values() if point.kind == "output" and point.path and point.calls == 1]
+    for point in modules[:6]:
         seen = []
 
         def note(_module, _args, output, seen=seen):
             seen.append((output[0] if isinstance(output, tuple) else output).clone())
 
-        handle = model.get_submodule(place.path).register_forward_hook(note)
-        with reading(view, [place], "unit", outputs=True) as read:
+        handle = model.get_submodule(point.path).register_forward_hook(note)
+        with reading(view, [point], "unit", outputs=True) as read:
             found = read(inputs)
         handle.remove()
         assert found.outputs is not None
         assert found.features.numel() == seen[0].numel()
         if len(seen[0]) == len(found.features):  # inputs come first there, too
             assert torch.equal(found.features, seen[0].flatten(1).to(found.features))
-        with reading(view, [place], "unit") as read:
+        with reading(view, [point], "unit") as read:
             assert torch.equal(read(inputs).features, found.features)  # the pass that ends early
             assert read(inputs).outputs is None
     assert before == ModelState.of(model)
@@ -84,13 +84,13 @@ def test_a_pass_ends_early_and_hooks_are_gone_after_errors():
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), late, nn.Linear(4, 2)).eval()
     x = torch.randn(5, 3)
     view = ModelView.of(model, x)
-    places = Places(view, x)
+    points = ReadPoints(view, x)
     before = ModelState.of(model)
     ran.clear()
-    with reading(view, places.choose("1")) as read:
+    with reading(view, points.choose("1")) as read:
         assert torch.equal(read(x).features, F.relu(model[0](x)).detach())
     assert not ran
-    with pytest.raises(RuntimeError), reading(view, places.choose("1")) as read:
+    with pytest.raises(RuntimeError), reading(view, points.choose("1")) as read:
         read(torch.randn(5, 7))
     assert before == ModelState.of(model)
 
@@ -100,31 +100,31 @@ def test_in_place_functions_do_not_spoil_features():
     x = torch.randn(4, 1, 8, 8)
     view = ModelView.of(model.eval(), x)
     normed = model[1](model[0](x)).detach()
-    with reading(view, Places(view, x).choose("1"), outputs=True) as read:
+    with reading(view, ReadPoints(view, x).choose("1"), outputs=True) as read:
         assert torch.allclose(read(x).features, normed.flatten(1))
-    with reading(view, Places(view, x).choose("0"), "neuron", outputs=True) as read:
+    with reading(view, ReadPoints(view, x).choose("0"), "neuron", outputs=True) as read:
         assert torch.allclose(read(x).features, normed.relu().mean((2, 3)), atol=1e-6)
 
 
 def test_names_patterns_and_wrong_names():
     model = LeNet5().eval()
     x = torch.zeros(2, 1, 28, 28)
-    places = places_of(model, x)
-    assert [place.name for place in places.choose("conv*")] == ["conv1", "conv2"]
-    assert [place.name for place in places.choose(["fc1", "pool2", "fc1"])] == ["fc1", "pool2"]
-    assert [place.name for place in places.choose("all")] == ["conv1", "conv2", "fc1", "fc2", "head"]
-    assert places.choose("conv1:output")[0].shape == (6, 28, 28)
-    assert places.choose("conv1")[0].shape == (6, 14, 14)
+    points = points_of(model, x)
+    assert [point.name for point in points.choose("conv*")] == ["conv1", "conv2"]
+    assert [point.name for point in points.choose(["fc1", "pool2", "fc1"])] == ["fc1", "pool2"]
+    assert [point.name for point in points.choose("all")] == ["conv1", "conv2", "fc1", "fc2", "head"]
+    assert points.choose("conv1:output")[0].shape == (6, 28, 28)
+    assert points.choose("conv1")[0].shape == (6, 14, 14)
     with pytest.raises(BadInput, match="Did you mean pool2"):
-        places.choose("poool2")
+        points.choose("poool2")
     with pytest.raises(BadInput, match="at least one name"):
-        places.choose([])
+        points.choose([])
 
 
 def test_models_whose_inputs_do_not_come_first():
     with pytest.raises(BadInput, match="batch_first"):
-        places_of(*make("gru"))
-    assert places_of(*make("cross_attention")).encoder.count("unit") > 0
+        points_of(*make("gru"))
+    assert points_of(*make("cross_attention")).encoder.count("unit") > 0
 
 
 class GeM(nn.Module):
@@ -188,13 +188,13 @@ def residual_parts(relu):
 def check(model, inputs, name, shape, *words, features):
     """The choice, its reason, and what is read there against a forward pass by hand."""
     view = ModelView.of(lively(model).eval(), inputs)
-    place = Places(view, inputs).encoder
-    assert (place.name, place.shape) == (name, shape)
+    point = ReadPoints(view, inputs).encoder
+    assert (point.name, point.shape) == (name, shape)
     for word in words:
-        assert word in place.why
-    with steady(), torch.no_grad(), reading(view, [place]) as read:
+        assert word in point.why
+    with steady(), torch.no_grad(), reading(view, [point]) as read:
         assert torch.equal(read(inputs).features, features(model, inputs).flatten(1))
-    return place
+    return point
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -207,7 +207,7 @@ def test_functions_that_pool_everything_are_seen_through(pooling):
     check(model, torch.randn(2, 3, 8, 8), "layer3", (6, 8, 8), why, features=lambda m, x: m.layer3(x))
 
     flat = Lambda(lambda m, x: m.fc(pool(residual(m, x))), **residual_parts(F.relu), fc=nn.Linear(width, 3))
-    why = "the last place before the classifier head (fc) that can be read, without add and relu after it"
+    why = "the last point before the classifier head (fc) that can be read, without add and relu after it"
 
     def normed(m, x):
         x = F.relu(m.norm1(m.conv1(x)))
@@ -467,8 +467,8 @@ ARCHITECTURES = {
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_common_architectures(name):
-    build, inputs, place, shape, word, features = ARCHITECTURES[name]
-    check(build(), torch.randn(2, *inputs), place, shape, word, features=features)
+    build, inputs, point, shape, word, features = ARCHITECTURES[name]
+    check(build(), torch.randn(2, *inputs), point, shape, word, features=features)
 
 
 def test_modules_without_tensors_are_no_places():
@@ -480,16 +480,16 @@ def test_modules_without_tensors_are_no_places():
         return m.head(x.mean(1))
 
     parts = {"embed": nn.Linear(3, 6), "positions": positions, "scale": scale, "head": nn.Linear(6, 2)}
-    places = places_of(Lambda(forward, **parts), torch.randn(2, 8, 3))
-    assert places.encoder.name == "head:input"
-    assert not {"positions:input", "scale"} & {*places.modules}
+    points = points_of(Lambda(forward, **parts), torch.randn(2, 8, 3))
+    assert points.encoder.name == "head:input"
+    assert not {"positions:input", "scale"} & {*points.modules}
 
 
 @pytest.mark.parametrize("build", [senet, convnext])
 def test_neurons_are_what_pooling_leaves(build):
     model, inputs = build().eval(), torch.randn(2, *IMAGE)
     view = ModelView.of(model, inputs)
-    place = Places(view, inputs).encoder
-    with torch.no_grad(), reading(view, [place], "neuron") as read:
+    point = ReadPoints(view, inputs).encoder
+    with torch.no_grad(), reading(view, [point], "neuron") as read:
         found = read(inputs).features
     assert torch.allclose(found, model.block(model.stem(inputs)).mean((2, 3)), atol=1e-6)

@@ -27,8 +27,8 @@ HEADS = ("linear", "matmul", "bilinear")
 
 
 @dataclass(frozen=True)
-class Place:
-    """One place where features are read.
+class ReadPoint:
+    """One point of a forward pass where features are read.
 
     Attributes:
         name: as users write it: a layer (what its neurons say after normalisation, activation and pooling), another
@@ -62,13 +62,13 @@ class Place:
         return f"{self.name}{f', {self.why}' if self.why else ''}: {many}"
 
 
-class Places:
-    """All places of one model, found by one watched forward pass.
+class ReadPoints:
+    """All read points of one model, found by one watched forward pass.
 
     >>> from torch import nn
     >>> model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 3)).eval()
-    >>> places = Places(ModelView.of(model, torch.zeros(2, 1, 8, 8)), torch.zeros(2, 1, 8, 8))
-    >>> places.choose("encoder")[0].describe("unit")
+    >>> points = ReadPoints(ModelView.of(model, torch.zeros(2, 1, 8, 8)), torch.zeros(2, 1, 8, 8))
+    >>> points.choose("encoder")[0].describe("unit")
     '2, the last feature layer before the classifier head (4): 4 x 3 x 3 = 36 units'
     """
 
@@ -80,43 +80,43 @@ class Places:
         with steady(), torch.inference_mode(), self._trail.watching(view.model), self._recorder, self._trail:
             forward(view.model, inputs)
         signals = [self._signal(layer) for layer in self._layers if self._recorder.said[layer.name]]
-        self.signals: dict[str, Place] = {place.name: place for place in signals if place is not None}
-        self.modules: dict[str, Place] = {}
+        self.signals: dict[str, ReadPoint] = {point.name: point for point in signals if point is not None}
+        self.modules: dict[str, ReadPoint] = {}
         for kind, runs in (("output", self._trail.outputs), ("input", self._trail.inputs)):
             for path, calls in runs.items():
-                place = self._module(path, kind, calls)
-                if place is not None:
-                    self.modules[place.name] = place
+                point = self._module(path, kind, calls)
+                if point is not None:
+                    self.modules[point.name] = point
         self.encoder, self.hidden = self._automatic()
         del self._recorder, self._trail  # they hold tensors
 
-    def automatic(self, name: str) -> tuple[Place, ...]:
+    def automatic(self, name: str) -> tuple[ReadPoint, ...]:
         """What ``encoder``, ``hidden`` or ``all`` stands for, whatever the model's own layers are called."""
         return {ENCODER: (self.encoder,), HIDDEN: (self.hidden,), ALL: (*self.signals.values(),)}[name]
 
-    def choose(self, wanted: str | Sequence[str]) -> tuple[Place, ...]:
+    def choose(self, wanted: str | Sequence[str]) -> tuple[ReadPoint, ...]:
         """Places by name or pattern; ``encoder``, ``hidden`` and ``all`` (every layer) are found automatically.
 
         A model's own layer of such a name comes first.
         """
-        found: dict[str, Place] = {}
+        found: dict[str, ReadPoint] = {}
         if not isinstance(wanted, Sequence) or not all(isinstance(name, str) for name in wanted):
             raise BadInput("layers", repr(wanted), "a name or pattern, or a list of them")
         for name in [wanted] if isinstance(wanted, str) else wanted:
-            for place in self._named(name):
-                found.setdefault(place.name, place)
+            for point in self._named(name):
+                found.setdefault(point.name, point)
         if not found:
             raise BadInput("layers", repr(wanted), "at least one name or pattern")
         return tuple(found.values())
 
-    def _named(self, name: str) -> list[Place]:
+    def _named(self, name: str) -> list[ReadPoint]:
         known = {**self.modules, **self.signals}
         if name in known:
             return [known[name]]
         if name in (ENCODER, HIDDEN, ALL):
             return [*self.automatic(name)]
-        matching = [place for key, place in known.items() if fnmatchcase(key, name) and place.kind != "input"]
-        ordered = [place for place in matching if place.kind == "signal"] or matching
+        matching = [point for key, point in known.items() if fnmatchcase(key, name) and point.kind != "input"]
+        ordered = [point for point in matching if point.kind == "signal"] or matching
         if not ordered:
             near = get_close_matches(name, known, 3, 0.4)
             shown = [key for key in known if not key.endswith((":input", ":output"))]
@@ -124,7 +124,7 @@ class Places:
             raise BadInput("layers", repr(name), f"a layer or module of the model, a pattern, {ENCODER}, {HIDDEN} or {ALL}", fix)  # noqa: E501 # fmt: skip
         return ordered
 
-    def _signal(self, layer: Layer) -> Place | None:
+    def _signal(self, layer: Layer) -> ReadPoint | None:
         if len({tuple(tensor.shape) for tensor, _ in self._recorder.said[layer.name]}) > 1:
             return None  # shared by maps of several sizes, which have no mean
         try:
@@ -132,7 +132,7 @@ class Places:
         except BadInput:  # it has no rows for inputs, as where steps come first
             return None
         channel = -1 if layer.channel is None else max(layer.channel, -len(shape))
-        return Place(layer.name, "signal", self._returned_by(layer), channel, _channel_at(shape, channel))
+        return ReadPoint(layer.name, "signal", self._returned_by(layer), channel, _channel_at(shape, channel))
 
     def _returned_by(self, layer: Layer) -> str:
         """The module, if any, that returns just what the layer says, and after which nothing changes it in place."""
@@ -144,8 +144,8 @@ class Places:
         calls = self._trail.outputs.items()
         return next((path for path, (first, *more) in calls if path and not more and first.key == now.key), "")
 
-    def _module(self, path: str, kind: Any, calls: list[Seen]) -> Place | None:
-        """A place for a module's tensors, if they have one row per input and always the same shape."""
+    def _module(self, path: str, kind: Any, calls: list[Seen]) -> ReadPoint | None:
+        """A read point for a module's tensors, if they have one row per input and always the same shape."""
         tensor, _, after = calls[-1]
         if len({tuple(one.tensor.shape) for one in calls}) > 1 or not tensor.is_floating_point() or tensor.ndim < 2:
             return None
@@ -157,9 +157,9 @@ class Places:
         except BadInput:
             return None
         name = f"{path}:{kind}" if kind == "input" or path in self.signals else path
-        return Place(name if path else kind, kind, path, channel, _channel_at(shape, channel), len(calls))
+        return ReadPoint(name if path else kind, kind, path, channel, _channel_at(shape, channel), len(calls))
 
-    def _automatic(self) -> tuple[Place, Place]:
+    def _automatic(self) -> tuple[ReadPoint, ReadPoint]:
         """The last feature layer before the classifier head, and what the output layer reads."""
         ran = [layer for layer in self.view.layers if layer.weights[0].parameter in self._trail.reads]
         output = next((layer for layer in reversed(ran) if layer.output), ran[-1])
@@ -193,7 +193,7 @@ class Places:
         pooled = layer.kind in CONVOLUTIONS and None not in self._trail.unpooled(read)
         return pooled and prod(read.tensor.shape[-CONVOLUTIONS[layer.kind] :]) == 1
 
-    def _features(self, head: Sequence[Layer], last: Layer) -> Place:
+    def _features(self, head: Sequence[Layer], last: Layer) -> ReadPoint:
         """What the head's first layer reads, as it was before it was flattened or pooled; ``last`` ran before the head.
 
         Pooling over the steps of a sequence is left alone unless they come from convolutions: lengths may differ.
@@ -203,34 +203,34 @@ class Places:
         read, convolved = self._read(head[0]), last.kind in CONVOLUTIONS or last.kind in TRANSPOSED
         pooled = self._trail.unpooled(read)
         whole = pooled[0] if len(pooled) == 1 else None
-        place = None
+        point = None
         if whole is not None and (convolved or whole.tensor.ndim > 3):
-            place = self._nearest(whole, why, named)
+            point = self._nearest(whole, why, named)
         elif not any(pooled):
-            place = self._at(self._trail.unshaped(read) if convolved else read)
-            place = place and replace(place, why=why)
-        place = place or self._read_by(head[0], f"what {named} reads{', pooled already' if any(pooled) else ''}")
-        return _with_channel(place, last, read.tensor[0].numel())
+            point = self._at(self._trail.unshaped(read) if convolved else read)
+            point = point and replace(point, why=why)
+        point = point or self._read_by(head[0], f"what {named} reads{', pooled already' if any(pooled) else ''}")
+        return _with_channel(point, last, read.tensor[0].numel())
 
-    def _read_by(self, layer: Layer, why: str) -> Place:
+    def _read_by(self, layer: Layer, why: str) -> ReadPoint:
         read = self._read(layer)
         for path in sorted(self._trail.inputs, key=lambda path: path != layer.name):
             name = f"{path}:input" if path else "input"
             if name in self.modules and any(one.key == read.key for one in self._trail.inputs[path]):
                 return replace(self.modules[name], why=why)
-        place = self._nearest(read, why, layer.name)
+        point = self._nearest(read, why, layer.name)
         earlier = [one for one in self.signals if self.view.layer(one).order < layer.order] or [*self.signals]
-        if place is None and not earlier:
+        if point is None and not earlier:
             raise BadInput(
                 "model", type(self.view.model).__name__, "layers whose outputs have one row per input",
                 "Let inputs come first: batch_first=True.",
             )  # fmt: skip
-        return place or replace(self.signals[earlier[-1]], why=f"since what {layer.name} reads cannot be read")
+        return point or replace(self.signals[earlier[-1]], why=f"since what {layer.name} reads cannot be read")
 
-    def _nearest(self, seen: Seen, why: str, reader: str) -> Place | None:
+    def _nearest(self, seen: Seen, why: str, reader: str) -> ReadPoint | None:
         """Where a tensor can be read, or else the largest tensor that it was made from, and so on."""
         lost: list[str] = []
-        while (place := self._at(seen)) is None:
+        while (point := self._at(seen)) is None:
             step = self._trail.earlier(seen)
             if step is None:
                 return None
@@ -238,19 +238,19 @@ class Places:
             lost = [name, *(other for other in lost if other != name)] if name else lost
         if lost:
             listed = " and ".join([", ".join(lost[:-1]), lost[-1]][len(lost) == 1 :])
-            why = f"the last place before {reader} that can be read, without {listed} after it"
-        return replace(place, why=why)
+            why = f"the last point before {reader} that can be read, without {listed} after it"
+        return replace(point, why=why)
 
-    def _at(self, seen: Seen) -> Place | None:
+    def _at(self, seen: Seen) -> ReadPoint | None:
         """The outermost module that returned a tensor, or the layer whose signal it is, or the module that reads it."""
         said = ((name, calls[0][0]) for name, calls in self._recorder.said.items() if len(calls) == 1)
         returned = (name for path in _paths(self._trail.outputs, seen) for name in (path, f"{path}:output"))
-        places = [
+        points = [
             *(self.modules.get(name) for name in returned),
             *(self.signals.get(name) for name, tensor in said if self._trail.seen(tensor).key == seen.key),
             *(self.modules.get(f"{path}:input") for path in _paths(self._trail.inputs, seen)),
         ]
-        return next((place for place in places if place is not None), None)
+        return next((point for point in points if point is not None), None)
 
 
 def _paths(runs: Mapping[str, Sequence[Seen]], seen: Seen) -> list[str]:
@@ -259,11 +259,11 @@ def _paths(runs: Mapping[str, Sequence[Seen]], seen: Seen) -> list[str]:
     return sorted(paths, key=lambda path: path.count("."))
 
 
-def _with_channel(place: Place, last: Layer, pooled: int) -> Place:
+def _with_channel(point: ReadPoint, last: Layer, pooled: int) -> ReadPoint:
     """With neurons on the last layer's axis, or on the one that pooling left: layers of a gate may have run since."""
-    axes = [axis - len(place.shape) for axis, size in enumerate(place.shape) if size == pooled]
-    axes = [last.channel] if last.channel == -len(place.shape) else axes
-    return replace(place, channel=axes[0]) if len(axes) == 1 and place.kind != "signal" else place
+    axes = [axis - len(point.shape) for axis, size in enumerate(point.shape) if size == pooled]
+    axes = [last.channel] if last.channel == -len(point.shape) else axes
+    return replace(point, channel=axes[0]) if len(axes) == 1 and point.kind != "signal" else point
 
 
 def _channel_at(shape: tuple[int, ...], channel: int) -> tuple[int, ...]:
