@@ -17,7 +17,7 @@ from torch import Tensor, nn
 import mutiny
 from mutiny.core.random import generator_for
 from mutiny.models import Forward
-from mutiny.models.capture import Said
+from mutiny.models.capture import NeuronValue
 from mutiny.subjects.data import Data
 from mutiny.verbs.locate.suspects import Suspect
 from studies.deepfault.subjects import RAW, SIGNAL, Family, family_of, unscaled
@@ -85,7 +85,7 @@ class Network:
     forward: Forward
     settings: Settings
 
-    def locate(self, at: Said = SIGNAL) -> mutiny.Location:
+    def locate(self, at: NeuronValue = SIGNAL) -> mutiny.Location:
         """The counts of all neurons on the test set."""
         return mutiny.locate(
             self.model, k=1, data=self.subject.test, task=self.subject.task, forward=self.forward, at=at, validate=0,

@@ -12,15 +12,15 @@ from torch import Tensor, nn
 
 import mutiny
 from mutiny.models import default_forward
-from mutiny.models.capture import Said
+from mutiny.models.capture import NeuronValue
 from mutiny.subjects.training import Recipe
 from studies.command import Make
 from studies.deepfault.networks import Convolutional, Dense
 
 RMS, NONE, RAW = "rms", "none", "raw"
 """Ways: gradients divided by their root mean square; as they are; divided, and pixels of 0..255 where 0..1 is due."""
-SIGNAL: Said = "signal"
-OUTPUT: Said = "output"
+SIGNAL: NeuronValue = "signal"
+OUTPUT: NeuronValue = "output"
 """Readings of activity, see `mutiny.locate`."""
 DISTANCE = 0.1
 """Of the range of pixels."""
@@ -53,7 +53,7 @@ class Family:
     step: float
     top: float
     ways: tuple[str, ...]
-    readings: tuple[Said, ...]
+    readings: tuple[NeuronValue, ...]
     most: int
 
     def ascent(self, way: str) -> mutiny.Ascent:

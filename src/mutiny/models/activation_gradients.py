@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mutiny.core.errors import BadInput
-from mutiny.models.capture import Recorder, Said, rows_of, visible_layers
+from mutiny.models.capture import NeuronValue, Recorder, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Indices
 from mutiny.models.torch_ops import RECURRENT, replace_tensors, tensors
@@ -35,7 +35,7 @@ class Climb(NamedTuple):
 
 
 def climbing(
-    view: ModelView, neurons: Mapping[str, Indices], forward: Forward = default_forward, of: Said = "signal"
+    view: ModelView, neurons: Mapping[str, Indices], forward: Forward = default_forward, of: NeuronValue = "signal"
 ) -> Callable[[Any, Scale | None], Climb]:
     """A function from a batch to the mean gradient of chosen neurons with respect to each input.
 

@@ -15,7 +15,8 @@ from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import ATTENTION, OWN, Call, in_place, memory, tensors, weighted
 from mutiny.models.view import ModelView, parameter_names
 
-Said = Literal["signal", "output"]
+NeuronValue = Literal["signal", "output"]
+"""Which value of a neuron: ``signal`` after its own normalization, activation and pooling, ``output`` before them."""
 
 
 def activations(
@@ -23,7 +24,7 @@ def activations(
     batches: Iterable[Any],
     layers: Sequence[str] | None = None,
     forward: Forward = default_forward,
-    of: Said = "signal",
+    of: NeuronValue = "signal",
 ) -> Iterator[dict[str, Tensor]]:
     """For each batch, what every neuron of the layers said: ``{layer: (n, neurons)}``.
 
@@ -118,7 +119,7 @@ class Recorder(CallHandler):
         of: see `activations`.
     """
 
-    def __init__(self, names: Mapping[int, str], layers: Sequence[Layer], of: Said = "signal") -> None:
+    def __init__(self, names: Mapping[int, str], layers: Sequence[Layer], of: NeuronValue = "signal") -> None:
         self.names, self.through = names, of == "signal"
         self.layers: dict[tuple[str, str], list[Layer]] = {}
         for layer in layers:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mutiny.core.errors import NotApplicable
-from mutiny.models.capture import Recorder, Said, by_input, rows_of, visible_layers
+from mutiny.models.capture import NeuronValue, Recorder, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.read_points import ReadPoint, Units
 from mutiny.models.torch_ops import tensors
@@ -36,7 +36,7 @@ def reading(
     units: Units = "unit",
     forward: Forward = default_forward,
     outputs: bool = False,
-    of: Said = "signal",
+    of: NeuronValue = "signal",
 ) -> Iterator[Callable[[Any], Reading]]:
     """A function from a batch to its features, while the context is open; the model is untouched afterwards.
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
 from mutiny.models import Forward, ModelView, Patch
-from mutiny.models.capture import Said
+from mutiny.models.capture import NeuronValue
 from mutiny.models.forward import steady
 from mutiny.models.layout import laid_out
 from mutiny.models.placement import placement
@@ -105,7 +105,7 @@ class Case:
         seen = {point.name for point in points}
         return tuple(one.name for one in self.view.layers if one.neurons and not one.output and one.name not in seen)
 
-    def spectrum(self, points: Sequence[ReadPoint], activity: Activity, of: Said = "signal") -> Spectrum:
+    def spectrum(self, points: Sequence[ReadPoint], activity: Activity, of: NeuronValue = "signal") -> Spectrum:
         """Hit spectra of all neurons at ``points``, from one pass over the inputs (two for quantiles)."""
         sizes = tuple(point.count("neuron") for point in points)
         if activity.needs_values:
@@ -120,7 +120,7 @@ class Case:
         return Spectrum.of(hits(), tuple(point.name for point in points), sizes, self.groups)
 
     def read(
-        self, points: Sequence[ReadPoint], of: Said = "signal", indices: npt.NDArray[np.int64] | None = None
+        self, points: Sequence[ReadPoint], of: NeuronValue = "signal", indices: npt.NDArray[np.int64] | None = None
     ) -> Iterator[Seen]:
         """Values of neurons batch by batch, of all inputs or of those at ``indices``."""
         put = placement(self.model).put
@@ -165,7 +165,7 @@ class Case:
                 found[where] = self.failing(inputs, outputs, items).cpu().numpy()
         return found
 
-    def _sample(self, points: Sequence[ReadPoint], of: Said) -> Tensor:
+    def _sample(self, points: Sequence[ReadPoint], of: NeuronValue) -> Tensor:
         drawn = generator_for(self.seed, "locate", "sample").permutation(len(self.data))[:SAMPLE]
         return torch.cat([seen.values for seen in self.read(points, of, np.sort(drawn))])
 
@@ -174,7 +174,7 @@ class Case:
         return first_call(self.forward, model, inputs, "model")
 
 
-def check_reading(at: Said) -> None:
+def check_reading(at: NeuronValue) -> None:
     """An error if this is no way to read what a neuron says."""
     if at not in ("signal", "output"):
         raise BadInput("at", repr(at), "signal or output")

@@ -23,7 +23,7 @@ from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress, Silent
 from mutiny.core.records import to_plain, versions
 from mutiny.models import Forward
-from mutiny.models.capture import Said
+from mutiny.models.capture import NeuronValue
 from mutiny.models.state import check_untouched
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
@@ -54,7 +54,7 @@ def locate(
     label: int | None = None,
     by_class: bool = False,
     active: str | float | Activity = 0.0,
-    at: Said = "signal",
+    at: NeuronValue = "signal",
     silent: bool = False,
     layers: str | Sequence[str] | None = None,
     oracle: Oracle | None = None,

@@ -12,7 +12,7 @@ import torch
 
 from mutiny.core.records import to_plain
 from mutiny.models.activation_gradients import climbing
-from mutiny.models.capture import Said
+from mutiny.models.capture import NeuronValue
 from mutiny.models.placement import placement
 from mutiny.subjects.data.balls import NORMS, Norm, distances
 from mutiny.subjects.data.labels import unknown
@@ -86,7 +86,7 @@ def synthesis(
     indices: Ints,
     neurons: Mapping[str, Ints],
     ascent: Ascent,
-    of: Said = "signal",
+    of: NeuronValue = "signal",
     keeps: Keeps | None = None,
 ) -> Synthesis:
     """Changes the inputs at ``indices`` so that the neurons say more.
@@ -131,7 +131,7 @@ def synthesis(
     )
 
 
-def _settings(ascent: Ascent, of: Said, keeps: Keeps | None) -> dict[str, Any]:
+def _settings(ascent: Ascent, of: NeuronValue, keeps: Keeps | None) -> dict[str, Any]:
     return {**vars(ascent), "project": ascent.project is not None, "at": of, "keeps": keeps is not None}
 
 

@@ -15,7 +15,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress, Silent
 from mutiny.models import Forward
 from mutiny.models.activation_gradients import Scale
-from mutiny.models.capture import Said
+from mutiny.models.capture import NeuronValue
 from mutiny.models.state import check_untouched
 from mutiny.subjects import Subject
 from mutiny.subjects.data.balls import NORMS
@@ -38,7 +38,7 @@ def synthesize(
     count: int = 100,
     *,
     ascent: Ascent | Scale | None = None,
-    at: Said = "signal",
+    at: NeuronValue = "signal",
     data: Any = None,
     task: Task | None = None,
     forward: Forward | None = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mutiny.campaigns.jobs import Job
-from mutiny.models.capture import Said
+from mutiny.models.capture import NeuronValue
 from mutiny.models.read_points import ReadPoint
 from mutiny.verbs.locate.ablation import silenced
 from mutiny.verbs.locate.activity import Activity
@@ -28,7 +28,7 @@ class Bench:
     case: Case
     points: Sequence[ReadPoint]
     activity: Activity
-    at: Said
+    at: NeuronValue
 
     def __call__(self, task: Job) -> Any:
         """``count``: the spectrum. ``before`` and ``silence``: which inputs fail, of all or of one class."""
