@@ -14,7 +14,7 @@ from mutiny.models.torch_ops import tensors, weighted
 from mutiny.models.view import ModelView, parameter_names
 
 
-class Heard(CallHandler):
+class LayerInputRecorder(CallHandler):
     """Notes what a layer reads in each call; enter it outside of what changes signals.
 
     Args:
@@ -25,7 +25,7 @@ class Heard(CallHandler):
     >>> from torch import nn
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)).eval()
     >>> view = ModelView.of(model, torch.ones(1, 2))
-    >>> with torch.no_grad(), Heard(view, view.layers[-1]) as heard:
+    >>> with torch.no_grad(), LayerInputRecorder(view, view.layers[-1]) as heard:
     ...     _ = model(torch.ones(5, 2))
     >>> bool((heard.last(5) == model[:2](torch.ones(5, 2))).all())
     True

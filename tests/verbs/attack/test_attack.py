@@ -17,7 +17,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.stats import Rate
 from mutiny.faults import OPERATORS
 from mutiny.models import ModelState, ModelView
-from mutiny.models.layer_inputs import Heard
+from mutiny.models.layer_inputs import LayerInputRecorder
 from mutiny.subjects import Subject
 from mutiny.subjects.tasks import Classification, Regression
 from mutiny.verbs.attack.adapters import EnsembleModule
@@ -516,7 +516,7 @@ def test_what_a_layer_reads_is_what_a_patch_leaves_of_it():
     view = ModelView.of(net, x)
     patch = OPERATORS["NEB"](ratio=0.5, output_layer=False).patch(view, np.random.default_rng(0))
     units = patch.edits[0].units
-    with patch.applied(net) as call, torch.no_grad(), Heard(view, view.layers[-1]) as heard:
+    with patch.applied(net) as call, torch.no_grad(), LayerInputRecorder(view, view.layers[-1]) as heard:
         call(x)
         read = heard.last(20)
     expected = net[:2](x).detach()

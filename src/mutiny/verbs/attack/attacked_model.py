@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.forward import steady
-from mutiny.models.layer_inputs import Heard
+from mutiny.models.layer_inputs import LayerInputRecorder
 from mutiny.models.layers import Layer
 from mutiny.models.placement import placement
 from mutiny.models.view import PROBE_INPUTS
@@ -161,7 +161,7 @@ class Field:
             if layer is None:
                 outputs = call(inputs)
                 return outputs.flatten(1), outputs
-            with Heard(self.view, layer) as heard:
+            with LayerInputRecorder(self.view, layer) as heard:
                 outputs = call(inputs)
                 return heard.last(len(inputs)), outputs
 
