@@ -25,7 +25,7 @@ from benchmarks.selection import last
 from benchmarks.subjects import bench
 from benchmarks.timing import entry, ratio, seconds
 from mutiny.models import Patch, default_forward
-from mutiny.models.activation_gradients import climbing
+from mutiny.models.activation_gradients import activation_gradients
 from mutiny.models.layout import laid_out
 from mutiny.models.patch import WeightEdit
 from mutiny.models.variants import WeightVariants
@@ -120,10 +120,10 @@ def plain(case: Case) -> Iterator[Tensor]:
 def synthesised(network: str, case: Case, indices: Ints, rounds: int) -> Results:
     """The gradient step alone, and all of synthesis with the pass that sees whether new inputs fail."""
     neurons = spread(case, SUSPECTS)
-    climb = climbing(case.view, neurons, case.call)
+    gradients = activation_gradients(case.view, neurons, case.call)
 
     def step() -> None:
-        last(climb(batch, "none") for batch in batches(case, indices))
+        last(gradients(batch, "none") for batch in batches(case, indices))
 
     def whole() -> None:
         synthesis(case, indices, neurons, Ascent())

@@ -6,7 +6,7 @@ import torch
 
 from benchmarks import localization, subjects
 from mutiny.models import ModelState
-from mutiny.models.activation_gradients import climbing
+from mutiny.models.activation_gradients import activation_gradients
 from mutiny.subjects.inference.passes import Pace
 
 
@@ -32,12 +32,12 @@ def test_the_plain_pass_gives_the_outputs_that_are_counted(case):
 def test_plain_gradients_are_those_of_the_output_layer(case):
     indices = np.arange(7, 47)
     output = next(layer for layer in case.view.layers if layer.output)
-    climb = climbing(case.view, {output.name: np.arange(10)}, case.call)
+    gradients = activation_gradients(case.view, {output.name: np.arange(10)}, case.call)
     for batch, (inputs, gradient) in zip(
         localization.batches(case, indices), localization.slopes(case, indices), strict=True
     ):
         assert torch.equal(inputs, batch)
-        torch.testing.assert_close(gradient, 10 * climb(batch, "none").gradient)  # the mean of ten outputs
+        torch.testing.assert_close(gradient, 10 * gradients(batch, "none").gradient)  # the mean of ten outputs
     assert sum(map(len, localization.judged(case, indices))) == 40
 
 

@@ -20,7 +20,7 @@ SMALL = 1e-5
 """Added to the root mean square by which a gradient is divided, as DeepFault's code did."""
 
 
-class Climb(NamedTuple):
+class ActivationGradients(NamedTuple):
     """What a batch gave.
 
     Attributes:
@@ -34,9 +34,9 @@ class Climb(NamedTuple):
     outputs: Tensor
 
 
-def climbing(
+def activation_gradients(
     view: ModelView, neurons: Mapping[str, Indices], forward: Forward = default_forward, of: NeuronValue = "signal"
-) -> Callable[[Any, Scale | None], Climb]:
+) -> Callable[[Any, Scale | None], ActivationGradients]:
     """A function from a batch to the mean gradient of chosen neurons with respect to each input.
 
     A neuron's value is the mean over its pixels. One backward pass serves all neurons of all inputs, because each input
@@ -53,15 +53,15 @@ def climbing(
     >>> from torch import nn
     >>> import numpy as np
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
-    >>> climb = climbing(ModelView.of(model, torch.ones(1, 2)), {"0": np.array([1])}, of="output")
-    >>> bool((climb(torch.ones(4, 2), "none").gradient[0] == model[0].weight[1]).all())
+    >>> gradients = activation_gradients(ModelView.of(model, torch.ones(1, 2)), {"0": np.array([1])}, of="output")
+    >>> bool((gradients(torch.ones(4, 2), "none").gradient[0] == model[0].weight[1]).all())
     True
     """
     names, layers = parameter_names(view.model), visible_layers(view, [*neurons])
     recurrent = any(layer.kind in RECURRENT for layer in view.layers)
     cudnn = torch.backends.cudnn.enabled and not recurrent  # it has no backward pass in evaluation mode
 
-    def climb(batch: Any, scale: Scale | None = "none") -> Climb:
+    def gradients(batch: Any, scale: Scale | None = "none") -> ActivationGradients:
         rows = rows_of(batch)
         recorder = Recorder(names, layers, of)
         with (
@@ -76,7 +76,7 @@ def climbing(
                 outputs = forward(view.model, replace_tensors(roots, lambda tensor: tensor * 1))
             values = torch.cat([_means(recorder, name, rows)[:, units] for name, units in neurons.items()], dim=1)
             if scale is None:
-                return Climb(None, values.detach(), outputs.detach())
+                return ActivationGradients(None, values.detach(), outputs.detach())
             try:
                 found = _plain(values, moving) if scale == "none" else _normalised(values, moving)
             except RuntimeError as error:
@@ -86,9 +86,9 @@ def climbing(
                 ) from error  # fmt: skip
         given = iter(found)
         gradient = replace_tensors(roots, lambda t: next(given) if t.requires_grad else torch.zeros_like(t))
-        return Climb(gradient, values.detach(), outputs.detach())
+        return ActivationGradients(gradient, values.detach(), outputs.detach())
 
-    return climb
+    return gradients
 
 
 def _root(tensor: Tensor) -> Tensor:

@@ -516,9 +516,9 @@ def test_what_a_layer_reads_is_what_a_patch_leaves_of_it():
     view = ModelView.of(net, x)
     patch = OPERATORS["NEB"](ratio=0.5, output_layer=False).patch(view, np.random.default_rng(0))
     units = patch.edits[0].units
-    with patch.applied(net) as call, torch.no_grad(), LayerInputRecorder(view, view.layers[-1]) as heard:
+    with patch.applied(net) as call, torch.no_grad(), LayerInputRecorder(view, view.layers[-1]) as recorder:
         call(x)
-        read = heard.last(20)
+        read = recorder.last(20)
     expected = net[:2](x).detach()
     expected[:, torch.from_numpy(units)] = 0
     torch.testing.assert_close(read, expected)

@@ -13,7 +13,7 @@ import toys
 import zoo
 from mutiny.core.errors import BadInput
 from mutiny.models import ModelState, ModelView, default_forward
-from mutiny.models.activation_gradients import climbing
+from mutiny.models.activation_gradients import activation_gradients
 from mutiny.models.capture import activations, visible_layers
 from mutiny.models.torch_ops import replace_tensors, tensors
 from mutiny.reports.location_text import synthesis_text
@@ -51,7 +51,7 @@ def test_gradients_are_finite_differences(name, scale):
     layers = [layer for layer in visible_layers(view) if not layer.output][-2:]
     neurons = {layer.name: np.array([0, layer.neurons - 1]) for layer in layers}
     state = ModelState.of(model)
-    found = climbing(view, neurons)(inputs, scale)
+    found = activation_gradients(view, neurons)(inputs, scale)
     assert state == ModelState.of(model)
     first = next(t for t in tensors(found.gradient) if t.is_floating_point())
     moved = next(t for t in tensors(inputs) if t.is_floating_point())
@@ -64,7 +64,7 @@ def test_gradients_are_finite_differences(name, scale):
     rms = None
     if scale == "rms":  # the gradient of each neuron by itself, from the plain mode
         single = [
-            [climbing(view, {layer: np.array([unit])})(inputs, "none").gradient for unit in units]
+            [activation_gradients(view, {layer: np.array([unit])})(inputs, "none").gradient for unit in units]
             for layer, units in neurons.items()
         ]
         each = [next(t for t in tensors(one) if t.is_floating_point()) for some in single for one in some]
@@ -133,8 +133,8 @@ def test_bounds_and_projection(case):
 
 
 def test_a_pass_without_gradient_says_the_same(case):
-    climb, batch = climbing(case.view, {"1": np.array([0, 3])}), case.data.read(slice(0, 9))
-    there, bare = climb(batch, "none"), climb(batch, None)
+    gradients, batch = activation_gradients(case.view, {"1": np.array([0, 3])}), case.data.read(slice(0, 9))
+    there, bare = gradients(batch, "none"), gradients(batch, None)
     assert bare.gradient is None
     assert torch.equal(bare.values, there.values)
     assert torch.equal(bare.outputs, there.outputs)
@@ -162,7 +162,7 @@ def test_token_ids_cannot_climb():
     model = nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(12, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
     ids = torch.randint(5, (6, 3))
     with pytest.raises(BadInput, match="real numbers"):
-        climbing(ModelView.of(model, ids), {"2": np.array([0])})(ids, "none")
+        activation_gradients(ModelView.of(model, ids), {"2": np.array([0])})(ids, "none")
 
 
 @pytest.mark.parametrize(

@@ -161,9 +161,9 @@ class Field:
             if layer is None:
                 outputs = call(inputs)
                 return outputs.flatten(1), outputs
-            with LayerInputRecorder(self.view, layer) as heard:
+            with LayerInputRecorder(self.view, layer) as recorder:
                 outputs = call(inputs)
-                return heard.last(len(inputs)), outputs
+                return recorder.last(len(inputs)), outputs
 
     def masked(self, way: Attack, alone: Ensemble, correct: Bools) -> float:
         """Share of correct inputs at which the original has no gradient at all; an error if it cannot have any."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from mutiny.core.records import to_plain
-from mutiny.models.activation_gradients import climbing
+from mutiny.models.activation_gradients import activation_gradients
 from mutiny.models.capture import NeuronValue
 from mutiny.models.placement import placement
 from mutiny.subjects.data.balls import NORMS, Norm, distances
@@ -100,17 +100,17 @@ def synthesis(
         keeps: tells whether a new input still has the label of its original.
     """
     ascent = ascent.fitted(case.data)
-    climb, put = climbing(case.view, neurons, case.call, of), placement(case.model).put
+    gradients, put = activation_gradients(case.view, neurons, case.call, of), placement(case.model).put
     old, new, failed, kept, raised, apart = [], [], [], [], [], []
     for at in range(0, len(indices), case.pace.batch_size):
         where = indices[at : at + case.pace.batch_size]
         start = put(case.data.read(where))
-        first = found = climb(start, ascent.scale)
+        first = found = gradients(start, ascent.scale)
         now = ascent.moved(start, start, found.gradient)
         for _ in range(ascent.steps - 1):
-            found = climb(now, ascent.scale)
+            found = gradients(now, ascent.scale)
             now = ascent.moved(start, now, found.gradient)
-        after = climb(now, None)
+        after = gradients(now, None)
         with torch.no_grad():
             failed.append(case.failing(now, after.outputs, where).cpu().numpy())
             kept.append(_kept(keeps, start, now, len(where)))
