@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from mutiny.core.stats import Interval
+from mutiny.core.subject_records import SubjectRecord
 from mutiny.reports.attack_text import attack_text
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
 
@@ -23,7 +24,7 @@ def shown(ways, eps=(0.1,), mutants=("GF 1%",) * 5, notes=()):
     correct = np.ones(len(next(iter(ways.values())).fooled), bool)
     levels = tuple(Level(one, ways, correct) for one in eps)
     result = Robustness(
-        {"name": "toy", "model": "Toy"}, {}, {}, LONG, mutants, np.ones((1, 1)), levels, np.arange(len(correct)), None,
+        SubjectRecord("toy", "Toy"), {}, {}, LONG, mutants, np.ones((1, 1)), levels, np.arange(len(correct)), None,
         np.zeros(len(correct), int), notes, 1.0, "",
     )  # fmt: skip
     console = Console(width=80, record=True, file=io.StringIO())

@@ -86,7 +86,7 @@ def test_mutants_that_only_train_kills_are_listed(result):
 
 
 def test_names_do_no_harm(result):
-    named = replace(result, subject={**result.subject, "name": NASTY, "model": NASTY}, notes=(NASTY,))
+    named = replace(result, subject=replace(result.subject, name=NASTY, model=NASTY), notes=(NASTY,))
     (suite,) = parsed(junit(named))
     assert suite.get("name") == "mutiny: a|b <script>alert(1)</script>? *c* \ud7ff"
     assert "<script>" not in summary(named)

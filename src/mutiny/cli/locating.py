@@ -58,7 +58,7 @@ def run_locate(options: Mapping[str, Any]) -> Location:
     if save is not None:
         write_synthesis(new, save)
     if grid is not None:
-        draw_grid(new, grid, f"{result.subject['name']}: inputs that exercise the suspects ({result.measure})")
+        draw_grid(new, grid, f"{result.subject.name}: inputs that exercise the suspects ({result.measure})")
     return result
 
 

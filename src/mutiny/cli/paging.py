@@ -66,7 +66,7 @@ def _assessed(findings: Mapping[str, Finding]) -> Assessment | None:
 
 def _starts_from(result: Strengthened, assessed: Assessment | None) -> bool:
     """Whether a strengthening took its survivors from an assessment like this one."""
-    if assessed is None or result.subject.originals != assessed.subject["originals"]:
+    if assessed is None or result.subject.originals != assessed.subject.originals:
         return False
     settings = to_plain(assessed.settings)
     return all(settings.get(name) == value for name, value in result.settings["assessment"].items())
@@ -81,8 +81,8 @@ def _one_subject(findings: Mapping[str, Finding]) -> str:
     """The subject's name; an error if there are several, for a page answers questions about one."""
     names: dict[str, Finding] = {}
     for one in findings.values():
-        name = one.result.subject["name"] if isinstance(one.result, Assessment) else one.result.subject.name
-        names.setdefault(str(name), one)
+        name = one.result.subject.name
+        names.setdefault(name, one)
     if len(names) > 1:
         (first, _), (other, where) = list(names.items())[:2]
         raise BadInput("file", where.file, f"results of one subject, here {first}; it has {other}")

@@ -241,11 +241,18 @@ class KillBits:
 def to_plain(value: Any) -> Any:
     """Records as plain JSON values: no NaN or infinity (they become null), no numpy, stable keys.
 
+    The metadata of a dataclass field may give it another ``key``, or say ``omit_none``.
+
     >>> to_plain(Evidence(True, 0.01, float("inf")))
     {'killed': True, 'p_value': 0.01, 'effect_size': None, 'note': ''}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+        given = [(f, getattr(value, f.name)) for f in fields(value)]
+        return {
+            f.metadata.get("key", f.name): to_plain(item)
+            for f, item in given
+            if item is not None or not f.metadata.get("omit_none")
+        }
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, Mapping):

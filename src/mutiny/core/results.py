@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from mutiny.core.errors import BadInput, MissingExtra
 from mutiny.core.records import to_plain
+from mutiny.core.subject_records import SubjectRecord
 
 SCHEMA = 1
 SHOWN = 25
@@ -24,7 +25,7 @@ class Result(ABC):
 
     Attributes:
         verb: that made it.
-        subject: what it is about, plain values.
+        subject: what was tested.
         settings: that decided it, plain values.
         versions: of mutiny and what it rests on.
         notes: what a careful reader should know.
@@ -33,7 +34,7 @@ class Result(ABC):
     """
 
     verb: ClassVar[str]
-    subject: Mapping[str, Any]
+    subject: SubjectRecord
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     notes: tuple[str, ...]

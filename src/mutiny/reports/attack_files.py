@@ -45,7 +45,7 @@ def draw_adversarial(result: Robustness, path: Path) -> None:
         for label, said, success in zip(result.labels, one.said, lost, strict=True)
     ]
     where = "" if level.eps is None else f" at {level.eps:g}"
-    title = f"{result.subject['name']}: {result.attack}{where}, {len(result.mutants)} mutants"
+    title = f"{result.subject.name}: {result.attack}{where}, {len(result.mutants)} mutants"
     draw_changes(path, result.inputs.float(), one.inputs.float(), marks, "adversarial", title)
 
 

@@ -31,7 +31,7 @@ def attack_text(result: Robustness) -> RenderableType:
 def _head(result: Robustness) -> RenderableType:
     correct, total = int(result.levels[0].correct.sum()), len(result.indices)
     lines = [
-        f"[bold]{escape(str(result.subject['name']))}[/]  {escape(result.subject['model'])}",
+        f"[bold]{escape(result.subject.name)}[/]  {escape(result.subject.model)}",
         f"{escape(result.attack)} on {total:,} inputs, of which {correct:,} are answered correctly",
     ]
     if result.mutants:

@@ -19,7 +19,7 @@ def draw_curves(result: Selection, path: Path) -> None:
     """Draws the curves of all methods up to 40% of the pool, with the ideal and a random order, into a file."""
     from matplotlib.figure import Figure  # no global state, no display
 
-    size, wrong = result.subject["pool"]["inputs"], result.subject["pool"]["wrong"]
+    size, wrong = result.subject.pool.inputs, result.subject.pool.wrong or 0
     limit = min(size, max(2 * result.budget, round(0.4 * size)))
     figure = Figure(figsize=(9, 5.4), dpi=150, layout="constrained")
     axes = figure.add_subplot()
@@ -32,7 +32,7 @@ def draw_curves(result: Selection, path: Path) -> None:
     axes.axvline(result.budget, color=QUIET, linewidth=1)
     axes.annotate(f" budget {result.budget:,}", (result.budget, 0), color="#777777", fontsize=8, va="bottom")
     axes.set(xlim=(0, limit), ylim=(0, None), xlabel="inputs labelled", ylabel="faults found")
-    axes.set_title(f"{result.subject['name']}: {wrong:,} of {size:,} inputs are faults", loc="left", fontsize=11)
+    axes.set_title(f"{result.subject.name}: {wrong:,} of {size:,} inputs are faults", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     handles, labels = axes.get_legend_handles_labels()
     names = [ranking.method for ranking in ranked[:LABELLED]] + ["random, on average", "ideal"]

@@ -27,7 +27,7 @@ def junit(result: Assessment, fail_under: float | None = None) -> str:
     cases = [_score(result, fail_under), *(_operator(result, record) for record in result.operators)]
     counts = {kind: str(sum(case.find(kind[:-1]) is not None for case in cases)) for kind in ("failures", "errors")}
     skipped = str(sum(case.find("skipped") is not None for case in cases))
-    about = {"name": f"mutiny: {plain(result.subject['name'])}", "tests": str(len(cases)), **counts, "skipped": skipped}
+    about = {"name": f"mutiny: {plain(result.subject.name)}", "tests": str(len(cases)), **counts, "skipped": skipped}
     timing = {"time": f"{result.seconds:.3f}", "timestamp": result.created[:19]}
     suite = ElementTree.Element("testsuite", about | timing)
     suite.extend(cases)
@@ -47,7 +47,7 @@ def plain(text: object) -> str:
 
 
 def _case(result: Assessment, name: str) -> ElementTree.Element:
-    return ElementTree.Element("testcase", {"classname": plain(result.subject["name"]), "name": plain(name)})
+    return ElementTree.Element("testcase", {"classname": plain(result.subject.name), "name": plain(name)})
 
 
 def _score(result: Assessment, fail_under: float | None) -> ElementTree.Element:

@@ -46,9 +46,9 @@ def _head(result: Location) -> RenderableType:
     of = "" if label is None else f" of class {label}"
     share = f" ({result.failing / total:.1%})" if total else ""
     lines = [
-        f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}",
-        f"{result.failing:,} of {total:,} inputs{of} fail{share}; {subject['neurons']:,} hidden neurons in "
-        f"{len(subject['layers'])} layer{'s' * (len(subject['layers']) != 1)}",
+        f"[bold]{escape(subject.name)}[/]  {escape(subject.model)}",
+        f"{result.failing:,} of {total:,} inputs{of} fail{share}; {subject.neurons:,} hidden neurons in "
+        f"{len(subject.layers)} layer{'s' * (len(subject.layers) != 1)}",
     ]
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 

@@ -27,8 +27,8 @@ def _head(result: Repair) -> RenderableType:
     subject, target = result.subject, result.target
     what = "fail" if "label" not in target else f"of class {target['label']} are taken for {target['said']}"
     lines = [
-        f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}",
-        f"{target['failures']:,} of {subject['inputs']:,} inputs {what}; {escape(result.method)} changes "
+        f"[bold]{escape(subject.name)}[/]  {escape(subject.model)}",
+        f"{target['failures']:,} of {subject.inputs:,} inputs {what}; {escape(result.method)} changes "
         f"{result.weights:,} weight{'s' * (result.weights != 1)}",
     ]
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)

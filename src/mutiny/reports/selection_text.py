@@ -35,14 +35,14 @@ def selection_text(result: Selection, width: int = 80) -> RenderableType:
 
 
 def _head(result: Selection) -> RenderableType:
-    subject, pool = result.subject, result.subject["pool"]
+    subject, pool = result.subject, result.subject.pool
     lines = [
-        f"[bold]{escape(str(subject['name']))}[/]  {escape(subject['model'])}",
-        f"pool: {pool['inputs']:,} inputs; budget: {result.budget:,} ({100 * result.budget / pool['inputs']:.3g}%)",
+        f"[bold]{escape(subject.name)}[/]  {escape(subject.model)}",
+        f"pool: {pool.inputs:,} inputs; budget: {result.budget:,} ({100 * result.budget / pool.inputs:.3g}%)",
     ]
-    if pool["wrong"] is not None:
-        share = pool["wrong"] / pool["inputs"]
-        lines[1] += f"; the network gets {pool['wrong']:,} wrong ({share:.1%})"
+    if pool.wrong is not None:
+        share = pool.wrong / pool.inputs
+        lines[1] += f"; the network gets {pool.wrong:,} wrong ({share:.1%})"
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 
 

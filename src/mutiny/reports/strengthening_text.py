@@ -35,13 +35,13 @@ def strengthening_text(result: Strengthening) -> RenderableType:
 
 
 def _head(result: Strengthening) -> RenderableType:
-    subject, pool = result.subject, result.subject["pool"]
-    model = f"{escape(subject['model'])}, {count(subject['originals'], 'original')}"
+    subject, pool = result.subject, result.subject.pool
+    model = f"{escape(subject.model)}, {count(subject.originals, 'original')}"
     value = result.score.value
     score = "no score" if value is None else f"mutation score {value:.0%}"
     lines = [
-        f"[bold]{escape(str(subject['name']))}[/]  {model}",
-        f"test: {subject['test']:,} inputs, {score}" + ("" if pool is None else f"; pool: {pool['inputs']:,} inputs"),
+        f"[bold]{escape(subject.name)}[/]  {model}",
+        f"test: {subject.test:,} inputs, {score}" + ("" if pool is None else f"; pool: {pool.inputs:,} inputs"),
     ]
     if result.survivors:
         each = Counter(label for label, _ in result.survivors)

@@ -25,7 +25,7 @@ def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
     value, bar = percent(score.value), percent(fail_under)
     if score.value is not None and fail_under is not None:
         value, bar = apart(score.value, fail_under)
-    yield f"## Mutation score of {cell(subject['name'])}: {value}"
+    yield f"## Mutation score of {cell(subject.name)}: {value}"
     parts = [f"Mean of {score.operators} out of {score.tried} operators"]
     if score.interval is not None:
         parts.append(f"95% interval {percent(score.interval.low)} to {percent(score.interval.high)}")
@@ -37,9 +37,9 @@ def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
     yield "\n".join([head, *map(_row, result.operators)])
     if result.notes:
         yield "\n".join(f"- {cell(note)}" for note in result.notes)
-    inputs = ", ".join(f"{split} {info['inputs']:,}" for split, info in subject["splits"].items())
+    inputs = ", ".join(f"{split} {info.inputs:,}" for split, info in subject.splits.items())
     yield (
-        f"{cell(subject['model'])}, {subject['originals']} original(s), inputs: {inputs}. Seed "
+        f"{cell(subject.model)}, {subject.originals} original(s), inputs: {inputs}. Seed "
         f"{result.settings['seed']}, mutiny {result.versions['mutiny']}, torch {result.versions['torch']}."
     )
 

@@ -57,11 +57,9 @@ def assessment_text(result: Assessment, width: int = 80) -> RenderableType:
 
 def _head(result: Assessment) -> RenderableType:
     subject, rule = result.subject, result.settings["rule"]
-    count, metric = subject["originals"], subject["task"]["metric"]
-    name, model = escape(str(subject["name"])), escape(subject["model"])
-    splits = ", ".join(
-        f"{split} {info['inputs']:,} ({info['metric_mean']:.4g})" for split, info in subject["splits"].items()
-    )
+    count, metric = subject.originals, subject.task.metric
+    name, model = escape(subject.name), escape(subject.model)
+    splits = ", ".join(f"{split} {info.inputs:,} ({info.metric_mean:.4g})" for split, info in subject.splits.items())
     lines = [
         f"[bold]{name}[/]  {model}, {count} original{'s' * (count != 1)}",
         f"inputs (mean {metric}): {splits}",

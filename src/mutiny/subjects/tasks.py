@@ -10,6 +10,7 @@ import numpy as np
 
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
+from mutiny.core.subject_records import TaskRecord
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -181,9 +182,12 @@ class Regression:
 Task = Classification | Regression
 
 
-def task_facts(task: Task) -> dict[str, Any]:
-    """What results tell of a task."""
-    return {"kind": type(task).__name__.lower(), "metric": task.metric, **vars(task)}
+def task_record(task: Task) -> TaskRecord:
+    """What results say about a task."""
+    kind = type(task).__name__.lower()
+    if isinstance(task, Classification):
+        return TaskRecord(kind, task.metric, classes=task.classes, outputs=task.outputs)
+    return TaskRecord(kind, task.metric, tolerance=task.tolerance)
 
 
 def task_identity(task: Task) -> dict[str, Any]:

@@ -4,8 +4,10 @@ import numpy as np
 
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 from mutiny.core.stats import Interval
+from mutiny.core.subject_records import AssessedSubject, SplitRecord, TaskRecord
 from mutiny.verbs.assess.result import Assessment, Score
 
+SIZES = {"train": 100, "test": 40, "weak": 20}
 KILLED, SURVIVED, UNSTABLE = Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE
 
 
@@ -39,16 +41,12 @@ def assessment(
     scores = [one.score for one in operators if one.score is not None]
     value = float(np.mean(scores)) if scores else None
     between = None if interval is None or value is None else Interval(*interval, 0.95, "bootstrap over originals")
-    task = {"kind": "classification", "metric": "accuracy", "classes": classes, "outputs": "logits"}
+    task = TaskRecord("classification", "accuracy", classes, "logits")
     if classes is None:
-        task = {"kind": "regression", "metric": "mse", "tolerance": 0.3}
+        task = TaskRecord("regression", "mse", tolerance=0.3)
+    splits = {split: SplitRecord(inputs, 0.95, 0.01, (0.95,)) for split, inputs in SIZES.items()}
     values = {
-        "subject": {
-            "name": name, "model": "Toy", "originals": originals, "task": task, "layers": ["fc"],
-            "splits": {split: {"inputs": inputs, "metric_mean": 0.95, "metric_sd": 0.01, "metrics": [0.95]}
-                       for split, inputs in (("train", 100), ("test", 40), ("weak", 20))},
-            **(facts or {}),
-        },
+        "subject": AssessedSubject(name, "Toy", originals, task, splits, ("fc",), **(facts or {})),
         "settings": {
             "seed": 0, "operators": [one.label for one in operators],
             "rule": {"test": "glm", "alpha": 0.05, "effect": "cohen-d", "beta": 0.5},

@@ -142,12 +142,12 @@ def test_a_real_result_from_memory_and_from_its_file(strengthened, tmp_path):
 
 
 def test_names_of_the_whole_pool_are_told(strengthened):
-    names = tuple(f"{number}.png" for number in range(strengthened.subject["pool"]["inputs"]))
+    names = tuple(f"{number}.png" for number in range(strengthened.subject.pool.inputs))
     named = replace(strengthened, names=names, budgets=(2,), order=np.array([3, 1]))
     assert named.to_json()["names"] == [*names]
     (fold,) = [one for one in stronger_section(finding_of(named).result).blocks if one.kind == "fold"]
     assert fold.blocks[0].text == "3.png, 1.png."
-    without = replace(named, subject={**named.subject, "pool": None})
+    without = replace(named, subject=replace(named.subject, pool=None))
     assert without.to_json()["names"] is None
 
 

@@ -9,6 +9,7 @@ from PIL import Image
 from rich.console import Console
 
 from mutiny.core.stats import Interval
+from mutiny.core.subject_records import LocatedSubject, ModelAndInputs, RankedPool, RankedSubject, TaskRecord
 from mutiny.reports.page.documents import Attacked, Located, Repaired, Selected
 from mutiny.reports.page.gallery import gallery_of, gallery_section, png_of
 from mutiny.reports.page.mending import mending_section
@@ -44,8 +45,9 @@ def ranking(method, order):
     return Ranking(method, method.upper(), order, np.zeros(len(order)), 0.1, quality=quality(order, Truth(WRONG), 4))
 
 
+TASK = TaskRecord("classification", "accuracy", 10, "logits")
 SELECTION = Selection(
-    subject={"name": "toy", "model": "Toy", "pool": {"inputs": 40, "wrong": 2, "labelled": True}},
+    subject=RankedSubject("toy", "Toy", 1, TASK, RankedPool(40, labeled=True, wrong=2)),
     budget=4, rankings=(ranking("gini", [3, 1, *(n for n in range(40) if n not in (1, 3))]),
                         ranking("other", list(range(40)))),
     skipped={"dsa": "no features"}, references={"ideal": {"fdr": 0.5, "apfd": 0.9, "rauc": None}}, **COMMON,
@@ -130,7 +132,7 @@ def test_repeats_that_cannot_be_are_refused():
 
 def test_a_selection_without_labels_says_so():
     plain = Selection(
-        subject={"name": "toy", "model": "Toy", "pool": {"inputs": 3, "labelled": False, "wrong": None}}, budget=2,
+        subject=RankedSubject("toy", "Toy", 1, TASK, RankedPool(3)), budget=2,
         rankings=(Ranking("gini", "GINI", np.array([2, 0, 1]), np.zeros(3), 0.1),), skipped={}, references={},
         names=("a.png", "<b>.png", "c.png"), **COMMON,
     )  # fmt: skip
@@ -147,7 +149,7 @@ def location(failing=2):
     found = suspects(spectrum, Ochiai(), 3, guilty=True)
     ablation = Ablation(2, 8, Effect(1, 3), (Effect(0, 1), Effect(1, 2)), 0.667, 0.333)
     return Location(
-        subject={"name": "toy", "model": "Toy", "neurons": 5, "layers": {"conv": 2, "fc": 3}},
+        subject=LocatedSubject("toy", "Toy", TASK, 10, "test", 5, {"conv": 2, "fc": 3}),
         measure="ochiai", suspects=found, by_class={0: found[:1]}, spectrum=spectrum, ablation=ablation,
         failing=failing, passing=8, **{**COMMON, "settings": {"seed": 0, "label": None, "silent": False}},
     )  # fmt: skip
@@ -230,7 +232,7 @@ def robustness(shape=(4, 1, 3, 3), correct=(True, True, True, False)):
         Level(0.1, {name: assault(fooled) for name in (MUTANTS, ORIGINAL, BUDGET)}, np.array(correct)),
     )
     return Robustness(
-        subject={"name": "toy", "model": "Toy"}, attack="pgd", mutants=("GF 1%",), similarity=np.ones((2, 2)),
+        subject=ModelAndInputs("toy", "Toy", TASK, 4), attack="pgd", mutants=("GF 1%",), similarity=np.ones((2, 2)),
         levels=levels, indices=np.array([10, 11, 12, 13]), inputs=before, labels=np.array([0, 1, 2, 3]), **COMMON,
     )  # fmt: skip
 

@@ -66,7 +66,7 @@ def test_verdicts_metrics_and_kills_are_those_of_brute_force(originals):
 def test_regression_is_that_of_brute_force(metric, power, originals):
     subject = line_subject(originals, metric)
     result = mutiny.assess(subject, TEXT, search=mutiny.Search(precision=0.3, rse=0.5))
-    assert result.subject["task"]["metric"] == metric
+    assert result.subject.task.metric == metric
     killed = 0
     for _, mutant, truth in judged_by_hand(subject, result, verdicts.losses(0.3, power), pick=2):
         assert mutant.metric_mean == pytest.approx(truth.metrics.mean(), rel=1e-5)
@@ -146,7 +146,7 @@ def test_p_values_are_adjusted_over_all_mutants_of_a_set(several):
 def test_the_weak_set_holds_the_share_asked_for_and_a_users_own_is_taken_as_it_is():
     subject = blob_subject(1)
     result = mutiny.assess(subject, "WI", search=mutiny.Search(max_probes=1), weak=mutiny.WeakSet(0.25))
-    assert result.subject["splits"]["weak"]["inputs"] == 30
+    assert result.subject.splits["weak"].inputs == 30
     x, y = blobs(120, seed=1)
     mine = blob_subject(1, weak=(x[:7], y[:7]))
     result = mutiny.assess(mine, "WI(ratio=0.3)", search=mutiny.Search(max_probes=1))
@@ -275,7 +275,7 @@ def test_dict_inputs_and_dict_outputs():
     subject = mutiny.Subject(net.eval(), task=mutiny.Classification(3), train=parts(), test=parts(120, 1))
     result = mutiny.assess(subject, "WI(ratio=0.3),NI(ratio=0.5)", search=QUICK)
     assert all(record.status is Status.SCORED for record in result.operators)
-    assert result.subject["layers"] == ["left", "right", "head"]
+    assert result.subject.layers == ("left", "right", "head")
 
 
 class Sequences(nn.Module):
@@ -366,7 +366,7 @@ def test_a_recipe_trains_originals_once_and_reports_progress():
     assert all(total == done for _, total, done in said)
     again = mutiny.assess(subject, "WI(ratio=0.3),LR", originals=2, search=search)
     assert again.operators == first.operators
-    assert first.subject["originals"] == 2
+    assert first.subject.originals == 2
 
 
 def small():
@@ -376,7 +376,7 @@ def small():
 def test_probabilities_and_logits_get_the_same_verdicts(several):
     nets = [nn.Sequential(*classifier(seed), nn.Softmax(1)).eval() for seed in range(3)]
     result = mutiny.assess(blob_subject(models=nets), TEXT, search=QUICK)
-    assert result.subject["task"]["outputs"] == "probabilities"
+    assert result.subject.task.outputs == "probabilities"
     assert [m.p_value for o in result.operators for m in o.mutants if m.guiding_set != "weak"] == [
         m.p_value for o in several.operators for m in o.mutants if m.guiding_set != "weak"
     ]
@@ -410,16 +410,16 @@ def test_targets_of_another_shape_mean_the_same():
 
 def test_what_the_originals_do_is_told_with_their_spread():
     subject, one = line_subject(3), mutiny.Search(max_probes=1)
-    splits = mutiny.assess(subject, "WI", search=one).subject["splits"]
+    splits = mutiny.assess(subject, "WI", search=one).subject.splits
     for split in ("train", "test"):
         data = getattr(subject, split)
         x, y = data.read(slice(None)), torch.as_tensor(data.targets)
         metrics = [verdicts.losses(0.3, 2)(model, x, y)[0] for model in subject.models]
-        assert splits[split]["metrics"] == pytest.approx(metrics, rel=1e-4)
-        assert splits[split]["metric_mean"] == pytest.approx(np.mean(metrics), rel=1e-4)
-        assert splits[split]["metric_sd"] == pytest.approx(stats.tstd(metrics), rel=1e-3)
-        assert splits[split]["inputs"] == len(y)
-    assert mutiny.assess(line_subject(1), "WI", search=one).subject["splits"]["test"]["metric_sd"] is None
+        assert splits[split].metrics == pytest.approx(metrics, rel=1e-4)
+        assert splits[split].metric_mean == pytest.approx(np.mean(metrics), rel=1e-4)
+        assert splits[split].metric_sd == pytest.approx(stats.tstd(metrics), rel=1e-3)
+        assert splits[split].inputs == len(y)
+    assert mutiny.assess(line_subject(1), "WI", search=one).subject.splits["test"].metric_sd is None
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_hidden_counts_the_survivors_that_a_paired_rank_test_kills(test, steps):
     (record,) = result.operators
     assert any(m.same_as is not None for m in on(record, "train").values()) == (steps > 0)
     train = [m for m in on(record, "train").values() if m.same_as is None]
-    originals = np.array(result.subject["splits"]["train"]["metrics"])
+    originals = np.array(result.subject.splits["train"].metrics)
     found = 0
     for mutant in (m for m in train if m.verdict is Verdict.SURVIVED):
         means = np.mean(mutant.metrics, axis=0)

@@ -238,7 +238,7 @@ def test_layers_that_cannot_be_read_are_named():
     data = (torch.rand(30, 4, 2), np.arange(30) % 3)
     found = mutiny.locate(Stacked().eval(), data=data, validate=0)
     note = next(note for note in found.notes if "cannot be read" in note)
-    left = set(found.subject["layers"])
+    left = set(found.subject.layers)
     assert "rnn" in note
     assert not any(f": {name}." in note for name in left)
     alone = mutiny.locate(Stacked().eval(), data=data, validate=0, layers=[*left])

@@ -84,7 +84,7 @@ def test_the_test_set_is_the_pool_if_there_is_none(net):
     assert any("the test set" in note for note in result.notes)
     with torch.no_grad():
         wrong = net(torch.from_numpy(X[:30])).argmax(1).numpy() != Y[:30]
-    assert result.subject["pool"]["wrong"] == wrong.sum()
+    assert result.subject.pool.wrong == wrong.sum()
     ranking = result.rankings[0]
     assert ranking.quality.fdr == pytest.approx(wrong[ranking.order[:15]].mean())
     assert result.references["random"]["fdr"] == pytest.approx(wrong.mean())
@@ -256,7 +256,7 @@ def test_one_logit_between_0_and_1():
     assert any("If they are logits" in note for note in guessed.notes)
     stated = mutiny.select(net, "deepgini", 1, pool=pool, task=mutiny.Classification(2, outputs="logits"))
     assert stated.order.tolist() == [0, 1, 2, 3, 4]
-    assert stated.subject["pool"]["wrong"] == 0
+    assert stated.subject.pool.wrong == 0
     assert not any("logits" in note for note in stated.notes)
 
 
@@ -370,9 +370,9 @@ def test_class_folders_of_a_pool_are_matched_with_classes(tmp_path, folders, kno
     train = fill(tmp_path / "train", known) if known else None
     result = mutiny.select(net, "deepgini", 1, pool=fill(tmp_path / "pool", folders), train=train)
     if labels is None:
-        assert result.subject["pool"]["wrong"] is None
+        assert result.subject.pool.wrong is None
         assert any("not known as classes" in note for note in result.notes)
     else:
         images = mutiny.subjects.data.image_folder(tmp_path / "pool").read(slice(0, 9))
         with torch.no_grad():
-            assert result.subject["pool"]["wrong"] == int((net(images).argmax(1).numpy() != np.array(labels)).sum())
+            assert result.subject.pool.wrong == int((net(images).argmax(1).numpy() != np.array(labels)).sum())

@@ -107,8 +107,7 @@ def _section(result: Assessment | Document) -> Section | None:
 
 
 def _name(results: Results) -> str:
-    return str(next(str(dict(result.subject)["name"]) if isinstance(result, Assessment) else result.subject.name
-                    for result in results.values()))  # fmt: skip
+    return next(result.subject.name for result in results.values())
 
 
 def _about(results: Results, assessment: Assessment | None) -> str:

@@ -82,11 +82,12 @@ def _record(kind: Any, value: Any, where: str) -> Any:
     expect(isinstance(value, dict), where, "an object")
     hints, told = _hints(kind), {}
     for field in fields(kind):
-        if field.name in value:
-            told[field.name] = _read(hints[field.name], value[field.name], _inside(where, field.name))
+        key = field.metadata.get("key", field.name)
+        if key in value:
+            told[field.name] = _read(hints[field.name], value[key], _inside(where, key))
         else:
             optional = field.default is not MISSING or field.default_factory is not MISSING
-            expect(optional, _inside(where, field.name), "a value, but there is none")
+            expect(optional, _inside(where, key), "a value, but there is none")
     return kind(**told)
 
 

@@ -13,6 +13,7 @@ from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput
 from mutiny.core.records import OperatorRecord, to_plain
 from mutiny.core.results import SCHEMA
+from mutiny.core.subject_records import AssessedSubject
 from mutiny.reports.page.documents import KINDS, Attacked, Document, Located
 from mutiny.reports.page.facts import check_score, evaluation_of, settings_of, subject_of
 from mutiny.reports.page.facts import told as settings_told
@@ -30,7 +31,7 @@ VERBS = ("assess", *KINDS)
 class Plain:
     """An assessment without what only a store has."""
 
-    subject: Mapping[str, Any]
+    subject: AssessedSubject
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     evaluation: Mapping[str, Any]

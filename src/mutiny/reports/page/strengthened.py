@@ -19,7 +19,7 @@ class PoolFacts:
     """Inputs to choose from."""
 
     inputs: int
-    labelled: bool = False
+    labeled: bool = False
 
     def __post_init__(self) -> None:
         expect_least(self.inputs, "subject.pool.inputs")

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from mutiny.core.records import Basis, KillBits, MutantRecord, OperatorRecord, Status, to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.stats import Interval
+from mutiny.core.subject_records import AssessedSubject, SplitRecord
 from mutiny.faults.evaluation import Runner
 from mutiny.subjects import Subject
-from mutiny.subjects.tasks import Classification, task_facts
+from mutiny.subjects.tasks import Classification, task_record
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
 
@@ -46,7 +47,7 @@ class Assessment(Result):
 
     verb: ClassVar[str] = "assess"
 
-    subject: Mapping[str, Any]
+    subject: AssessedSubject
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     evaluation: Mapping[str, Any]
@@ -64,7 +65,7 @@ class Assessment(Result):
         score = "none" if value is None else f"{value:.3f}"
         score += f" ({interval.low:.3f} to {interval.high:.3f})" if interval is not None else ""
         scored = f"{self.score.operators} of {self.score.tried} operators scored"
-        return f"Assessment({self.subject['name']!r}, score {score}, {scored}, {len(self.notes)} notes)"
+        return f"Assessment({self.subject.name!r}, score {score}, {scored}, {len(self.notes)} notes)"
 
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
@@ -111,28 +112,27 @@ def _mutant(operator: OperatorRecord, one: MutantRecord) -> dict[str, Any]:
             "basis": one.basis.value, "reason": one.reason}  # fmt: skip
 
 
-def describe_subject(subject: Subject, runner: Runner) -> dict[str, Any]:
-    """Facts about the subject for the report."""
+def describe_subject(subject: Subject, runner: Runner) -> AssessedSubject:
+    """What the result says about the subject."""
     means = {}
     for split in runner.splits:
         metrics = [runner.clean(original, split).outcome.metric for original in range(len(runner.models))]
-        means[split] = {
-            "inputs": len(runner.splits[split]),
-            "metric_mean": float(np.mean(metrics)),
-            "metric_sd": float(np.std(metrics, ddof=1)) if len(metrics) > 1 else None,
-            "metrics": metrics,
-        }
-    task = runner.task
-    return {
-        "name": subject.name,
-        "model": type(runner.models[0]).__name__,
-        "originals": len(runner.models),
-        "task": task_facts(task),
-        "splits": means,
-        "layers": [layer.name for layer in runner.views[0].layers],
-        "pool": None if subject.pool is None else len(subject.pool),
-        "more_originals": subject.recipe is not None and not subject.models,
-    }
+        means[split] = SplitRecord(
+            inputs=len(runner.splits[split]),
+            metric_mean=float(np.mean(metrics)),
+            metric_sd=float(np.std(metrics, ddof=1)) if len(metrics) > 1 else None,
+            metrics=tuple(metrics),
+        )
+    return AssessedSubject(
+        name=subject.name,
+        model=type(runner.models[0]).__name__,
+        originals=len(runner.models),
+        task=task_record(runner.task),
+        splits=means,
+        layers=tuple(layer.name for layer in runner.views[0].layers),
+        pool=None if subject.pool is None else len(subject.pool),
+        more_originals=subject.recipe is not None and not subject.models,
+    )
 
 
 def classes_of(runner: Runner) -> npt.NDArray[Any] | None:

@@ -21,10 +21,11 @@ from mutiny.campaigns.stores.opening import opened
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress, Silent
 from mutiny.core.records import versions
+from mutiny.core.subject_records import ModelAndInputs
 from mutiny.models import Forward
 from mutiny.models.state import check_untouched
 from mutiny.subjects import Subject
-from mutiny.subjects.tasks import Task, task_facts
+from mutiny.subjects.tasks import Task, task_record
 from mutiny.verbs.attack.base import Attack
 from mutiny.verbs.attack.ensemble import Combine
 from mutiny.verbs.attack.methods import as_attack, as_attacks
@@ -143,13 +144,9 @@ def attack(
         each = [{name: done[far, name].assault for name in ways} for far in steps]
         undefined = clean.undefined + sum(one.undefined for one in done.values())
         result = Robustness(
-            subject={
-                "name": given.name,
-                "model": type(model).__name__,
-                "task": task_facts(scene.task),
-                "inputs": len(given.data),
-                "from": given.source,
-            },
+            subject=ModelAndInputs(
+                given.name, type(model).__name__, task_record(scene.task), len(given.data), given.source
+            ),
             settings={**settings, "combine": combine, "mutants": vars(choice)},
             versions=versions(),
             attack=str(way),

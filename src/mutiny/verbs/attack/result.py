@@ -13,6 +13,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.stats import Interval, Rate, bootstrap, paired_difference, wilcoxon
+from mutiny.core.subject_records import ModelAndInputs
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -152,7 +153,7 @@ class Robustness(Result):
 
     verb: ClassVar[str] = "attack"
 
-    subject: Mapping[str, Any]
+    subject: ModelAndInputs
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     attack: str

@@ -22,12 +22,13 @@ from mutiny.core.errors import BadInput
 from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress, Silent
 from mutiny.core.records import to_plain, versions
+from mutiny.core.subject_records import LocatedSubject
 from mutiny.models import Forward
 from mutiny.models.capture import NeuronValue
 from mutiny.models.state import check_untouched
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
-from mutiny.subjects.tasks import Classification, Task, task_facts
+from mutiny.subjects.tasks import Classification, Task, task_record
 from mutiny.verbs.locate.ablation import Ablation, ablation
 from mutiny.verbs.locate.activity import Activity, as_activity
 from mutiny.verbs.locate.case import check_reading
@@ -161,15 +162,15 @@ def locate(
         ((spectrum, found, checked),) = running.run(Bench(case, places, activity, at), [plan()])
         check_untouched([model], [state])
         result = Location(
-            subject={
-                "name": given.name,
-                "model": type(model).__name__,
-                "task": task_facts(task),
-                "inputs": len(given.data),
-                "from": given.source,
-                "neurons": int(sum(spectrum.sizes)),
-                "layers": dict(zip(spectrum.layers, spectrum.sizes, strict=True)),
-            },
+            subject=LocatedSubject(
+                name=given.name,
+                model=type(model).__name__,
+                task=task_record(task),
+                inputs=len(given.data),
+                source=given.source,
+                neurons=int(sum(spectrum.sizes)),
+                layers=dict(zip(spectrum.layers, spectrum.sizes, strict=True)),
+            ),
             settings={
                 **settings,
                 "layout": case.pace.layout,

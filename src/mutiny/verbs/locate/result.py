@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from mutiny.core.checks import check_whole
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
+from mutiny.core.subject_records import LocatedSubject
 from mutiny.verbs.locate.ablation import Ablation
 from mutiny.verbs.locate.measures import Measure, as_measure
 from mutiny.verbs.locate.spectrum import Spectrum, check_class
@@ -32,7 +33,7 @@ class Location(Result):
 
     verb: ClassVar[str] = "locate"
 
-    subject: Mapping[str, Any]
+    subject: LocatedSubject
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     measure: str

@@ -29,6 +29,7 @@ from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress, Silent
 from mutiny.core.random import generator_for
 from mutiny.core.records import to_plain, versions
+from mutiny.core.subject_records import ModelAndInputs
 from mutiny.models import Forward, ModelState, ModelView, Patch
 from mutiny.models.layers import Layer
 from mutiny.models.state import check_untouched
@@ -37,7 +38,7 @@ from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given, as_given
 from mutiny.subjects.inference import determinism as steadiness
 from mutiny.subjects.inference.output_kind import settle
-from mutiny.subjects.tasks import Classification, Task, task_facts
+from mutiny.subjects.tasks import Classification, Task, task_record
 from mutiny.verbs.repair.base import Method
 from mutiny.verbs.repair.damage import Damage
 from mutiny.verbs.repair.methods import as_repair
@@ -168,13 +169,7 @@ def repair(
         originals = len(given.subject.models) if given.subject else 1
         unseen = _unseen(task, labels[parts[2]])
         result = Repair(
-            subject={
-                "name": given.name,
-                "model": type(model).__name__,
-                "task": task_facts(task),
-                "inputs": len(given.data),
-                "from": given.source,
-            },
+            subject=ModelAndInputs(given.name, type(model).__name__, task_record(task), len(given.data), given.source),
             settings={**settings, "layers": [layer.name for layer in found]},
             versions=versions(),
             method=str(chosen),

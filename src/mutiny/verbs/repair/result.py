@@ -15,6 +15,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.stats import Rate
+from mutiny.core.subject_records import ModelAndInputs
 from mutiny.models import Patch
 from mutiny.models.patch import WeightEdit
 from mutiny.verbs.repair.files import SUFFIX, save_patch, save_weights
@@ -38,7 +39,7 @@ class Repair(Result):
 
     verb: ClassVar[str] = "repair"
 
-    subject: Mapping[str, Any]
+    subject: ModelAndInputs
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     method: str

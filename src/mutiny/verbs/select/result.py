@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
+from mutiny.core.subject_records import RankedSubject
 from mutiny.verbs.select.base import Order, Scores
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.select.quality import Quality
@@ -57,7 +58,7 @@ class Selection(Result):
 
     verb: ClassVar[str] = "select"
 
-    subject: Mapping[str, Any]
+    subject: RankedSubject
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     budget: int

@@ -13,9 +13,10 @@ from mutiny.campaigns.session import Session
 from mutiny.campaigns.verb import Verb
 from mutiny.core.errors import TaskFailed
 from mutiny.core.random import seed_for
+from mutiny.core.subject_records import RankedPool, RankedSubject
 from mutiny.subjects.data import Mutation
 from mutiny.subjects.inference.output_kind import settle
-from mutiny.subjects.tasks import task_facts
+from mutiny.subjects.tasks import task_record
 from mutiny.verbs.select import metrics
 from mutiny.verbs.select.base import Selector
 from mutiny.verbs.select.evidence import Evidence
@@ -126,18 +127,18 @@ class Select(Verb[Evidence, Selection]):
         rankings, skipped = self._rankings(found, truth)
         session.complete = not any(isinstance(outcome, TaskFailed) for outcome in found)  # crashed jobs are tried again
         return Selection(
-            subject={
-                "name": given.name,
-                "model": type(state.model).__name__,
-                "originals": len(session.models),
-                "task": task_facts(state.task),
-                "pool": {
-                    "inputs": len(given.data),
-                    "from": given.source,
-                    "labelled": truth is not None,
-                    "wrong": None if truth is None else int(truth.wrong.sum()),
-                },
-            },
+            subject=RankedSubject(
+                name=given.name,
+                model=type(state.model).__name__,
+                originals=len(session.models),
+                task=task_record(state.task),
+                pool=RankedPool(
+                    inputs=len(given.data),
+                    source=given.source,
+                    labeled=truth is not None,
+                    wrong=None if truth is None else int(truth.wrong.sum()),
+                ),
+            ),
             settings={
                 **session.settings,
                 "methods": list(self.methods),

@@ -49,7 +49,7 @@ def finished(
 
 def _same(campaign: Campaign, subject: Subject, found: Assessment, wanted: int | None, device: str | None) -> bool:
     """Whether a campaign has the identity that this subject would give it; its pace may have been measured later."""
-    count = int(found.subject["originals"])
+    count = found.subject.originals
     if wanted not in (None, count) or (subject.models and count > len(subject.models)):
         return False
     originals = subject.fingerprints(count, seed=campaign.settings["seed"], device=device)
@@ -66,11 +66,11 @@ def _same(campaign: Campaign, subject: Subject, found: Assessment, wanted: int |
 
 def check_fits(result: Assessment, subject: Subject) -> None:
     """An error if an assessment is of something else."""
-    sizes = {name: facts["inputs"] for name, facts in result.subject["splits"].items() if name != "weak"}
+    sizes = {name: split.inputs for name, split in result.subject.splits.items() if name != "weak"}
     wanted = {"train": len(subject.train), "test": len(subject.test)}
-    if sizes != wanted or result.subject["name"] != subject.name:
+    if sizes != wanted or result.subject.name != subject.name:
         raise BadInput(
-            "assessment", f"one of {result.subject['name']} with {sizes}", f"one of {subject.name} with {wanted}",
+            "assessment", f"one of {result.subject.name} with {sizes}", f"one of {subject.name} with {wanted}",
             "Assess this subject, or leave out assessment=.",
         )  # fmt: skip
 

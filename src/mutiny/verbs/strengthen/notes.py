@@ -23,7 +23,7 @@ def notes_on_mutants(result: Assessment, found: Sequence[Range], left: Sequence[
             "Nothing slips through: of the mutants tried that the training set kills, the test set kills all on which "
             "it has a verdict."
         )
-    if result.subject["originals"] == 1:
+    if result.subject.originals == 1:
         yield (
             "One original: what is chosen and measured speaks of this network and its mutants only, and what the label "
             "may be is its own belief."

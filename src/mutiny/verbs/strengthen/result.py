@@ -10,6 +10,7 @@ import numpy as np
 
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
+from mutiny.core.subject_records import StrengthenedSubject
 from mutiny.verbs.assess.result import Score
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.answers import Ints
@@ -60,7 +61,7 @@ class Strengthening(Result):
 
     verb: ClassVar[str] = "strengthen"
 
-    subject: Mapping[str, Any]
+    subject: StrengthenedSubject
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     score: Score
@@ -100,7 +101,7 @@ class Strengthening(Result):
             if self.subset is None or not len(self.subset)
             else f", {len(self.subset)} of {self.subset.of} tests are enough"
         )
-        return f"Strengthening({self.subject['name']!r}, score {score}{held}{after}{small})"
+        return f"Strengthening({self.subject.name!r}, score {score}{held}{after}{small})"
 
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
@@ -111,7 +112,7 @@ class Strengthening(Result):
             "chosen": {str(budget): self.order[:budget].tolist() for budget in self.budgets},
             "useful": self.useful,
             "predicted": {str(budget): killed for budget, killed in self.predicted.items()},
-            "names": None if self.names is None or self.subject["pool"] is None else list(self.names),
+            "names": None if self.names is None or self.subject.pool is None else list(self.names),
             "beyond": _mutants(self.beyond),
             "candidates": None if self.candidates is None else self.candidates.to_json(),
             "before": to_plain(self.before),

@@ -21,6 +21,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress, Silent
 from mutiny.core.records import versions
+from mutiny.core.subject_records import PoolRecord, StrengthenedSubject
 from mutiny.faults import Operator
 from mutiny.faults.evaluation import Screening
 from mutiny.faults.naming import describe as label_of
@@ -34,7 +35,7 @@ from mutiny.subjects.given import Given, as_given
 from mutiny.subjects.inference import determinism as steadiness
 from mutiny.subjects.inference.output_kind import settle
 from mutiny.subjects.inference.passes import Pace
-from mutiny.subjects.tasks import Classification, task_facts
+from mutiny.subjects.tasks import Classification, task_record
 from mutiny.verbs.assess.assess import assess
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.select.base import Selector
@@ -159,7 +160,7 @@ def strengthen(
                 engine=where, store=kept, folder=folder, progress=progress,
             )  # fmt: skip
         check_fits(result, subject)
-        count = int(result.subject["originals"])
+        count = result.subject.originals
         usual = usual_method(subject.task, count)
         tie = tie or tie_break_of(usual)
         rivals = {describe(one): one for one in asked_for or as_methods(f"random,{usual}")}
@@ -297,15 +298,16 @@ def _result(
     who = [OWN, *(name for name in rivals if name not in told.skipped)]
     task, tried = stage.task, () if proposal is None else proposal.mutants
     return Strengthening(
-        subject={
-            "name": given.name,
-            "model": type(stage.evidence.model).__name__,
-            "originals": len(stage.evidence.models),
-            "task": task_facts(task),
-            "test": len(stage.targets),
-            "pool": None if POOL not in stage.splits
-            else {"inputs": len(given.data), "from": given.source, "labelled": stage.labels is not None},
-        },
+        subject=StrengthenedSubject(
+            name=given.name,
+            model=type(stage.evidence.model).__name__,
+            originals=len(stage.evidence.models),
+            task=task_record(task),
+            test=len(stage.targets),
+            pool=PoolRecord(len(given.data), given.source, stage.labels is not None)
+            if POOL in stage.splits
+            else None,
+        ),
         settings={},
         versions=versions(),
         score=result.score,
