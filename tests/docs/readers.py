@@ -23,11 +23,11 @@ def readme(folder):
         "import toys\n\nx_train, y_train = toys.blobs(classes=10)\nx_test, y_test = toys.blobs(120, 10, seed=1)\n\n\n"
         "def load_net(path):\n    return toys.classifier(ord(path[0]), 10)\n"
     )
-    return {"net": toys.classifier(), "unlabelled": toys.blobs(600)[0]}
+    return {}
 
 
 def select(folder):
-    return {"net": toys.classifier(), "unlabelled": toys.blobs(600)[0], "subject": toys.blob_subject()}
+    return {"net": toys.classifier(), "unlabeled": toys.blobs(600)[0], "subject": toys.blob_subject()}
 
 
 def locate(folder):
