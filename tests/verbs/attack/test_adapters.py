@@ -232,7 +232,7 @@ def test_carlini_is_as_good_as_that_of_art(case):
     from art.attacks.evasion import CarliniL2Method
 
     model, images, labels, _ = case
-    ours = Carlini(iterations=60, rate=0.01, searches=8, constant=0.1)
+    ours = Carlini(iterations=30, rate=0.02, searches=4, constant=1.0)
     found = ours.nearest(Ensemble(model, []), images, labels, 0.0, 1.0)
     theirs = CarliniL2Method(
         art_classifier(Ensemble(model, []), (1, 12, 12), 5), learning_rate=ours.rate, max_iter=ours.iterations,

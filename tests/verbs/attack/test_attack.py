@@ -207,7 +207,7 @@ def test_one_column_is_attacked_as_two_are():
         single.bias.fill_(-30.0)
     found = {}
     for form in ("one", "row", "two", "probabilities"):
-        level = attack(Columns(single, form).eval(), "carlini(iterations=60)", data=(x, (x[:, 0] > 0.5).long()),
+        level = attack(Columns(single, form).eval(), "carlini(iterations=30, searches=6)", data=(x, (x[:, 0] > 0.5).long()),
                        task=Classification(2), mutants=0).levels[0]  # fmt: skip
         found[form] = level.ways[MUTANTS].of_correct(level.correct).value
     assert found["one"] == found["row"] == found["two"] == 1

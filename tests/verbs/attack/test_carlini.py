@@ -24,7 +24,7 @@ def test_the_nearest_point_of_a_plane_is_found():
     x = torch.rand(40, 2, generator=torch.Generator().manual_seed(0)).double() * 0.6 + 0.2
     labels = model(x).argmax(1)
     exact = (x @ model.weight[1] + 0.2).abs().detach() / 5
-    found = Carlini(iterations=300, rate=0.02, searches=12).nearest(Ensemble(model, []), x, labels, 0.0, 1.0)
+    found = Carlini(iterations=150, rate=0.02, searches=10).nearest(Ensemble(model, []), x, labels, 0.0, 1.0)
     assert found.success.all()
     assert (found.distance >= exact - 1e-9).all()
     assert (found.distance <= 1.05 * exact + 2e-3).all()
@@ -46,7 +46,7 @@ def test_what_cannot_be_done_is_not_claimed():
 def test_inputs_that_are_wrong_already_need_not_move():
     model = plane([1.0, -1.0])
     x = torch.tensor([[0.9, 0.1]]).double()
-    found = Carlini().nearest(Ensemble(model, []), x, torch.tensor([0]), 0.0, 1.0)
+    found = Carlini(iterations=30, searches=4).nearest(Ensemble(model, []), x, torch.tensor([0]), 0.0, 1.0)
     assert found.success.all()
     assert found.distance[0] < 1e-3
 
@@ -55,7 +55,7 @@ def test_confidence_asks_for_a_lead():
     model, (x, y) = toys.classifier().double(), toys.blobs(30)
     x = x.double()
     for confidence in (0.0, 2.0):
-        found = Carlini(confidence=confidence).nearest(Ensemble(model, []), x, y, -5.0, 5.0)
+        found = Carlini(confidence=confidence, iterations=40, searches=6).nearest(Ensemble(model, []), x, y, -5.0, 5.0)
         said = model(found.inputs)[found.success]
         label = y[found.success]
         lead = said.scatter(1, label[:, None], -torch.inf).amax(1) - said.gather(1, label[:, None])[:, 0]
@@ -94,7 +94,7 @@ class Rounded(nn.Module):
 def test_classes_that_are_level_are_no_success():
     model, (x, y) = Rounded(toys.classifier()).eval(), toys.blobs(40)
     y = model(x).argmax(1)
-    found = Carlini().nearest(Ensemble(model, []), x, y, -5.0, 5.0)
+    found = Carlini(iterations=40, searches=6).nearest(Ensemble(model, []), x, y, -5.0, 5.0)
     assert found.success.sum() > 30
     assert torch.equal(found.success, model(found.inputs).argmax(1) != y)
 

@@ -13,7 +13,7 @@ from mutiny.subjects.tasks import Classification, Regression
 from mutiny.subjects.training import Recipe
 from mutiny.verbs.attack.trained import distilled, smoothed
 
-RECIPE = Recipe(lambda: nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 3)), epochs=40, learning_rate=0.02)
+RECIPE = Recipe(lambda: nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 3)), epochs=15, learning_rate=0.05)
 
 
 def data():
