@@ -1,16 +1,24 @@
-# make demo | test | test-lowest | test-browser | coverage | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
 LOWEST ?=  # e.g. LOWEST=torch=2.13.0 where no older CPU build of torch can be had
 
-.PHONY: demo test test-lowest test-browser coverage check format docs bench torture clean
+.PHONY: demo test test-processors test-lowest test-browser coverage check format docs bench torture clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
 
 test: .venv/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser"
+
+# As if on other processors, as far as MKL, oneDNN, OpenBLAS and torch can be told to leave instruction sets unused.
+PLAIN := MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Sandybridge ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41
+AVX2 := MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2
+
+test-processors: .venv/installed-dev
+	$(PLAIN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding tests/models tests/subjects tests/faults tests/verbs
+	$(AVX2) OMP_NUM_THREADS=2 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding tests/models tests/subjects tests/faults tests/verbs
 
 test-lowest: .venv-lowest/installed
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto --dist loadfile -m "not slow and not browser" \

@@ -17,6 +17,8 @@ from mutiny.models.relevance import explaining
 from mutiny.models.torch_ops import replace_tensors
 from zoo import Lambda, make
 
+pytestmark = pytest.mark.rounding
+
 
 def first(outputs):
     return outputs[:, 0]

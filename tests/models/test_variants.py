@@ -13,6 +13,8 @@ from mutiny.models.torch_ops import ATTENTION, replace_tensors, tensors, weighte
 from mutiny.models.variants import Interventions, WeightVariants
 from mutiny.models.view import parameter_names
 
+pytestmark = pytest.mark.rounding
+
 COUNT = 5
 
 

@@ -16,6 +16,8 @@ from mutiny.models import ModelState, ModuleEdit, Patch, WeightEdit
 from references.by_hand import patch_of
 from zoo import ZOO, Lambda, make
 
+pytestmark = pytest.mark.rounding
+
 SEQUENTIAL = ("1", "3", "6")
 """Modules after which the layers of `network` have said what they say; the output layer is "7"."""
 

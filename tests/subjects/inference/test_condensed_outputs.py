@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from mutiny.subjects.inference.condensed_outputs import KEEP, close, condense, losses, margins
 from mutiny.subjects.tasks import Classification, Regression
 
+pytestmark = pytest.mark.rounding
+
 
 def drawn(n, columns, outputs, seed, dtype=torch.float32):
     logits = 3 * torch.randn(n, columns, generator=torch.Generator().manual_seed(seed))

@@ -14,6 +14,8 @@ from mutiny.subjects.inference.passes import Pace, clean_pass, evaluate
 from mutiny.subjects.tasks import Classification, Regression
 from toys import blobs, classifier, line, regressor
 
+pytestmark = pytest.mark.rounding
+
 
 def outcome_of(model, x, y, task, batch_size=64, call=None):
     targets = torch.from_numpy(task.check_targets(np.asarray(y), "test"))

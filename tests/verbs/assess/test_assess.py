@@ -14,6 +14,8 @@ from mutiny.models import ModelState
 from references import verdicts
 from toys import blob_subject, blobs, classifier, line, line_subject, trained
 
+pytestmark = pytest.mark.rounding
+
 QUICK = mutiny.Search(precision=0.1)
 TEXT = "WI(ratio=0.3),NI(ratio=0.5, direction=incoming)"
 

@@ -28,6 +28,8 @@ from mutiny.verbs.attack.mutants import Choice
 from mutiny.verbs.attack.pgd import Fgsm, Pgd
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE
 
+pytestmark = pytest.mark.rounding
+
 QUICK = {"mutants": Choice(count=3, iterations=6, ratios=(0.1, 0.2)), "count": 120}
 
 
@@ -207,8 +209,9 @@ def test_one_column_is_attacked_as_two_are():
         single.bias.fill_(-30.0)
     found = {}
     for form in ("one", "row", "two", "probabilities"):
-        level = attack(Columns(single, form).eval(), "carlini(iterations=30, searches=6)", data=(x, (x[:, 0] > 0.5).long()),
-                       task=Classification(2), mutants=0).levels[0]  # fmt: skip
+        net, data = Columns(single, form).eval(), (x, (x[:, 0] > 0.5).long())
+        result = attack(net, "carlini(iterations=30, searches=6)", data=data, task=Classification(2), mutants=0)
+        level = result.levels[0]
         found[form] = level.ways[MUTANTS].of_correct(level.correct).value
     assert found["one"] == found["row"] == found["two"] == 1
     assert found["probabilities"] > 0.9

@@ -9,6 +9,8 @@ from mutiny.core.errors import BadInput
 from mutiny.verbs.attack.carlini import Carlini
 from mutiny.verbs.attack.ensemble import Ensemble
 
+pytestmark = pytest.mark.rounding
+
 
 def plane(weight, bias=0.0):
     """Class 1 where ``weight x + bias`` is above 0."""

@@ -26,6 +26,8 @@ from mutiny.verbs.attack.mutants import Choice, Mutant, chosen, most_central
 from mutiny.verbs.attack.pgd import Fgsm, Pgd
 from mutiny.verbs.attack.similarity import Representation
 
+pytestmark = pytest.mark.rounding
+
 IMAGES = ["lenet_modules", "lenet_functional", "resnet", "depthwise", "channels_last", "squashed_with_norm"]
 
 

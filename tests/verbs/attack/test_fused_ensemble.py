@@ -18,6 +18,8 @@ from mutiny.verbs.attack.ensemble import Ensemble
 from mutiny.verbs.attack.ensemble_member import with_weights
 from mutiny.verbs.attack.fused_ensemble import folded
 
+pytestmark = pytest.mark.rounding
+
 
 class Functional(nn.Module):
     """Strides, dilation, groups, no bias, normalisation first, a sum of two ways, a mean over places."""

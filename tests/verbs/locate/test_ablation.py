@@ -11,6 +11,8 @@ from mutiny.verbs.locate.ablation import silenced
 from references.by_hand import agree, clean, edited, scale_columns
 from zoo import Lambda
 
+pytestmark = pytest.mark.rounding
+
 
 def outputs(model, inputs, neurons):
     neurons = {name: np.array(units, np.int64) for name, units in neurons.items()}

@@ -14,6 +14,8 @@ from mutiny.subjects.data import as_data
 from mutiny.subjects.data.balls import NORMS, distances
 from mutiny.verbs.locate.ascent import Ascent, span, usual
 
+pytestmark = pytest.mark.rounding
+
 X, Y = toys.blobs(120, seed=1)
 
 

@@ -14,6 +14,8 @@ import zoo
 from mutiny.core.errors import BadInput
 from mutiny.models import ModelState
 
+pytestmark = pytest.mark.rounding
+
 X, Y = (np.asarray(part) for part in toys.blobs(90, seed=3))
 
 

@@ -11,6 +11,8 @@ from mutiny.subjects.tasks import Classification, Regression
 from mutiny.verbs.repair.blame import Blame, blame
 from mutiny.verbs.repair.search import fronts
 
+pytestmark = pytest.mark.rounding
+
 
 def found(model, inputs, targets, task, parts=1):
     view = ModelView.of(model, inputs)

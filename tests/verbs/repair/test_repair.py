@@ -25,6 +25,8 @@ from mutiny.verbs.repair.target import check_target, targeted
 from mutiny.verbs.repair.worker import dose
 from verbs.repair.spoilt import QUICK, data, faulty
 
+pytestmark = pytest.mark.rounding
+
 
 @pytest.mark.parametrize("method", REPAIRS)
 def test_a_fault_is_mended_and_the_model_stays(method):

@@ -20,6 +20,8 @@ from mutiny.verbs.select.coverage.snac import Snac
 from mutiny.verbs.select.coverage.tknc import Tknc, most_active
 from mutiny.verbs.select.evidence import Evidence
 
+pytestmark = pytest.mark.rounding
+
 N, TRAIN = 41, 60
 ALL = [
     Nac(0.4), Nac(0.6, scaling="channel"), Nac(scaling="sigmoid"), Nac(0.1, scaling="none"), Nac(0.3, units="unit"),

@@ -17,6 +17,8 @@ from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.kill_rate import TIE, KillRate, at_ratio, kills, mutants_of
 from mutiny.verbs.select.prima_kill import PrimaKill
 
+pytestmark = pytest.mark.rounding
+
 CLASSES = Classification(3, "logits")
 
 

@@ -13,6 +13,8 @@ from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.uncertainty import mc_dropout
 from mutiny.verbs.select.uncertainty.mc_dropout import McDropout
 
+pytestmark = pytest.mark.rounding
+
 
 def evidence_of(model, task, n=13, **more):
     x = np.random.default_rng(0).normal(size=(n, 4)).astype(np.float32)

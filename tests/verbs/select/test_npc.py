@@ -17,6 +17,8 @@ from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.npc import Npc, abstract, covering, critical, decisive, overlap
 from toys import blobs, classifier
 
+pytestmark = pytest.mark.rounding
+
 
 def evidence_of(model=None, n=60, seed=0, batch_size=16, classes=3, outputs="logits", **settings):
     model = classifier(0) if model is None else model

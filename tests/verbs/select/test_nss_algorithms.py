@@ -11,6 +11,8 @@ from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.nss import SAMPLE, Nss
 
+pytestmark = pytest.mark.rounding
+
 SIZE = 60
 
 

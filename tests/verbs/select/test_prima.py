@@ -19,6 +19,8 @@ from mutiny.verbs.select.kill_rate import at_ratio
 from mutiny.verbs.select.prima import PIXELS, Cell, Prima, Tally, both_kinds, cells
 from toys import blobs, classifier
 
+pytestmark = pytest.mark.rounding
+
 THREE = Classification(3, "logits")
 
 

@@ -25,6 +25,8 @@ from mutiny.verbs.select.uncertainty.internal_gini import InternalGini, gini
 from mutiny.verbs.select.uncertainty.margin import Margin
 from mutiny.verbs.select.uncertainty.softmax import Softmax
 
+pytestmark = pytest.mark.rounding
+
 
 def evidence_of(models, task, n=23, features=4, **more):
     x = np.random.default_rng(0).normal(size=(n, features)).astype(np.float32)

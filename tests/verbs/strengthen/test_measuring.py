@@ -19,6 +19,8 @@ from mutiny.verbs.strengthen.measuring import Killed, gains, judged, scores_of
 from mutiny.verbs.strengthen.mutant_pool import Range
 from verbs.strengthen.tables import weak_subject
 
+pytestmark = pytest.mark.rounding
+
 
 @pytest.mark.parametrize("originals", [1, 3])
 def test_a_set_kills_what_a_judge_that_sees_only_it_kills(originals):

@@ -13,6 +13,8 @@ from mutiny.verbs.strengthen.predicting import expected, expected_flips
 from mutiny.verbs.strengthen.subset import gauge_of
 from verbs.strengthen.tables import random_table, table_of
 
+pytestmark = pytest.mark.rounding
+
 seeds = st.integers(0, 10**6)
 
 

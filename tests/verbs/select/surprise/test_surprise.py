@@ -26,6 +26,8 @@ from mutiny.verbs.select.surprise.mlsa import Mlsa
 from mutiny.verbs.select.surprise.mmdsa import Mmdsa
 from mutiny.verbs.select.traces import Traces
 
+pytestmark = pytest.mark.rounding
+
 ALL = [Lsa(), Dsa(), Mdsa(), Mlsa(), Mmdsa()]
 FOR_REGRESSION = [Lsa(), Mdsa(), Mlsa(), Mmdsa()]
 codes = pytest.mark.parametrize("method", ALL, ids=lambda method: method.code)
