@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from mutiny.models.torch_ops import replace_tensors, tensors, weighted
+from mutiny.models.torch_ops import replace_tensors, tensors, weighted_call
 
 Pair = namedtuple("Pair", "left right")
 
@@ -26,17 +26,17 @@ def test_nests_keep_their_types():
 
 def test_transposed_weights_change_rows_and_columns():
     weight, x = nn.Parameter(torch.randn(3, 4)), torch.randn(2, 4)
-    assert weighted("linear", (x, weight), {}).kind == "linear"
-    assert weighted("matmul", (x, weight.T), {}).kind == "linear"
-    assert weighted("mm", (x,), {"mat2": weight.t()}).kind == "linear"
-    assert weighted("addmm", (x, x, weight), {}).kind == "matmul"
-    assert weighted("linear", (x, weight.t()), {}).kind == "matmul"
-    assert weighted("matmul", (x, weight.T), {}).weights[0] is weight
+    assert weighted_call("linear", (x, weight), {}).kind == "linear"
+    assert weighted_call("matmul", (x, weight.T), {}).kind == "linear"
+    assert weighted_call("mm", (x,), {"mat2": weight.t()}).kind == "linear"
+    assert weighted_call("addmm", (x, x, weight), {}).kind == "matmul"
+    assert weighted_call("linear", (x, weight.t()), {}).kind == "matmul"
+    assert weighted_call("matmul", (x, weight.T), {}).weights[0] is weight
 
 
 def test_what_is_not_a_layer():
     weight, x = nn.Parameter(torch.randn(4, 4)), torch.randn(2, 4)
     for other in (x, weight * 1, weight[:2], weight.T[1:], weight.T.clone(), nn.Parameter(torch.ones(3), False).int()):
-        assert weighted("matmul", (x, other), {}) is None
-    assert weighted("relu", (weight,), {}) is None
-    assert weighted(F.embedding.__name__, (x, x), {}) is None
+        assert weighted_call("matmul", (x, other), {}) is None
+    assert weighted_call("relu", (weight,), {}) is None
+    assert weighted_call(F.embedding.__name__, (x, x), {}) is None

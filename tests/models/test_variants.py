@@ -7,9 +7,9 @@ from torch import nn
 
 import zoo
 from mutiny.models import ModelState, ModelView, default_forward
-from mutiny.models.capture import shown
+from mutiny.models.capture import visible_output
 from mutiny.models.patch import Patch, WeightEdit
-from mutiny.models.torch_ops import ATTENTION, replace_tensors, tensors, weighted
+from mutiny.models.torch_ops import ATTENTION, replace_tensors, tensors, weighted_call
 from mutiny.models.variants import Interventions, WeightVariants
 from mutiny.models.view import parameter_names
 
@@ -58,12 +58,12 @@ class Slow:
 
     def __call__(self, model, inputs, unit, value):
         layer, names = self.layer, self.names
-        output, offset = shown(layer)
+        output, offset = visible_output(layer)
 
         class Held(torch.overrides.TorchFunctionMode):
             def __torch_function__(self, func, types, args=(), kwargs=None):
                 result = func(*args, **(kwargs or {}))
-                call = weighted(func.__name__, args, kwargs or {})
+                call = weighted_call(func.__name__, args, kwargs or {})
                 kind = ATTENTION if layer.kind == "attention_out" else layer.kind
                 mine = call is not None and call.kind == kind
                 if mine and layer.weights[0].parameter in [names.get(id(w)) for w in call.weights]:
@@ -79,7 +79,7 @@ class Slow:
 def test_held_neurons_of_any_network(name):
     model, inputs = zoo.make(name)
     view = ModelView.of(model, inputs)
-    layers = [layer for layer in view.layers if layer.neurons and shown(layer) is not None]
+    layers = [layer for layer in view.layers if layer.neurons and visible_output(layer) is not None]
     if not layers:
         pytest.skip("no layer whose neurons can be seen")
     for layer in {layers[0].name: layers[0], layers[-1].name: layers[-1]}.values():

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mutiny.core.errors import BadInput
-from mutiny.models.capture import NeuronValue, Recorder, rows_of, visible_layers
+from mutiny.models.capture import ActivationRecorder, NeuronValue, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Indices
 from mutiny.models.torch_ops import RECURRENT, replace_tensors, tensors
@@ -63,7 +63,7 @@ def activation_gradients(
 
     def gradients(batch: Any, scale: Scale | None = "none") -> ActivationGradients:
         rows = rows_of(batch)
-        recorder = Recorder(names, layers, of)
+        recorder = ActivationRecorder(names, layers, of)
         with (
             steady(), torch.inference_mode(False), torch.enable_grad(),
             torch.backends.cudnn.flags(enabled=cudnn),
@@ -96,7 +96,7 @@ def _root(tensor: Tensor) -> Tensor:
     return fresh.requires_grad_() if fresh.is_floating_point() else fresh
 
 
-def _means(recorder: Recorder, layer: str, rows: int) -> Tensor:
+def _means(recorder: ActivationRecorder, layer: str, rows: int) -> Tensor:
     """One number per input and neuron, ``(rows, neurons)``."""
     values = recorder.values(layer, rows)
     return values if values.ndim == 2 else values.flatten(1, -2).mean(dim=1)

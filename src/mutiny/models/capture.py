@@ -1,9 +1,9 @@
-"""Activations of chosen layers, batch by batch: one number per neuron, or all that a layer says."""
+"""Activations of chosen layers, batch by batch: one number per neuron, or the full output of a layer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Layer
 from mutiny.models.torch_calls import CallHandler
-from mutiny.models.torch_ops import ATTENTION, OWN, Call, in_place, memory, tensors, weighted
+from mutiny.models.torch_ops import ATTENTION, NEURON_OPS, WeightedCall, in_place, memory, tensors, weighted_call
 from mutiny.models.view import ModelView, parameter_names
 
 NeuronValue = Literal["signal", "output"]
@@ -26,20 +26,19 @@ def activations(
     forward: Forward = default_forward,
     of: NeuronValue = "signal",
 ) -> Iterator[dict[str, Tensor]]:
-    """For each batch, what every neuron of the layers said: ``{layer: (n, neurons)}``.
+    """Yields the values of all neurons of the layers for each batch: ``{layer: (n, neurons)}``.
 
-    Nothing is kept between batches, so memory is bounded by one batch. Where a neuron speaks more than once for an
-    input (pixels of a channel, steps of a sequence, several calls) its value is the mean. An activation after a
-    rearrangement (``fc(x).transpose(1, 2).relu()``) or after arithmetic (``(x @ w + b).relu()``, ``h * sigmoid(h)``) is
-    not followed.
+    Nothing is kept between batches, so memory is bounded by one batch. Where a neuron has several values for an input
+    (pixels of a channel, steps of a sequence, several calls), their mean is taken. An activation after a rearrangement
+    (``fc(x).transpose(1, 2).relu()``) or after arithmetic (``(x @ w + b).relu()``, ``h * sigmoid(h)``) is not followed.
 
     Args:
-        view: the probed model.
-        batches: inputs, as the model's forward takes them.
-        layers: names; all layers with neurons whose values are visible if not given.
-        forward: how the model is called.
-        of: ``"signal"`` after the layer's own normalisation, activation and pooling; ``"output"`` straight from the
-            multiplication.
+        view: Probed model.
+        batches: Inputs, as the model's forward takes them.
+        layers: Names of layers; by default all layers whose neurons are visible outside their module.
+        forward: Function that calls the model.
+        of: ``"signal"`` for values after the layer's own normalization, activation and pooling; ``"output"`` for the
+            result of the multiplication itself.
 
     >>> from torch import nn
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
@@ -51,19 +50,19 @@ def activations(
     visible = visible_layers(view, layers)
     names = parameter_names(view.model)
     for batch in batches:
-        recorder = Recorder(names, visible, of)
+        recorder = ActivationRecorder(names, visible, of)
         with steady(), torch.inference_mode(), recorder:
             forward(view.model, batch)
         yield recorder.means(rows_of(batch))
 
 
 def visible_layers(view: ModelView, layers: Sequence[str] | None = None) -> list[Layer]:
-    """The layers of these names, or all layers whose neurons can be seen outside their module."""
+    """Layers with these names, or all layers whose neurons are visible outside their module."""
     chosen = view.layers if layers is None else [view.layer(name) for name in layers]
-    visible = [layer for layer in chosen if shown(layer) is not None]
+    visible = [layer for layer in chosen if visible_output(layer) is not None]
     if layers is not None and len(visible) < len(chosen):
-        hidden = next(layer for layer in chosen if shown(layer) is None)
-        raise BadInput("layers", repr(hidden.name), "layers whose neurons can be seen outside their module")
+        hidden = next(layer for layer in chosen if visible_output(layer) is None)
+        raise BadInput("layers", repr(hidden.name), "layers whose neurons are visible outside their module")
     return visible
 
 
@@ -79,26 +78,24 @@ def by_input(tensor: Tensor, rows: int, channel: int, name: str, batch_axis: int
     """A tensor with inputs first and neurons last, ``(rows, ..., neurons)``.
 
     Args:
-        tensor: what a layer or module said.
-        rows: number of inputs; where the first axis counts something else, the second does.
-        channel: axis that counts neurons, from the end.
-        name: of the layer, for the message.
-        batch_axis: axis that counts inputs once neurons are last, where it is known.
+        tensor: Output of a layer or module.
+        rows: Number of inputs, which are on the second axis if the first has another length.
+        channel: Axis of the neurons, from the end.
+        name: Name of the layer, for the error message.
+        batch_axis: Axis of the inputs after the neurons were moved to the end, if it is known.
     """
     values = tensor.movedim(channel, -1)
     if batch_axis is None:
         batch_axis = 1 if values.ndim > 2 and len(values) != rows == values.shape[1] else 0
     values = values.movedim(batch_axis, 0)
     if values.ndim < 2 or len(values) % rows:
-        raise BadInput(
-            "layers", repr(name), "layers with one row per input",
-            f"Its output has the shape {tuple(tensor.shape)} for {rows} inputs; name other layers.",
-        )  # fmt: skip
+        shape = f"Its output has the shape {tuple(tensor.shape)} for {rows} inputs; name other layers."
+        raise BadInput("layers", repr(name), "layers with one row per input", shape)
     return values.reshape(rows, -1, values.shape[-1]) if len(values) != rows else values
 
 
-def shown(layer: Layer) -> tuple[int, int] | None:
-    """Index of the output tensor that shows all neurons of the layer, and where they start in it."""
+def visible_output(layer: Layer) -> tuple[int, int] | None:
+    """Index of the output tensor (-1 for the only one) that holds all neurons of the layer, and their offset in it."""
     if not layer.neurons or layer.channel is None:
         return None
     if not layer.slots:
@@ -106,87 +103,103 @@ def shown(layer: Layer) -> tuple[int, int] | None:
     return next(((output, offset) for output, leading, offset in layer.slots if leading < 0), None)
 
 
-Spot = tuple[Layer, int, int | None, int]
-"""A layer, which of its calls, the axis that counts inputs, and where its neurons begin."""
+class RecordedCall(NamedTuple):
+    """One call of a layer.
+
+    Attributes:
+        layer: The layer.
+        number: Position among the calls of the layer in this pass.
+        batch_axis: Axis of the inputs in the output, if the call tells.
+        offset: Position of the first neuron in the output.
+    """
+
+    layer: Layer
+    number: int
+    batch_axis: int | None
+    offset: int
 
 
-class Recorder(CallHandler):
-    """Holds what each layer said last; a copy where something may overwrite it in place.
+class ActivationRecorder(CallHandler):
+    """Records the values of layers during a forward pass; copies them before something overwrites them in place.
 
     Args:
-        names: of the model's parameters, by identity.
-        layers: which to hold.
-        of: see `activations`.
+        names: Parameter names by identity.
+        layers: Layers to record.
+        of: See `activations`.
+
+    Attributes:
+        recorded: For each layer, its calls and the tensor that holds the neurons' values after each.
     """
 
     def __init__(self, names: Mapping[int, str], layers: Sequence[Layer], of: NeuronValue = "signal") -> None:
-        self.names, self.through = names, of == "signal"
+        self.names, self.follows = names, of == "signal"
         self.layers: dict[tuple[str, str], list[Layer]] = {}
         for layer in layers:
             self.layers.setdefault((layer.kind, layer.weights[0].parameter), []).append(layer)
-        self.said: dict[str, list[tuple[Tensor, Spot]]] = {layer.name: [] for layer in layers}
-        self.live: dict[int, tuple[Tensor, list[Spot]]] = {}
+        self.recorded: dict[str, list[tuple[Tensor, RecordedCall]]] = {layer.name: [] for layer in layers}
+        self.live: dict[int, tuple[Tensor, list[RecordedCall]]] = {}
 
     def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """Runs a call and records its result if it is, or continues, the output of a layer."""
         before = self.live.get(id(args[0])) if args else None
         shape = tuple(before[0].shape) if before is not None else ()
-        if in_place(name) and args and isinstance(args[0], Tensor) and not (name in OWN and before is not None):
+        if in_place(name) and args and isinstance(args[0], Tensor) and not (name in NEURON_OPS and before is not None):
             self._save(args[0])
         result = func(*args, **kwargs)
-        if before is not None and name in OWN:
+        if before is not None and name in NEURON_OPS:
             self._follow(shape, before[1], next(tensors(result)))
-        call = weighted(name, args, kwargs)
+        call = weighted_call(name, args, kwargs)
         if call is not None:
             self._begin(call, result)
         return result
 
     def _save(self, changing: Tensor) -> None:
-        """Copies what is held of a tensor that is no longer the neurons' own, such as one to which another is added."""
-        place = memory(changing)
-        for said in self.said.values():
-            for position, (held, where) in enumerate(said):
-                if memory(held) == place:
-                    said[position] = (held.clone(), where)
-        self.live = {key: entry for key, entry in self.live.items() if memory(entry[0]) != place}
+        """Copies recorded values out of a tensor that is about to change in place, such as by a residual addition."""
+        changed = memory(changing)
+        for calls in self.recorded.values():
+            for position, (tensor, call) in enumerate(calls):
+                if memory(tensor) == changed:
+                    calls[position] = (tensor.clone(), call)
+        self.live = {key: entry for key, entry in self.live.items() if memory(entry[0]) != changed}
 
-    def _begin(self, call: Call, result: Any) -> None:
+    def _begin(self, call: WeightedCall, result: Any) -> None:
         kind = "attention_out" if call.kind == ATTENTION else call.kind
         for weight in call.weights:
             for layer in self.layers.get((kind, self.names.get(id(weight), "")), ()):
-                output, offset = shown(layer) or (-1, 0)
+                output, offset = visible_output(layer) or (-1, 0)
                 tensor = result if output < 0 else result[output]
                 if call.packed:
                     raise BadInput("layers", repr(layer.name), "layers with one row per input, not a packed sequence")
-                place = (layer, len(self.said[layer.name]), call.batch_axis, offset)
-                self.said[layer.name].append((tensor if self.through else tensor.clone(), place))
-                if self.through:
-                    self.live.setdefault(id(tensor), (tensor, []))[1].append(place)
+                recorded = RecordedCall(layer, len(self.recorded[layer.name]), call.batch_axis, offset)
+                self.recorded[layer.name].append((tensor if self.follows else tensor.clone(), recorded))
+                if self.follows:
+                    self.live.setdefault(id(tensor), (tensor, []))[1].append(recorded)
 
-    def _follow(self, before: tuple[int, ...], places: list[Spot], after: Tensor) -> None:
-        axes = {place[0].channel for place in places}
+    def _follow(self, before: tuple[int, ...], calls: list[RecordedCall], after: Tensor) -> None:
+        """Replaces recorded values by the result of an operation that belongs to the neurons."""
+        axes = {call.layer.channel for call in calls}
         if after.ndim == len(before) and all(axis is not None and after.shape[axis] == before[axis] for axis in axes):
-            self.live[id(after)] = (after, places)
-            for place in places:
-                self.said[place[0].name][place[1]] = (after, place)
+            self.live[id(after)] = (after, calls)
+            for call in calls:
+                self.recorded[call.layer.name][call.number] = (after, call)
 
     def values(self, layer: str, rows: int) -> Tensor:
-        """All that a layer said, mean of its calls: ``(rows, ..., neurons)``."""
-        if not self.said[layer]:
+        """Values of a layer, averaged over its calls: ``(rows, ..., neurons)``."""
+        if not self.recorded[layer]:
             raise NotApplicable(f"{layer} takes no part in the forward pass of some inputs")
-        return _mean([self._read(*one, rows) for one in self.said[layer]])
+        return _mean([self._read(tensor, call, rows) for tensor, call in self.recorded[layer]])
 
     def means(self, rows: int) -> dict[str, Tensor]:
         """One number per input and neuron: ``{layer: (rows, neurons)}``."""
-        found = {}
-        for name, said in self.said.items():
-            if said:
-                each = [self._read(*one, rows).reshape(rows, -1, one[1][0].neurons).mean(dim=1) for one in said]
-                found[name] = _mean(each)
-        return found
+        means = {}
+        for name, calls in self.recorded.items():
+            if calls:
+                values = [(self._read(tensor, call, rows), call.layer.neurons) for tensor, call in calls]
+                means[name] = _mean([value.reshape(rows, -1, neurons).mean(dim=1) for value, neurons in values])
+        return means
 
-    def _read(self, tensor: Tensor, place: Spot, rows: int) -> Tensor:
-        layer, _, batch_axis, offset = place
+    def _read(self, tensor: Tensor, call: RecordedCall, rows: int) -> Tensor:
+        layer, _, batch_axis, offset = call
         channel = -1 if layer.channel is None else layer.channel
         return by_input(tensor, rows, channel, layer.name, batch_axis)[..., offset : offset + layer.neurons]
 

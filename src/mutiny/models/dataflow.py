@@ -13,7 +13,7 @@ from mutiny.models.torch_ops import (
     ACTIVATIONS,
     CREATING,
     INPLACE_OPERATORS,
-    OWN,
+    NEURON_OPS,
     POOLS,
     REARRANGING,
     argument,
@@ -21,16 +21,16 @@ from mutiny.models.torch_ops import (
     memory,
     pointwise,
     tensors,
-    weighted,
+    weighted_call,
 )
 from mutiny.models.undo import Undo
 
 REDUCING = frozenset("mean sum amax max median logsumexp std var norm".split())
-PASSING = (OWN - POOLS) | REARRANGING | REDUCING | {"normalize", "cat", "concat", "stack"}
+PASSING = (NEURON_OPS - POOLS) | REARRANGING | REDUCING | {"normalize", "cat", "concat", "stack"}
 """What pooled features may go through on their way to the classifier head, with all that is pointwise."""
 
 
-class Seen(NamedTuple):
+class TensorVersion(NamedTuple):
     """A tensor as it was between two changes in place, and the last layer that had run by then."""
 
     tensor: Tensor
@@ -56,14 +56,14 @@ class Step(NamedTuple):
     """
 
     name: str
-    made: Seen
-    sources: tuple[Seen, ...] = ()
+    made: TensorVersion
+    sources: tuple[TensorVersion, ...] = ()
     layer: str = ""
     depth: int = 0
     window: tuple[int, ...] = ()
 
 
-class Trail(CallHandler):
+class DataflowTrace(CallHandler):
     """Watches one forward pass and answers how its tensors came about.
 
     Args:
@@ -72,21 +72,21 @@ class Trail(CallHandler):
 
     def __init__(self, names: Mapping[int, str]) -> None:
         self.names = names
-        self.reads: dict[str, Seen] = {}
-        self.outputs: dict[str, list[Seen]] = {}
-        self.inputs: dict[str, list[Seen]] = {}
+        self.reads: dict[str, TensorVersion] = {}
+        self.outputs: dict[str, list[TensorVersion]] = {}
+        self.inputs: dict[str, list[TensorVersion]] = {}
         self._steps: dict[tuple[int, int], Step] = {}  # they keep the tensors, so that identities stay unique
         self._changes: dict[int, int] = {}
         self._latest = ""
 
-    def seen(self, tensor: Tensor) -> Seen:
+    def version(self, tensor: Tensor) -> TensorVersion:
         """A tensor as it is now."""
-        return Seen(tensor, self._changes.get(memory(tensor), 0), self._latest)
+        return TensorVersion(tensor, self._changes.get(memory(tensor), 0), self._latest)
 
     def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """Runs a call and records which tensors it made from which."""
-        given = [self.seen(tensor) for tensor in tensors((args, kwargs)) if not isinstance(tensor, nn.Parameter)]
-        call = weighted(name, args, kwargs)
+        given = [self.version(tensor) for tensor in tensors((args, kwargs)) if not isinstance(tensor, nn.Parameter)]
+        call = weighted_call(name, args, kwargs)
         result = func(*args, **kwargs)
         layer = self.names.get(id(call.weights[0]), "") if call is not None else ""
         if call is not None and given:
@@ -100,53 +100,53 @@ class Trail(CallHandler):
         sources = tuple(one for one in given if one.key in self._steps and name not in CREATING)
         for tensor in made if sources else ():
             depth = max(self._steps[one.key].depth for one in sources) + (call is not None)
-            step = Step(name, self.seen(tensor), sources, layer, depth, _window(name, args, kwargs))
+            step = Step(name, self.version(tensor), sources, layer, depth, _window(name, args, kwargs))
             self._steps.setdefault(step.made.key, step)
         return result
 
-    def earlier(self, seen: Seen) -> tuple[str, Seen] | None:
+    def earlier(self, version: TensorVersion) -> tuple[str, TensorVersion] | None:
         """One step back: the function, and the largest of its sources; of equals, the one behind most layers.
 
         The function's name is as people write it, and empty where numbers were only moved. What no layer has made, such
         as the input, does not count.
         """
-        step = self._steps.get(seen.key)
+        step = self._steps.get(version.key)
         if step is None or step.depth == bool(step.layer):
             return None
         name = "" if _reshapes(step) else step.name.strip("_")
         name = name[1:] if step.name in INPLACE_OPERATORS or step.name.startswith("__r") else name
         return name, max(step.sources, key=lambda one: (one.tensor.numel(), self._steps[one.key].depth))
 
-    def unshaped(self, seen: Seen) -> Seen:
+    def unshaped(self, version: TensorVersion) -> TensorVersion:
         """What a tensor was before its numbers were only moved or thinned by dropout."""
-        while (step := self._steps.get(seen.key)) is not None and _reshapes(step):
-            seen = step.sources[0]
-        return seen
+        while (step := self._steps.get(version.key)) is not None and _reshapes(step):
+            version = step.sources[0]
+        return version
 
-    def unpooled(self, seen: Seen) -> list[Seen | None]:
+    def unpooled(self, version: TensorVersion) -> list[TensorVersion | None]:
         """What was pooled on the ways that lead to a tensor; ``None`` stands for ways without pooling.
 
         Ways end at layers. Pooling is what covers the whole map with one window, what makes any map the same size
         (adaptive pooling), and what reduces an axis (``mean``, ``amax``) where there are more than inputs and channels.
         """
-        found: dict[Any, Seen | None] = {}
-        for step in self._ends(seen, lambda step: self._pools(step) or not _passes(step)):
+        found: dict[Any, TensorVersion | None] = {}
+        for step in self._ends(version, lambda step: self._pools(step) or not _passes(step)):
             whole = self._whole(step.made) if self._pools(step) else None
             found[whole.key if whole is not None else None] = whole
         return [*found.values()]
 
-    def layers(self, seen: Seen) -> set[str]:
+    def layers(self, version: TensorVersion) -> set[str]:
         """First parameters of the layers that a tensor was made of, without others in between; empty for the input."""
-        return {step.layer for step in self._ends(seen, lambda step: bool(step.layer))}
+        return {step.layer for step in self._ends(version, lambda step: bool(step.layer))}
 
-    def _whole(self, seen: Seen) -> Seen:
-        while (step := self._steps[seen.key]) and (_reshapes(step) or self._pools(step)):
-            seen = step.sources[0]
-        return seen
+    def _whole(self, version: TensorVersion) -> TensorVersion:
+        while (step := self._steps[version.key]) and (_reshapes(step) or self._pools(step)):
+            version = step.sources[0]
+        return version
 
-    def _ends(self, seen: Seen, end: Callable[[Step], bool]) -> Iterator[Step]:
+    def _ends(self, version: TensorVersion, end: Callable[[Step], bool]) -> Iterator[Step]:
         """The first steps on all ways back from a tensor of which ``end`` is true, or which came from outside."""
-        ways, known = [seen], {seen.key}
+        ways, known = [version], {version.key}
         while ways:
             one = ways.pop()
             step = self._steps.get(one.key, Step("", one))
@@ -175,7 +175,7 @@ class Trail(CallHandler):
 
     def _note_inputs(self, path: str) -> Any:
         def hook(_module: nn.Module, args: Any, kwargs: Any) -> None:
-            given = [self.seen(tensor) for tensor in tensors((args, kwargs))]
+            given = [self.version(tensor) for tensor in tensors((args, kwargs))]
             for one in given:
                 if not isinstance(one.tensor, nn.Parameter):
                     self._steps.setdefault(one.key, Step("", one))
@@ -188,7 +188,7 @@ class Trail(CallHandler):
         def hook(_module: nn.Module, _args: Any, output: Any) -> None:
             first = next(tensors(output), None)
             if first is not None:
-                self.outputs.setdefault(path, []).append(self.seen(first))
+                self.outputs.setdefault(path, []).append(self.version(first))
 
         return hook
 

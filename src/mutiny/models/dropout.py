@@ -1,10 +1,10 @@
-"""Dropout that acts in evaluation mode: repeated passes of an untouched model, with masks that belong to inputs.
+"""Active dropout in evaluation mode: repeated passes of an unchanged model, with masks that belong to inputs.
 
-Only calls of dropout are changed while a pass runs: batch normalisation, modes, hooks and weights stay as they are.
-Reached are ``nn.Dropout`` and its relatives and the functions behind them, ``F.dropout(x, p, self.training)``, in place
-or not, with the rate of the call. Out of reach are dropout inside attention and recurrent layers, which torch computes
-in one piece, code that the model skips in evaluation mode (``if self.training:``), and masks that a model draws itself,
-such as stochastic depth.
+Only dropout calls are changed during a pass; batch normalization, modes, hooks and weights stay as they are. This
+covers ``nn.Dropout``, its variants and the functions behind them, ``F.dropout(x, p, self.training)``, in place or not,
+with the rate of the call. It does not cover dropout inside attention and recurrent layers, which torch computes in one
+piece, code that the model skips in evaluation mode (``if self.training:``), and masks that a model draws itself, such
+as stochastic depth.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from torch import Tensor, nn
 from mutiny.core.random import generator_for
 from mutiny.models.capture import rows_of
 from mutiny.models.forward import Forward, default_forward, steady
-from mutiny.models.prefix import OtherWay, Prefix
+from mutiny.models.prefix import DifferentPath, Prefix
 from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import argument, in_place, replace_tensors
 
 BY_UNIT = frozenset(["dropout", "alpha_dropout"])
 BY_CHANNEL = frozenset("dropout1d dropout2d dropout3d feature_dropout feature_alpha_dropout".split())
 BATCHED = {"dropout1d": 3, "dropout3d": 5}
-"""Dimensions from which these functions see inputs in the first one; with fewer they see channels there."""
+"""Number of dimensions from which the first axis holds inputs; with fewer it holds channels."""
 ALPHA = 1.0507009873554805 * 1.6732632423543772
-"""Alpha dropout puts a unit at minus this: the least value of SELU (Klambauer et al., 2017)."""
+"""Alpha dropout sets a unit to minus this: the smallest value of SELU (Klambauer et al., 2017)."""
 LEVELS = 2**16
-"""Rates are rounded to one part in so many: 16 random bits per unit are several times cheaper than a number."""
+"""Resolution of dropout rates: 16 random bits per unit are several times cheaper than a random float."""
 
 
 class DropoutPasses:
-    """Passes of a model in which dropout acts; everything before the first dropout is computed once per batch.
+    """Passes of a model with active dropout; everything before the first dropout is computed once per batch.
 
-    What a mask drops depends on the seed, the sample, the dropout call and the number of the input, not on its batch.
+    A mask depends on the seed, the sample, the dropout call and the number of the input, but not on the batch.
 
     Args:
-        model: in evaluation mode; never changed.
-        inputs: a few, to look at the model with.
-        forward: how the model is called.
-        seed: of the masks.
+        model: Model in evaluation mode; never changed.
+        inputs: A few inputs to probe the model with.
+        forward: Function that calls the model.
+        seed: Seed of the masks.
 
     Attributes:
-        calls: dropout calls with a rate above 0 in one pass; with none, all passes are alike.
-        unreached: modules with dropout that stays off, see above.
-        replays: whether later passes skip what comes before the first dropout. They run in full where the model changes
-            these earlier values later on, or makes them by means that torch does not show.
+        calls: Dropout calls with a rate above 0 in one pass; without any, all passes are equal.
+        unreached: Modules with dropout that stays off, see above.
+        replays: Whether later passes skip what comes before the first dropout. They run in full if the model changes
+            these earlier values afterwards, or computes them in ways that torch does not report.
 
     >>> model = nn.Sequential(nn.Linear(2, 64), nn.Dropout(0.5), nn.Linear(64, 1)).eval()
     >>> passes = DropoutPasses(model, torch.ones(3, 2))
@@ -69,67 +69,68 @@ class DropoutPasses:
         self.replays = self.calls > 0 and self._replayed_alike(inputs)
 
     def outputs(self, inputs: Any, start: int, samples: int) -> Iterator[Tensor]:
-        """What the model says to a batch with one set of masks after another.
+        """Yields the outputs for a batch, with one set of masks after another.
 
         Args:
-            inputs: a batch.
-            start: number of its first input; the others follow.
-            samples: number of passes.
+            inputs: A batch.
+            start: Number of its first input in the data.
+            samples: Number of passes.
         """
         prefix = Prefix(inputs) if self.replays else None
         for sample in range(samples):
             try:
-                result = self._run(self._acting(inputs, start, sample, prefix), inputs)
-            except (Exception, OtherWay):
+                result = self._run(self._dropout_pass(inputs, start, sample, prefix), inputs)
+            except (Exception, DifferentPath):
                 if prefix is None:
                     raise
                 prefix, self.replays = None, False
-                result = self._run(self._acting(inputs, start, sample), inputs)  # fails again if the model is at fault
+                # Run in full; an error that the model itself causes is raised again.
+                result = self._run(self._dropout_pass(inputs, start, sample), inputs)
             if prefix is not None and not prefix.restore():
                 prefix, self.replays = None, False
             yield result
 
-    def _acting(self, inputs: Any, start: int, sample: int, prefix: Prefix | None = None) -> _Acting:
-        return _Acting(self._masks, self._axes, rows_of(inputs), start, sample, prefix)
+    def _dropout_pass(self, inputs: Any, start: int, sample: int, prefix: Prefix | None = None) -> _DropoutPass:
+        return _DropoutPass(self._masks, self._axes, rows_of(inputs), start, sample, prefix)
 
-    def _run(self, acting: _Acting, inputs: Any) -> Tensor:
-        own = replace_tensors(inputs, Tensor.clone) if acting.prefix is None else acting.prefix.inputs
-        with steady(), torch.no_grad(), acting:
+    def _run(self, dropout_pass: _DropoutPass, inputs: Any) -> Tensor:
+        own = replace_tensors(inputs, Tensor.clone) if dropout_pass.prefix is None else dropout_pass.prefix.inputs
+        with steady(), torch.no_grad(), dropout_pass:
             return self.forward(self.model, own)
 
     def _batch_axes(self, inputs: Any) -> list[int | None]:
-        """For each dropout call, the axis that counts inputs: the one that shrinks when an input is left out."""
+        """The axis of the inputs in each dropout call: the one that shrinks when an input is left out."""
         n = rows_of(inputs)
-        seen = []
+        shapes = []
         for rows in (n, n - 1) if n > 1 else (n,):
-            acting = _Acting(self._masks, [], rows, 0, 0)
-            self._run(acting, replace_tensors(inputs, itemgetter(slice(rows))))
-            seen.append(acting.shapes)
-        if len(seen) < 2 or len(seen[0]) != len(seen[1]):
-            return [0] * len(seen[0])
-        return [_shrunk(more, fewer) for more, fewer in zip(*seen, strict=True)]
+            dropout_pass = _DropoutPass(self._masks, [], rows, 0, 0)
+            self._run(dropout_pass, replace_tensors(inputs, itemgetter(slice(rows))))
+            shapes.append(dropout_pass.shapes)
+        if len(shapes) < 2 or len(shapes[0]) != len(shapes[1]):
+            return [0] * len(shapes[0])
+        return [_shrunk(more, fewer) for more, fewer in zip(*shapes, strict=True)]
 
     def _replayed_alike(self, inputs: Any) -> bool:
-        """Whether a replayed pass gives bit for bit what a full one gives."""
+        """Whether a replayed pass and a full pass give the same bits."""
         self.replays = True
         _, replayed = self.outputs(inputs, 0, 2)
-        full = self._run(self._acting(inputs, 0, 1), inputs)
+        full = self._run(self._dropout_pass(inputs, 0, 1), inputs)
         return self.replays and torch.equal(replayed, full)
 
 
 class _Masks:
-    """Random bits by sample, call and input, from generators that remember where they are."""
+    """Random bits by sample, call and input, from generators whose position is tracked."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._streams: dict[tuple[int, int], tuple[Any, int]] = {}
 
     def keep(self, sample: int, call: int, start: int, items: int, size: int, rate: float) -> npt.NDArray[np.bool_]:
-        """Which units of each input stay, ``(items, size)``."""
+        """Which units of each input are kept, ``(items, size)``."""
         if (sample, call) not in self._streams:
             self._streams[sample, call] = (generator_for(self.seed, "dropout", sample, call).bit_generator, 0)
         stream, at = self._streams[sample, call]
-        words = -(-size // 4)  # four units from each word, each input from a word of its own
+        words = -(-size // 4)  # four units per 64-bit word; each input starts a new word
         if at != start * words:
             stream.advance((start * words - at) % 2**128)
         drawn = stream.random_raw(items * words).astype("<u8", copy=False).view("<u2")
@@ -138,16 +139,16 @@ class _Masks:
         return kept
 
 
-class _Acting(CallHandler):
-    """One pass in which dropout acts.
+class _DropoutPass(CallHandler):
+    """One pass with active dropout.
 
     Args:
-        masks: where masks come from.
-        axes: of each dropout call, the axis that counts inputs; ``None``: one mask for all of them.
-        rows: inputs in the batch.
-        start: number of the first.
-        sample: number of the pass.
-        prefix: what comes before the first dropout, to be noted or to be used.
+        masks: Source of masks.
+        axes: Axis of the inputs in each dropout call; ``None`` for one mask that all inputs share.
+        rows: Inputs in the batch.
+        start: Number of the first input in the data.
+        sample: Number of the pass.
+        prefix: Calls before the first dropout, to be recorded or replayed.
     """
 
     def __init__(
@@ -188,7 +189,7 @@ class _Acting(CallHandler):
         return dropped
 
     def _keep(self, kind: str, shape: tuple[int, ...], rate: float) -> npt.NDArray[np.bool_]:
-        """Which units stay, with axes of length 1 where all share one fate."""
+        """Which units are kept, with axes of length 1 along which units share a mask."""
         call = len(self.shapes) - 1
         if kind in BY_CHANNEL:
             own = 1 if len(shape) < BATCHED.get(kind, 2) else 2
@@ -201,7 +202,7 @@ class _Acting(CallHandler):
 
 
 def _alpha_dropped(units: Tensor, mask: Tensor, rate: float) -> Tensor:
-    """Dropped units at ``-ALPHA``, then all scaled and shifted so that mean 0 and variance 1 are kept."""
+    """Sets dropped units to ``-ALPHA``, then scales and shifts all so that mean 0 and variance 1 are preserved."""
     if rate == 1:
         return units * 0
     scale = 1 / sqrt((ALPHA**2 * rate + 1) * (1 - rate))
@@ -209,13 +210,13 @@ def _alpha_dropped(units: Tensor, mask: Tensor, rate: float) -> Tensor:
 
 
 def _shrunk(more: tuple[int, ...], fewer: tuple[int, ...]) -> int | None:
-    """The only axis that differs, if there is one."""
+    """The axis in which two shapes differ, if it is the only one."""
     axes = [axis for axis, (a, b) in enumerate(zip(more, fewer, strict=False)) if a != b]
     return axes[0] if len(axes) == 1 and len(more) == len(fewer) else None
 
 
 def _fused(module: nn.Module) -> bool:
-    """Whether a module has dropout that torch computes inside a larger function."""
+    """Whether a module applies dropout inside a larger torch function."""
     if isinstance(module, nn.RNNBase):
         return module.dropout > 0 and module.num_layers > 1
     return isinstance(module, nn.MultiheadAttention) and module.dropout > 0

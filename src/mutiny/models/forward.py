@@ -35,7 +35,7 @@ def default_forward(model: nn.Module, inputs: Any) -> Tensor:
     return main_output(result)
 
 
-class Called(nn.Module):
+class ForwardModule(nn.Module):
     """A model with the way to call it, for ``torch.func.functional_call``; names begin with ``model.``."""
 
     def __init__(self, model: nn.Module, way: Forward) -> None:

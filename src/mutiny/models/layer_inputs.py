@@ -10,7 +10,7 @@ from torch import Tensor
 from mutiny.core.errors import NotApplicable
 from mutiny.models.layers import Layer
 from mutiny.models.torch_calls import CallHandler
-from mutiny.models.torch_ops import tensors, weighted
+from mutiny.models.torch_ops import tensors, weighted_call
 from mutiny.models.view import ModelView, parameter_names
 
 
@@ -37,7 +37,7 @@ class LayerInputRecorder(CallHandler):
 
     def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """Runs a call and records its first tensor if the layer's weights take part."""
-        call = weighted(name, args, kwargs)
+        call = weighted_call(name, args, kwargs)
         wanted = self._layer.weights[0].parameter
         if call is not None and any(self._names.get(id(weight)) == wanted for weight in call.weights):
             self._read.append(next(tensors((args, kwargs))).detach())

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Indices, Layer
-from mutiny.models.signals import Rewiring
+from mutiny.models.signals import SignalEditor
 from mutiny.models.structure import Change, diverted
 from mutiny.models.undo import Undo
 from mutiny.models.view import parameter_names
@@ -126,8 +126,8 @@ class Patch:
             scaled = [(e.layer, e.units, e.factor) for e in self.edits if isinstance(e, SignalEdit)]
             silenced = [e.ordinal for e in self.edits if isinstance(e, ActivationEdit)]
             if scaled or silenced:
-                rewiring = Rewiring(names, scaled, silenced, [*model.parameters(), *model.buffers()])
-                yield lambda inputs: rewiring.run(lambda: forward(model, inputs))
+                editor = SignalEditor(names, scaled, silenced, [*model.parameters(), *model.buffers()])
+                yield lambda inputs: editor.run(lambda: forward(model, inputs))
             else:
                 yield lambda inputs: forward(model, inputs)
 

@@ -1,4 +1,4 @@
-"""One watched forward pass: which weights, activations and modules ran, in which order, and which layer reads which."""
+"""Probes a model by one forward pass: which layers, activations and modules run, in which order, and who reads whom."""
 
 from __future__ import annotations
 
@@ -9,26 +9,35 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from mutiny.models.geometry import layers_of_call
+from mutiny.models.layer_discovery import layers_of_call
 from mutiny.models.layers import Activation, Layer, Site
 from mutiny.models.torch_calls import CallHandler
-from mutiny.models.torch_ops import ACTIVATIONS, ADDITIONS, Call, argument, in_place, memory, tensors, weighted
+from mutiny.models.torch_ops import (
+    ACTIVATIONS,
+    ADDITIONS,
+    WeightedCall,
+    argument,
+    in_place,
+    memory,
+    tensors,
+    weighted_call,
+)
 from mutiny.models.undo import Undo
 
 Steps = frozenset[int]
 
 
-class Probe(CallHandler):
+class ModelProbe(CallHandler):
     """Records weighted calls, activation calls and module calls of one forward pass.
 
-    A step is the moment of a weighted or activation call. Each tensor remembers the steps that it stems from without a
-    weighted call in between; steps that a weighted call finds in its arguments have been read.
+    A step is the position of a weighted or activation call in the pass. Each tensor is associated with the steps that
+    it was computed from without another weighted call in between; a weighted call reads the steps of its arguments.
     """
 
     def __init__(self, names: Mapping[int, str]) -> None:
         self.names = names
         self._moment = 0
-        self._weighted: dict[int, Call] = {}
+        self._weighted: dict[int, WeightedCall] = {}
         self._activations: dict[int, tuple[str, str]] = {}
         self._fresh: dict[int, tuple[Tensor, int]] = {}
         self._stems: dict[int, tuple[Tensor, Steps]] = {}
@@ -40,7 +49,7 @@ class Probe(CallHandler):
         self._runs: list[tuple[str, str, bool, bool]] = []
 
     def run(self, model: nn.Module, forward: Any) -> None:
-        """Watches ``forward()``, which calls ``model``."""
+        """Runs and records ``forward()``, which calls ``model``."""
         with self._watching(model), self:
             result = forward()
         self._returned = self._steps_behind(result)
@@ -49,7 +58,7 @@ class Probe(CallHandler):
         """Runs a call and records the layers, activations and biases that it reveals."""
         self._moment += 1
         steps = self._steps_behind((args, kwargs))
-        call = weighted(name, args, kwargs)
+        call = weighted_call(name, args, kwargs)
         if call is not None and all(id(weight) in self.names for weight in call.weights):
             self._weighted[self._moment] = call
             self._read |= steps
@@ -70,7 +79,7 @@ class Probe(CallHandler):
         return result
 
     def _add_bias(self, args: Any, kwargs: Any) -> None:
-        """A parameter that is added to the bare result of a weighted call is the bias that the call itself lacks."""
+        """Takes a parameter that is added to the result of a weighted call without bias as its bias."""
         pair = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "other")
         for value, bias in (pair, pair[::-1]):
             step = self._fresh.get(id(value), (value, -1))[1]
@@ -82,7 +91,7 @@ class Probe(CallHandler):
     def _remember(self, tensor: Tensor, steps: Steps) -> None:
         place = memory(tensor)
         known = self._stems.get(place, (tensor, frozenset()))[1]
-        self._stems[place] = (tensor, known | steps)  # the tensor is kept so that its memory is not reused
+        self._stems[place] = (tensor, known | steps)  # keeping the tensor prevents reuse of its memory
 
     def _steps_behind(self, value: Any) -> Steps:
         found = [self._stems[place][1] for place in map(memory, tensors(value)) if place in self._stems]
@@ -90,7 +99,7 @@ class Probe(CallHandler):
 
     @contextmanager
     def _watching(self, model: nn.Module) -> Iterator[None]:
-        """Notes which module runs, through hooks that are gone afterwards."""
+        """Records module calls through hooks, which are removed afterwards."""
         with Undo() as undo:
             for path, module in model.named_modules():
                 undo.add(module.register_forward_pre_hook(self._enter(path), with_kwargs=True).remove)
@@ -120,7 +129,7 @@ class Probe(CallHandler):
         return hook
 
     def sites(self) -> tuple[Site, ...]:
-        """Modules that ran, had no running children, and map a tensor to a tensor."""
+        """Modules that ran, called no other module, and map one tensor to one tensor."""
         runs = [run for run in self._runs if run[0] not in self._parents and run[0] != ""]
         found: dict[str, Site] = {}
         for path, kind, keeps, floating in runs:
@@ -130,18 +139,16 @@ class Probe(CallHandler):
         return tuple(site for path, site in found.items() if path not in self._odd)
 
     def activations(self, model: nn.Module) -> tuple[Activation, ...]:
-        """Activation calls; those that no weighted call reads shape the output."""
+        """Activation calls; those that no weighted call reads belong to the output."""
         owners = {step: layers[-1].name for step, layers in self._layers_by_step(model).items()}
-        return tuple(
-            Activation(
-                function, ordinal, path, after=next((owners[s] for s in reversed(owners) if s < step), ""),
-                output=step not in self._read,
-            )
-            for ordinal, (step, (function, path)) in enumerate(self._activations.items())
-        )  # fmt: skip
+        found = []
+        for ordinal, (step, (function, path)) in enumerate(self._activations.items()):
+            after = next((owners[s] for s in reversed(owners) if s < step), "")
+            found.append(Activation(function, ordinal, path, after, output=step not in self._read))
+        return tuple(found)
 
     def layers(self, model: nn.Module) -> tuple[Layer, ...]:
-        """Layers by first use; reused layers once, tied weights with the layer that ran first."""
+        """Layers in order of first use; each layer once, tied weights with the layer that ran first."""
         kept: dict[tuple[str, ...], Layer] = {}
         steps: dict[tuple[tuple[str, ...], str], list[int]] = {}
         for step, layers in self._layers_by_step(model).items():
@@ -160,6 +167,6 @@ class Probe(CallHandler):
         return {step: layers for step, layers in found.items() if layers}
 
     def _is_output(self, steps: list[int]) -> bool:
-        """Whether some call reaches the caller unread; a call whose result is thrown away proves nothing by itself."""
+        """Whether no layer reads some call of a layer, leaving aside calls whose result is discarded."""
         unread = [step for step in steps if step not in self._read]
         return bool(unread) and (len(unread) == len(steps) or any(step in self._returned for step in unread))

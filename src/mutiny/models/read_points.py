@@ -12,8 +12,8 @@ from typing import Any, Literal
 import torch
 
 from mutiny.core.errors import BadInput
-from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
-from mutiny.models.dataflow import Seen, Trail
+from mutiny.models.capture import ActivationRecorder, by_input, rows_of, visible_layers
+from mutiny.models.dataflow import DataflowTrace, TensorVersion
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Layer
 from mutiny.models.torch_ops import CONVOLUTIONS, TRANSPOSED
@@ -76,19 +76,19 @@ class ReadPoints:
         self.view, self.rows = view, rows_of(inputs)
         self._layers = visible_layers(view)
         names = parameter_names(view.model)
-        self._recorder, self._trail = Recorder(names, self._layers), Trail(names)
-        with steady(), torch.inference_mode(), self._trail.watching(view.model), self._recorder, self._trail:
+        self._recorder, self._trace = ActivationRecorder(names, self._layers), DataflowTrace(names)
+        with steady(), torch.inference_mode(), self._trace.watching(view.model), self._recorder, self._trace:
             forward(view.model, inputs)
-        signals = [self._signal(layer) for layer in self._layers if self._recorder.said[layer.name]]
+        signals = [self._signal(layer) for layer in self._layers if self._recorder.recorded[layer.name]]
         self.signals: dict[str, ReadPoint] = {point.name: point for point in signals if point is not None}
         self.modules: dict[str, ReadPoint] = {}
-        for kind, runs in (("output", self._trail.outputs), ("input", self._trail.inputs)):
+        for kind, runs in (("output", self._trace.outputs), ("input", self._trace.inputs)):
             for path, calls in runs.items():
                 point = self._module(path, kind, calls)
                 if point is not None:
                     self.modules[point.name] = point
         self.encoder, self.hidden = self._automatic()
-        del self._recorder, self._trail  # they hold tensors
+        del self._recorder, self._trace  # they hold tensors
 
     def automatic(self, name: str) -> tuple[ReadPoint, ...]:
         """What ``encoder``, ``hidden`` or ``all`` stands for, whatever the model's own layers are called."""
@@ -125,7 +125,7 @@ class ReadPoints:
         return ordered
 
     def _signal(self, layer: Layer) -> ReadPoint | None:
-        if len({tuple(tensor.shape) for tensor, _ in self._recorder.said[layer.name]}) > 1:
+        if len({tuple(tensor.shape) for tensor, _ in self._recorder.recorded[layer.name]}) > 1:
             return None  # shared by maps of several sizes, which have no mean
         try:
             shape = tuple(self._recorder.values(layer.name, self.rows).shape[1:])
@@ -136,15 +136,15 @@ class ReadPoints:
 
     def _returned_by(self, layer: Layer) -> str:
         """The module, if any, that returns just what the layer says, and after which nothing changes it in place."""
-        said = self._recorder.said[layer.name]
-        (tensor, (_, _, batch_axis, offset)), now = said[0], self._trail.seen(said[0][0])
+        recorded = self._recorder.recorded[layer.name]
+        (tensor, (_, _, batch_axis, offset)), now = recorded[0], self._trace.version(recorded[0][0])
         whole = not offset and layer.channel is not None and tensor.shape[layer.channel] == layer.neurons
-        if len(said) > 1 or batch_axis is not None or not whole:
+        if len(recorded) > 1 or batch_axis is not None or not whole:
             return ""
-        calls = self._trail.outputs.items()
+        calls = self._trace.outputs.items()
         return next((path for path, (first, *more) in calls if path and not more and first.key == now.key), "")
 
-    def _module(self, path: str, kind: Any, calls: list[Seen]) -> ReadPoint | None:
+    def _module(self, path: str, kind: Any, calls: list[TensorVersion]) -> ReadPoint | None:
         """A read point for a module's tensors, if they have one row per input and always the same shape."""
         tensor, _, after = calls[-1]
         if len({tuple(one.tensor.shape) for one in calls}) > 1 or not tensor.is_floating_point() or tensor.ndim < 2:
@@ -161,7 +161,7 @@ class ReadPoints:
 
     def _automatic(self) -> tuple[ReadPoint, ReadPoint]:
         """The last feature layer before the classifier head, and what the output layer reads."""
-        ran = [layer for layer in self.view.layers if layer.weights[0].parameter in self._trail.reads]
+        ran = [layer for layer in self.view.layers if layer.weights[0].parameter in self._trace.reads]
         output = next((layer for layer in reversed(ran) if layer.output), ran[-1])
         hidden = self._read_by(output, f"what the output layer {output.name} reads")
         head = self._head(ran, output)
@@ -174,15 +174,15 @@ class ReadPoints:
         """The output layer, and the layers before it that do nothing but turn vectors into vectors for it."""
         known = {layer.weights[0].parameter: layer for layer in ran}
         head = [output]
-        while len(found := self._trail.layers(self._read(head[0]))) == 1:
+        while len(found := self._trace.layers(self._read(head[0]))) == 1:
             layer = known.get(found.pop())
             if layer is None or layer in head or not (self._flat(layer) or self._pointlike(layer)):
                 break
             head.insert(0, layer)
         return head
 
-    def _read(self, layer: Layer) -> Seen:
-        return self._trail.reads[layer.weights[0].parameter]
+    def _read(self, layer: Layer) -> TensorVersion:
+        return self._trace.reads[layer.weights[0].parameter]
 
     def _flat(self, layer: Layer) -> bool:
         return layer.kind in HEADS and self._read(layer).tensor.ndim == 2
@@ -190,7 +190,7 @@ class ReadPoints:
     def _pointlike(self, layer: Layer) -> bool:
         """Whether a convolution reads pooled features, one number per channel, and so is a linear layer."""
         read = self._read(layer)
-        pooled = layer.kind in CONVOLUTIONS and None not in self._trail.unpooled(read)
+        pooled = layer.kind in CONVOLUTIONS and None not in self._trace.unpooled(read)
         return pooled and prod(read.tensor.shape[-CONVOLUTIONS[layer.kind] :]) == 1
 
     def _features(self, head: Sequence[Layer], last: Layer) -> ReadPoint:
@@ -201,22 +201,22 @@ class ReadPoints:
         named = f"the classifier head ({', '.join(layer.name for layer in head)})"
         why = f"the last feature layer before {named}"
         read, convolved = self._read(head[0]), last.kind in CONVOLUTIONS or last.kind in TRANSPOSED
-        pooled = self._trail.unpooled(read)
+        pooled = self._trace.unpooled(read)
         whole = pooled[0] if len(pooled) == 1 else None
         point = None
         if whole is not None and (convolved or whole.tensor.ndim > 3):
             point = self._nearest(whole, why, named)
         elif not any(pooled):
-            point = self._at(self._trail.unshaped(read) if convolved else read)
+            point = self._at(self._trace.unshaped(read) if convolved else read)
             point = point and replace(point, why=why)
         point = point or self._read_by(head[0], f"what {named} reads{', pooled already' if any(pooled) else ''}")
         return _with_channel(point, last, read.tensor[0].numel())
 
     def _read_by(self, layer: Layer, why: str) -> ReadPoint:
         read = self._read(layer)
-        for path in sorted(self._trail.inputs, key=lambda path: path != layer.name):
+        for path in sorted(self._trace.inputs, key=lambda path: path != layer.name):
             name = f"{path}:input" if path else "input"
-            if name in self.modules and any(one.key == read.key for one in self._trail.inputs[path]):
+            if name in self.modules and any(one.key == read.key for one in self._trace.inputs[path]):
                 return replace(self.modules[name], why=why)
         point = self._nearest(read, why, layer.name)
         earlier = [one for one in self.signals if self.view.layer(one).order < layer.order] or [*self.signals]
@@ -227,35 +227,35 @@ class ReadPoints:
             )  # fmt: skip
         return point or replace(self.signals[earlier[-1]], why=f"since what {layer.name} reads cannot be read")
 
-    def _nearest(self, seen: Seen, why: str, reader: str) -> ReadPoint | None:
+    def _nearest(self, version: TensorVersion, why: str, reader: str) -> ReadPoint | None:
         """Where a tensor can be read, or else the largest tensor that it was made from, and so on."""
         lost: list[str] = []
-        while (point := self._at(seen)) is None:
-            step = self._trail.earlier(seen)
+        while (point := self._at(version)) is None:
+            step = self._trace.earlier(version)
             if step is None:
                 return None
-            name, seen = step
+            name, version = step
             lost = [name, *(other for other in lost if other != name)] if name else lost
         if lost:
             listed = " and ".join([", ".join(lost[:-1]), lost[-1]][len(lost) == 1 :])
             why = f"the last point before {reader} that can be read, without {listed} after it"
         return replace(point, why=why)
 
-    def _at(self, seen: Seen) -> ReadPoint | None:
+    def _at(self, version: TensorVersion) -> ReadPoint | None:
         """The outermost module that returned a tensor, or the layer whose signal it is, or the module that reads it."""
-        said = ((name, calls[0][0]) for name, calls in self._recorder.said.items() if len(calls) == 1)
-        returned = (name for path in _paths(self._trail.outputs, seen) for name in (path, f"{path}:output"))
+        recorded = ((name, calls[0][0]) for name, calls in self._recorder.recorded.items() if len(calls) == 1)
+        returned = (name for path in _paths(self._trace.outputs, version) for name in (path, f"{path}:output"))
         points = [
             *(self.modules.get(name) for name in returned),
-            *(self.signals.get(name) for name, tensor in said if self._trail.seen(tensor).key == seen.key),
-            *(self.modules.get(f"{path}:input") for path in _paths(self._trail.inputs, seen)),
+            *(self.signals.get(name) for name, tensor in recorded if self._trace.version(tensor).key == version.key),
+            *(self.modules.get(f"{path}:input") for path in _paths(self._trace.inputs, version)),
         ]
         return next((point for point in points if point is not None), None)
 
 
-def _paths(runs: Mapping[str, Sequence[Seen]], seen: Seen) -> list[str]:
+def _paths(runs: Mapping[str, Sequence[TensorVersion]], version: TensorVersion) -> list[str]:
     """Modules that had this tensor in their only call, outermost first."""
-    paths = [path for path, calls in runs.items() if path and len(calls) == 1 and calls[0].key == seen.key]
+    paths = [path for path, calls in runs.items() if path and len(calls) == 1 and calls[0].key == version.key]
     return sorted(paths, key=lambda path: path.count("."))
 
 

@@ -1,4 +1,4 @@
-"""How much each neuron contributed to what a model said: layer-wise relevance by gradients, for any architecture."""
+"""Relevance of neurons for a model's output: layer-wise relevance by gradients, for any architecture."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.autograd.graph import GradientEdge, allow_mutation_on_saved_tensors, get_gradient_edge
 
 from mutiny.core.errors import NotApplicable
-from mutiny.models.capture import Recorder, Spot, by_input, rows_of, visible_layers
+from mutiny.models.capture import ActivationRecorder, RecordedCall, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.read_points import ReadPoint
 from mutiny.models.torch_calls import CallHandler
-from mutiny.models.torch_ops import RECURRENT, Call, replace_tensors, tensors, weighted
+from mutiny.models.torch_ops import RECURRENT, WeightedCall, replace_tensors, tensors, weighted_call
 from mutiny.models.undo import Undo
 from mutiny.models.view import ModelView, parameter_names
 
@@ -35,20 +35,20 @@ def explaining(
     explained: Callable[[Tensor], Tensor],
     forward: Forward = default_forward,
 ) -> Iterator[Callable[[Any], Relevance]]:
-    """A function from a batch to the relevance of its neurons, while the context is open.
+    """Gives a function from a batch to the relevance of its neurons, while the context is open.
 
-    A neuron's relevance is what it says times the derivative of what is explained, summed over pixels, steps and calls.
-    In a network of linear maps, ReLU and pooling this is layer-wise relevance propagation by the rule LRP-0 (Ancona et
-    al., Towards better understanding of gradient-based attribution methods, ICLR 2018, section 3): where no bias takes
-    its part, the relevances of a layer through which everything passes sum to what is explained. No kind of layer needs
-    a rule of its own, so skip connections, normalisation and attention are followed too; with other activations
-    relevance is the contribution to first order. The model is untouched afterwards, its parameters' gradients too.
+    A neuron's relevance is its value times the derivative of the explained number by it, summed over pixels, steps and
+    calls. In a network of linear maps, ReLU and pooling this is layer-wise relevance propagation by the rule LRP-0
+    (Ancona et al., Towards better understanding of gradient-based attribution methods, ICLR 2018, section 3): without
+    biases, the relevances of a layer through which everything passes add up to the explained number. No kind of layer
+    needs a rule of its own, so skip connections, normalization and attention are covered; with other activations,
+    relevance is the contribution to first order. The model, including its parameters' gradients, is left untouched.
 
     Args:
-        view: the probed model.
-        points: where relevance is wanted.
-        explained: one number per input, ``(n,)``, from the model's outputs.
-        forward: how the model is called.
+        view: Probed model.
+        points: Read points whose neurons get a relevance.
+        explained: Function from the model's outputs to the explained number of each input, ``(n,)``.
+        forward: Function that calls the model.
 
     >>> from torch import nn
     >>> from mutiny.models.read_points import ReadPoints
@@ -62,11 +62,11 @@ def explaining(
     """
     names = parameter_names(view.model)
     layers = visible_layers(view, [point.name for point in points if point.kind == "signal"])
-    noted: dict[str, list[_Said]] = {}
+    noted: dict[str, list[_NeuronOutput]] = {}
 
     def explain(batch: Any) -> Relevance:
         noted.clear()
-        recorder, rows = _Recorder(names, layers), rows_of(batch)
+        recorder, rows = _GradientRecorder(names, layers), rows_of(batch)
         with ExitStack() as stack:
             stack.enter_context(steady())
             stack.enter_context(torch.inference_mode(False))
@@ -74,16 +74,18 @@ def explaining(
             if any(layer.kind in RECURRENT for layer in view.layers):  # cuDNN has no backward pass in evaluation mode
                 stack.enter_context(torch.backends.cudnn.flags(enabled=False))
             stack.enter_context(allow_mutation_on_saved_tensors())
-            with _Rooting(), recorder:
-                outputs = forward(view.model, replace_tensors(batch, _rooted))
+            with _GraphRoots(), recorder:
+                outputs = forward(view.model, replace_tensors(batch, _in_graph))
             known = {**noted, **recorder.by_layer()}
-            said = [known.get(point.name, []) for point in points]
-            silent = next((point.name for point, calls in zip(points, said, strict=True) if not calls), None)
-            if silent is not None:
-                raise NotApplicable(f"{silent} takes no part in the forward pass of some inputs")
-            gradients = iter(_gradients(explained(outputs), [one.edge for calls in said for one in calls]))
-            found = [torch.stack([one.relevance(next(gradients), rows) for one in calls]).sum(dim=0) for calls in said]
-        return Relevance(outputs.detach(), tuple(found))
+            recorded = [known.get(point.name, []) for point in points]
+            unused = next((point.name for point, calls in zip(points, recorded, strict=True) if not calls), None)
+            if unused is not None:
+                raise NotApplicable(f"{unused} takes no part in the forward pass of some inputs")
+            gradients = iter(_gradients(explained(outputs), [call.edge for calls in recorded for call in calls]))
+            relevances = [
+                torch.stack([call.relevance(next(gradients), rows) for call in calls]).sum(dim=0) for calls in recorded
+            ]
+        return Relevance(outputs.detach(), tuple(relevances))
 
     with Undo() as undo:
         for point in points:
@@ -95,74 +97,74 @@ def explaining(
         yield explain
 
 
-class _Said(NamedTuple):
-    """What neurons said in one call, where that is in the graph of gradients, and how to find inputs and neurons."""
+class _NeuronOutput(NamedTuple):
+    """Values of neurons in one call, their edge in the autograd graph, and a function that puts inputs first."""
 
     value: Tensor
     edge: GradientEdge | None
     read: Callable[[Tensor, int], Tensor]
 
     def relevance(self, gradient: Tensor | None, rows: int) -> Tensor:
-        """``(rows, neurons)``; 0 where the explained number does not depend on it."""
+        """Relevance of each neuron, ``(rows, neurons)``; 0 if the explained number does not depend on this call."""
         value = torch.zeros_like(self.value) if gradient is None else self.value * gradient
         by_neuron = self.read(value, rows)
         return by_neuron if by_neuron.ndim == 2 else by_neuron.flatten(1, -2).sum(dim=1)
 
 
-class _Recorder(Recorder):
-    """Also notes where in the graph of gradients each signal is, which later changes in place do not move."""
+class _GradientRecorder(ActivationRecorder):
+    """Also records the autograd edge of each signal, which later changes in place do not move."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self._edges: dict[str, list[GradientEdge | None]] = {name: [] for name in self.said}
+        self._edges: dict[str, list[GradientEdge | None]] = {name: [] for name in self.recorded}
 
-    def _begin(self, call: Call, result: Any) -> None:
+    def _begin(self, call: WeightedCall, result: Any) -> None:
         super()._begin(call, result)
         for name, edges in self._edges.items():
-            edges.extend(_edge(tensor) for tensor, _ in self.said[name][len(edges) :])
+            edges.extend(_edge(tensor) for tensor, _ in self.recorded[name][len(edges) :])
 
-    def _follow(self, before: tuple[int, ...], points: list[Spot], after: Tensor) -> None:
-        super()._follow(before, points, after)
-        for layer, call, *_ in points:
-            if self.said[layer.name][call][0] is after:
-                self._edges[layer.name][call] = _edge(after)
+    def _follow(self, before: tuple[int, ...], calls: list[RecordedCall], after: Tensor) -> None:
+        super()._follow(before, calls, after)
+        for layer, number, *_ in calls:
+            if self.recorded[layer.name][number][0] is after:
+                self._edges[layer.name][number] = _edge(after)
 
-    def by_layer(self) -> dict[str, list[_Said]]:
-        """What each layer said, call by call."""
-        found: dict[str, list[_Said]] = {name: [] for name in self.said}
-        for name, said in self.said.items():
-            for (tensor, spot), edge in zip(said, self._edges[name], strict=True):
-                found[name].append(_Said(tensor.detach(), edge, partial(self._located, spot)))
-        return found
+    def by_layer(self) -> dict[str, list[_NeuronOutput]]:
+        """Values of each layer, call by call."""
+        outputs: dict[str, list[_NeuronOutput]] = {name: [] for name in self.recorded}
+        for name, recorded in self.recorded.items():
+            for (tensor, call), edge in zip(recorded, self._edges[name], strict=True):
+                outputs[name].append(_NeuronOutput(tensor.detach(), edge, partial(self._by_input, call)))
+        return outputs
 
-    def _located(self, spot: Spot, value: Tensor, rows: int) -> Tensor:
-        return self._read(value, spot, rows)
+    def _by_input(self, call: RecordedCall, value: Tensor, rows: int) -> Tensor:
+        return self._read(value, call, rows)
 
 
-def _noting(noted: dict[str, list[_Said]], point: ReadPoint) -> Any:
-    """A hook that notes what a module reads or returns."""
+def _noting(noted: dict[str, list[_NeuronOutput]], point: ReadPoint) -> Any:
+    """A hook that records the input or output of a module."""
 
     def read(value: Tensor, rows: int) -> Tensor:
         return by_input(value, rows, point.channel, point.name)
 
     def hook(_module: Any, *seen: Any) -> None:
         tensor = next(tensors(seen if point.kind == "input" else seen[-1]))
-        noted.setdefault(point.name, []).append(_Said(tensor.detach().clone(), _edge(tensor), read))
+        noted.setdefault(point.name, []).append(_NeuronOutput(tensor.detach().clone(), _edge(tensor), read))
 
     return hook
 
 
-class _Rooting(CallHandler):
-    """Begins the graph of gradients at the first layer, where neither its weights nor its inputs ask for gradients."""
+class _GraphRoots(CallHandler):
+    """Starts the autograd graph at the first layer, even if neither its weights nor its inputs require gradients."""
 
     def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)
-        called = weighted(name, args, kwargs) is not None
-        return replace_tensors(result, _rooted) if called else result
+        called = weighted_call(name, args, kwargs) is not None
+        return replace_tensors(result, _in_graph) if called else result
 
 
-def _rooted(tensor: Tensor) -> Tensor:
-    """The tensor itself if gradients reach it, else a copy to which they do; not a leaf, so it may change in place."""
+def _in_graph(tensor: Tensor) -> Tensor:
+    """The tensor itself if it requires gradients, else a copy that does; not a leaf, so it may change in place."""
     if tensor.requires_grad or not tensor.is_floating_point():
         return tensor
     return tensor.detach().requires_grad_().clone()
@@ -173,9 +175,9 @@ def _edge(tensor: Tensor) -> GradientEdge | None:
 
 
 def _gradients(explained: Tensor, edges: Sequence[GradientEdge | None]) -> list[Tensor | None]:
-    """The derivative of each input's number at each edge; inputs do not influence each other."""
+    """The derivative of each input's explained number at each edge, in one pass because inputs do not interact."""
     if not explained.requires_grad:
         raise NotApplicable("the model computes its outputs in a way that gradients do not follow")
     known = [edge for edge in edges if edge is not None]
-    found = iter(torch.autograd.grad(explained.sum(), known, allow_unused=True) if known else ())
-    return [None if edge is None else next(found) for edge in edges]
+    gradients = iter(torch.autograd.grad(explained.sum(), known, allow_unused=True) if known else ())
+    return [None if edge is None else next(gradients) for edge in edges]

@@ -16,7 +16,7 @@ ACTIVATIONS = frozenset(
 )
 """Nonlinear functions of one number: what activation removal removes."""
 
-NORMALISATIONS = frozenset("batch_norm layer_norm instance_norm group_norm rms_norm local_response_norm".split())
+NORMALIZATIONS = frozenset("batch_norm layer_norm instance_norm group_norm rms_norm local_response_norm".split())
 POOLS = frozenset(
     f"{kind}_pool{n}d{indices}"
     for kind in ("max", "avg", "lp", "adaptive_avg", "adaptive_max", "fractional_max")
@@ -27,7 +27,7 @@ MASKS = frozenset(
     "softmax log_softmax softmin dropout dropout_ dropout1d dropout2d dropout3d alpha_dropout "
     "feature_alpha_dropout".split()
 )
-OWN = ACTIVATIONS | NORMALISATIONS | POOLS | MASKS
+NEURON_OPS = ACTIVATIONS | NORMALIZATIONS | POOLS | MASKS
 """What still belongs to a neuron: its signal is what comes after these."""
 
 POINTWISE = frozenset(
@@ -139,7 +139,7 @@ def memory(tensor: Tensor) -> int:
 
 
 @dataclass(frozen=True)
-class Call:
+class WeightedCall:
     """A call of a torch function that multiplies by parameters.
 
     All products count as ``matmul``, whose neurons are columns; with a transposed parameter, ``x @ W.T``, a product is
@@ -182,7 +182,7 @@ class Call:
         return 1 if self.kind == ATTENTION else None
 
 
-def weighted(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call | None:
+def weighted_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> WeightedCall | None:
     """The call, if the function ``name`` multiplies by parameters here."""
     kind = "matmul" if name in PRODUCTS else name
     found: Any
@@ -208,7 +208,7 @@ def weighted(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call 
         found, kind = _transposed(found), "matmul" if kind == "linear" else "linear"
     every = found if isinstance(found, (tuple, list)) else (found,)
     weights = tuple(w for w in every if isinstance(w, nn.Parameter) and w.is_floating_point())
-    return Call(name, kind, weights, args, kwargs) if weights else None
+    return WeightedCall(name, kind, weights, args, kwargs) if weights else None
 
 
 def _last_list(args: Sequence[Any]) -> Any:

@@ -1,9 +1,9 @@
-"""Many variants of a model over the same inputs: what they share is computed once, and the rest of all of them at once.
+"""Many variants of a model over the same inputs: the common start is computed once, the rest for many variants at once.
 
-Variants differ in some weights, or in what one neuron is made to say. Everything before the first difference is
-remembered from a first pass, see `mutiny.models.prefix`; what follows runs under ``torch.vmap``, as many variants at a
-time as fit into a processor's cache. Models that cannot be run so (they change values in place or look at them) are run
-one variant after another.
+Variants differ in some weights or in the fixed value of one neuron. Everything before the first difference is replayed
+from a first pass, see `mutiny.models.prefix`; what follows runs under ``torch.vmap``, for as many variants at a time as
+fit into the processor's cache. Models that cannot run under ``vmap`` (because they change values in place or branch on
+them) are run one variant after another.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils._pytree import tree_map
 
-from mutiny.models.capture import shown
-from mutiny.models.forward import Called, Forward, default_forward, steady
+from mutiny.models.capture import visible_output
+from mutiny.models.forward import Forward, ForwardModule, default_forward, steady
 from mutiny.models.layers import Indices, Layer
-from mutiny.models.prefix import OtherWay, Prefix
+from mutiny.models.prefix import DifferentPath, Prefix
 from mutiny.models.torch_calls import CallHandler
-from mutiny.models.torch_ops import ATTENTION, in_place, tensors, weighted
+from mutiny.models.torch_ops import ATTENTION, in_place, tensors, weighted_call
 from mutiny.models.view import aliases, parameter_names
 
 ROOM = 2**20
-"""Numbers of the widest tensor of all variants that run at once; more fall out of the processor's cache."""
+"""Most numbers in the widest tensor over all variants that run at once; more do not fit into the processor's cache."""
 
 
 class Variants(ABC):
-    """The same inputs through many variants of a model.
+    """Runs the same inputs through many variants of a model.
 
     Args:
-        model: in evaluation mode; never changed.
-        inputs: a batch, on the model's device.
-        forward: how the model is called.
-        usual: of one variant, what `outputs` takes of many: one that runs as the model does.
+        model: Model in evaluation mode; never changed.
+        inputs: A batch on the model's device.
+        forward: Function that calls the model.
+        usual: The value (as `outputs` takes it, for one variant) that leaves the model as it is.
 
     Attributes:
-        replays: whether what comes before the first difference is remembered.
-        together: whether several variants run at once.
+        replays: Whether the calls before the first difference are replayed.
+        together: Whether several variants run at once.
     """
 
     def __init__(self, model: nn.Module, inputs: Any, forward: Forward, usual: Any) -> None:
@@ -55,10 +55,10 @@ class Variants(ABC):
             self._forget()
 
     def outputs(self, values: Any) -> Tensor:
-        """What each variant says, ``(variants, n, ...)``.
+        """Outputs of each variant, ``(variants, n, ...)``.
 
         Args:
-            values: that make the variants: tensors with variants first, in a dict or tuple.
+            values: Values that define the variants: tensors with variants first, in a dict or tuple.
         """
         count = len(next(tensors(values)))
         step = max(1, min(count, ROOM // self._widest)) if self.together else 1
@@ -73,20 +73,22 @@ class Variants(ABC):
         if self.together and count > 1:
             try:
                 return torch.vmap(self._one, randomness="same")(values)
-            except (Exception, OtherWay):
+            except (Exception, DifferentPath):
                 self.together = False
-                self._prefix = Prefix(self.inputs) if self.replays else None  # it may have been left in the middle
+                self._prefix = (
+                    Prefix(self.inputs) if self.replays else None
+                )  # the failed pass may have left it half replayed
         alone = [tree_map(lambda tensor, at=at: tensor[at], values) for at in range(count)]
         return torch.stack([self._one(value) for value in alone])
 
     def _one(self, value: Any) -> Tensor:
         try:
             result = self._run(value, self._prefix)
-        except (Exception, OtherWay):
+        except (Exception, DifferentPath):
             if self._prefix is None or not self._prefix.known:
                 raise
             self._forget()
-            return self._run(value, None)  # fails again if the model is at fault
+            return self._run(value, None)  # raises again if the model itself is at fault
         if self._prefix is not None and not self._prefix.restore():
             self._forget()
         return result
@@ -95,7 +97,7 @@ class Variants(ABC):
         self._prefix, self.replays = None, False
 
     def _run(self, value: Any, prefix: Prefix | None) -> Tensor:
-        rest = _Rest(prefix, *self._difference(value))
+        rest = _VariantPass(prefix, *self._difference(value))
         inputs = tree_map(Tensor.clone, self.inputs) if prefix is None else prefix.inputs
         with rest:
             result = self._call(value, inputs)
@@ -104,18 +106,18 @@ class Variants(ABC):
 
     @abstractmethod
     def _difference(self, value: Any) -> tuple[Callable[[str, Any, Any], bool], Callable[[Any], Any] | None]:
-        """Tells the calls that differ, and changes their results, if they are not different by themselves."""
+        """A test for the calls that differ between variants, and a function that changes their results if needed."""
 
     @abstractmethod
     def _call(self, value: Any, inputs: Any) -> Tensor:
-        """The variant's outputs."""
+        """Outputs of one variant."""
 
 
 class WeightVariants(Variants):
     """Variants that differ in some weights; see `Variants`.
 
     Args:
-        entries: which weights: flat positions by parameter. `outputs` takes their values, ``{parameter: (variants,
+        entries: Flat positions of the weights by parameter. `outputs` takes their values, ``{parameter: (variants,
             entries)}``.
 
     >>> import numpy as np
@@ -132,7 +134,7 @@ class WeightVariants(Variants):
         self._base = {name: weights[name].detach() for name in entries}
         self._places = {name: torch.from_numpy(at).to(weights[name].device) for name, at in entries.items()}
         self._aliases = aliases(model, entries)
-        self._called = Called(model, forward)
+        self._called = ForwardModule(model, forward)
         self._swapped: dict[str, Tensor] = {}
         now = {name: base.flatten()[self._places[name]] for name, base in self._base.items()}
         super().__init__(model, inputs, forward, now)
@@ -153,27 +155,27 @@ class WeightVariants(Variants):
 
 
 class Interventions(Variants):
-    """Variants in which one neuron of a layer says the same thing always: ``do(h = v)``; see `Variants`.
+    """Variants in which one neuron of a layer has a fixed value, ``do(h = v)``; see `Variants`.
 
     Args:
-        layer: whose neurons; what they say is the result of the multiplication, before activation.
+        layer: Layer of the neurons; their value is the result of the multiplication, before the activation.
 
     `outputs` takes ``(units, values)``, each ``(variants,)``.
     """
 
     def __init__(self, model: nn.Module, inputs: Any, layer: Layer, forward: Forward = default_forward) -> None:
         self._layer, self._names = layer, parameter_names(model)
-        self._output, self._offset = shown(layer) or (-1, 0)
+        self._output, self._offset = visible_output(layer) or (-1, 0)
         device = next(model.parameters()).device
         super().__init__(model, inputs, forward, (torch.tensor(-1, device=device), torch.tensor(0.0, device=device)))
 
     def _difference(self, value: Any) -> tuple[Callable[[str, Any, Any], bool], Callable[[Any], Any]]:
-        unit, said = value
+        unit, fixed = value
         kind = ATTENTION if self._layer.kind == "attention_out" else self._layer.kind
         weight, channel = self._layer.weights[0].parameter, self._layer.channel or -1
 
         def differs(name: str, args: Any, kwargs: Any) -> bool:
-            call = weighted(name, args, kwargs)
+            call = weighted_call(name, args, kwargs)
             return (
                 call is not None and call.kind == kind and any(self._names.get(id(w)) == weight for w in call.weights)
             )
@@ -182,7 +184,7 @@ class Interventions(Variants):
             tensor = result if self._output < 0 else result[self._output]
             places = torch.arange(tensor.shape[channel], device=tensor.device) - self._offset
             mask = (places == unit).reshape(-1, *[1] * (-1 - channel))
-            new = torch.where(mask, said.to(tensor.dtype), tensor)
+            new = torch.where(mask, fixed.to(tensor.dtype), tensor)
             return new if self._output < 0 else (*result[: self._output], new, *result[self._output + 1 :])
 
         return differs, change
@@ -192,8 +194,8 @@ class Interventions(Variants):
         return self.forward(self.model, inputs)
 
 
-class _Rest(CallHandler):
-    """One pass: remembered up to the first difference, computed from there."""
+class _VariantPass(CallHandler):
+    """One pass: replayed up to the first difference, computed from there."""
 
     def __init__(
         self,

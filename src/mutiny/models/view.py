@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Activation, Indices, Layer, Site
-from mutiny.models.probe import Probe
+from mutiny.models.probe import ModelProbe
 from mutiny.models.state import check_parameters
 
 PROBE_INPUTS = 4
@@ -47,7 +47,7 @@ class ModelView:
         '1:relu#0'
         """
         names = parameter_names(model)
-        probe = Probe(names)
+        probe = ModelProbe(names)
         with steady(), torch.inference_mode():
             probe.run(model, lambda: forward(model, inputs))
         layers = probe.layers(model)

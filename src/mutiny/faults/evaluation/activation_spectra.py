@@ -33,7 +33,7 @@ from mutiny.core.checks import check_whole, is_number
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.random import generator_for
 from mutiny.models import Forward, Layer, ModelView, Patch, check_model, default_forward
-from mutiny.models.capture import Recorder, by_input, rows_of, visible_layers
+from mutiny.models.capture import ActivationRecorder, by_input, rows_of, visible_layers
 from mutiny.models.placement import placement
 from mutiny.models.read_points import Units
 from mutiny.models.view import PROBE_INPUTS, parameter_names
@@ -218,7 +218,7 @@ def _listening(
         def heard() -> Heard:
             start = 0
             for batch in data.batches(batch_size):
-                recorder, rows = Recorder(parameters, layers), rows_of(batch)
+                recorder, rows = ActivationRecorder(parameters, layers), rows_of(batch)
                 with torch.inference_mode(), recorder:
                     run(put(batch))
                 for name, values in _values(recorder, rows, granularity):
@@ -245,12 +245,12 @@ def _layers(view: ModelView, names: str | Sequence[str] | None, output_layer: bo
     return inner
 
 
-def _values(recorder: Recorder, rows: int, granularity: Units) -> Iterator[tuple[str, Tensor]]:
+def _values(recorder: ActivationRecorder, rows: int, granularity: Units) -> Iterator[tuple[str, Tensor]]:
     """Each layer's values, ``(rows, values)``; of units, those of each call of a layer by itself."""
     if granularity == "neuron":
         yield from recorder.means(rows).items()
         return
-    for name, calls in recorder.said.items():
+    for name, calls in recorder.recorded.items():
         for tensor, (layer, _, batch_axis, offset) in calls:
             channel = -1 if layer.channel is None else layer.channel
             values = by_input(tensor, rows, channel, name, batch_axis)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from mutiny.models.torch_calls import CallHandler
-from mutiny.models.torch_ops import weighted
+from mutiny.models.torch_ops import weighted_call
 
 Answer = Callable[[Any, Any, Any], Any]
 
@@ -52,7 +52,7 @@ class Following(CallHandler):
 
     def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """Finds the spot of a call and passes both to `at`."""
-        call = weighted(name, args, kwargs)
+        call = weighted_call(name, args, kwargs)
         if call is not None:
             self._weight = self._names.get(id(call.weights[0]), "")
             self._since.clear()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from mutiny.core.random import generator_for, seed_for
-from mutiny.models.forward import Called, Forward
+from mutiny.models.forward import Forward, ForwardModule
 from mutiny.models.placement import placement
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.nested import map_leaves
@@ -85,7 +85,7 @@ def train_together(
     >>> torch.allclose(one.weight, same.weight, atol=1e-6)
     True
     """
-    calls = [Called(_new(recipe, seed, device), forward or nn.Module.__call__) for seed in seeds]
+    calls = [ForwardModule(_new(recipe, seed, device), forward or nn.Module.__call__) for seed in seeds]
     put = placement(calls[0]).put
     learnt = {name for name, parameter in calls[0].named_parameters() if parameter.requires_grad}
     weights = {n: stack.detach().requires_grad_(n in learnt) for n, stack in stack_module_state(calls)[0].items()}
@@ -147,7 +147,7 @@ def _clip(weights: Any, recipe: Recipe) -> None:
             gradient.clamp_(-recipe.clip_value, recipe.clip_value)
 
 
-def _apart(calls: Sequence[Called], weights: dict[str, Tensor], alive: Tensor) -> Iterator[nn.Module | None]:
+def _apart(calls: Sequence[ForwardModule], weights: dict[str, Tensor], alive: Tensor) -> Iterator[nn.Module | None]:
     for number, call in enumerate(calls):
         own = {name: stack[number].detach().clone() for name, stack in weights.items()}
         finite = bool(alive[number]) and all(bool(value.isfinite().all()) for value in own.values())

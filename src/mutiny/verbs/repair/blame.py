@@ -19,10 +19,10 @@ from torch import Tensor
 from torch.func import functional_call
 
 from mutiny.models.capture import by_input
-from mutiny.models.forward import Called, Forward, steady
+from mutiny.models.forward import Forward, ForwardModule, steady
 from mutiny.models.layers import Layer, Weight
 from mutiny.models.torch_calls import CallHandler
-from mutiny.models.torch_ops import CONVOLUTIONS, PRODUCTS, TRANSPOSED, Call, replace_tensors, tensors
+from mutiny.models.torch_ops import CONVOLUTIONS, PRODUCTS, TRANSPOSED, WeightedCall, replace_tensors, tensors
 from mutiny.models.view import ModelView, aliases
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.repair.credit import check_gradients, losses
@@ -75,14 +75,14 @@ def blame(
         with steady(), torch.inference_mode(False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
             leaves = {name: view.parameters[name].detach().clone().requires_grad_() for name in found.gradient}
             swapped = {f"model.{alias}": leaves[name] for alias, name in aliases(view.model, leaves).items()}
-            with _Watch(leaves) as watch:
+            with _ProductRecorder(leaves) as recorder:
                 copied = replace_tensors(inputs, Tensor.clone)
-                outputs = functional_call(Called(view.model, forward), swapped, (copied,), tie_weights=False)
+                outputs = functional_call(ForwardModule(view.model, forward), swapped, (copied,), tie_weights=False)
             check_gradients(outputs, view.model, "search")
             flat = outputs.reshape(len(targets), -1)
             drawn = drawn or np.sort(rng.permutation(flat.shape[1])[:OUTPUTS]).tolist()
             found.add_loss(losses(task, outputs, targets).sum(), leaves)
-            found.add_impact([flat[:, at].sum() for at in drawn], watch, leaves, len(targets))
+            found.add_impact([flat[:, at].sum() for at in drawn], recorder, leaves, len(targets))
     return found.blame()
 
 
@@ -90,11 +90,11 @@ class _Product(NamedTuple):
     """A call that multiplied by a weight."""
 
     function: Any
-    call: Call
+    call: WeightedCall
     result: Tensor
 
 
-class _Watch(CallHandler):
+class _ProductRecorder(CallHandler):
     """Notes the calls that sum up products with the weights in question."""
 
     def __init__(self, leaves: Mapping[str, Tensor]) -> None:
@@ -106,7 +106,9 @@ class _Watch(CallHandler):
         result = func(*args, **kwargs)
         used = [self._names[id(tensor)] for tensor in tensors((args, kwargs)) if id(tensor) in self._names]
         if len(used) == 1 and name in LINEAR:
-            self.products.setdefault(used[0], []).append(_Product(func, Call(name, name, (), args, kwargs), result))
+            self.products.setdefault(used[0], []).append(
+                _Product(func, WeightedCall(name, name, (), args, kwargs), result)
+            )
         elif isinstance(result, Tensor) and result.is_floating_point():
             self.elsewhere.update(used)
         return result
@@ -129,10 +131,12 @@ class _Sums:
         for name, one in zip(leaves, found, strict=True):
             self.gradient[name] += 0 if one is None else one.nan_to_num(0.0, 0.0, 0.0)
 
-    def add_impact(self, outputs: Sequence[Tensor], watch: _Watch, leaves: Mapping[str, Tensor], rows: int) -> None:
+    def add_impact(
+        self, outputs: Sequence[Tensor], recorder: _ProductRecorder, leaves: Mapping[str, Tensor], rows: int
+    ) -> None:
         self.inputs += rows
-        plain = [name for name in watch.products if name in self._of and name not in watch.elsewhere]
-        products = [(name, product) for name in plain for product in watch.products[name]]
+        plain = [name for name in recorder.products if name in self._of and name not in recorder.elsewhere]
+        products = [(name, product) for name in plain for product in recorder.products[name]]
         fused = [name for name in leaves if name not in plain]
         wanted = [*(product.result for _, product in products), *(leaves[name] for name in fused)]
         totals = [torch.zeros_like(tensor) for tensor in wanted]
@@ -142,7 +146,7 @@ class _Sums:
             for (_, total), one in zip(live, found, strict=True):
                 total += 0 if one is None else one.abs().nan_to_num(0.0, 0.0, 0.0)
         for (name, product), total in zip(products, totals, strict=False):
-            layer, calls = self._of[name], len(watch.products[name])
+            layer, calls = self._of[name], len(recorder.products[name])
             self.shares[name] += _shares(product, leaves[name], layer.neurons, rows) / calls
             self.moves[layer.name] += _moves(total, layer, rows).cpu() / calls
         for name, total in zip(fused, totals[len(products) :], strict=True):

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
 from mutiny.models import Forward, ModelView
-from mutiny.models.capture import shown
+from mutiny.models.capture import visible_output
 from mutiny.models.layers import Layer
 from mutiny.models.placement import placement
 from mutiny.subjects.data import Data
@@ -68,7 +68,7 @@ class Damage:
     @cached_property
     def visible(self) -> tuple[Layer, ...]:
         """Hidden layers whose neurons can be seen outside their module."""
-        found = tuple(layer for layer in self.hidden if shown(layer) is not None)
+        found = tuple(layer for layer in self.hidden if visible_output(layer) is not None)
         if not found:
             raise BadInput(
                 "layers", ", ".join(layer.name for layer in self.hidden), "a hidden layer whose neurons can be seen",

@@ -1,4 +1,4 @@
-"""From a recorded call of a torch function to the layer behind it: which tensors, which neurons, which axes."""
+"""Derives layers from recorded torch calls: their weight tensors, neurons and axes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from torch import Tensor, nn
 
 from mutiny.models.layers import Consumers, Layer, Weight
-from mutiny.models.torch_ops import ATTENTION, CELLS, CONVOLUTIONS, RECURRENT, TRANSPOSED, Call
+from mutiny.models.torch_ops import ATTENTION, CELLS, CONVOLUTIONS, RECURRENT, TRANSPOSED, WeightedCall
 
 
-def layers_of_call(model: nn.Module, names: Mapping[int, str], call: Call) -> Iterator[Layer]:
-    """The layers that one weighted call stands for; ``order`` is not yet set, ``output``: whether the call shows it."""
+def layers_of_call(model: nn.Module, names: Mapping[int, str], call: WeightedCall) -> Iterator[Layer]:
+    """Layers behind one weighted call; ``order`` is set later, ``output`` says whether the call returns its neurons."""
     if call.kind in RECURRENT:
         yield from _recurrent(model, names, call)
     elif call.kind in CELLS:
@@ -36,13 +36,13 @@ def _bias(names: Mapping[int, str], bias: Any, units: int, offset: int = 0) -> t
 
 
 def _added(names: Mapping[int, str], bias: nn.Parameter | None, units: int, channel: int) -> tuple[Weight, ...]:
-    """A parameter of one number per neuron, in any form that meets the neurons when it is added: ``(units, 1, 1)``."""
+    """A bias that is added by hand: one number per neuron, in a shape that broadcasts, such as ``(units, 1, 1)``."""
     if bias is None or id(bias) not in names or bias.numel() != units or bias.ndim < -channel:
         return ()
     return (Weight(names[id(bias)], (units,), (0,)),) if bias.shape[channel] == units else ()
 
 
-def _plain(names: Mapping[int, str], call: Call) -> Layer:
+def _plain(names: Mapping[int, str], call: WeightedCall) -> Layer:
     kind, weight = call.kind, call.weights[0]
     parameter, shape = names[id(weight)], tuple(weight.shape)
     name, channel = _layer_name(parameter), -1
@@ -64,7 +64,7 @@ def _plain(names: Mapping[int, str], call: Call) -> Layer:
     return Layer(name, kind, 0, (Weight(parameter, dims, axes),), bias, units, output=True, channel=channel)
 
 
-def _recurrent(model: nn.Module, names: Mapping[int, str], call: Call) -> Iterator[Layer]:
+def _recurrent(model: nn.Module, names: Mapping[int, str], call: WeightedCall) -> Iterator[Layer]:
     path = names[id(call.weights[0])].rpartition(".")[0]
     module = model.get_submodule(path)
     if not isinstance(module, nn.RNNBase):
@@ -98,10 +98,8 @@ def _recurrent(model: nn.Module, names: Mapping[int, str], call: Call) -> Iterat
                 consumers.append(Consumers(above, gates * hidden, hidden * directions, direction * hidden))
             slots = [(1, layer * directions + direction, 0), *([(0, -1, direction * hidden)] if last else [])]
         name = (f"{path}." if path else "") + f"l{layer}" + ("_reverse" if direction else "")
-        yield Layer(
-            name, call.kind, 0, weights, biases, hidden, output=last and not module.proj_size,
-            channel=-1, consumers=tuple(consumers), slots=tuple(slots),
-        )  # fmt: skip
+        output = last and not module.proj_size
+        yield Layer(name, call.kind, 0, weights, biases, hidden, output, -1, tuple(consumers), tuple(slots))
         if module.proj_size:
             projection = Weight(named("weight_hr", layer, direction), (seen, hidden), ())
             yield Layer(f"{name}.projection", "projection", 0, (projection,), output=last)
@@ -118,11 +116,13 @@ def _cell(names: Mapping[int, str], kind: str, found: Sequence[Tensor]) -> Layer
     return Layer(name, kind, 0, weights, biases, hidden, True, -1, (recurrent,), slots)
 
 
-def _attention(names: Mapping[int, str], call: Call) -> Iterator[Layer]:
+def _attention(names: Mapping[int, str], call: WeightedCall) -> Iterator[Layer]:
     *inputs, out = call.weights
-    for place, weight in enumerate(inputs):
+    for number, weight in enumerate(inputs):
         parameter, units = names[id(weight)], weight.shape[0]
-        own = _bias(names, call.argument(6, "in_proj_bias"), units, place * units)  # one for query, key and value
+        own = _bias(
+            names, call.argument(6, "in_proj_bias"), units, number * units
+        )  # query, key and value share one tensor
         weights = (Weight(parameter, tuple(weight.shape), (0,)),)
         yield Layer(parameter.removesuffix("_weight"), "attention", 0, weights, own, units)
     units = out.shape[0]
