@@ -35,7 +35,7 @@ def run(lab: Lab) -> tuple[int, str]:
         check(code == 3, f"{name}: exit code {code}: {text[-300:]}")
         last = text.splitlines()[-1]
         check(
-            last.startswith("mutiny: interrupted; what is done is kept. Go on with: mutiny resume"), f"{name}: {last}"
+            last.startswith("mutiny: interrupted; finished work is kept. Resume with: mutiny resume"), f"{name}: {last}"
         )
         no_orphans(campaign.mark)
         campaign.check_kept(kept)

@@ -99,7 +99,7 @@ def test_the_bar_decides_between_0_and_1_and_the_result_is_written_either_way(ru
     below = run("assess", file, *QUICK, "--quiet", "--fail-under", score + 0.01, "--json", tmp_path / "b.json")
     assert (below.code, below.out) == (1, "")
     warning, verdict = below.err.splitlines()
-    assert warning == "mutiny: the bar is held against 1 of 3 operators; the others have no score"
+    assert warning == "mutiny: the bar applies to 1 of 3 operators; the others have no score"
     assert verdict == f"mutiny: {missed_bar(score, score + 0.01)}"
     assert answers(tmp_path / "b.json") == answers(tmp_path / "a.json")
 
@@ -187,8 +187,8 @@ before = ModelState.of(net)
 @pytest.mark.parametrize(
     ("store", "told"),
     [
-        ([], "what is done is kept. Go on with: mutiny resume interrupted_in_the_middle-subject.mutiny"),
-        (["--no-store"], "no further result was written."),
+        ([], "finished work is kept. Resume with: mutiny resume interrupted_in_the_middle-subject.mutiny"),
+        (["--no-store"], "nothing else was written."),
     ],
 )
 def test_an_interrupt_leaves_with_3_writes_nothing_and_leaves_the_model_alone(run, write, tmp_path, store, told):

@@ -196,41 +196,44 @@ FILES = {
 }
 
 OPTIONS = {
-    "no originals": (["--originals", "0"], ["originals=0", "at least 1"]),
-    "more originals than given": (["--originals", "4"], ["originals=4", "at most 3"]),
+    "no originals": (["--originals", "0"], ["--originals=0", "at least 1"]),
+    "more originals than given": (["--originals", "4"], ["--originals=4", "at most 3"]),
     "a bar above one": (["--fail-under", "2"], ["--fail-under=2.0", "between 0 and 1"]),
     "a bar that is no number": (["--fail-under", "nan"], ["--fail-under=nan", "between 0 and 1"]),
-    "alpha 0": (["--alpha", "0"], ["alpha=0.0", "between 0 and 1"]),
-    "alpha 1.5": (["--alpha", "1.5"], ["alpha=1.5", "between 0 and 1"]),
-    "unknown test": (["--test", "student"], ["test='student'", "glm, welch"]),
-    "unknown effect": (["--effect", "r2"], ["effect='r2'", "cohen-d, a12"]),
-    "negative beta": (["--beta", "-1"], ["beta=-1.0", "at least 0"]),
-    "precision 0": (["--precision", "0"], ["precision=0.0", "a number above 0"]),
-    "rse 0": (["--rse", "0"], ["rse=0.0", "a number above 0"]),
-    "k-max 0": (["--k-max", "0"], ["k_max=0", "at least 1"]),
-    "k-max too small to be stable": (["--k-max", "1"], ["k_max=1", "at least 2 with 3", "min_instances=5"]),
-    "max-probes 0": (["--max-probes", "0"], ["max_probes=0", "at least 1"]),
-    "max-seconds 0": (["--max-seconds", "0"], ["max_seconds=0.0", "a number above 0"]),
-    "weak share 0": (["--weak-share", "0"], ["weak share=0.0", "between 0 and 1"]),
-    "weak share 1": (["--weak-share", "1"], ["weak share=1.0", "between 0 and 1"]),
-    "batch size 0": (["--batch-size", "0"], ["batch_size=0", "at least 1"]),
-    "a negative seed": (["--seed", "-1"], ["seed=-1", "at least 0"]),
-    "a negative seed of a plan": (["--seed", "-1", "--dry-run"], ["seed=-1", "at least 0"]),
-    "no such device": (["--device", "abacus"], ["device='abacus'", "a device of this machine"]),
-    "a device without memory": (["--device", "meta"], ["device='meta'", "a device of this machine"]),
+    "alpha 0": (["--alpha", "0"], ["--alpha=0.0", "between 0 and 1"]),
+    "alpha 1.5": (["--alpha", "1.5"], ["--alpha=1.5", "between 0 and 1"]),
+    "unknown test": (["--test", "student"], ["--test='student'", "glm, welch"]),
+    "unknown effect": (["--effect", "r2"], ["--effect='r2'", "cohen-d, a12"]),
+    "negative beta": (["--beta", "-1"], ["--beta=-1.0", "at least 0"]),
+    "precision 0": (["--precision", "0"], ["--precision=0.0", "a number above 0"]),
+    "rse 0": (["--rse", "0"], ["--rse=0.0", "a number above 0"]),
+    "k-max 0": (["--k-max", "0"], ["--k-max=0", "at least 1"]),
+    "k-max too small to be stable": (["--k-max", "1"], ["--k-max=1", "at least 2 with 3", "--min-instances 5"]),
+    "max-probes 0": (["--max-probes", "0"], ["--max-probes=0", "at least 1"]),
+    "max-seconds 0": (["--max-seconds", "0"], ["--max-seconds=0.0", "a number above 0"]),
+    "weak share 0": (["--weak-share", "0"], ["--weak-share=0.0", "between 0 and 1"]),
+    "weak share 1": (["--weak-share", "1"], ["--weak-share=1.0", "between 0 and 1"]),
+    "batch size 0": (["--batch-size", "0"], ["--batch-size=0", "at least 1"]),
+    "a negative seed": (["--seed", "-1"], ["--seed=-1", "at least 0"]),
+    "a negative seed of a plan": (["--seed", "-1", "--dry-run"], ["--seed=-1", "at least 0"]),
+    "no such device": (["--device", "abacus"], ["--device='abacus'", "a device of this machine"]),
+    "a device without memory": (["--device", "meta"], ["--device='meta'", "a device of this machine"]),
     "unknown operator": (["--operators", "WI,XX"], ["operator='XX'", "one of WI, NI"]),
     "an operator that is nearly right": (["--operators", "NIE"], ["operator='NIE'", "Did you mean NI?"]),
     "unknown parameter": (["--operators", "NI(share=0.1)"], ["NI parameter='share=0.1'", "a name among ratio, "]),
     "parameter out of bounds": (["--operators", "NI(ratio=2)"], ["NI ratio=2.0", "between 0 and 1"]),
     "parameter that is no number": (["--operators", "NI(ratio=many)"], ["NI ratio='many'", "a number"]),
     "parameter with a wrong word": (["--operators", "NI(direction=up)"], ["NI direction='up'", "outgoing, incoming"]),
-    "unbalanced bracket": (["--operators", "NI(ratio=0.1"], ["operators='NI(ratio=0.1'", "WI,NI(ratio=0.1)"]),
-    "no operator": (["--operators", ""], ["operators=''", "at least one of"]),
-    "an operator twice": (["--operators", "WI,WI"], ["operators=WI", "each operator once"]),
+    "unbalanced bracket": (["--operators", "NI(ratio=0.1"], ["--operators='NI(ratio=0.1'", "WI,NI(ratio=0.1)"]),
+    "no operator": (["--operators", ""], ["--operators=''", "at least one of"]),
+    "an operator twice": (["--operators", "WI,WI"], ["--operators=WI", "each operator once"]),
     "a layer that is not there": (["--operators", "WI,NI(layers=conv)"], ["layers='conv'", "of the model: 0, 2"]),
-    "a test between trainings": (["--originals", "1", "--test", "glm"], ["test='glm'", "at least two originals"]),
-    "an effect between trainings": (["--originals", "1", "--effect", "a12"], ["effect='a12'", "cohen-g with mcnemar"]),
-}  # fmt: skip
+    "a test between trainings": (["--originals", "1", "--test", "glm"], ["--test='glm'", "at least two originals"]),
+    "an effect between trainings": (
+        ["--originals", "1", "--effect", "a12"],
+        ["--effect='a12'", "cohen-g with"],
+    ),
+}
 
 
 def refused(ran, folder, words, left=("mine.py",)):
@@ -282,7 +285,7 @@ def test_options(run, write, tmp_path, options, words):
 
 def test_a_demo_without_a_seed(run):
     ran = run("demo", "--originals", "2", "--seed", "-1")
-    assert (ran.code, ran.err) == (2, "mutiny: seed=-1: expected a whole number of at least 0.\n")
+    assert (ran.code, ran.err) == (2, "mutiny: --seed=-1: expected a whole number of at least 0.\n")
 
 
 @pytest.mark.parametrize("option", ["--json", "--kills"])
@@ -295,14 +298,14 @@ def test_output_that_cannot_be_written_is_refused_before_anything_runs(run, writ
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("digit", ["subject='digit'", "Did you mean digits?"]),
-        ("nothing-like-it", ["subject='nothing-like-it'", "FILE.py:NAME"]),
-        ("mine.py", ["subject='mine.py'", "Did you mean mine.py:subject?"]),
-        ("nowhere.py:subject", ["subject='nowhere.py'", "a Python file that exists"]),
-        ("no.such.module:subject", ["subject='no.such.module'", "can be imported", "ModuleNotFoundError"]),
-        ("json:dumps", ["subject='json:dumps'", "TypeError"]),
-        ("mnist", ["data=None", "--data DIR", "MUTINY_DATA", "four IDX files"]),
-        ("cifar10", ["data=None", "--data DIR", "cifar10/{train,test}"]),
+        ("digit", ["SUBJECT='digit'", "Did you mean digits?"]),
+        ("nothing-like-it", ["SUBJECT='nothing-like-it'", "FILE.py:NAME"]),
+        ("mine.py", ["SUBJECT='mine.py'", "Did you mean mine.py:subject?"]),
+        ("nowhere.py:subject", ["SUBJECT='nowhere.py'", "a Python file that exists"]),
+        ("no.such.module:subject", ["SUBJECT='no.such.module'", "can be imported", "ModuleNotFoundError"]),
+        ("json:dumps", ["SUBJECT='json:dumps'", "TypeError"]),
+        ("mnist", ["--data: expected", "--data DIR", "MUTINY_DATA", "four IDX files"]),
+        ("cifar10", ["--data: expected", "--data DIR", "cifar10/{train,test}"]),
     ],
 )
 def test_unknown_subjects_and_missing_data(run, tmp_path, name, words):
@@ -311,8 +314,8 @@ def test_unknown_subjects_and_missing_data(run, tmp_path, name, words):
 
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist/lenet1", "cifar10/vgg16"])
 def test_data_folders_without_the_data(run, tmp_path, name):
-    refused(run("assess", name, "--data", tmp_path / "nowhere"), tmp_path, ["data=", "an existing folder"], left=())
-    refused(run("assess", name, "--data", tmp_path), tmp_path, [f"data={tmp_path}", "in it", "get it from"], left=())
+    refused(run("assess", name, "--data", tmp_path / "nowhere"), tmp_path, ["--data=", "an existing folder"], left=())
+    refused(run("assess", name, "--data", tmp_path), tmp_path, [f"--data={tmp_path}", "in it", "get it from"], left=())
 
 
 class Evil:

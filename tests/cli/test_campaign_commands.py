@@ -57,9 +57,9 @@ def test_report_and_status_need_nothing_but_the_file(run, write, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("resume", "none.mutiny"), "expected the file of a campaign"),
-        (("status", "none.mutiny"), "expected the file of a campaign"),
-        (("report", "none.mutiny"), "expected the file of a campaign"),
+        (("resume", "none.mutiny"), "expected a campaign file"),
+        (("status", "none.mutiny"), "expected a campaign file"),
+        (("report", "none.mutiny"), "expected a campaign file"),
     ],
 )
 def test_a_file_that_is_not_there(run, arguments, told):
@@ -180,7 +180,7 @@ def test_resume_says_that_the_subject_has_changed(run, write, tmp_path):
     write(SUBJECT.replace("range(3)", "range(1, 4)"))
     ran = run("resume", file, "-q")
     assert ran.code == 0
-    assert "the subject is not the one that this campaign was begun with" in ran.err
+    assert "the subject has changed since this campaign was started" in ran.err
 
 
 @pytest.mark.parametrize("options", [("--engine", "serial"), ("--engine", "processes", "--workers", "1")])
@@ -237,8 +237,8 @@ def test_an_interrupt_ends_with_3_and_is_resumed_from_another_folder(run, write,
     command.send_signal(number)
     _, told = command.communicate(timeout=60)
     assert command.returncode == 3
-    assert "finishing what is under way" in told
-    assert "Go on with: mutiny resume x.mutiny" in told
+    assert "finishing running jobs" in told
+    assert "Resume with: mutiny resume x.mutiny" in told
     assert not (tmp_path / "a").exists()
     assert "interrupted" in run("status", file).out
     assert run("resume", file, "-q").code == 0

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.cli.verbs import VERBS
+from mutiny.cli.command import COMMANDS
 
 SUBJECT = """
 from verbs.repair.spoilt import data, faulty
@@ -28,14 +28,16 @@ def forward(model, x):
 subject = mutiny.Subject(faulty()[0], task=mutiny.Classification(3), train=blobs(), test=data(300), name="blobs",
                          forward=forward)
 """
-COMMANDS = {
-    "attack": ("--attack", "pgd(iterations=3)", "--eps", "0.1,0.2", "--mutants", "2", "--iterations", "3", "--low",
-               "-9", "--high", "9", "--count", "40"),
+OPTIONS = {
+    "attack": (
+        *("--attack", "pgd(iterations=3)", "--eps", "0.1,0.2", "--mutants", "2", "--iterations", "3", "--low", "-9"),
+        *("--high", "9", "--count", "40"),
+    ),
     "select": ("--compare", "deepgini,dsa,random", "--repeats", "2"),
     "locate": ("--k", "3", "--validate", "3"),
-    "strengthen": ("--operators", "WI(ratio=0.3)", "--mutants", "2", "--repeats", "1", "--budget", "5", "--minimise"),
+    "strengthen": "--operators WI(ratio=0.3) --mutants 2 --repeats 1 --budget 5 --minimize".split(),
     "repair": ("--method", "scale(generations=25)"),
-}  # fmt: skip
+}
 
 
 def untimed(path):
@@ -43,15 +45,15 @@ def untimed(path):
 
 
 def test_every_verb_can_be_resumed():
-    assert set(VERBS) == {"assess", *COMMANDS}
+    assert set(COMMANDS) == {"assess", *OPTIONS}
 
 
-@pytest.mark.parametrize("verb", COMMANDS)
+@pytest.mark.parametrize("verb", OPTIONS)
 def test_a_result_is_kept_shown_and_reported(run, write, tmp_path, verb):
-    first = run(verb, write(SUBJECT), *COMMANDS[verb], "--json", tmp_path / "a")
+    first = run(verb, write(SUBJECT), *OPTIONS[verb], "--json", tmp_path / "a")
     assert first.code == 0
     assert "Kept in mine-subject.mutiny" in first.out
-    second = run(verb, write(SUBJECT), *COMMANDS[verb], "--json", tmp_path / "b")
+    second = run(verb, write(SUBJECT), *OPTIONS[verb], "--json", tmp_path / "b")
     assert second.out == first.out
     assert (tmp_path / "b").read_text() == (tmp_path / "a").read_text()
     (tmp_path / "mine.py").unlink()
@@ -65,10 +67,10 @@ def test_a_result_is_kept_shown_and_reported(run, write, tmp_path, verb):
 
 
 def test_one_file_has_campaigns_of_several_verbs(run, write, tmp_path):
-    for verb in COMMANDS:
-        assert run(verb, write(SUBJECT), *COMMANDS[verb], "--quiet").code == 0
+    for verb in OPTIONS:
+        assert run(verb, write(SUBJECT), *OPTIONS[verb], "--quiet").code == 0
     status = run("status", "mine-subject.mutiny").out
-    assert [verb for verb in COMMANDS if f"{verb} blobs" in status] == list(COMMANDS)
+    assert [verb for verb in OPTIONS if f"{verb} blobs" in status] == list(OPTIONS)
     assert "repair" in run("report", "mine-subject.mutiny").out.lower()
 
 
@@ -101,9 +103,9 @@ def test_nothing_is_kept_if_nobody_wants_it(run, write, tmp_path, monkeypatch):
     assert not list(folder.iterdir())
 
 
-@pytest.mark.parametrize("verb", COMMANDS)
+@pytest.mark.parametrize("verb", OPTIONS)
 def test_what_was_interrupted_is_resumed(run, write, tmp_path, monkeypatch, verb):
-    arguments = (*COMMANDS[verb], "--batch-size", "64", "--json", tmp_path / "a")
+    arguments = (*OPTIONS[verb], "--batch-size", "64", "--json", tmp_path / "a")
     subject = write(STOPPED)
     monkeypatch.setenv("LEFT", "1000000")
     undisturbed = run(verb, subject, *arguments, "--no-store")
@@ -124,7 +126,7 @@ def test_what_was_interrupted_is_resumed(run, write, tmp_path, monkeypatch, verb
 
 
 def test_several_workers(run, write, tmp_path):
-    settings = (*COMMANDS["select"], "--json", tmp_path / "a")
+    settings = (*OPTIONS["select"], "--json", tmp_path / "a")
     assert run("select", write(SUBJECT), *settings, "--no-store").code == 0
     alone = untimed(tmp_path / "a")
     assert run("select", write(SUBJECT), *settings, "--no-store", "--workers", "2").code == 0

@@ -131,7 +131,7 @@ def test_what_was_located_is_not_lost_if_nothing_can_be_synthesised(run, write, 
 def test_nothing_to_write_is_said(run, write, tmp_path):
     ran = run("locate", write(NO_FAILURES), "--synthesize", 5)
     assert ran.code == 0, ran.err
-    assert "Nothing was synthesised" in ran.out
+    assert "No inputs were synthesized" in ran.out
     ran = run("locate", write(NO_FAILURES), "--synthesize", 5, "-q", "--save", tmp_path / "new.npz")
     assert ran.code == 2
     assert "nobody is suspicious" in ran.err

@@ -29,7 +29,7 @@ def page(run, write, tmp_path):
     def made(later):
         one = write(SUBJECT)
         assert run("assess", one, *QUICK).code == 0
-        small = ("--minimise", "--mutants", "2", "--repeats", "1", "--budget", "3")
+        small = ("--minimize", "--mutants", "2", "--repeats", "1", "--budget", "3")
         assert run("strengthen", one, *QUICK, *small).code == 0
         assert run("select", one, "-q", "--store", "one.mutiny").code == 0
         assert run("assess", one.replace(":subject", f":{later}"), *QUICK).code == 0

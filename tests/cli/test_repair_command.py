@@ -47,7 +47,7 @@ def test_why_nothing_is_written(run, write, tmp_path):
     right = "x, _ = blobs(120, seed=1)\nsubject = blob_subject(1, test=(x, classifier(0)(x).argmax(1)))"
     ran = run("repair", write(right, "right.py"), *still)
     assert ran.code == 0
-    assert "nothing fails in this way, so no weights were written\n" in ran.err
+    assert "so no weights were written\n" in ran.err
     assert not path.exists()
 
 
@@ -66,7 +66,7 @@ def test_failures_alone(run, write, tmp_path):
     assert ran.code == 1
     assert "Cannot tell" in ran.out
     assert "not only failures" in " ".join(ran.out.split())
-    assert "--anyway writes them all the same" in ran.err
+    assert "use --anyway to write them" in ran.err
     assert not path.exists()
     assert json.loads(out.read_text())["verdict"] == "cannot tell"
 

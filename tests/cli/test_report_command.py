@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mutiny.cli.repeating import command_line
-from mutiny.cli.verbs import VERBS
+from mutiny.cli.command import COMMANDS
+from mutiny.cli.demo import write_page
+from mutiny.cli.stored_command import OUTPUT_OPTIONS, command_line
 
 SUBJECT = """
 subject = mutiny.Subject([classifier(seed) for seed in range(5)], task=mutiny.Classification(3), train=blobs(),
@@ -142,7 +143,7 @@ def test_places_that_cannot_be_written(run, kept, tmp_path):
 def test_json_of_json_is_refused(run, kept, tmp_path):
     ran = run("report", kept[1], "--json", tmp_path / "y.json")
     assert ran.code == 2
-    assert "one campaign file" in ran.err
+    assert "single campaign file" in ran.err
 
 
 def test_page_and_json_at_once(run, kept, tmp_path):
@@ -196,19 +197,17 @@ def test_a_foreign_database_is_refused(run, tmp_path):
     assert ran.code == 2
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_a_command_line_means_the_same_again(verb, monkeypatch):
     """What is left out is as usual: parsed again, every argument has its value."""
-    import inspect
     import shlex
 
     from typer.main import get_command
 
     from mutiny.cli.app import app
-    from mutiny.cli.repeating import LEFT_OUT
 
     monkeypatch.delenv("MUTINY_DATA", raising=False)
-    usual = {n: p.default for n, p in inspect.signature(VERBS[verb]).parameters.items() if n not in LEFT_OUT}
+    usual = {n: p.default for n, p in COMMANDS[verb].parameters.items() if n not in OUTPUT_OPTIONS}
     given = {**usual, "subject": "a b.py:subject", "seed": 3, "batch_size": 7, "data": {"path": "/data of mine"}}
     numbers = {n: v + 1 for n, v in usual.items() if isinstance(v, int) and not isinstance(v, bool) and n != "seed"}
     given |= numbers | {n: True for n, v in usual.items() if v is False}
@@ -221,28 +220,24 @@ def test_a_command_line_means_the_same_again(verb, monkeypatch):
 
 def test_no_command_line_writes_files():
     """A command that is copied from a page replaces nothing."""
-    from typing import get_type_hints
-
-    from mutiny.cli.repeating import LEFT_OUT
-
-    files = {name for verb in VERBS.values() for name, hint in get_type_hints(verb).items() if hint == Path | None}
-    assert files - {"data"} <= LEFT_OUT
+    options = [option for verb in COMMANDS.values() for option in verb.parameters.values()]
+    files = {option.name for option in options if option.annotation.__origin__ == Path | None}
+    assert files - {"data"} <= OUTPUT_OPTIONS
 
 
 def test_the_demo_writes_its_page(run, kept, tmp_path, monkeypatch):
     from mutiny.campaigns.stores.sqlite import SqliteStore
-    from mutiny.cli.paging import demo_page
 
     with SqliteStore(kept[0], write=False) as store:
         found = store.outcome(store.campaigns()[0].id)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert demo_page(found, "mutiny demo --seed 5") == "The same as a page, with pictures: mutiny-report.html"
+    assert write_page(found, "mutiny demo --seed 5").endswith(": mutiny-report.html")
     assert "<code>mutiny demo --seed 5</code>" in (tmp_path / "here" / "mutiny-report.html").read_text()
     (tmp_path / "here" / "mutiny-report.html").unlink()
     (tmp_path / "here" / "mutiny-report.html").mkdir()
     (tmp_path / "here" / "mutiny-report.html" / "full").write_text("")
-    assert demo_page(found, "x").startswith("There is no report: ")
+    assert "was not written: " in write_page(found, "x")
 
 
 def test_help_names_the_options(run):

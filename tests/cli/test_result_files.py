@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from mutiny.cli.calling import Call
+from mutiny.cli.command import COMMANDS
+from mutiny.cli.invocation import Invocation
 from mutiny.core.errors import BadInput
 from mutiny.reports.files import check_writable, replacing
 
@@ -64,6 +65,7 @@ class Full(io.StringIO):
 
 
 def test_a_full_disk_behind_the_output_gets_a_sentence(tmp_path):
-    call = Call("select", {"subject": "digits", "store": tmp_path / "a.mutiny"}, Console(file=Full()))
+    options = {name: parameter.default for name, parameter in COMMANDS["select"].parameters.items()}
+    options = {**options, "subject": "digits", "store": tmp_path / "a.mutiny"}
     with pytest.raises(BadInput, match=r"a place to print it \(No space left on device\). The result is kept"):
-        call.show("text")
+        Invocation("select", options, Console(file=Full())).show("text")

@@ -15,7 +15,7 @@ QUICK = ("--operators", "NEB", "--mutants", "2", "--repeats", "2")
 
 def test_what_to_label_and_what_it_is_worth(run, write, tmp_path):
     label, out, tests = tmp_path / "label.txt", tmp_path / "all.json", tmp_path / "tests.txt"
-    wanted = (*QUICK, "--budget", "5,10%", "--minimise")
+    wanted = (*QUICK, "--budget", "5,10%", "--minimize")
     ran = run("strengthen", write(SUBJECT), *wanted, "--indices", label, "--json", out, "--tests", tests)
     assert ran.code == 0, ran.err
     assert max(map(len, ran.out.splitlines())) <= 80
@@ -37,7 +37,7 @@ def test_an_unlabelled_pool_from_a_file(run, write, tmp_path):
     assert ran.code == 0, ran.err
     assert "was not measured" in " ".join(ran.out.split())
     assert "chosen by" not in ran.out
-    assert made.exists() or "nothing was synthesised" in ran.err
+    assert made.exists() or "no inputs were synthesized" in ran.err
 
 
 def test_synthesised_inputs_have_no_label(run, write, tmp_path):
@@ -53,12 +53,12 @@ def test_synthesised_inputs_have_no_label(run, write, tmp_path):
 
 
 def test_files_that_are_not_written_are_told_also_when_quiet(run, write, tmp_path):
-    wanted = ("--operators", "NS", "--minimise", "--budget", "3", "--no-store", "-q")
+    wanted = ("--operators", "NS", "--minimize", "--budget", "3", "--no-store", "-q")
     files = ("--tests", tmp_path / "t[old].txt", "--save", tmp_path / "new.npz")
     ran = run("strengthen", write(SUBJECT.replace("(1)", "(3)")), *wanted, *files)
     assert (ran.code, ran.out) == (0, "")
     assert f"no tests are enough: '{tmp_path}/t[old].txt' was not written\n" in ran.err
-    assert f"mutiny: nothing was synthesised, so {tmp_path}/new.npz was not written\n" in ran.err
+    assert f"mutiny: no inputs were synthesized, so {tmp_path}/new.npz was not written\n" in ran.err
     assert not [*tmp_path.glob("*.txt"), *tmp_path.glob("*.npz")]
 
 
@@ -68,9 +68,9 @@ def test_files_that_are_not_written_are_told_also_when_quiet(run, write, tmp_pat
         (("--budget", "0"), "budget=0: expected at least 1 input."),
         (("--budget", "5000"), "between 1 and 200"),
         (("--compare", "nosuch"), "nosuch"),
-        (("--tests", "t.txt"), "Add --minimise"),
+        (("--tests", "t.txt"), "Add --minimize"),
         (("--save", "x.txt"), "ends in .npz"),
-        (("--save", "x.npz", "--synthesize", "0"), "synthesised inputs"),
+        (("--save", "x.npz", "--synthesize", "0"), "synthesized inputs"),
         (("--operators", "XX"), "XX"),
         (("--json", "a", "--indices", "a"), "another file"),
     ],
@@ -85,4 +85,4 @@ def test_bad_input_is_one_sentence(run, write, arguments, message):
 def test_help_says_what_it_is(run):
     ran = run("strengthen", "--help")
     assert ran.code == 0
-    assert "--minimise" in ran.out
+    assert "--minimize" in ran.out

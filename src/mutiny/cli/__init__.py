@@ -1,26 +1,29 @@
-"""The command line: one command, one file, no logic."""
+"""The command line: one command, one file."""
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 
 from mutiny.cli.app import app
-from mutiny.cli.faults import given_code, sentence
+from mutiny.cli.completion import join_split_words
+from mutiny.cli.errors import given_code, given_code_sentence
 from mutiny.core.errors import MutinyError
 
 CRASHED = 70
-"""So that a bug is never taken for a missed bar."""
+"""Exit code of a bug, which must not be mistaken for a missed bar."""
 INTERRUPTED = 130
-"""What typer makes of a KeyboardInterrupt."""
+"""Exit code that typer gives a KeyboardInterrupt."""
 
 
 def main() -> None:
-    """Runs the command.
+    """Run the command.
 
-    Errors on purpose are one sentence and exit code 2, as are crashes of code that was given, after its lines. An
+    An expected error is one sentence and exit code 2, and so is a crash of the user's code, after its lines. An
     interrupt is exit code 3, a bug 70.
     """
+    join_split_words(os.environ)
     try:
         app(prog_name="mutiny")
     except MutinyError as error:
@@ -29,12 +32,12 @@ def main() -> None:
     except SystemExit as end:
         if end.code != INTERRUPTED:
             raise
-        _say("mutiny: interrupted; no further result was written. Originals that were trained are kept.")
+        _say("mutiny: interrupted; nothing else was written. Trained originals are kept.")
         sys.exit(3)
     except Exception as error:
         if frames := given_code(error):
             sys.stderr.writelines(traceback.format_list(frames))
-            _say(f"mutiny: {sentence(error, frames)}")
+            _say(f"mutiny: {given_code_sentence(error, frames)}")
             sys.exit(2)
         traceback.print_exc()
         _say("mutiny: this is a bug in mutiny; please report it with the lines above.")

@@ -7,25 +7,23 @@ from typing import Annotated
 import typer
 
 from mutiny import __version__
-from mutiny.cli import (
-    assess,
-    attack,
-    demo,
-    locate,
-    measures,
-    methods,
-    operators,
-    repair,
-    report,
-    resume,
-    select,
-    status,
-    strengthen,
-)
+from mutiny.cli.assess import assess
+from mutiny.cli.attack import attack
+from mutiny.cli.demo import demo
+from mutiny.cli.locate import locate
+from mutiny.cli.measures import measures
+from mutiny.cli.methods import methods
+from mutiny.cli.operators import operators
+from mutiny.cli.repair import repair
+from mutiny.cli.report import report
+from mutiny.cli.resume import resume
+from mutiny.cli.select import select
+from mutiny.cli.status import status
+from mutiny.cli.strengthen import strengthen
 
 app = typer.Typer(
     name="mutiny",
-    help="Can you trust this neural network? Mutation testing and more for PyTorch models.",
+    help="Test whether you can trust a PyTorch network: mutation testing and more.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=True,
@@ -42,22 +40,16 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _before_any_command(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
 
 
-app.command(name="demo")(demo.demo)
-app.command(name="assess")(assess.assess)
-app.command(name="select")(select.select)
-app.command(name="strengthen")(strengthen.strengthen)
-app.command(name="locate")(locate.locate)
-app.command(name="repair")(repair.repair)
-app.command(name="attack")(attack.attack)
-app.command(name="resume")(resume.resume)
-app.command(name="status")(status.status)
-app.command(name="report")(report.report)
-app.command(name="operators")(operators.operators)
-app.command(name="methods")(methods.methods)
-app.command(name="measures")(measures.measures)
+app.command(rich_help_panel="Start")(demo)
+for verb in (assess, select, strengthen, locate, repair, attack):
+    app.command(verb.name, rich_help_panel="Test a network")(verb.callback())
+for on_files in (report, status, resume):
+    app.command(rich_help_panel="Campaign files")(on_files)
+for listing in (operators, methods, measures):
+    app.command(rich_help_panel="Lists")(listing)

@@ -3,43 +3,130 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from mutiny.cli import completion
+from mutiny.cli.command import verb
+from mutiny.cli.options import JUDGE, RUN, TEST, WRITE, LabeledInputs, option
+from mutiny.cli.settings import Settings
+from mutiny.core.errors import BadInput
 
-from mutiny.cli.options import verb
+if TYPE_CHECKING:
+    from mutiny.cli.invocation import Invocation
+    from mutiny.verbs.attack.base import Attack
+    from mutiny.verbs.attack.result import Robustness
+
+CHOICE = Settings(
+    "mutiny.verbs.attack.mutants",
+    "Choice",
+    JUDGE,
+    {
+        "count": "mutants",
+        "kind": "kind",
+        "operators": "operators",
+        "ratios": "ratios",
+        "iterations": "iterations",
+        "floor": "floor",
+    },
+    complete={"kind": completion.words("diverse random similar"), "operators": completion.operators},
+)
+BatchSize = Annotated[int, option("Inputs per forward pass.", RUN)]
+DISTANCE = "0.1"
+"""Largest distance by default."""
 
 
-@verb("attacking")
+@verb(CHOICE, aliases={"data": "inputs"}, shared={"batch_size": (BatchSize, 128)})
 def attack(
+    invocation: Invocation,
     attack: Annotated[
         str,
-        typer.Option(help='"pgd", "fgsm", "carlini" or "autoattack"; with parameters: "pgd(norm=l2, iterations=20)".'),
+        option(
+            'Attack: "pgd", "fgsm", "carlini" or "autoattack", with optional parameters: '
+            '"pgd(norm=l2, iterations=20)".',
+            complete=completion.attacks,
+        ),
     ] = "pgd",
     eps: Annotated[
-        str | None,
-        typer.Option(help="How far inputs may go; several: 0.1,0.2,0.3. Not for carlini.", show_default="0.1"),
+        str | None, option("Largest distance from an input, or several: 0.1,0.2,0.3; 0.1 by default. Not for carlini.")
     ] = None,
-    mutants: Annotated[int, typer.Option(help="Mutants that attack with the model; 0: the model alone.")] = 5,
-    kind: Annotated[str, typer.Option(help="Which mutants: diverse, random or similar.")] = "diverse",
-    operators: Annotated[str, typer.Option(help="That make them.")] = "GF,WS,NEB,NAI,NS",
-    ratios: Annotated[str, typer.Option(help="Shares of weights or neurons that they change.")] = "0.01,0.02,0.03,0.04",
-    iterations: Annotated[
-        int, typer.Option(help="Mutants that are made for a diverse choice; steps are --attack 'pgd(iterations=...)'.")
-    ] = 50,
-    floor: Annotated[float, typer.Option(help="Least share of the accuracy that a mutant must keep.")] = 0.0,
-    combine: Annotated[str, typer.Option(help="What is averaged: gradients, logits or probabilities.")] = "gradients",
+    count: Annotated[int, option("Number of inputs to attack, drawn at random.")] = 500,
+    inputs: LabeledInputs = None,
     beside: Annotated[
-        str | None, typer.Option(help="Other attacks on the model alone, for comparison: autoattack.")
+        str | None,
+        option("Other attacks on the model alone, for comparison: autoattack.", complete=completion.attacks),
     ] = None,
-    count: Annotated[int, typer.Option(help="Inputs that are attacked, drawn at random.")] = 500,
-    low: Annotated[float, typer.Option(help="Least value of an input's numbers.")] = 0.0,
-    high: Annotated[float, typer.Option(help="Largest value of an input's numbers.")] = 1.0,
-    inputs: Annotated[
-        str | None, typer.Option(help="A file or folder of labelled inputs; the test set if not given.")
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write adversarial inputs to this .npz file.")] = None,
-    grid: Annotated[Path | None, typer.Option(help="Draw some of them: .png, .svg or .pdf.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Inputs per pass.")] = 128,
-) -> None:
-    """How robust is the model, attacked alone and with its mutants?"""
+    low: Annotated[float, option("Smallest value in an input.", TEST)] = 0.0,
+    high: Annotated[float, option("Largest value in an input.", TEST)] = 1.0,
+    combine: Annotated[
+        str,
+        option(
+            "What is averaged over mutants: gradients, logits or probabilities.",
+            JUDGE,
+            complete=completion.words("gradients logits probabilities"),
+        ),
+    ] = "gradients",
+    save: Annotated[Path | None, option("NPZ file for adversarial inputs.", WRITE)] = None,
+    grid: Annotated[Path | None, option("Picture of some adversarial inputs: .png, .svg or .pdf.", WRITE)] = None,
+) -> Robustness:
+    """Measure robustness by attacking the model, alone and together with mutants of it."""
+    from mutiny.reports.attack_files import draw_adversarial, write_adversarial
+    from mutiny.reports.attack_text import attack_text
+    from mutiny.reports.grid import images
+    from mutiny.subjects.given import as_given
+    from mutiny.verbs.attack.attack import attack as run_attack
+    from mutiny.verbs.attack.methods import as_attack, as_attacks
+
+    invocation.check({"--save": save, "--grid": grid}, {"--save": ".npz"})
+    method = as_attack(attack)
+    others = as_attacks(beside or ())
+    distances = _distances(eps, method)
+    ratios = tuple(_numbers(invocation.options["ratios"], "--ratios"))
+    mutants = CHOICE.filled({**invocation.options, "ratios": ratios})
+    subject = invocation.subject()
+    data = invocation.inputs(inputs)
+    if grid is not None:
+        images(as_given(subject, data, None, None, None, "--inputs", pool=False).data.first(1))
+    with invocation.running() as runtime:
+        result = run_attack(
+            subject,
+            method,
+            distances,
+            mutants=mutants,
+            combine=combine,  # type: ignore[arg-type]
+            count=count,
+            low=low,
+            high=high,
+            beside=others,
+            data=data,
+            **invocation.settings,
+            **runtime,
+        )
+    invocation.write(result)
+    invocation.show(attack_text(result))
+    if save is not None:
+        write_adversarial(result, save)
+    if grid is not None:
+        draw_adversarial(result, grid)
+    return result
+
+
+def _distances(text: str | None, method: Attack) -> list[float]:
+    """The given distances, or the default; an error if the attack takes none."""
+    if text is not None and not method.bounded:
+        raise BadInput(
+            "--eps", repr(text), f"no distance with {method.code}", "It finds the nearest one: leave out --eps."
+        )
+    return _numbers(DISTANCE if text is None else text, "--eps")
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    """Numbers with commas, also fractions, as distances of pixels often are.
+
+    >>> _numbers("8/255, 0.1", "--eps") == [8 / 255, 0.1]
+    True
+    """
+    try:
+        parts = [number.partition("/") for number in text.split(",")]
+        return [float(above) / float(below or 1) for above, _, below in parts]
+    except (ValueError, ZeroDivisionError):
+        raise BadInput(option, repr(text), "numbers or fractions such as 0.1 or 8/255, with commas") from None

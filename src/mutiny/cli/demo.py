@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from mutiny.cli.assess import assess
+from mutiny.cli.options import WRITE, Seed, option
 
-from mutiny.cli.options import Seed
+if TYPE_CHECKING:
+    from mutiny.verbs.assess.result import Assessment
+
+PAGE = Path("mutiny-report.html")
 
 
 def demo(
-    originals: Annotated[int, typer.Option(help="How many networks to train.")] = 20,
+    originals: Annotated[int, option("Number of networks to train.")] = 20,
     seed: Seed = 0,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML page.")] = False,
+    no_report: Annotated[bool, option("Do not write an HTML report.", WRITE, "--no-report")] = False,
 ) -> None:
-    """Trains small networks on handwritten digits and asks whether their test set would notice faults."""
+    """Train small networks on handwritten digits and measure which faults their tests would notice."""
     from rich.console import Console
-
-    from mutiny.cli.running import run_assess
 
     console = Console()
     console.print(
         f"\n [bold]mutiny[/]  Would a test set notice if a neural network went wrong?\n\n"
-        f" Trains {originals} small CNNs on scikit-learn's digits, injects faults, and asks which\n"
-        f" of them 449 test images notice. Takes about a minute.",
+        f" This trains {originals} small CNNs on the digits of scikit-learn, injects faults, and measures\n"
+        f" which of them 449 test images notice. It takes about a minute.",
         highlight=False,
     )
     options = {"subject": "digits", "operators": "WI,NI,GF,NEB,NS,LR", "originals": originals, "seed": seed}
-    result = run_assess({**options, "no_store": True}, console)
+    result = assess.run({**options, "no_store": True}, console)
     if not no_report:
-        from mutiny.cli.paging import demo_page
-
-        told = demo_page(result, f"mutiny demo --originals {originals} --seed {seed}")
+        told = write_page(result, f"mutiny demo --originals {originals} --seed {seed}")
         console.print(f"\n {told}", highlight=False, markup=False)
     console.print(
-        "\n Next: [bold]mutiny assess FILE.py:NAME[/] for a model of your own (README.md shows how),\n"
-        "       [bold]mutiny operators[/] for all faults, [bold]mutiny assess --help[/] for the rest.\n",
+        "\n Next: [bold]mutiny assess FILE.py:NAME[/] for your own model (README.md shows how),\n"
+        "       [bold]mutiny operators[/] for all faults, [bold]mutiny assess --help[/] for the options.\n",
         highlight=False,
     )
+
+
+def write_page(result: Assessment, command: str) -> str:
+    """Write the report of the demo to the working folder; return a sentence that says so, or why it failed."""
+    from mutiny.cli.report_page import page_for
+    from mutiny.core.errors import BadInput
+    from mutiny.reports.page.render import write_html
+    from mutiny.reports.page.sources import finding_of
+
+    try:
+        write_html(PAGE, page_for({"assess": finding_of(result)}, {"assess": command}))
+    except BadInput as error:
+        return f"The report was not written: {error}"
+    return f"The same as an HTML report, with charts: {PAGE}"

@@ -2,46 +2,138 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from mutiny.cli import completion
+from mutiny.cli.command import verb
+from mutiny.cli.options import JUDGE, TEST, WRITE, LabeledInputs, option
+from mutiny.core.errors import BadInput
 
-from mutiny.cli.options import verb
+if TYPE_CHECKING:
+    from mutiny.cli.invocation import Invocation
+    from mutiny.models.activation_gradients import Scale
+    from mutiny.verbs.locate.result import Location
 
 
-@verb("locating")
+@verb(aliases={"data": "inputs", "count": "synthesize"})
 def locate(
+    invocation: Invocation,
     measure: Annotated[
-        str, typer.Option(help='Of suspicion: "ochiai", "tarantula", "dstar(power=2)". `mutiny measures` lists all.')
+        str,
+        option(
+            'Suspiciousness measure: "ochiai", "tarantula", "dstar(power=2)"; `mutiny measures` lists all.',
+            complete=completion.measures,
+        ),
     ] = "ochiai",
-    k: Annotated[int, typer.Option("--k", help="How many suspects.")] = 10,
-    inputs: Annotated[
-        str | None, typer.Option(help="A file or folder of labelled inputs; the test set if not given.")
+    k: Annotated[int, option("Number of suspects.", None, "--k")] = 10,
+    inputs: LabeledInputs = None,
+    by_class: Annotated[bool, option("Also rank suspects for each class.", None, "--by-class")] = False,
+    synthesize: Annotated[
+        int, option("Number of passing inputs to change so that suspects become more active; 0 for none.")
+    ] = 0,
+    label: Annotated[int | None, option("Only inputs of this class.", TEST)] = None,
+    layers: Annotated[
+        str | None, option('Layer names or patterns joined by "+"; all hidden layers by default.', TEST)
     ] = None,
-    label: Annotated[int | None, typer.Option(help="Only inputs of this class.")] = None,
-    by_class: Annotated[bool, typer.Option("--by-class", help="Also the suspects of each class.")] = False,
     active: Annotated[
         str,
-        typer.Option(help='When a neuron is active: a threshold, "quantile(share=0.9)" or "scaled(threshold=0.5)".'),
+        option('Condition for an active neuron: a threshold, "quantile(share=0.9)" or "scaled(threshold=0.5)".', JUDGE),
     ] = "0",
-    at: Annotated[str, typer.Option(help="Where it is read: signal (after the activation) or output (before it).")] = (
-        "signal"
-    ),
-    silent: Annotated[bool, typer.Option("--silent", help="Look for neurons that are silent on failures.")] = False,
-    layers: Annotated[
-        str | None, typer.Option(help='Names or patterns joined by "+"; all hidden layers if not given.')
-    ] = None,
+    at: Annotated[
+        str,
+        option(
+            "Where activity is read: signal (after the activation function) or output (before it).",
+            JUDGE,
+            complete=completion.words("signal output"),
+        ),
+    ] = "signal",
+    silent: Annotated[bool, option("Rank neurons that are silent on failures.", JUDGE, "--silent")] = False,
     validate: Annotated[
-        int, typer.Option(help="Silence the suspects, and so many times random neurons of their layers.")
+        int, option("Number of random sets of neurons to silence, for comparison with the suspects.", JUDGE)
     ] = 20,
-    synthesize: Annotated[
-        int, typer.Option(help="Change so many passing inputs until the suspects say more, and see whether they fail.")
-    ] = 0,
     rms: Annotated[
-        bool, typer.Option("--rms", help="Divide gradients by their root mean square first, as DeepFault's code did.")
+        bool, option("Divide gradients by their root mean square first, as in DeepFault's code.", JUDGE, "--rms")
     ] = False,
-    save: Annotated[Path | None, typer.Option(help="Write synthesised inputs to this .npz file.")] = None,
-    grid: Annotated[Path | None, typer.Option(help="Draw some of them: .png, .svg or .pdf.")] = None,
-) -> None:
-    """Which neurons are to blame for failures?"""
+    save: Annotated[Path | None, option("NPZ file for synthesized inputs.", WRITE)] = None,
+    grid: Annotated[Path | None, option("Picture of some synthesized inputs: .png, .svg or .pdf.", WRITE)] = None,
+) -> Location:
+    """Rank the neurons that are most likely to blame for failures."""
+    from mutiny.cli.invocation import split_names
+    from mutiny.core.checks import check_whole
+    from mutiny.reports.grid import images
+    from mutiny.reports.location_text import location_text, synthesis_text
+    from mutiny.reports.synthesis import draw_grid, write_synthesis
+    from mutiny.subjects.given import as_given
+    from mutiny.verbs.locate.activity import as_activity
+    from mutiny.verbs.locate.locate import locate
+    from mutiny.verbs.locate.measures import as_measure
+    from mutiny.verbs.locate.synthesize import synthesize as run_synthesize
+
+    check_whole("--synthesize", synthesize, 0)
+    invocation.check({"--save": save, "--grid": grid}, {"--save": ".npz"})
+    _check_synthesis_options(synthesize, {"--save": save, "--grid": grid}, rms)
+    suspicion, activity = as_measure(measure), as_activity(active)
+    subject = invocation.subject()
+    data = invocation.inputs(inputs)
+    if grid is not None:
+        images(as_given(subject, data, None, None, None, "--inputs", pool=False).data.first(1))
+    with invocation.running() as runtime:
+        result = locate(
+            subject,
+            suspicion,
+            k,
+            data=data,
+            label=label,
+            by_class=by_class,
+            active=activity,
+            at=at,  # type: ignore[arg-type]
+            silent=silent,
+            layers=split_names(layers),
+            validate=validate,
+            **invocation.settings,
+            **runtime,
+        )
+    invocation.show(location_text(result))
+    new = None
+    if synthesize and (result.suspects or save or grid):  # without suspects there is a sentence, and no file
+        scale: Scale = "rms" if rms else "none"
+        try:
+            with invocation.progress() as progress:
+                new = run_synthesize(
+                    subject,
+                    result,
+                    synthesize,
+                    ascent=scale,
+                    at=at,  # type: ignore[arg-type]
+                    data=data,
+                    progress=progress,
+                    **invocation.settings,
+                )
+        except Exception:
+            invocation.write(result, synthesis=None)  # the located neurons are not lost
+            raise
+    invocation.write(result, synthesis=None if new is None else new.to_json())
+    if new is None:
+        if synthesize and not invocation.quiet:
+            invocation.console.print(" No inputs were synthesized, because no neuron is suspicious.\n")
+        return result
+    if not invocation.quiet:
+        invocation.console.print(synthesis_text(new))
+    if save is not None:
+        write_synthesis(new, save)
+    if grid is not None:
+        draw_grid(new, grid, f"{result.subject.name}: inputs that exercise the suspects ({result.measure})")
+    return result
+
+
+def _check_synthesis_options(count: int, outputs: Mapping[str, Path | None], rms: bool) -> None:
+    """Refuse options that need synthesized inputs if there are none."""
+    if count:
+        return
+    for option_name, path in outputs.items():
+        if path is not None:
+            raise BadInput(option_name, path, "synthesized inputs", "Add --synthesize 100.")
+    if rms:
+        raise BadInput("--rms", "given", "inputs to synthesize", "Add --synthesize 100.")

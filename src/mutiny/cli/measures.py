@@ -6,19 +6,26 @@ from typing import Annotated
 
 import typer
 
+from mutiny.cli import completion
+from mutiny.cli.loading import loading
+
 
 def measures(
-    code: Annotated[str | None, typer.Argument(help="Explain this one with all its parameters.")] = None,
+    code: Annotated[
+        str | None,
+        typer.Argument(help="Measure to explain, with its parameters.", autocompletion=completion.measures),
+    ] = None,
 ) -> None:
-    """How suspicious a neuron is can be measured in these ways."""
-    from mutiny.cli.catalogue import explain, show, summary
-    from mutiny.verbs.locate.measures import ALL, as_measure
+    """List suspiciousness measures."""
+    with loading():
+        from mutiny.cli.listing import explain, first_statement, show
+        from mutiny.verbs.locate.measures import ALL, as_measure
 
     if code is not None:
         explain([as_measure(code)])
         return
     show(
         ("code", "formula", "defined in"),
-        [(kind.code, summary(kind), kind.source) for kind in ALL],
+        [(kind.code, first_statement(kind), kind.source) for kind in ALL],
         "ef, ep: failing and passing inputs on which a neuron is active; nf, np: on which it is silent; F, P: all.",
     )

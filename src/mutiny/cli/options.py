@@ -1,90 +1,86 @@
-"""Options that mean the same in every command, and how a command gets them."""
+"""Help panels, and the options that mean the same in every command."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import wraps
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
+from mutiny.cli import completion
+
+TEST, JUDGE, RUN, WRITE = "What to test", "How to judge", "How to run", "What to write"
+"""Help panels, in their order; the options that people need first stand in a panel before them."""
+
+
+def option(help: str, panel: str | None = None, *flags: str, complete: Callable[[str], Any] | None = None) -> Any:
+    """An option for ``Annotated``.
+
+    Args:
+        help: Help text.
+        panel: Help panel; the first one by default.
+        flags: Names of the option; made from the parameter's name by default.
+        complete: Completion function, from an incomplete value to its completions.
+    """
+    return typer.Option(*flags, help=help, rich_help_panel=panel, autocompletion=complete)
+
+
 SubjectName = Annotated[
-    str, typer.Argument(metavar="SUBJECT", help="A built-in (digits, mnist, ...), FILE.py:NAME or MODULE:NAME.")
-]
-Seed = Annotated[int, typer.Option(help="One seed, one answer.")]
-Device = Annotated[str | None, typer.Option(help="Where to evaluate, e.g. cuda; where the models are if not given.")]
-Threads = Annotated[
-    int, typer.Option(help="CPU threads. More pay off for large networks only; answers may differ by rounding.")
-]
-Json = Annotated[Path | None, typer.Option("--json", help="Write the complete result to this file.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No table, no progress; errors only.")]
-DataFolder = Annotated[
-    Path | None, typer.Option("--data", envvar="MUTINY_DATA", help="Folder with data sets, for mnist and the like.")
-]
-Engine = Annotated[
-    str | None,
-    typer.Option(help="Where tasks run: serial, processes or ray. processes if there are several workers."),
-]
-Workers = Annotated[int | None, typer.Option(help="Processes that work at once.")]
-Address = Annotated[str | None, typer.Option(help="Of a Ray cluster; without it ray starts one on this machine.")]
-StoreFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--store", help="Keep what is done in this file; in the working folder, named after the subject, if not given."
+    str,
+    typer.Argument(
+        metavar="SUBJECT",
+        help="Built-in subject (digits, mnist, ...), FILE.py:NAME or MODULE:NAME.",
+        autocompletion=completion.subjects,
     ),
 ]
-NoStore = Annotated[bool, typer.Option("--no-store", help="Keep nothing.")]
-Campaigns = Annotated[Path, typer.Argument(metavar="FILE", help="The file of a campaign, such as digits.mutiny.")]
-BatchSize = Annotated[int | None, typer.Option(help="Inputs per forward pass; measured if not given.")]
+CampaignFile = Annotated[Path, typer.Argument(metavar="FILE", help="Campaign file, such as digits.mutiny.")]
+LabeledInputs = Annotated[str | None, option("File or folder of labeled inputs; the test set by default.")]
+Indices = Annotated[Path | None, option("File for the indices to label, one per line, with file names if known.")]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", envvar="MUTINY_DATA", help="Folder with data sets, for mnist and similar.", rich_help_panel=TEST
+    ),
+]
+Seed = Annotated[int, option("Random seed; the same seed gives the same result.", RUN)]
+Device = Annotated[str | None, option("Device to run on, such as cuda; the model's device by default.", RUN)]
+Threads = Annotated[
+    int, option("CPU threads; more than one helps only large networks, and results may differ by rounding.", RUN)
+]
+BatchSize = Annotated[int | None, option("Inputs per forward pass; measured by default.", RUN)]
+Engine = Annotated[
+    str | None,
+    option(
+        "Where jobs run: serial, processes or ray; processes by default with several workers.",
+        RUN,
+        complete=completion.engines,
+    ),
+]
+Workers = Annotated[int | None, option("Number of worker processes.", RUN)]
+Address = Annotated[str | None, option("Ray cluster address; starts a local cluster by default.", RUN)]
+StoreFile = Annotated[
+    Path | None,
+    option("Campaign file for finished work; named after the subject by default.", RUN, "--store"),
+]
+NoStore = Annotated[bool, option("Do not keep finished work in a campaign file.", RUN, "--no-store")]
+Json = Annotated[Path | None, option("JSON file for the complete result.", WRITE, "--json")]
+Quiet = Annotated[bool, option("Show only errors: no table, no progress.", WRITE, "--quiet", "-q")]
 
 SHARED: dict[str, tuple[Any, Any]] = {
+    "data": (DataFolder, None),
     "seed": (Seed, 0),
-    "json": (Json, None),
-    "quiet": (Quiet, False),
-    "batch_size": (BatchSize, None),
     "device": (Device, None),
     "threads": (Threads, 1),
+    "batch_size": (BatchSize, None),
     "engine": (Engine, None),
     "workers": (Workers, None),
     "address": (Address, None),
     "store": (StoreFile, None),
     "no_store": (NoStore, False),
-    "data": (DataFolder, None),
+    "json": (Json, None),
+    "quiet": (Quiet, False),
 }
-"""What every verb has behind its own options: type and default by name."""
-KIND = inspect.Parameter.KEYWORD_ONLY
-
-
-def verb(module: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a verb's command of a function that has nothing but options of its own.
-
-    The command also takes the subject, first, and the options of `SHARED` that the function does not have itself. All
-    of them go to ``run_NAME`` of a module, which is imported only then: help must be fast.
-
-    Args:
-        module: of ``mutiny.cli``.
-    """
-
-    def made(function: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(function, include_extras=True)
-        own = {name: (hints[name], one.default) for name, one in inspect.signature(function).parameters.items()}
-        shared = {name: told for name, told in SHARED.items() if name not in own}
-        parameters = [inspect.Parameter("subject", KIND, annotation=SubjectName)]
-        parameters += [
-            inspect.Parameter(name, KIND, default=default, annotation=hint)
-            for name, (hint, default) in {**own, **shared}.items()
-        ]
-
-        @wraps(function)
-        def command(**options: Any) -> None:
-            getattr(import_module(f"mutiny.cli.{module}"), f"run_{function.__name__}")(options)
-
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {one.name: one.annotation for one in parameters}
-        del command.__wrapped__
-        return command
-
-    return made
+"""Options of every verb, behind its own: type and default by name."""
+PANELS = (None, TEST, JUDGE, RUN, WRITE)
+"""Order of the help panels; options without a panel come first."""

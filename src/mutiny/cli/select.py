@@ -2,42 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from mutiny.cli import completion
+from mutiny.cli.command import verb
+from mutiny.cli.options import JUDGE, RUN, TEST, WRITE, Indices, option
 
-from mutiny.cli.options import verb
+if TYPE_CHECKING:
+    from mutiny.cli.invocation import Invocation
+    from mutiny.subjects import Subject
+    from mutiny.subjects.data import Data
+    from mutiny.verbs.select.result import Selection
 
 
-@verb("selecting")
+@verb(aliases={"methods": "method"})
 def select(
+    invocation: Invocation,
     method: Annotated[
         str | None,
-        typer.Option(help='How to rank: "deepgini", "dsa(by=coverage)", "deepgini+dsa". `mutiny methods` lists all.'),
+        option(
+            'Ranking method: "deepgini", "dsa(by=coverage)", "deepgini+dsa"; `mutiny methods` lists all.',
+            complete=completion.methods,
+        ),
+    ] = None,
+    budget: Annotated[str, option("Number or share of inputs to label: 500, 0.05 or 5%.")] = "5%",
+    pool: Annotated[
+        str | None,
+        option(
+            'Inputs to choose from: a file, a folder, "test", or "mutated" (benign mutations of the test set); by '
+            "default the subject's pool, or its test set if it has none."
+        ),
     ] = None,
     compare: Annotated[
         str | None,
-        typer.Option(help='Compare several: "nss,deepgini,dsa,random", or "all".'),
+        option('Methods to compare: "nss,deepgini,dsa,random", or "all".', complete=completion.methods),
     ] = None,
-    budget: Annotated[str, typer.Option(help="How many inputs to label: 500, 0.05 or 5%.")] = "5%",
-    pool: Annotated[
-        str | None,
-        typer.Option(
-            help="A file or folder to choose from, test, or mutated (benign mutations of test). The subject's pool, or "
-            "else its test set, if not given."
-        ),
+    indices: Indices = None,
+    originals: Annotated[
+        int | None, option("Number of originals to use; the first is the model under test.", TEST)
     ] = None,
     layers: Annotated[
         str | None,
-        typer.Option(help='Where to read features: names or patterns joined by "+", or encoder, hidden, all.'),
+        option('Layers to read features from: names or patterns joined by "+", or encoder, hidden, all.', JUDGE),
     ] = None,
-    diverse: Annotated[bool, typer.Option("--diverse", help="Avoid inputs that look alike to the model.")] = False,
-    repeats: Annotated[int, typer.Option(help="Repeat with other seeds, for intervals.")] = 1,
-    originals: Annotated[int | None, typer.Option(help="How many originals take part; the first is tested.")] = None,
-    indices: Annotated[
-        Path | None, typer.Option(help="Write the indices to label, one per line, with file names if there are any.")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw faults against labels: .png, .svg or .pdf.")] = None,
-) -> None:
-    """Which unlabelled inputs should be labelled first, because the network probably gets them wrong?"""
+    diverse: Annotated[bool, option("Avoid inputs that look alike to the model.", JUDGE, "--diverse")] = False,
+    repeats: Annotated[int, option("Number of repetitions with other seeds, for intervals.", RUN)] = 1,
+    plot: Annotated[Path | None, option("Plot of faults against labels: .png, .svg or .pdf.", WRITE)] = None,
+) -> Selection:
+    """Rank unlabeled inputs by how likely the network is to get them wrong."""
+    from mutiny.cli.invocation import split_names
+    from mutiny.core.errors import BadInput
+    from mutiny.reports.curves import draw_curves
+    from mutiny.reports.selection_text import selection_text
+    from mutiny.subjects.data.labels import unknown
+    from mutiny.subjects.given import as_given
+    from mutiny.verbs.select.budget import check_budget
+    from mutiny.verbs.select.parsing import as_methods
+    from mutiny.verbs.select.select import select
+
+    invocation.check({"--indices": indices, "--plot": plot})
+    if method is not None and compare is not None:
+        raise BadInput("--method", method, "either --method or --compare", "Name it first in --compare.")
+    check_budget(budget)  # before anything is loaded or trained
+    named = compare or method
+    methods = None if named is None else as_methods(named)
+    subject = invocation.subject()
+    data = _pool(pool, subject, invocation.options["seed"])
+    labels = as_given(subject, data, None, None, None, "pool", pool=True).data.targets
+    if plot is not None and unknown(labels, subject.task):
+        raise BadInput("--plot", plot, "a pool with known labels", "Without labels, faults cannot be counted.")
+    with invocation.running() as runtime:
+        result = select(
+            subject,
+            methods,
+            budget,
+            pool=data,
+            layers=split_names(layers),
+            diverse=diverse,
+            originals=originals,
+            repeats=repeats,
+            **invocation.settings,
+            **runtime,
+        )
+    invocation.write(result)
+    invocation.show(selection_text(result, invocation.console.width))
+    if indices is not None:
+        write_indices(indices, result.chosen.tolist(), result.names)
+    if plot is not None:
+        draw_curves(result, plot)
+    return result
+
+
+def write_indices(path: Path, indices: Sequence[int], names: tuple[str, ...] | None) -> None:
+    """Write one index per line, with the name of its file if names are known."""
+    from mutiny.reports.files import write_text
+
+    lines = [str(index) if names is None else f"{index}\t{names[index]}" for index in indices]
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _pool(text: str | None, subject: Subject, seed: int) -> Data | None:
+    from mutiny.subjects.data import as_pool, mutate
+
+    if text is None:
+        return None
+    if text == "test":
+        return subject.test
+    if text == "mutated":
+        return mutate(subject.test, seed)
+    return as_pool(text)

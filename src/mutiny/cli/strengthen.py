@@ -3,55 +3,122 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mutiny.cli.options import verb
+from mutiny.cli import completion
+from mutiny.cli.command import verb
+from mutiny.cli.options import JUDGE, RUN, TEST, WRITE, Indices, option
+from mutiny.cli.paths import quoted_path
+from mutiny.cli.select import write_indices
+
+if TYPE_CHECKING:
+    from mutiny.cli.invocation import Invocation
+    from mutiny.verbs.strengthen.result import Strengthening
 
 
-@verb("strengthening")
+@verb(aliases={"methods": "compare", "minimise": "minimize"})
 def strengthen(
-    budget: Annotated[str, typer.Option(help="How many inputs to label: 50, 0.01, 1%, or several: 1%,2%,5%.")] = "5%",
+    invocation: Invocation,
+    budget: Annotated[str, option("Number or share of inputs to label: 50, 0.01, 1%, or several: 1%,2%,5%.")] = "5%",
     pool: Annotated[
         str | None,
-        typer.Option(help="A file or folder to choose from, labelled or not; the subject's pool if not given."),
+        option("File or folder of inputs to choose from, labeled or not; the subject's pool by default."),
     ] = None,
     operators: Annotated[
         str | None,
-        typer.Option(help="Faults on trained models; those of the assessment in the store, or all, if not given."),
+        option(
+            "Operators on trained models; by default those of the stored assessment, or all.",
+            complete=completion.operators,
+        ),
     ] = None,
+    minimize: Annotated[
+        bool, option("Also find a small part of the test set that kills as many mutants.", None, "--minimize")
+    ] = False,
+    indices: Indices = None,
     originals: Annotated[
-        int | None, typer.Option(help="How many originals; those of the assessment if not given.")
+        int | None, option("Number of originals; that of the stored assessment by default.", TEST)
     ] = None,
+    synthesize: Annotated[
+        int, option("Maximum number of inputs to synthesize for mutants that the pool cannot kill; 0 for none.", TEST)
+    ] = 20,
     compare: Annotated[
-        str | None, typer.Option(help='Methods to compare with: "random,deepgini". `mutiny methods` lists all.')
+        str | None,
+        option(
+            'Selection methods to compare with: "random,deepgini"; `mutiny methods` lists all.',
+            JUDGE,
+            complete=completion.methods,
+        ),
     ] = None,
     tie_break: Annotated[
         str | None,
-        typer.Option(
-            help="The method that decides among equals, and fills the budget; the one that select takes if not given."
+        option(
+            "Selection method that breaks ties and fills the budget; the default of select by default.",
+            JUDGE,
+            complete=completion.methods,
         ),
     ] = None,
     mutants: Annotated[
-        int, typer.Option(help="Mutants of each operator for which is chosen, and as many others by which is judged.")
+        int,
+        option("Mutants per operator used to choose inputs; the same number is held out for scoring.", JUDGE),
     ] = 5,
-    repeats: Annotated[int, typer.Option(help="Repeat the measurement with other mutants, for intervals.")] = 5,
-    minimise: Annotated[
-        bool, typer.Option("--minimise", help="Also look for a small part of the test set that kills as much.")
-    ] = False,
-    synthesize: Annotated[
-        int, typer.Option(help="Make at most so many inputs for mutants that the pool cannot kill; 0 for none.")
-    ] = 20,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Assess on every input, if there is no assessment yet.")
+        bool, option("Evaluate every input if an assessment has to be made first.", JUDGE, "--exact")
     ] = False,
-    indices: Annotated[
-        Path | None, typer.Option(help="Write the indices to label, one per line, with file names if there are any.")
-    ] = None,
+    repeats: Annotated[int, option("Number of repetitions with other mutants, for intervals.", RUN)] = 5,
     tests: Annotated[
-        Path | None, typer.Option(help="Write the indices of the tests that are enough (--minimise), one per line.")
+        Path | None, option("File for the indices of the sufficient tests (--minimize), one per line.", WRITE)
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write synthesised inputs to this .npz file.")] = None,
-) -> None:
-    """Which inputs would make the test set notice what slips through, and do they?"""
+    save: Annotated[Path | None, option("NPZ file for synthesized inputs.", WRITE)] = None,
+) -> Strengthening:
+    """Find the inputs that would make your tests notice surviving mutants."""
+    from mutiny.core.errors import BadInput
+    from mutiny.faults.parsing import as_operators
+    from mutiny.reports.candidates import write_candidates
+    from mutiny.reports.strengthening_text import strengthening_text
+    from mutiny.verbs.select.parsing import as_methods
+    from mutiny.verbs.strengthen.strengthen import strengthen
+    from mutiny.verbs.strengthen.validation import check_budgets
+
+    invocation.check({"--indices": indices, "--tests": tests, "--save": save}, {"--save": ".npz"})
+    if tests is not None and not minimize:
+        raise BadInput("--tests", tests, "a smaller test set to write", "Add --minimize.")
+    if save is not None and not synthesize:
+        raise BadInput("--save", save, "synthesized inputs", "Leave out --synthesize 0.")
+    check_budgets(budget)  # before anything is loaded or trained
+    chosen = None if operators is None else as_operators(operators)
+    for methods in (compare, tie_break):
+        if methods is not None:
+            as_methods(methods)
+    subject = invocation.subject()
+    with invocation.running() as runtime:
+        result = strengthen(
+            subject,
+            pool,
+            budget,
+            operators=chosen,
+            originals=originals,
+            methods=compare,
+            tie_break=tie_break,
+            mutants=mutants,
+            repeats=repeats,
+            minimise=minimize,
+            synthesize=synthesize,
+            exact=exact,
+            **invocation.settings,
+            **runtime,
+        )
+    invocation.write(result)
+    invocation.show(strengthening_text(result))
+    if indices is not None:
+        write_indices(indices, result.order.tolist(), result.names)
+    if tests is not None and result.subset is not None and len(result.subset):
+        write_indices(tests, sorted(result.subset.indices.tolist()), subject.test.names)
+    elif tests is not None:
+        typer.echo(f"mutiny: the tests kill no mutant, so {quoted_path(tests)} was not written", err=True)
+    if save is not None and result.candidates is not None:
+        write_candidates(result.candidates, save)
+    elif save is not None:
+        typer.echo(f"mutiny: no inputs were synthesized, so {quoted_path(save)} was not written", err=True)
+    return result

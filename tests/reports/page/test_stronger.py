@@ -238,9 +238,9 @@ def test_where_answers_are_missing_a_command_stands_instead(monkeypatch):
     sampled = replace(sampled, operators=(replace(record, mutants=mutants),))
     assert subset_of({"assess": sampled}) is None
     assert subset_of({"assess": obvious(kills={})}) is None
-    section = work_section(sampled, None, "mutiny strengthen toy.py:subject --minimise")
+    section = work_section(sampled, None, "mutiny strengthen toy.py:subject --minimize")
     (part,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
-    assert part.blocks[0].line == "mutiny strengthen toy.py:subject --minimise"
+    assert part.blocks[0].line == "mutiny strengthen toy.py:subject --minimize"
     monkeypatch.setattr(enough, "LARGEST", 10)
     assert subset_of({"assess": obvious()}) is None
 

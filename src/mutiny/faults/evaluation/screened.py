@@ -56,7 +56,8 @@ class Screening:
     """How sure a verdict must be before the remaining inputs are left out.
 
     Args:
-        confidence: probability that a verdict is the one that evaluating every input would give.
+        confidence: Confidence required to stop before all inputs are evaluated. It is the probability that the verdict
+            is the one that evaluating every input would give.
         fewest: sets with fewer inputs are always evaluated in full.
         first: inputs drawn from each stratum and instance at the first look.
         tail_checks: a verdict rests on extrapolation only after so many (instance, input) pairs, drawn at random from

@@ -101,7 +101,7 @@ def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[
 
 def minimise_command(typed: Typed) -> str:
     """Looks for a smallest set of tests; survivors are not asked about."""
-    return f"mutiny strengthen {typed.subject} --minimise{typed.options}"
+    return f"mutiny strengthen {typed.subject} --minimize{typed.options}"
 
 
 def _survivors(

@@ -129,12 +129,15 @@ class KillRule:
     tests that compare means, a worse mean is (p = 0, infinite Cohen's d); rank tests and exact tests answer as always.
 
     Args:
-        test: ``"glm"`` (MUFF and DeepCrime), ``"welch"``, ``"mann-whitney"``, ``"wilcoxon"`` and ``"paired-t"``
-            (mutants averaged per original), ``"fisher"`` on pooled correctness, ``"mcnemar"`` over inputs; ``"auto"``:
-            glm, or mcnemar with one original.
-        alpha: significance level.
-        effect: ``"cohen-d"``, ``"a12"``, ``"cohen-g"``; ``"auto"``: Cohen's d, or g with McNemar's test.
-        beta: smallest effect; by default a medium one (0.5, 0.64, 0.15).
+        test: Statistical test: ``auto``, ``glm``, ``welch``, ``mann-whitney``, ``wilcoxon``, ``paired-t``, ``fisher``
+            or ``mcnemar``. ``glm`` is the test of MUFF and DeepCrime; ``wilcoxon`` and ``paired-t`` average mutants per
+            original; ``fisher`` pools correctness; ``mcnemar`` pairs inputs; ``auto`` is ``glm``, or ``mcnemar`` with
+            one original.
+        alpha: Significance level of the kill rule.
+        effect: Effect size: ``auto``, ``cohen-d``, ``a12`` or ``cohen-g``. ``auto`` is Cohen's d, or g with McNemar's
+            test.
+        beta: Smallest effect size of a killed mutant; a medium effect by default. That is 0.5, 0.64 and 0.15 for d,
+            A12 and g.
 
     >>> rule = KillRule().resolve(originals=20)
     >>> rule.test, rule.effect, rule.beta

@@ -18,15 +18,15 @@ class Search:
     """How mutants are searched and when one counts as stable.
 
     Args:
-        k_max: most repetitions of a mutant per original (line 6).
-        rse: a mutant is stable if the relative standard error of its metric is at most this (line 10, eq. 5).
-        precision: the search stops when the interval of strengths is at most this wide. Faults before training have
-            their own, unless another one than the usual is given.
-        lower: lower bound of the strength; the operator's own if not given.
-        upper: upper bound of the strength; the operator's own if not given.
-        max_probes: most strengths tried per set of inputs.
-        max_seconds: most seconds per search; a search cut by time may differ from run to run.
-        min_instances: fewest instances from which a standard error is believed; only binding with few originals.
+        k_max: Maximum number of repetitions of a mutant per original. Line 6 of the algorithm.
+        rse: Largest relative standard error of the metric of a stable mutant. Line 10 and eq. 5.
+        precision: Width of the strength interval at which a search stops. Operators before training have their own
+            precision, unless a value other than the default is given.
+        lower: Lower bound of the strength; the operator's own by default.
+        upper: Upper bound of the strength; the operator's own by default.
+        max_probes: Maximum number of strengths tried per search.
+        max_seconds: Maximum duration of a search in seconds. A search that is cut short may differ from run to run.
+        min_instances: Minimum number of instances for a reliable standard error. It matters only with few originals.
     """
 
     k_max: int = 5

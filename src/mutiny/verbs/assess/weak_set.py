@@ -24,7 +24,7 @@ class WeakSet:
     mutants than the whole test set, for a mean over small losses moves sooner; so it is not weak.
 
     Args:
-        share: share of the test inputs to keep.
+        share: Share of the test inputs in the weak set.
         confidence: if given, keep inputs with at least this mean confidence instead (classification only).
         regression: ``"low-loss"`` or ``"high-loss"``: which inputs are removed.
     """

@@ -33,16 +33,17 @@ class Choice:
     """How mutants are made and chosen (MUTEN, Algorithm 1).
 
     Args:
-        count: mutants in the ensemble, beside the original.
-        kind: ``"diverse"``: made one after another, and whenever there is one too many, the one that is most like the
-            others leaves. ``"random"``: the first that are made. ``"similar"``: the first that keep 95% of the
-            original's accuracy.
-        iterations: mutants that are made for a diverse choice, never fewer than ``count``. The paper does not say how
+        count: Number of mutants that attack together with the model; 0 for the model alone.
+        kind: Choice of mutants: ``diverse``, ``random`` or ``similar``. ``diverse`` creates mutants one after another
+            and, whenever there is one too many, drops the one that is most similar to the others; ``random`` takes the
+            first ones; ``similar`` takes the first ones that keep 95% of the original's accuracy.
+        iterations: Number of mutants to create for a diverse choice. At least ``count``; the paper does not say how
             many.
-        operators: codes; each is used at every ratio, or as it is if it has none (LR, LA, LD, AFR).
-        ratios: shares of weights or neurons that change.
-        floor: least share of the original's accuracy that a mutant must keep; a worse one is thrown away and does not
-            count. The paper has none for diverse mutants.
+        operators: Operators used to create mutants. Each is used at every ratio, or once if it has none (LR, LA, LD,
+            AFR).
+        ratios: Shares of weights or neurons that a mutant changes.
+        floor: Minimum share of the original's accuracy that a mutant must keep. Worse mutants are dropped and do not
+            count. The paper has no such limit for diverse mutants.
 
     >>> Choice(count=3).pairs()[:2]
     [('GF', 0.01), ('GF', 0.02)]

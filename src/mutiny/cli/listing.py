@@ -1,4 +1,4 @@
-"""Lists of what can be named on the command line, and explanations of each."""
+"""Lists of what can be named on the command line, and explanations of each entry."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mutiny.reports import terminal
 
 
 def explain(instances: Iterable[Any]) -> None:
-    """Title, source and the whole docstring of each."""
+    """Print title, source and the whole docstring of each instance."""
     console = Console()
-    for one in instances:
-        console.print(f"[bold]{one.code}[/]  {one.title}  [dim]({one.source})[/]\n", highlight=False)
-        console.print(f"{_reflowed(inspect.getdoc(type(one)) or '')}\n", markup=False, highlight=False)
+    for instance in instances:
+        console.print(f"[bold]{instance.code}[/]  {instance.title}  [dim]({instance.source})[/]\n", highlight=False)
+        console.print(f"{_reflowed(inspect.getdoc(type(instance)) or '')}\n", markup=False, highlight=False)
 
 
 def show(titles: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> None:
-    """A table of all, and how to go on."""
+    """Print a table, and a hint below it."""
     console = Console()
     table = terminal.table()
     for title in titles:
@@ -31,7 +31,7 @@ def show(titles: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> Non
     console.print(f"\n{hint}")
 
 
-def summary(kind: type[Any]) -> str:
+def first_statement(kind: type[Any]) -> str:
     """The first statement of a docstring, for a table."""
     first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
     sentence = " ".join(first.split()).split(". ")[0].split(": ")[0].split("; ")[0]
@@ -39,6 +39,6 @@ def summary(kind: type[Any]) -> str:
 
 
 def _reflowed(text: str) -> str:
-    """A docstring for any width: paragraphs on one line each, lists as they are, no markup."""
+    """A docstring for any width: one line per paragraph, lists unchanged, no markup."""
     parts = text.replace("``", "").split("\n\n")
     return "\n\n".join(part if part.startswith("Args:") else " ".join(part.split()) for part in parts)

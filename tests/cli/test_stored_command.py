@@ -14,7 +14,7 @@ subject = weak_subject(1)
 """
 ASSESSED = ("--operators", "NEB,WI(ratio=0.3)", "--precision", "0.03", "--seed", "3", "-q")
 STRONGER = ("--mutants", "2", "--repeats", "1", "--budget", "5", "--seed", "3", "-q")
-ALONE = ("--operators", "NEB", "--minimise")
+ALONE = ("--operators", "NEB", "--minimize")
 
 
 @pytest.fixture

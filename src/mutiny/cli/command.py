@@ -1,0 +1,128 @@
+"""From a function with a verb's own options to its command, which also has the options that all verbs share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from typer.models import OptionInfo
+
+from mutiny.cli.errors import in_options
+from mutiny.cli.loading import loading
+from mutiny.cli.options import PANELS, SHARED, SubjectName
+from mutiny.cli.settings import Settings
+from mutiny.core.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COMMANDS: dict[str, VerbCommand] = {}
+"""Commands of verbs by name; these can be stored and resumed."""
+
+
+@dataclass(frozen=True)
+class VerbCommand:
+    """The command of a verb.
+
+    Args:
+        function: What the command runs: takes an `Invocation` and the verb's own options.
+        own: Names of the verb's own options.
+        parameters: All options by name, in the order of the help, and the subject.
+        aliases: Options by the name of the Python argument that they fill, where the names differ.
+    """
+
+    function: Callable[..., Any]
+    own: frozenset[str]
+    parameters: Mapping[str, inspect.Parameter]
+    aliases: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """Name of the verb."""
+        return self.function.__name__
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """What a user types for each parameter: ``--k-max``."""
+        return {name: _flag(parameter) for name, parameter in self.parameters.items()}
+
+    def run(self, options: Mapping[str, Any], console: Console | None = None) -> Any:
+        """Run the command.
+
+        Args:
+            options: Values of options, and the subject; defaults are used for missing ones.
+            console: Where the result is shown.
+        """
+        defaults = {name: parameter.default for name, parameter in self.parameters.items() if name != "subject"}
+        values = {**defaults, **options}
+        with loading(values["quiet"]):
+            import_module(f"mutiny.verbs.{self.name}.{self.name}")
+            from mutiny.cli.invocation import Invocation
+        invocation = Invocation(self.name, values, console)
+        try:
+            return self.function(invocation, **{name: values[name] for name in self.own})
+        except BadInput as error:
+            raise in_options(error, self.name, self.flags, invocation.aliases(self.aliases)) from error
+
+    def callback(self) -> Callable[..., None]:
+        """The function that typer makes a command of."""
+
+        def command(**options: Any) -> None:
+            self.run(options)
+
+        command.__name__, command.__doc__ = self.name, self.function.__doc__
+        command.__signature__ = inspect.Signature(list(self.parameters.values()))  # type: ignore[attr-defined]
+        command.__annotations__ = {name: parameter.annotation for name, parameter in self.parameters.items()}
+        return command
+
+
+def verb(
+    *settings: Settings, aliases: Mapping[str, str] | None = None, shared: Mapping[str, tuple[Any, Any]] | None = None
+) -> Callable[[Callable[..., Any]], VerbCommand]:
+    """Make a verb's command of a function that takes an `Invocation` and the verb's own options.
+
+    Args:
+        settings: Dataclasses that further options fill.
+        aliases: Options by the name of the Python argument that they fill, where the names differ.
+        shared: Type and default of shared options, where they differ from those of other verbs.
+    """
+
+    def made(function: Callable[..., Any]) -> VerbCommand:
+        own = list(inspect.signature(function).parameters.values())[1:]
+        # Only annotations of options: that of the result names a class whose module imports PyTorch.
+        texts: Any = SimpleNamespace(__annotations__={parameter.name: parameter.annotation for parameter in own})
+        hints = get_type_hints(texts, function.__globals__, include_extras=True)
+        named = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+        named += [parameter for each in settings for parameter in each.parameters()]
+        named += [_parameter(name, *told) for name, told in {**SHARED, **(shared or {})}.items()]
+        named.sort(key=lambda parameter: PANELS.index(_option_of(parameter).rich_help_panel))
+        parameters = {
+            "subject": _parameter("subject", SubjectName, inspect.Parameter.empty),
+            **{parameter.name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named},
+        }
+        command = VerbCommand(function, frozenset(parameter.name for parameter in own), parameters, aliases or {})
+        COMMANDS[command.name] = command
+        return command
+
+    return made
+
+
+def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _option_of(parameter: inspect.Parameter) -> OptionInfo:
+    return next(info for info in parameter.annotation.__metadata__ if isinstance(info, OptionInfo))
+
+
+def _flag(parameter: inspect.Parameter) -> str:
+    """The long name of an option; typer keeps the first of several where a default would be."""
+    if parameter.name == "subject":
+        return "SUBJECT"
+    info = _option_of(parameter)
+    flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
+    return next((flag for flag in flags if flag.startswith("--")), f"--{parameter.name.replace('_', '-')}")

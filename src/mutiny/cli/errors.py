@@ -1,0 +1,101 @@
+"""Errors on the command line: in the words of its options, and blamed on the code that raised them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sysconfig
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+import mutiny
+from mutiny.core.errors import BadInput
+
+OURS = Path(mutiny.__file__).parent
+LIBRARIES = tuple({Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+MENTION = re.compile(r"\([^()]*\)|\b([a-z][a-z_]*)=(True\b|(?=[^\s,;:.]|\.\.\.|\.\d))?")
+"""A Python argument in a sentence, such as ``low=``, ``upper=3`` or ``exact=True``; text in brackets is skipped.
+
+The second group is empty if a value follows, and not matched at all if none does.
+"""
+
+
+def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]) -> BadInput:
+    """The same error in the words of the command line: ``--low`` instead of ``low=``.
+
+    An error that the user's own Python code caused is returned unchanged.
+
+    Args:
+        error: An error in the words of Python.
+        verb: Name of the running command.
+        flags: What a user types for each option of the command, by name.
+        aliases: Options by the name of the Python argument that they fill, where the names differ.
+
+    >>> error = BadInput("lower", 5, "less than upper=3")
+    >>> str(in_options(error, "assess", {"lower": "--lower", "upper": "--upper"}, {}))
+    '--lower=5: expected less than --upper 3.'
+    """
+    if any(_given(frame) for frame in traceback.extract_tb(error.__traceback__)):
+        return error
+
+    def flag(argument: str) -> str | None:
+        name = argument.strip().replace(" ", "_")
+        return flags.get(aliases.get(name, name))
+
+    def replaced(match: re.Match[str]) -> str:
+        known = flag(match[1]) if match[1] else None
+        if known is None:
+            return match[0]
+        return f"{known} " if match[2] == "" else known
+
+    names = error.argument.split(",")
+    argument = ", ".join(flag(name) or name.strip() for name in names)
+    expected, fix = MENTION.sub(replaced, error.expected), MENTION.sub(replaced, error.fix)
+    if _python_only(verb, flags, aliases) & {match[1] for match in MENTION.finditer(fix)}:
+        fix = f"In Python, {fix[0].lower()}{fix[1:]}"
+    told = type(error)(argument, error.value, expected, fix)
+    if error.value is None and argument != error.argument:
+        told.args = (str(told).replace("=None:", ":", 1),)
+    return told
+
+
+def _python_only(verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]) -> set[str]:
+    """Arguments of a verb that are neither options of its command nor part of a subject's definition."""
+    arguments = set(inspect.signature(getattr(mutiny, verb)).parameters)
+    return arguments - set(flags) - set(aliases) - set(inspect.signature(mutiny.Subject).parameters)
+
+
+def given_code(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames of an error from the first one in the user's code on; none if the error is a bug of mutiny.
+
+    It is a bug of mutiny if the innermost frame, libraries aside, is mutiny's.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    owned = [frame for frame in frames if not _library(frame)]
+    if not owned or _ours(owned[-1]):
+        return []
+    first = next(frame for frame in owned if not _ours(frame))
+    return list(frames)[frames.index(first) :]
+
+
+def given_code_sentence(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
+    """A sentence about an error in the user's code."""
+    place = [frame for frame in frames if not _library(frame)][-1]
+    said = f": {error}" if str(error) else ""
+    return f"{Path(place.filename).name}, line {place.lineno}, raised {type(error).__name__}{said}"
+
+
+def _given(frame: traceback.FrameSummary) -> bool:
+    return not _ours(frame) and not _library(frame)
+
+
+def _ours(frame: traceback.FrameSummary) -> bool:
+    return Path(frame.filename).is_relative_to(OURS)
+
+
+def _library(frame: traceback.FrameSummary) -> bool:
+    path = Path(frame.filename)
+    if frame.filename.startswith("<"):  # frozen modules, and methods that dataclasses generate
+        return True
+    return not _ours(frame) and any(path.is_relative_to(library) for library in LIBRARIES)

@@ -1,0 +1,127 @@
+"""What the commands of all verbs do alike: check outputs, load the subject, open engine and store, show and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console, RenderableType
+
+from mutiny.campaigns.engines.parsing import as_engine
+from mutiny.campaigns.stores.naming import file_for
+from mutiny.cli.campaign_file import open_store
+from mutiny.cli.paths import quoted_path
+from mutiny.cli.stored_command import to_stored
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+from mutiny.core.results import Result
+from mutiny.reports.files import check_distinct, check_picture, check_writable
+from mutiny.reports.json import write_json
+from mutiny.reports.progress import TerminalProgress
+from mutiny.subjects import Subject, load_subject
+from mutiny.subjects.data import Data, as_pool
+
+PICTURES = ("--plot", "--grid")
+"""Options that name a picture."""
+
+
+class Invocation:
+    """One run of a verb's command.
+
+    Args:
+        verb: Name of the verb.
+        options: Values of all options of the command, and the subject.
+        console: Where the result is shown.
+
+    Attributes:
+        store: Campaign file; ``None`` if finished work is not kept.
+        settings: Arguments that every verb takes: ``seed``, ``device`` and ``batch_size``.
+    """
+
+    def __init__(self, verb: str, options: Mapping[str, Any], console: Console | None = None) -> None:
+        self.verb, self.options, self.console = verb, options, console or Console()
+        self.store: Path | None = None if options["no_store"] else options["store"] or file_for(options["subject"])
+        self.quiet: bool = options["quiet"]
+        self.settings = {name: options[name] for name in ("seed", "device", "batch_size")}
+        self._loaded = False
+
+    def aliases(self, aliases: Mapping[str, str]) -> Mapping[str, str]:
+        """Options by Python argument; until the subject is loaded, ``data`` is the folder that it is loaded from."""
+        return aliases if self._loaded else {**aliases, "data": "data"}
+
+    def check(self, outputs: Mapping[str, Path | None], suffixes: Mapping[str, str] | None = None) -> None:
+        """Refuse files that could not be written, and an invalid number of threads, before anything is done.
+
+        Args:
+            outputs: Files by option, besides ``--json``.
+            suffixes: Required endings of file names, by option.
+        """
+        paths = {"--json": self.options["json"], **outputs}
+        for option, path in paths.items():
+            if path is None:
+                continue
+            check_writable(path, option)
+            if option in PICTURES:
+                check_picture(path, option)
+            suffix = (suffixes or {}).get(option)
+            if suffix is not None and path.suffix.lower() != suffix:
+                raise BadInput(option, path, f"a file name that ends in {suffix}")
+        check_distinct({**paths, "--store": self.store})
+        check_whole("--threads", self.options["threads"])
+
+    def subject(self) -> Subject:
+        """Load the subject, and set the number of threads of torch."""
+        torch.set_num_threads(self.options["threads"])
+        subject = load_subject(self.options["subject"], self.options["data"])
+        self._loaded = True
+        return subject
+
+    def inputs(self, text: str | None) -> Data | None:
+        """The data that ``--inputs`` names."""
+        return None if text is None else as_pool(text, "--inputs")
+
+    @contextmanager
+    def running(self) -> Iterator[dict[str, Any]]:
+        """The arguments ``engine``, ``store`` and ``progress`` of a verb."""
+        engine = as_engine(*(self.options[name] for name in ("engine", "workers", "address", "threads")))
+        command = to_stored(self.verb, self.options)
+        with open_store(self.store, command) as store, self.progress() as progress:
+            yield {"engine": engine, "store": store, "progress": progress}
+
+    @contextmanager
+    def progress(self) -> Iterator[TerminalProgress | None]:
+        """A progress bar, unless the command is quiet."""
+        with nullcontext() if self.quiet else TerminalProgress(Console(stderr=True)) as progress:
+            yield progress
+
+    def show(self, text: RenderableType) -> None:
+        """Print the result and the file that keeps it, unless the command is quiet."""
+        if self.quiet:
+            return
+        try:
+            self.console.print(text)
+            if self.store is not None:
+                kept = f" Kept in {quoted_path(self.store)}; the same command, or mutiny report, shows it again."
+                self.console.print(kept, style="dim", markup=False)
+        except BrokenPipeError:
+            raise  # the reader, such as head, has seen enough; typer ends the command
+        except OSError as error:
+            fix = "" if self.store is None else "The result is kept: run the same command to show it again."
+            raise BadInput("output", "<the result>", f"a place to print it ({error.strerror})", fix) from error
+
+    def write(self, result: Result, **more: Any) -> None:
+        """Write the result to the file of ``--json``, if there is one, with further entries."""
+        if self.options["json"] is not None:
+            write_json(self.options["json"], {**result.to_json(), **more})
+
+
+def split_names(text: str | None) -> list[str] | None:
+    """Names joined by a plus sign.
+
+    >>> split_names("fc1 + fc2"), split_names(None)
+    (['fc1', 'fc2'], None)
+    """
+    return [name.strip() for name in text.split("+")] if text else None

@@ -1,0 +1,42 @@
+"""Paths as the user would type them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+_user_folder: ContextVar[Path | None] = ContextVar("_user_folder", default=None)
+"""The user's working folder, while a command runs in another one."""
+
+
+@contextmanager
+def working_in(folder: Path | None) -> Iterator[None]:
+    """Resolve relative paths in a folder, if it exists; paths are still shown relative to the user's own folder."""
+    if folder is None or not folder.is_dir():
+        yield
+        return
+    token = _user_folder.set(Path.cwd())
+    try:
+        with chdir(folder):
+            yield
+    finally:
+        _user_folder.reset(token)
+
+
+def quoted_path(file: Path) -> str:
+    """A file as the user would type it here, quoted for a shell.
+
+    >>> quoted_path(Path("digits.mutiny")), quoted_path(Path("my digits.mutiny"))
+    ('digits.mutiny', "'my digits.mutiny'")
+    """
+    return shlex.quote(short_path(file))
+
+
+def short_path(file: Path) -> str:
+    """The shortest name of a file from here, not quoted."""
+    text = os.path.relpath(file, _user_folder.get()) if file.is_absolute() else str(file)
+    return str(file) if text.startswith("..") else text

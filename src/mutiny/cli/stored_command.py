@@ -1,0 +1,86 @@
+"""A campaign's command: stored as plain values, run again, and shown as the line that a user types."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from mutiny.cli.command import COMMANDS
+from mutiny.cli.paths import short_path
+
+OUTPUT_OPTIONS = frozenset(
+    "json kills junit summary quiet store no_store dry_run fail_under engine workers address save grid plot indices "
+    "patch anyway tests".split()
+)
+"""Options that decide where a command runs and writes, but not its result."""
+FILES = ("inputs", "pool")
+"""Options that name a file or folder, as text."""
+WORDS = {"select": ("test", "mutated")}
+"""Words that name data in some commands, even where a file has that name."""
+RENAMED = {"minimise": "minimize"}
+"""Options that earlier versions stored under another name."""
+
+
+def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A command in plain values, with absolute paths, so that it means the same in another folder."""
+    absolute = {**options, **_absolute(options, WORDS.get(verb, ()))}
+    plain = {
+        name: {"path": str(value.resolve())} if isinstance(value, Path) else value for name, value in absolute.items()
+    }
+    path, colon, name = str(plain["subject"]).rpartition(":")
+    if colon and Path(path).is_file():
+        plain["subject"] = f"{Path(path).resolve()}:{name}"
+    return {"verb": verb, "arguments": plain, "folder": str(Path.cwd())}
+
+
+def from_stored(command: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a stored command that this version knows."""
+    known = COMMANDS[command["verb"]].parameters
+    options = {RENAMED.get(name, name): value for name, value in command["arguments"].items()}
+    return {
+        name: Path(value["path"]) if isinstance(value, dict) else value
+        for name, value in options.items()
+        if name in known
+    }
+
+
+def command_line(command: Mapping[str, Any]) -> str:
+    """The command without defaults and outputs; the seed is always included.
+
+    >>> command_line({"verb": "assess", "arguments": {"subject": "digits", "seed": 3, "k_max": 5, "exact": True}})
+    'mutiny assess digits --exact --seed 3'
+    """
+    verb, options = COMMANDS[command["verb"]], command["arguments"]
+    options = {RENAMED.get(name, name): value for name, value in options.items()}
+    line = ["mutiny", verb.name, subject_typed(command)]
+    for name, parameter in verb.parameters.items():
+        value = options.get(name, parameter.default)
+        if name == "subject" or name in OUTPUT_OPTIONS or (value == parameter.default and name != "seed"):
+            continue
+        flag = verb.flags[name]
+        line += [flag] if value is True else [flag, shlex.quote(_text(value))]
+    return " ".join(line)
+
+
+def subject_typed(command: Mapping[str, Any]) -> str:
+    """The subject as a user types it in this folder."""
+    path, colon, name = str(command["arguments"]["subject"]).rpartition(":")
+    return shlex.quote(f"{short_path(Path(path))}{colon}{name}" if colon else name)
+
+
+def data_typed(command: Mapping[str, Any]) -> str:
+    """The data folder as an option, with a space before it; empty if there is none."""
+    data = command["arguments"].get("data")
+    return "" if data is None else f" --data {shlex.quote(_text(data))}"
+
+
+def _absolute(options: Mapping[str, Any], words: Collection[str]) -> dict[str, Any]:
+    """Absolute paths of the files and folders that options name as text."""
+    files = {name: text for name in FILES if isinstance(text := options.get(name), str) and text not in words}
+    return {name: str(Path(text).resolve()) for name, text in files.items() if Path(text).exists()}
+
+
+def _text(value: Any) -> str:
+    return short_path(Path(value["path"])) if isinstance(value, Mapping) else str(value)
