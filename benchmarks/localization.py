@@ -32,8 +32,8 @@ from mutiny.models.variants import WeightVariants
 from mutiny.subjects.data import Data
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.locate.activity import Above
-from mutiny.verbs.locate.case import Case
 from mutiny.verbs.locate.failures import ByLabel
+from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.spectrum import Ints
 from mutiny.verbs.locate.synthesis import Ascent, synthesis
 from mutiny.verbs.repair.credit import credits
@@ -80,10 +80,10 @@ def measure(quick: bool, data: Path | None) -> Results:
     return results | mended("lenet5", lenet, np.arange(sizes.mended), rounds=3)
 
 
-def case_of(model: nn.Module, data: Data) -> Case:
+def case_of(model: nn.Module, data: Data) -> ModelUnderTest:
     """As `mutiny.locate` opens it: failures by label, batch size and layout as measured."""
     targets = torch.from_numpy(TASK.check_targets(data.targets, "data"))
-    return Case(model, TASK, data, ByLabel(TASK, targets), targets, default_forward)
+    return ModelUnderTest(model, TASK, data, ByLabel(TASK, targets), targets, default_forward)
 
 
 def perceptron(layers: int = 8, width: int = 20) -> nn.Sequential:
@@ -96,7 +96,7 @@ def perceptron(layers: int = 8, width: int = 20) -> nn.Sequential:
 # (a) spectra
 
 
-def spectra(network: str, case: Case, rounds: int) -> Results:
+def spectra(network: str, case: ModelUnderTest, rounds: int) -> Results:
     """Counts of all hidden neurons and classes as a multiple of one plain pass over the same batches."""
     places, pace = case.hidden(), case.pace
     faster = ratio(lambda: last(plain(case)), lambda: case.spectrum(places, Above()), rounds, time.process_time)
@@ -106,7 +106,7 @@ def spectra(network: str, case: Case, rounds: int) -> Results:
     return {f"{name} ({at})": entry(1 / faster, SPECTRA_GOALS[network], "lower")}
 
 
-def plain(case: Case) -> Iterator[Tensor]:
+def plain(case: ModelUnderTest) -> Iterator[Tensor]:
     """Outputs, batch by batch."""
     size = case.pace.batch_size
     with torch.inference_mode(), laid_out(case.model, case.pace.layout):
@@ -117,7 +117,7 @@ def plain(case: Case) -> Iterator[Tensor]:
 # (b) synthesis
 
 
-def synthesised(network: str, case: Case, indices: Ints, rounds: int) -> Results:
+def synthesised(network: str, case: ModelUnderTest, indices: Ints, rounds: int) -> Results:
     """The gradient step alone, and all of synthesis with the pass that sees whether new inputs fail."""
     neurons = spread(case, SUSPECTS)
     gradients = activation_gradients(case.view, neurons, case.call)
@@ -139,7 +139,7 @@ def synthesised(network: str, case: Case, indices: Ints, rounds: int) -> Results
     }
 
 
-def spread(case: Case, count: int) -> dict[str, Ints]:
+def spread(case: ModelUnderTest, count: int) -> dict[str, Ints]:
     """So many neurons, from the first of the first hidden layer to the last of the last one, evenly."""
     places = case.hidden()
     every = [(place.name, neuron) for place in places for neuron in range(place.count("neuron"))]
@@ -148,20 +148,20 @@ def spread(case: Case, count: int) -> dict[str, Ints]:
     return {name: neurons for name, neurons in found.items() if len(neurons)}
 
 
-def batches(case: Case, indices: Ints) -> Iterator[Tensor]:
+def batches(case: ModelUnderTest, indices: Ints) -> Iterator[Tensor]:
     """Copies of the inputs at ``indices``."""
     for at in range(0, len(indices), case.pace.batch_size):
         yield case.data.read(indices[at : at + case.pace.batch_size])
 
 
-def slopes(case: Case, indices: Ints) -> Iterator[tuple[Tensor, Tensor]]:
+def slopes(case: ModelUnderTest, indices: Ints) -> Iterator[tuple[Tensor, Tensor]]:
     """Inputs, and the gradient of the sum of all outputs with respect to them."""
     for batch in batches(case, indices):
         moving = batch.requires_grad_()
         yield batch, torch.autograd.grad(case.model(moving).sum(), moving)[0]
 
 
-def judged(case: Case, indices: Ints) -> Iterator[Tensor]:
+def judged(case: ModelUnderTest, indices: Ints) -> Iterator[Tensor]:
     """Outputs for inputs that were moved along their gradient."""
     for batch, gradient in slopes(case, indices):
         with torch.inference_mode():
@@ -172,7 +172,7 @@ def judged(case: Case, indices: Ints) -> Iterator[Tensor]:
 # (c) repair
 
 
-def mended(network: str, case: Case, indices: Ints, rounds: int) -> Results:
+def mended(network: str, case: ModelUnderTest, indices: Ints, rounds: int) -> Results:
     """A generation of repair, with new values for some weights of a layer, against one candidate after another."""
     inputs, targets = case.data.read(indices), case.targets[torch.from_numpy(indices)]
     results, rng = {}, np.random.default_rng(0)

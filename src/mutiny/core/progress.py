@@ -23,3 +23,18 @@ class Silent:
 
     def step(self, note: str = "", done: int = 1) -> None:
         """Ignores it."""
+
+
+class Local:
+    """Progress that is dropped when pickled, because nobody watches in other processes.
+
+    >>> import pickle
+    >>> pickle.loads(pickle.dumps(Local(Silent())))  # doctest: +ELLIPSIS
+    <mutiny.core.progress.Silent object at ...>
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self.stage, self.step = progress.stage, progress.step
+
+    def __reduce__(self) -> tuple[type[Silent], tuple[()]]:
+        return Silent, ()

@@ -22,8 +22,8 @@ from mutiny.subjects.data import as_data
 from mutiny.subjects.data.balls import NORMS, distances, within
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.locate.ascent import Ascent, usual
-from mutiny.verbs.locate.case import Case
 from mutiny.verbs.locate.failures import ByLabel
+from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.synthesis import synthesis
 
 
@@ -95,8 +95,8 @@ def case():
     with torch.no_grad():
         net[3].bias -= net(x).mean(0)  # so that all classes occur
         y = net(x).argmax(1)
-    return Case(net, Classification(3, "logits"), as_data((x, y), "test"), ByLabel(Classification(3, "logits"), y), y,
-                default_forward, batch_size=7)  # fmt: skip
+    task = Classification(3, "logits")
+    return ModelUnderTest(net, task, as_data((x, y), "test"), ByLabel(task, y), y, default_forward, batch_size=7)
 
 
 @pytest.mark.parametrize("scale", ["none", "rms"])

@@ -20,9 +20,9 @@ from mutiny.verbs.repair.damage import Damage
 from mutiny.verbs.repair.files import load_patch
 from mutiny.verbs.repair.knobs import Knobs
 from mutiny.verbs.repair.methods import REPAIRS, as_repair
+from mutiny.verbs.repair.patch_choice import dose
 from mutiny.verbs.repair.proposals import Weighing
 from mutiny.verbs.repair.target import check_target, targeted
-from mutiny.verbs.repair.worker import dose
 from verbs.repair.spoilt import QUICK, data, faulty
 
 pytestmark = pytest.mark.rounding

@@ -1,41 +1,34 @@
-"""`attack`: how robust is the model really?"""
+"""`attack`: how robust is the model?"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from torch import nn
 
-from mutiny.campaigns.campaign import Running
 from mutiny.campaigns.engines.base import Engine
-from mutiny.campaigns.engines.parsing import as_engine
-from mutiny.campaigns.memo import Call, device_of, threads_of
+from mutiny.campaigns.run import Runtime, run
 from mutiny.campaigns.stores.base import Store
-from mutiny.campaigns.stores.opening import opened
+from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress, Silent
-from mutiny.core.records import versions
-from mutiny.core.subject_records import ModelAndInputs
-from mutiny.models import Forward
-from mutiny.models.state import check_untouched
+from mutiny.models import Forward, ModelState
 from mutiny.subjects import Subject
-from mutiny.subjects.tasks import Task, task_record
+from mutiny.subjects.tasks import Task
 from mutiny.verbs.attack.base import Attack
 from mutiny.verbs.attack.ensemble import Combine
 from mutiny.verbs.attack.methods import as_attack, as_attacks
 from mutiny.verbs.attack.mutants import Choice, Mutant
-from mutiny.verbs.attack.notes import notes
 from mutiny.verbs.attack.pgd import Pgd
-from mutiny.verbs.attack.plan import Plan
-from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Level, Robustness
-from mutiny.verbs.attack.setup import check_numbers, labelled, scene_of
-from mutiny.verbs.attack.worker import Bench, Way, made_by
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Robustness
+from mutiny.verbs.attack.setup import attacked_model, labeled
+from mutiny.verbs.attack.verb import AttackModel
+from mutiny.verbs.attack.worker import Variant, made_by
 
 FARTHEST = 1e30
 """Distances beyond this are a mistake, and overflow in single precision."""
@@ -109,59 +102,26 @@ def attack(
     >>> attack(net, "pgd(iterations=10)", eps=(0.1, 1.0), mutants=0, data=(x, x.argmax(1)))
     Robustness('pgd(iterations=10)', 0 mutants, fooled 0.1: 55%, 1: 100%)
     """
-    start, progress = time.monotonic(), progress or Silent()
-    way, others = as_attack(attack), as_attacks(beside)
+    chosen, others = as_attack(attack), as_attacks(beside)
     for other in others:
-        if other.bounded != way.bounded:
-            raise BadInput("beside", str(other), f"attacks that {'' if way.bounded else 'do not '}take a distance")
-    steps, choice, ends = _distances(eps) if way.bounded else (None,), _choice(mutants), _range(low, high)
-    ways = _ways(way, 1 + choice.count, baselines) | {str(other): Way(other) for other in others}
-    check_numbers(count, seed, batch_size)
-    given = labelled(subject, data, task, forward)
-    with as_engine(engine, workers) as where, opened(store) as kept:
-        settings = {
-            "seed": int(seed),
-            "count": min(int(count), len(given.data)),
-            "range": list(ends),
-            "batch_size": int(batch_size),
-            "device": device_of(given, device),
-            "threads": threads_of(where),
-        }
-        wanted: dict[str, Any] = {"eps": steps, "mutants": choice, "combine": combine}
-        wanted |= {f"way {name}": one.attack for name, one in ways.items()}
-        call = Call.of("attack", given, settings, wanted, kept, device=device)
-        if call.outcome is not None:
-            return cast(Robustness, call.outcome)
-        scene = scene_of(given, count, seed, device, batch_size, folder, progress)
-        field, model = scene.field, scene.field.model
-        field.low, field.high = ends
-        field.check()
-        running = Running(call.campaign, where, kept)
-        running.expect(bool(choice.count) + 1 + len(steps) * len(ways))
-        plan = Plan(call.basis, choice, combine, ways, progress)
-        ((team, clean, done),) = running.run(Bench(field, choice, combine, ways), [plan.all(steps)])
-        check_untouched([model], [scene.state])
-        each = [{name: done[far, name].assault for name in ways} for far in steps]
-        undefined = clean.undefined + sum(one.undefined for one in done.values())
-        result = Robustness(
-            subject=ModelAndInputs(
-                given.name, type(model).__name__, task_record(scene.task), len(given.data), given.source
-            ),
-            settings={**settings, "combine": combine, "mutants": vars(choice)},
-            versions=versions(),
-            attack=str(way),
-            mutants=tuple(map(str, team.members)),
-            similarity=team.similarity,
-            levels=tuple(Level(far, found, clean.correct) for far, found in zip(steps, each, strict=True)),
-            indices=field.indices,
-            inputs=field.inputs(),
-            labels=field.labels.numpy()[field.indices],
-            notes=tuple(notes(scene, way, team, clean, undefined)),
-            seconds=time.monotonic() - start,
-            created=call.campaign.created,
-        )
-        running.finish(result)
-        return result
+        if other.bounded != chosen.bounded:
+            raise BadInput("beside", str(other), f"attacks that {'' if chosen.bounded else 'do not '}take a distance")
+    choice = _choice(mutants)
+    variants = _variants(chosen, 1 + choice.count, baselines) | {str(other): Variant(other) for other in others}
+    check_whole("count", count)
+    low, high = _range(low, high)
+    verb = AttackModel(
+        attack=chosen,
+        eps=_distances(eps) if chosen.bounded else (None,),
+        choice=choice,
+        combine=combine,
+        variants=variants,
+        count=int(count),
+        low=low,
+        high=high,
+    )
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    return run(verb, labeled(subject, data, task, forward), runtime)
 
 
 def mutants_of(
@@ -188,22 +148,25 @@ def mutants_of(
     >>> module(x).shape
     torch.Size([60, 3])
     """
-    check_numbers(count, seed, batch_size)
-    given = labelled(subject, data, task, forward)
-    return made_by(scene_of(given, count, seed, device, batch_size, folder, Silent()).field, _choice(mutants))
+    check_whole("count", count)
+    runtime = Runtime(seed, device, batch_size, folder=folder)
+    given = labeled(subject, data, task, forward)
+    model = given.originals(1, runtime.seed, device, folder, runtime.progress)[0]
+    attacked, _ = attacked_model(given, model, ModelState.of(model), count, runtime.seed, batch_size)
+    return made_by(attacked, _choice(mutants))
 
 
-def _ways(way: Attack, members: int, baselines: bool) -> dict[str, Way]:
+def _variants(attack: Attack, members: int, baselines: bool) -> dict[str, Variant]:
     """Attacks by name; the model is a member itself."""
-    found = {MUTANTS: Way(way, mutants=True)}
+    found = {MUTANTS: Variant(attack, mutants=True)}
     if not baselines or members == 1:
         return found
-    found[ORIGINAL] = Way(way)
-    longer = way.times(members)
+    found[ORIGINAL] = Variant(attack)
+    longer = attack.times(members)
     if longer is not None:
-        found[BUDGET] = Way(longer)
-    if isinstance(way, Pgd) and way.step is not None:
-        found[SANE] = Way(replace(way, step=None).times(members))
+        found[BUDGET] = Variant(longer)
+    if isinstance(attack, Pgd) and attack.step is not None:
+        found[SANE] = Variant(replace(attack, step=None).times(members))
     return found
 
 

@@ -35,7 +35,7 @@ ALIKE = 1e-3
 """What a layer reads of an input may differ by this share of the largest, whatever else is in the batch."""
 
 
-class Field:
+class AttackedModel:
     """The model and the inputs under attack.
 
     Args:
@@ -62,7 +62,8 @@ class Field:
         low: float = 0.0,
         high: float = 1.0,
     ) -> None:
-        self.model, self.data, self.indices, self.seed, self.size = model, data, indices, seed, batch_size
+        self.model, self.data, self.task, self.indices = model, data, task, indices
+        self.seed, self.size = seed, batch_size
         self.low, self.high, self.logits = low, high, as_logits(forward, task)
         self.call = copying(self.logits)
         self.labels = torch.from_numpy(task.check_targets(data.targets, "data"))

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.campaigns.jobs import Job
 from mutiny.campaigns.schedule import ask, together
-from mutiny.core.progress import Progress
+from mutiny.campaigns.session import Session
 from mutiny.core.random import generator_for
 from mutiny.faults.neurons.scaling import scale_neurons
 from mutiny.models import ModelView, Patch
-from mutiny.verbs.locate.case import Case
 from mutiny.verbs.locate.spectrum import Ints, Spectrum
 from mutiny.verbs.locate.suspects import Suspect
 
@@ -79,17 +77,11 @@ def by_layer(suspects: Iterable[Suspect]) -> dict[str, Ints]:
 
 
 async def ablation(
-    case: Case,
-    suspects: Sequence[Suspect],
-    spectrum: Spectrum,
-    draws: int,
-    progress: Progress,
-    label: int | None = None,
-    basis: str = "",
+    session: Session, suspects: Sequence[Suspect], spectrum: Spectrum, draws: int, label: int | None = None
 ) -> Ablation | None:
     """Silences the suspects, then ``draws`` times as many others of the same layers, on all inputs or one class.
 
-    A plan, whose tasks `mutiny.verbs.locate.worker` does.
+    A part of the plan of `locate`.
 
     Returns:
         ``None`` if some layer has no other neurons left to compare with.
@@ -98,19 +90,20 @@ async def ablation(
     others = {name: np.setdiff1d(np.arange(sizes[name]), units) for name, units in chosen.items()}
     if not chosen or any(len(others[name]) < len(units) for name, units in chosen.items()):
         return None
+    progress = session.progress
     progress.stage("silencing suspects", draws + 2)
-    before: Bools = await ask(Job("before", [label], basis, "failures before"))
+    before: Bools = await ask(session.job("before", [label], "failures before"))
     progress.step()
 
     async def effect(name: str, neurons: Mapping[str, Ints]) -> Effect:
         decides = [label, [[layer, units.tolist()] for layer, units in neurons.items()]]
-        after: Bools = await ask(Job("silence", decides, basis, f"{name} silenced", given=(label, dict(neurons))))
+        after: Bools = await ask(session.job("silence", decides, f"{name} silenced", given=(label, dict(neurons))))
         progress.step()
         return Effect(int((before & ~after).sum()), int((~before & after).sum()))
 
     drawn = []
     for draw in range(draws):
-        rng = generator_for(case.seed, "locate", "random neurons", draw)
+        rng = generator_for(session.seed, "locate", "random neurons", draw)
         drawn.append(
             {name: np.sort(rng.choice(others[name], len(units), replace=False)) for name, units in chosen.items()}
         )

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from torch import nn
 
-from mutiny.campaigns.campaign import Running
 from mutiny.campaigns.engines.base import Engine
-from mutiny.campaigns.engines.parsing import as_engine
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.memo import Call, code_of, device_of, pace_of, threads_of
-from mutiny.campaigns.schedule import ask
+from mutiny.campaigns.run import Runtime, run
 from mutiny.campaigns.stores.base import Store
-from mutiny.campaigns.stores.opening import opened as kept_in
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress, Silent
-from mutiny.core.records import to_plain, versions
-from mutiny.core.subject_records import LocatedSubject
 from mutiny.models import Forward
 from mutiny.models.capture import NeuronValue
-from mutiny.models.state import check_untouched
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
-from mutiny.subjects.tasks import Classification, Task, task_record
-from mutiny.verbs.locate.ablation import Ablation, ablation
+from mutiny.subjects.tasks import Task
 from mutiny.verbs.locate.activity import Activity, as_activity
-from mutiny.verbs.locate.case import check_reading
 from mutiny.verbs.locate.failures import Oracle
 from mutiny.verbs.locate.measures import Measure, as_measure
-from mutiny.verbs.locate.notes import notes_on_model, notes_on_suspects
 from mutiny.verbs.locate.result import Location
-from mutiny.verbs.locate.setup import opened
-from mutiny.verbs.locate.spectrum import Spectrum, check_class
-from mutiny.verbs.locate.suspects import Suspect, suspects
-from mutiny.verbs.locate.worker import Bench
-
-ALONE = "Too few others are left in the suspects' layers to compare with, so nobody was silenced: lower k."
+from mutiny.verbs.locate.setup import check_failures, check_reading
+from mutiny.verbs.locate.verb import Locate
 
 
 def locate(
@@ -114,100 +97,24 @@ def locate(
     >>> locate(net, k=1, data=(x, torch.tensor([0, 0, 0, 0])), validate=0).suspects[0].neuron  # it says 1, wrongly
     1
     """
-    start, progress = time.monotonic(), progress or Silent()
-    judged, activity = as_measure(measure), as_activity(active)
     check_whole("k", k)
     check_whole("validate", validate, 0)
     check_reading(at)
+    check_failures(oracle, against)
     if layers is not None and not isinstance(layers, Sequence):
         raise BadInput("layers", repr(layers), "names or patterns of layers")
-    given = as_given(subject, data, None, task, forward, "data", pool=False)
-    with as_engine(engine, workers) as where, kept_in(store) as kept:
-        settings = to_plain({
-            "seed": seed,
-            "at": at,
-            "layers": [layers] if isinstance(layers, str) else None if layers is None else [*map(str, layers)],
-            "failures": "oracle" if oracle else "against another model" if against is not None else "labels",
-            "batch_size": batch_size,
-            "device": device_of(given, device),
-            "threads": threads_of(where),
-        })  # fmt: skip
-        how = {"active": activity, "oracle": oracle, "against": against}
-        asked = {"measure": judged, "k": int(k), "label": label, "by_class": by_class, "silent": silent}
-        call = Call.of("locate", given, settings, {**how, **asked, "validate": int(validate)}, kept, device=device)
-        if call.outcome is not None:
-            return cast(Location, call.outcome)
-        case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
-        case.pace = pace_of(call.campaign) or case.pace
-        model, task = case.model, case.task
-        _check_classes(task, label, by_class)
-        places = case.hidden(layers)
-        unreadable = case.unreadable(places) if layers is None else ()
-        running = Running(call.campaign, where, kept)
-        settings |= {"batch_size": int(case.pace.batch_size)}
-        running.settle({**settings, "layout": case.pace.layout})
-        running.expect(1 + (2 + int(validate)) * bool(validate))
-        told = progress
-        basis = "" if kept is None else hash_of([call.basis, settings, case.pace.layout, *map(code_of, how.values())])
-
-        async def plan() -> tuple[Spectrum, tuple[Suspect, ...], Ablation | None]:
-            told.stage("counting", 1)
-            counted: Spectrum = await ask(Job("count", [], basis, "what neurons do"))
-            told.step()
-            some = suspects(counted, judged, int(k), label, silent, guilty=True)
-            one = None if label is None else int(label)
-            checked = await ablation(case, some, counted, int(validate), told, one, basis) if validate else None
-            return counted, some, checked
-
-        ((spectrum, found, checked),) = running.run(Bench(case, places, activity, at), [plan()])
-        check_untouched([model], [state])
-        result = Location(
-            subject=LocatedSubject(
-                name=given.name,
-                model=type(model).__name__,
-                task=task_record(task),
-                inputs=len(given.data),
-                source=given.source,
-                neurons=int(sum(spectrum.sizes)),
-                layers=dict(zip(spectrum.layers, spectrum.sizes, strict=True)),
-            ),
-            settings={
-                **settings,
-                "layout": case.pace.layout,
-                "k": int(k),
-                "label": None if label is None else int(label),
-                "by_class": by_class,
-                "active": str(activity),
-                "silent": silent,
-                "validate": int(validate),
-            },
-            versions=versions(),
-            measure=str(judged),
-            suspects=found,
-            by_class=_by_class(spectrum, judged, int(k), silent) if by_class else {},
-            spectrum=spectrum,
-            ablation=checked,
-            failing=spectrum.failing(label),
-            passing=spectrum.passing(label),
-            notes=(
-                *notes_on_suspects(spectrum, found, int(k), label, silent),
-                *notes_on_model(case, len(given.subject.models) if given.subject else 1, unreadable),
-                *([ALONE] if validate and found and checked is None else []),
-            ),
-            seconds=time.monotonic() - start,
-            created=call.campaign.created,
-        )
-        running.finish(result)
-        return result
-
-
-def _check_classes(task: Task, label: Any, by_class: bool) -> None:
-    for name, value, asked in (("label", label, label is not None), ("by_class", by_class, by_class)):
-        if asked and not isinstance(task, Classification):
-            raise BadInput(name, value, "a classifier, which has classes", f"Leave out {name} for regression.")
-    if label is not None and isinstance(task, Classification):
-        check_class("label", label, task.classes)
-
-
-def _by_class(spectrum: Spectrum, measure: Measure, k: int, silent: bool) -> dict[int, tuple[Suspect, ...]]:
-    return {group: suspects(spectrum, measure, k, group, silent, guilty=True) for group in range(spectrum.groups)}
+    verb = Locate(
+        measure=as_measure(measure),
+        k=int(k),
+        label=label,
+        by_class=by_class,
+        active=as_activity(active),
+        at=at,
+        silent=silent,
+        layers=layers,
+        oracle=oracle,
+        against=against,
+        validate=int(validate),
+    )
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    return run(verb, as_given(subject, data, None, task, forward, "data", pool=False), runtime)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mutiny.subjects.inference.determinism import UNSTEADY
-from mutiny.verbs.locate.case import Case
+from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.spectrum import Spectrum
 from mutiny.verbs.locate.suspects import Suspect
 
@@ -47,7 +47,7 @@ def notes_on_suspects(
         )
 
 
-def notes_on_model(case: Case, originals: int, unreadable: Sequence[str]) -> Iterator[str]:
+def notes_on_model(case: ModelUnderTest, originals: int, unreadable: Sequence[str]) -> Iterator[str]:
     """What was not looked at, and what makes answers doubtful."""
     if originals > 1:
         yield f"The subject has {originals} originals; only the first was looked at."

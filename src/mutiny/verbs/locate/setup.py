@@ -1,53 +1,53 @@
-"""Opens a case: the model, its inputs, and what counts as a failure, checked before any work."""
+"""The model under test: its inputs, and what counts as a failure, checked before any work."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.progress import Progress
-from mutiny.models import Forward, ModelState, check_model
+from mutiny.models import Forward, check_model
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given
-from mutiny.subjects.inference import determinism as steadiness
 from mutiny.subjects.inference.output_kind import settle
 from mutiny.subjects.subject import as_device, on_device
 from mutiny.subjects.tasks import Classification, Task
-from mutiny.verbs.locate.case import Case
 from mutiny.verbs.locate.failures import ByLabel, ByModel, ByOracle, Failing, Oracle
+from mutiny.verbs.locate.model_under_test import ModelUnderTest
 
 
-def opened(
+def model_under_test(
     given: Given,
+    model: nn.Module,
+    repeatable: bool,
     oracle: Oracle | None,
     against: Any,
     seed: int,
     device: str | None,
     batch_size: int | None,
-    folder: Path | None,
-    progress: Progress,
-) -> tuple[Case, ModelState]:
-    """A case, and the model's state before anything was done."""
-    check_whole("seed", seed, 0)
-    check_whole("batch_size", 1 if batch_size is None else batch_size)
-    if oracle is not None and against is not None:
-        raise BadInput("against", "a model", "either oracle or against")
-    if oracle is not None and not callable(oracle):
-        raise BadInput("oracle", repr(oracle), "a function of inputs and outputs")
-    model = given.originals(1, seed, device, folder, progress)[0]
-    state = ModelState.of(model)
-    repeatable = steadiness.repeats(model, given.data, given.forward)
-    steadiness.check_constant(model, state)
+) -> ModelUnderTest:
+    """A model with its inputs, and what counts as a failure."""
     task = settle(given.task, [model], given.data, given.forward, batch_size)
     targets = _targets(given, task, oracle is None and against is None)
     failing = _failing(task, targets, oracle, against, given.forward, device)
     classes = targets if isinstance(task, Classification) else None
-    return Case(model, task, given.data, failing, classes, given.forward, seed, batch_size, repeatable), state
+    return ModelUnderTest(model, task, given.data, failing, classes, given.forward, seed, batch_size, repeatable)
+
+
+def check_failures(oracle: Any, against: Any) -> None:
+    """Raises an error unless at most one of these tells failures."""
+    if oracle is not None and against is not None:
+        raise BadInput("against", "a model", "either oracle or against")
+    if oracle is not None and not callable(oracle):
+        raise BadInput("oracle", repr(oracle), "a function of inputs and outputs")
+
+
+def check_reading(at: Any) -> None:
+    """Raises an error unless this is a way to read a neuron."""
+    if at not in ("signal", "output"):
+        raise BadInput("at", repr(at), "signal or output")
 
 
 def _targets(given: Given, task: Task, needed: bool) -> Tensor | None:

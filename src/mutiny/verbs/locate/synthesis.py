@@ -18,8 +18,8 @@ from mutiny.subjects.data.balls import NORMS, Norm, distances
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.data.nested import concatenate, to_device
 from mutiny.verbs.locate.ascent import Ascent as Ascent  # part of what this module offers
-from mutiny.verbs.locate.case import Case
 from mutiny.verbs.locate.failures import truths
+from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.spectrum import Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -82,7 +82,7 @@ class Synthesis:
 
 
 def synthesis(
-    case: Case,
+    case: ModelUnderTest,
     indices: Ints,
     neurons: Mapping[str, Ints],
     ascent: Ascent,

@@ -12,7 +12,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
 from mutiny.models.capture import visible_layers
 from mutiny.verbs.locate.ablation import by_layer
-from mutiny.verbs.locate.case import Case
+from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.result import Location
 from mutiny.verbs.locate.spectrum import Ints
 from mutiny.verbs.locate.suspects import Suspect
@@ -33,7 +33,7 @@ def accused(found: Any) -> tuple[Suspect, ...]:
     return tuple(found)
 
 
-def check_neurons(case: Case, suspects: Sequence[Suspect]) -> None:
+def check_neurons(case: ModelUnderTest, suspects: Sequence[Suspect]) -> None:
     """An error for neurons that the model does not have."""
     for one in suspects:
         size = visible_layers(case.view, [one.layer])[0].neurons
@@ -41,7 +41,7 @@ def check_neurons(case: Case, suspects: Sequence[Suspect]) -> None:
             raise BadInput("suspects", f"{one.layer}[{one.neuron}]", f"a neuron between 0 and {size - 1}")
 
 
-def chosen(case: Case, count: int, label: int | None = None) -> Ints:
+def chosen(case: ModelUnderTest, count: int, label: int | None = None) -> Ints:
     """Inputs that pass, as many of each class, or those of one class only."""
     where = case.of_class(label)
     failed = case.failed(indices=where)
@@ -61,7 +61,9 @@ def chosen(case: Case, count: int, label: int | None = None) -> Ints:
     return np.sort(shuffled[np.argsort(turn, kind="stable")[:count]])
 
 
-def exercises(case: Case, found: Location | Sequence[Suspect], where: Ints) -> list[tuple[Ints, dict[str, Ints]]]:
+def exercises(
+    case: ModelUnderTest, found: Location | Sequence[Suspect], where: Ints
+) -> list[tuple[Ints, dict[str, Ints]]]:
     """Inputs, and which neurons they should exercise: the suspects of their class where there are any."""
     everyone = found.suspects if isinstance(found, Location) else tuple(found)
     parts = []

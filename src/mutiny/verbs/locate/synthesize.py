@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from mutiny.campaigns.runtime import Runtime
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress, Silent
-from mutiny.models import Forward
+from mutiny.models import Forward, ModelState
 from mutiny.models.activation_gradients import Scale
 from mutiny.models.capture import NeuronValue
 from mutiny.models.state import check_untouched
@@ -21,12 +22,12 @@ from mutiny.subjects import Subject
 from mutiny.subjects.data.balls import NORMS
 from mutiny.subjects.data.nested import concatenate
 from mutiny.subjects.given import as_given
+from mutiny.subjects.inference import determinism
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.locate.ascent import Ascent, usual
-from mutiny.verbs.locate.case import check_reading
 from mutiny.verbs.locate.failures import Oracle
 from mutiny.verbs.locate.result import Location
-from mutiny.verbs.locate.setup import opened
+from mutiny.verbs.locate.setup import check_failures, check_reading, model_under_test
 from mutiny.verbs.locate.suspects import Suspect
 from mutiny.verbs.locate.synthesis import Keeps, Synthesis, synthesis
 from mutiny.verbs.locate.synthesis_inputs import accused, check_neurons, chosen, exercises
@@ -82,7 +83,13 @@ def synthesize(
         raise BadInput("keeps", repr(keeps), "a function of originals and new inputs")
     everyone = accused(suspects)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
-    case, state = opened(given, oracle, against, seed, device, batch_size, folder, progress)
+    check_failures(oracle, against)
+    runtime = Runtime(seed, device, batch_size, folder=folder, progress=progress)
+    model = given.originals(1, runtime.seed, device, folder, progress)[0]
+    state = ModelState.of(model)
+    repeatable = determinism.repeats(model, given.data, given.forward)
+    determinism.check_constant(model, state)
+    case = model_under_test(given, model, repeatable, oracle, against, seed, device, batch_size)
     if not isinstance(ascent, Ascent):
         ascent = replace(usual(given.data), scale=ascent or "none")
     ascent = ascent.fitted(given.data)

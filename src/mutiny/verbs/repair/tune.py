@@ -20,9 +20,9 @@ from mutiny.models.patch import WeightEdit
 from mutiny.models.torch_ops import replace_tensors
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.locate.activity import Above
-from mutiny.verbs.locate.case import Case
 from mutiny.verbs.locate.failures import ByLabel
 from mutiny.verbs.locate.measures import as_measure
+from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.suspects import suspects
 from mutiny.verbs.repair.base import Method
 from mutiny.verbs.repair.credit import check_gradients, losses
@@ -67,7 +67,7 @@ class Tune(Method):
 
     def _suspects(self, damage: Damage) -> list[tuple[Layer, int]]:
         classes = damage.targets if isinstance(damage.task, Classification) else None
-        case = Case(
+        case = ModelUnderTest(
             damage.model, damage.task, damage.data, ByLabel(damage.task, damage.targets), classes, damage.forward,
             damage.seed, damage.batch_size,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A model, inputs, and which of its answers are failures: what all questions of blame are asked about."""
+"""A model, its inputs, and which of its answers are failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
     where: slice
 
 
-class Case:
+class ModelUnderTest:
     """Runs a model over inputs and knows which answers fail.
 
     Args:
@@ -172,9 +172,3 @@ class Case:
     def call(self, model: nn.Module, inputs: Any) -> Tensor:
         """The model's outputs; what goes wrong becomes an error that says so."""
         return first_call(self.forward, model, inputs, "model")
-
-
-def check_reading(at: NeuronValue) -> None:
-    """An error if this is no way to read what a neuron says."""
-    if at not in ("signal", "output"):
-        raise BadInput("at", repr(at), "signal or output")

@@ -1,18 +1,16 @@
-"""The work of a repair: a method proposes patches, and inputs that it has not seen choose among them."""
+"""Chooses among proposed patches by inputs that no method has seen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
-from mutiny.campaigns.jobs import Job
-from mutiny.core.progress import Progress, Silent
+from mutiny.core.progress import Progress
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.patch import WeightEdit
 from mutiny.models.placement import placement
@@ -21,26 +19,24 @@ from mutiny.subjects.data import Data
 from mutiny.subjects.inference.calibration import measured_pace
 from mutiny.subjects.inference.passes import Pace, rows
 from mutiny.subjects.tasks import Classification, Task
-from mutiny.verbs.repair.base import Method
 from mutiny.verbs.repair.credit import losses
-from mutiny.verbs.repair.damage import Damage
 from mutiny.verbs.repair.verdict import Change
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 DOSES = (0.5, 0.25, 0.1)
-"""Parts of the most promising patch that are tried too: what a search finds tends to be too much of the good."""
+"""Fractions of the most promising patch that are tried too, because a search tends to overshoot."""
 
 
 class Answers(NamedTuple):
-    """Which are right, ``(n,)``, the class that is said, and where the loss is a number."""
+    """Which answers are right, ``(n,)``, the predicted classes, and where the loss is finite."""
 
     right: Bools
     said: Ints
     sound: Bools
 
 
-class Judge:
+class AnswerJudge:
     """Which answers are right, with a patch or without."""
 
     def __init__(self, model: nn.Module, task: Task, data: Data, forward: Forward, batch_size: int | None) -> None:
@@ -69,8 +65,8 @@ class Judge:
         return Answers(torch.cat(right).numpy(), classes, torch.cat(sound).numpy())
 
 
-def _best(
-    patches: Sequence[Patch], judge: Judge, which: Bools, before: Bools, indices: Ints, progress: Progress
+def best_patch(
+    patches: Sequence[Patch], judge: AnswerJudge, which: Bools, before: Bools, indices: Ints, progress: Progress
 ) -> Patch:
     """The patch, or part of the first, with the largest gain on validation inputs; none if none gains."""
     tried = [*patches, *(dose(patches[0], judge.model, share) for share in DOSES if patches)]
@@ -93,38 +89,3 @@ def dose(patch: Patch, model: nn.Module, share: float) -> Patch:
         now = weights[edit.parameter].detach().flatten()[torch.from_numpy(edit.indices)].cpu()
         edits.append(WeightEdit(edit.parameter, edit.indices, now + share * (edit.values - now)))
     return Patch(tuple(edits), patch.first_layer)
-
-
-@dataclass(frozen=True, eq=False)
-class Bench:
-    """Looks for a patch, as one task.
-
-    Attributes:
-        method: that proposes.
-        damage: what it sees.
-        judge: says which answers are right.
-        which: failures to be mended, ``(n,)``.
-        before: answers that are right without a patch, ``(n,)``.
-        validation: inputs that choose.
-        progress: told what is being done, as long as it is done here.
-    """
-
-    method: Method
-    damage: Damage
-    judge: Judge
-    which: Bools
-    before: Bools
-    validation: Ints
-    progress: Progress
-
-    @torch.inference_mode(False)  # blame and training need gradients
-    def __call__(self, task: Job) -> Patch:
-        """The patch with the largest gain; one without edits if none gains."""
-        del task
-        patches = self.method.patches(self.damage, self.progress)
-        return _best(patches, self.judge, self.which, self.before, self.validation, self.progress)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Nobody watches elsewhere."""
-        parts = self.method, self.damage, self.judge, self.which, self.before, self.validation, Silent()
-        return type(self), parts

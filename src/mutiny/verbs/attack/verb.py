@@ -1,0 +1,129 @@
+"""The verb `attack`: mutants first, then every attack at every distance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mutiny.campaigns.jobs import Job
+from mutiny.campaigns.memo import code_of
+from mutiny.campaigns.schedule import ask, together
+from mutiny.campaigns.session import Session
+from mutiny.campaigns.verb import Verb
+from mutiny.core.subject_records import ModelAndInputs
+from mutiny.models import ModelState
+from mutiny.subjects.tasks import task_record
+from mutiny.verbs.attack.base import Attack
+from mutiny.verbs.attack.ensemble import Combine
+from mutiny.verbs.attack.mutants import Choice
+from mutiny.verbs.attack.notes import notes
+from mutiny.verbs.attack.result import Level, Robustness
+from mutiny.verbs.attack.setup import attacked_model
+from mutiny.verbs.attack.worker import AttackRun, AttackWorker, ChosenMutants, CleanModel, Variant
+
+Runs = dict[tuple[float | None, str], AttackRun]
+Found = tuple[ChosenMutants, CleanModel, Runs]
+
+
+@dataclass(frozen=True)
+class AttackModel(Verb[AttackWorker, Robustness]):
+    """Arguments of `attack`, checked."""
+
+    attack: Attack
+    eps: tuple[float | None, ...]
+    choice: Choice
+    combine: Combine
+    variants: Mapping[str, Variant]
+    count: int
+    low: float
+    high: float
+
+    name = "attack"
+
+    def settings(self) -> dict[str, Any]:
+        """Which inputs are attacked, and their range."""
+        return {"count": self.count, "range": [self.low, self.high]}
+
+    def identity(self) -> Mapping[str, Any]:
+        """Distances, mutants and attacks."""
+        variants = {f"variant {name}": variant.attack for name, variant in self.variants.items()}
+        return {"eps": self.eps, "mutants": self.choice, "combine": self.combine, **variants}
+
+    def prepare(self, session: Session) -> AttackWorker:
+        """Draws the inputs, and refuses those outside of the stated range."""
+        size, before = session.settings["batch_size"], ModelState.of(session.model)
+        attacked, repeatable = attacked_model(session.given, session.model, before, self.count, session.seed, size)
+        attacked.low, attacked.high = self.low, self.high
+        attacked.check()
+        session.settle(count=min(self.count, len(session.given.data)))
+        session.expect(bool(self.choice.count) + 1 + len(self.eps) * len(self.variants))
+        return AttackWorker(attacked, self.choice, self.combine, self.variants, repeatable)
+
+    async def plan(self, session: Session, state: AttackWorker) -> Found:
+        """The mutants, the model before, and what each variant does at each distance."""
+        session.progress.stage("making mutants", 1)
+        mutants, clean = await together([self._mutants(session, state), self._clean(session, state)])
+        assert isinstance(mutants, ChosenMutants)
+        assert isinstance(clean, CleanModel)
+        session.progress.stage("attacking", len(self.eps) * len(self.variants))
+        keys = [(eps, name) for eps in self.eps for name in self.variants]
+        runs = await together(self._attacked(session, eps, name, mutants) for eps, name in keys)
+        return mutants, clean, dict(zip(keys, runs, strict=True))
+
+    async def _mutants(self, session: Session, state: AttackWorker) -> ChosenMutants | CleanModel:
+        if not self.choice.count:
+            return ChosenMutants((), np.ones((1, 1)), False)
+        decides = [code_of(self.choice), code_of(state.first), self.combine]
+        mutants: ChosenMutants = await ask(session.job("mutants", decides, f"{self.choice.count} mutants"))
+        session.progress.step()
+        return mutants
+
+    async def _clean(self, session: Session, state: AttackWorker) -> ChosenMutants | CleanModel:
+        clean: CleanModel = await ask(session.job("clean", [code_of(state.first)], "the model before"))
+        return clean
+
+    async def _attacked(self, session: Session, eps: float | None, name: str, mutants: ChosenMutants) -> AttackRun:
+        variant = self.variants[name]
+        members, joined = (mutants.members, mutants.joined) if variant.mutants else ((), False)
+        made = [[member.code, member.ratio, member.number] for member in members]
+        decides = [code_of(variant.attack), eps, made, joined, self.combine if members else None]
+        where = "" if eps is None else f" at {eps:g}"
+        run: AttackRun = await ask(session.job("attack", decides, f"{name}{where}", given=(name, eps, members, joined)))
+        session.progress.step()
+        return run
+
+    def work(self, state: AttackWorker, job: Job) -> ChosenMutants | CleanModel | AttackRun:
+        """``mutants``: makes and chooses them. ``clean``: asks the model. ``attack``: attacks all inputs."""
+        match job.kind:
+            case "mutants":
+                return state.mutants()
+            case "clean":
+                return state.clean()
+            case "attack":
+                return state.attack(*job.given)
+        raise ValueError(f"unknown kind of job: {job.kind}")
+
+    def result(self, session: Session, state: AttackWorker, found: Found) -> Robustness:
+        """What each variant did at each distance."""
+        given, attacked, (mutants, clean, runs) = session.given, state.attacked, found
+        assaults = [{name: runs[eps, name].assault for name in self.variants} for eps in self.eps]
+        undefined = clean.undefined + sum(run.undefined for run in runs.values())
+        originals = len(given.subject.models) if given.subject else 1
+        return Robustness(
+            subject=ModelAndInputs(
+                given.name, type(attacked.model).__name__, task_record(attacked.task), len(given.data), given.source
+            ),
+            settings={**session.settings, "combine": self.combine, "mutants": vars(self.choice)},
+            attack=str(self.attack),
+            mutants=tuple(map(str, mutants.members)),
+            similarity=mutants.similarity,
+            levels=tuple(Level(eps, each, clean.correct) for eps, each in zip(self.eps, assaults, strict=True)),
+            indices=attacked.indices,
+            inputs=attacked.inputs(),
+            labels=attacked.labels.numpy()[attacked.indices],
+            notes=tuple(notes(state, originals, mutants, clean, undefined)),
+            **session.stamp(),
+        )
