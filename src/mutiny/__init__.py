@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mutiny.verbs.repair.result import Repair
     from mutiny.verbs.select import METHODS, Selector
     from mutiny.verbs.select.result import Selection
-    from mutiny.verbs.select.retraining import accuracy_after_retraining
+    from mutiny.verbs.select.retraining.retraining import accuracy_after_retraining
     from mutiny.verbs.select.select import select
     from mutiny.verbs.strengthen.result import Strengthening
     from mutiny.verbs.strengthen.strengthen import strengthen
@@ -65,7 +65,7 @@ _WHERE = {
     "UntrustedFile": "mutiny.core.errors",
     "Verdict": "mutiny.core.records",
     "WeakSet": "mutiny.verbs.assess.weak_set",
-    "accuracy_after_retraining": "mutiny.verbs.select.retraining",
+    "accuracy_after_retraining": "mutiny.verbs.select.retraining.retraining",
     "assess": "mutiny.verbs.assess.assess",
     "attack": "mutiny.verbs.attack.attack",
     "load_subject": "mutiny.subjects",

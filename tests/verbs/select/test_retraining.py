@@ -20,8 +20,8 @@ from mutiny.models import ModelState
 from mutiny.subjects.data import as_data
 from mutiny.subjects.data.joined import Joined, contents
 from mutiny.verbs.select import Selector, retraining
-from mutiny.verbs.select.retraining import accuracy_after_retraining
-from mutiny.verbs.select.roles import halves
+from mutiny.verbs.select.retraining.retraining import accuracy_after_retraining
+from mutiny.verbs.select.retraining.roles import halves
 from toys import line_subject
 
 NEW = 3.0

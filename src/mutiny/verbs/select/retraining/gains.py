@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mutiny.verbs.select.metrics import Repeated, over_repeats
-from mutiny.verbs.select.roles import Protocol
+from mutiny.verbs.select.retraining.roles import Protocol
 
 CONTROL, RANDOM = "none", "random"
 """Trained further without new inputs, and with any: without these two beside it, a gain means nothing."""
