@@ -19,7 +19,8 @@ from mutiny.core.records import to_plain
 from mutiny.models import ModelState
 from mutiny.subjects.data import as_data
 from mutiny.subjects.data.joined import Joined, contents
-from mutiny.verbs.select import Selector, retraining
+from mutiny.verbs.select import Selector
+from mutiny.verbs.select.retraining import verb as retraining
 from mutiny.verbs.select.retraining.retraining import accuracy_after_retraining
 from mutiny.verbs.select.retraining.roles import halves
 from toys import line_subject
