@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,9 +31,11 @@ def run(verb: Verb[State, R], given: Given, runtime: Runtime) -> R:
         if known is not None and verb.is_final(known):
             return verb.recalled(session, known)
         state = verb.prepare(session)
-        (found,) = session.run(_Work(verb, state), [verb.plan(session, state)])
+        plan = verb.plan(session, state)
+        single = isinstance(plan, Coroutine)
+        found = session.run(_Work(verb, state), [plan] if isinstance(plan, Coroutine) else plan)
         session.check_untouched()
-        result = verb.result(session, state, found)
+        result = verb.result(session, state, found[0] if single else found)
         if session.complete:
             session.running.finish(verb.stored(result))
         return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -33,8 +33,12 @@ class Verb(ABC, Generic[State, R]):
         """Checks the model and the data before any job runs, and returns what jobs need."""
 
     @abstractmethod
-    def plan(self, session: Session, state: State) -> Plan[Any]:
-        """A coroutine that asks for jobs and returns what they found."""
+    def plan(self, session: Session, state: State) -> Plan[Any] | Sequence[Plan[Any]]:
+        """A coroutine that asks for jobs and returns what they found.
+
+        Several coroutines in a list are begun one after the other, each when those before have no job to hand out; what
+        they return is then a list too. So what is under way stays small, and scratch is dropped as soon as one ends.
+        """
 
     @abstractmethod
     def work(self, state: State, job: Job) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mutiny.campaigns.jobs import Job
 from mutiny.campaigns.memo import code_of
-from mutiny.campaigns.schedule import ask, together
+from mutiny.campaigns.schedule import Plan, ask, together
 from mutiny.campaigns.session import Session
 from mutiny.campaigns.verb import Verb
 from mutiny.core.errors import TaskFailed
@@ -87,9 +87,9 @@ class Select(Verb[Evidence, Selection]):
         session.progress.stage("ranking the pool", len(self.methods) * self.repeats)
         return evidence
 
-    async def plan(self, session: Session, state: Evidence) -> list[Outcome]:
-        """All rankings."""
-        return await together(self._ranked(session, name) for name in self.methods)
+    def plan(self, session: Session, state: Evidence) -> list[Plan[Outcome]]:
+        """One plan for each method."""
+        return [self._ranked(session, name) for name in self.methods]
 
     async def _ranked(self, session: Session, name: str) -> Outcome:
         """All repeats of a method; the first shows whether it applies."""

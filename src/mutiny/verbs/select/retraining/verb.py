@@ -11,7 +11,7 @@ from torch import nn
 
 from mutiny.campaigns.jobs import Job
 from mutiny.campaigns.memo import code_of
-from mutiny.campaigns.schedule import ask, together
+from mutiny.campaigns.schedule import Plan, ask, together
 from mutiny.campaigns.session import Session
 from mutiny.campaigns.verb import Verb
 from mutiny.core.errors import BadInput, NotApplicable
@@ -123,9 +123,9 @@ class Retrain(Verb[Trials, Retraining]):
         session.expect(self.repeats * (2 + 2 * len(self.methods)))
         return Trials(models, recipes, task, subject.train, subject.forward, roles, session.seed, size)
 
-    async def plan(self, session: Session, state: Trials) -> list[Repeat]:
-        """All repeats."""
-        return await together(self._repeat(session, number) for number in range(self.repeats))
+    def plan(self, session: Session, state: Trials) -> list[Plan[Repeat]]:
+        """One plan for each repeat."""
+        return [self._repeat(session, number) for number in range(self.repeats)]
 
     async def _repeat(self, session: Session, repeat: int) -> Repeat:
         start: Start = await ask(session.job("before", [repeat], f"repeat {repeat + 1}: before"))
