@@ -47,8 +47,8 @@ def cases(measured: Measured) -> Mapping[str, Case]:
         "weights": Case(
             "the same, weights and answers sent", trainings, replace(seeds, sent=WEIGHTS, returned=OUTPUTS)
         ),
-        "tiny": Case("tasks of 10 ms, one per call", tiny, replace(seeds, call=measured.call)),
+        "tiny": Case("jobs of 10 ms, one per call", tiny, replace(seeds, call=measured.call)),
         "batches": Case(
-            f"tasks of 10 ms, up to {batch} per call", tiny, replace(seeds, call=measured.call, batch=batch)
+            f"jobs of 10 ms, up to {batch} per call", tiny, replace(seeds, call=measured.call, batch=batch)
         ),
     }

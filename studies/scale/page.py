@@ -27,7 +27,7 @@ def write(measured: Measured, out: Path) -> Path:
         [
             "# How campaigns grow",
             text["intro"],
-            "## What a task costs",
+            "## What a job costs",
             text["costs"].format(subject=measured.subject),
             _costs(measured),
             "## 10,000 mutant instances on 1 to 1,000 workers",
@@ -35,7 +35,7 @@ def write(measured: Measured, out: Path) -> Path:
             figure(out / "scale" / "speed.png", "How much faster with more workers", lambda p: draw(found, runs, p)),
             _table(found, runs),
             text["reading"],
-            "## What the design does about it",
+            "## How the design responds",
             text["design"],
         ],
     )
@@ -48,17 +48,17 @@ def _costs(measured: Measured) -> str:
 
     rows = [
         ("one mutant on one set of inputs", f"{measured.probe_seconds:.2f} s ({measured.instances:.0f} instances)"),
-        ("its task, sent, with what earlier probes of its search found", size(measured.sent)),
-        ("its result, returned and stored while the search goes on", size(measured.returned)),
-        ("in the file when the campaign is done, for each task", size(measured.kept)),
+        ("its job, sent, with what earlier probes of its search found", size(measured.sent)),
+        ("its result, returned and stored during the search", size(measured.returned)),
+        ("size in the file per job when the campaign is done", size(measured.kept)),
         ("networks, data and clean passes, sent once to each worker", size(measured.work)),
     ]
     for name, seconds in measured.driver.items():
-        rows.append((f"driver, an empty task, {name}, store included", f"{1000 * seconds:.2f} ms of processor time"))
+        rows.append((f"driver, an empty job, {name}, store included", f"{1000 * seconds:.2f} ms of processor time"))
     for name, rate in measured.rate.items():
-        rows.append((f"empty tasks, {name}, without a store", f"{rate:,.0f} in a second"))
-    rows.append(("empty tasks, ray, without a store, one per call", f"{1 / measured.call:,.0f} in a second"))
-    rows.append(("a file, checked when a command that writes opens it", f"{size(measured.checked)} in a second"))
+        rows.append((f"empty jobs, {name}, without a store", f"{rate:,.0f} per second"))
+    rows.append(("empty jobs, ray, without a store, one per call", f"{1 / measured.call:,.0f} per second"))
+    rows.append(("verification of a file when a command opens it for writing", f"{size(measured.checked)} per second"))
     return markdown(["what", "measured"], rows)
 
 
@@ -67,7 +67,7 @@ def _table(found: Mapping[str, Case], runs: Runs) -> str:
     for name, case in found.items():
         cells = [f"{_time(runs[name][w].seconds)} ({runs[name][w].limit}, {runs[name][w].busy:.0%})" for w in WORKERS]
         rows.append([case.title, f"{case.load.tasks:,}", *cells])
-    return markdown(["campaign", "tasks", *(f"{workers:,} worker{'s' * (workers > 1)}" for workers in WORKERS)], rows)
+    return markdown(["campaign", "jobs", *(f"{workers:,} worker{'s' * (workers > 1)}" for workers in WORKERS)], rows)
 
 
 def _time(seconds: float) -> str:
