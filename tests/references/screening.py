@@ -17,7 +17,7 @@ import torch
 from mutiny.core.random import generator_for
 from mutiny.core.records import Basis
 from mutiny.faults import Operator
-from mutiny.faults.evaluation import CleanPass, Outcome, Screened, Screening
+from mutiny.faults.evaluation import CleanPass, Outcome, ScreenedMutant, Screening
 from mutiny.subjects.inference.condensed_outputs import condense
 from mutiny.subjects.tasks import Classification, Regression
 from mutiny.verbs.assess.judge import Judge
@@ -213,7 +213,7 @@ class Resized(Operator):
         raise NotImplementedError
 
 
-class Watched(Screened):
+class Watched(ScreenedMutant):
     """Keeps every look."""
 
     def __init__(self, *args):

@@ -7,7 +7,7 @@ from scipy import stats
 from mutiny.core.stats.tails import tail_bound
 from mutiny.faults.evaluation.bounds import (
     BINS,
-    Errors,
+    ErrorBounds,
     bernstein,
     extrapolated,
     flip_rates,
@@ -120,7 +120,7 @@ def test_bounds_grow_with_certainty_rates_and_what_is_left(risk, rate, count):
 
 
 def test_hidden_changes_count_wherever_they_are():
-    errors = Errors(1.0, 2.0, np.array([0.5, 1.5])).plus(3)
+    errors = ErrorBounds(1.0, 2.0, np.array([0.5, 1.5])).plus(3)
     assert (errors.mean, errors.norm, errors.each.tolist()) == (4.0, 5.0, [3.5, 4.5])
 
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mutiny.faults.evaluation.prediction import MIN_MOVES, Memory, finite_rows, linear_map, residual_scale
+from mutiny.faults.evaluation.prediction import MIN_MOVES, AnswerMemory, finite_rows, linear_map, residual_scale
 
 
 def rows(n, q, seed=0):
@@ -90,7 +90,7 @@ def slow_between(known, strength, clean):
 )
 @settings(max_examples=60, deadline=None)
 def test_the_nearest_strengths_on_both_sides_are_interpolated(probes, at):
-    clean, memory, known = rows(12, 2), Memory(), []
+    clean, memory, known = rows(12, 2), AnswerMemory(), []
     for value, seed in probes:
         indices = np.random.default_rng(seed).permutation(12)[: seed % 13]
         answers = rows(len(indices), 2, seed)
@@ -113,7 +113,7 @@ def test_the_nearest_strengths_on_both_sides_are_interpolated(probes, at):
 
 
 def test_nothing_is_known_between_without_a_larger_strength_or_for_other_instances():
-    clean, memory = rows(5, 2), Memory()
+    clean, memory = rows(5, 2), AnswerMemory()
     memory.add(0, 0, 0.5, [(np.arange(5), clean + 1)])
     assert memory.between(0, 0, 0.5, clean) is None
     assert memory.between(0, 0, 0.7, clean) is None
@@ -124,7 +124,7 @@ def test_nothing_is_known_between_without_a_larger_strength_or_for_other_instanc
 
 
 def test_looseness_grows_with_what_was_off_and_stays_within_bounds():
-    memory, rng = Memory(), np.random.default_rng(0)
+    memory, rng = AnswerMemory(), np.random.default_rng(0)
     memory.learn(np.full(MIN_MOVES - 1, 50.0))
     assert memory.looseness == 1  # too few to tell
     memory.learn(rng.exponential(size=5000) * 3 / np.log(100))
@@ -140,7 +140,7 @@ def test_looseness_grows_with_what_was_off_and_stays_within_bounds():
 
 
 def test_checks_at_larger_strengths_count_for_smaller_ones():
-    memory = Memory()
+    memory = AnswerMemory()
     for strength, count in ((0.5, 100), (0.25, 10), (0.5, 1), (None, 1000)):
         memory.check(strength, count)
     assert [memory.checked(s) for s in (0.1, 0.25, 0.4, 0.5, 0.6, None)] == [111, 111, 101, 101, 0, 0]

@@ -13,7 +13,7 @@ import torch
 from mutiny.core.errors import BadInput
 from mutiny.core.records import Basis
 from mutiny.faults.evaluation import Screening
-from mutiny.faults.evaluation.prediction import Memory
+from mutiny.faults.evaluation.prediction import AnswerMemory
 from mutiny.faults.evaluation.screened import LOOKS
 from mutiny.verbs.assess.kill_rule import KillRule
 from references import screening as reference
@@ -124,7 +124,7 @@ class Script:
     def __init__(self, originals, change, screening=None, strength=None, size=1.0, seed=0, memory=None):
         self.runner, self.asked = SimulatedRunner(originals, change, seed), []
         screening = screening or Screening(tail_checks=10_000)
-        screen = self.runner.screened(Resized(size), "test", screening, screening.checks(1.0), memory or Memory())
+        screen = self.runner.screened(Resized(size), "test", screening, screening.checks(1.0), memory or AnswerMemory())
         answer = screen.answer
 
         def noted(original, repetition, indices):
@@ -220,7 +220,7 @@ def test_no_verdict_rests_on_extrapolation_before_enough_was_checked():
 
 def test_one_surprise_ends_extrapolation_for_the_operator():
     """A mutant that changes sure answers only, then one that changes nothing: the memory stays wary."""
-    memory = Memory()
+    memory = AnswerMemory()
     script = Script(classifiers(0, 10, 4000), LABELS["adversarial"][0], size=0.1, memory=memory)
     script.screen.look()
     script.screen.look()

@@ -2,7 +2,7 @@
 
 from mutiny.faults.evaluation.estimate import Estimate
 from mutiny.faults.evaluation.runner import Runner
-from mutiny.faults.evaluation.screened import Screened, Screening
+from mutiny.faults.evaluation.screened import ScreenedMutant, Screening
 from mutiny.subjects.inference.passes import CleanPass, Outcome
 
-__all__ = ["CleanPass", "Estimate", "Outcome", "Runner", "Screened", "Screening"]
+__all__ = ["CleanPass", "Estimate", "Outcome", "Runner", "ScreenedMutant", "Screening"]

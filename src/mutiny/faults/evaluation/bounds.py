@@ -17,7 +17,7 @@ SURPRISE = 1e-3
 
 
 @dataclass(frozen=True)
-class Errors:
+class ErrorBounds:
     """Bounds that hold together, as sums over inputs.
 
     Attributes:
@@ -30,9 +30,9 @@ class Errors:
     norm: float
     each: Floats
 
-    def plus(self, hidden: float) -> Errors:
+    def plus(self, hidden: float) -> ErrorBounds:
         """With so many further changes, which may all be in one instance."""
-        return Errors(self.mean + hidden, self.norm + hidden, self.each + hidden)
+        return ErrorBounds(self.mean + hidden, self.norm + hidden, self.each + hidden)
 
 
 def flip_rates(counts: npt.NDArray[np.int64], changes: list[Floats], risk: float) -> Floats:
@@ -64,7 +64,7 @@ def loss_moments(changes: list[Floats], peaks: Floats, risk: float) -> Floats:
     return bounds
 
 
-def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: Floats, risk: float) -> Errors:
+def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: Floats, risk: float) -> ErrorBounds:
     """Errors of sums that were extended from samples, by Bernstein's inequality.
 
     A sum over a stratum of ``N`` inputs, of which ``n`` were drawn, is off by ``N`` times what their mean is off: what
@@ -85,7 +85,7 @@ def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: 
     steps = (weight * peaks).max(axis=1, initial=0.0)
     several = np.log(2 * 3 / risk)
     single = np.log(2 * 3 * len(left) / risk)
-    return Errors(
+    return ErrorBounds(
         mean=float(np.sqrt(2 * variances.sum() * several) + several / 3 * steps.max()),
         norm=float(np.sqrt(variances.sum()) + np.sqrt(2 * variances.max() * several) + several / 3 * steps.max()),
         each=np.sqrt(2 * variances * single) + single / 3 * steps,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from mutiny.faults.evaluation.prediction import Memory, Seen, finite_rows, linear_map, residual_scale
+from mutiny.faults.evaluation.prediction import AnswerMemory, KnownAnswers, finite_rows, linear_map, residual_scale
 from mutiny.models.layers import Indices
 from mutiny.subjects.inference.condensed_outputs import close, losses, margins
 from mutiny.subjects.inference.passes import CleanPass
@@ -31,7 +31,7 @@ Answer = Callable[[int, int, Indices], Answered]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class StratifiedSample:
     """A random sample of the unknown inputs, stratum by stratum.
 
     Attributes:
@@ -49,7 +49,7 @@ class Drawn:
     move: Floats
 
 
-class Instance:
+class ScreenedInstance:
     """What is known and predicted about each input.
 
     Args:
@@ -75,8 +75,10 @@ class Instance:
         self.known = np.zeros(len(self.clean), bool)
         self.right = clean.outcome.correct
         self.shares = self.right.astype(np.float64) if self.classifies else clean.shares.copy()
-        self.seen: list[Seen] = []
-        self.drawn: list[Seen] = []  # only what was drawn at random, as much of each stratum: what predictions rest on
+        self.seen: list[KnownAnswers] = []
+        self.drawn: list[
+            KnownAnswers
+        ] = []  # only what was drawn at random, as much of each stratum: what predictions rest on
         self.stratum = np.full(len(self.clean), -1, np.int8)
         self.sureness = np.zeros(len(self.clean), np.float32)
         self._lead = self._scale = np.zeros(0, np.float32)
@@ -95,7 +97,7 @@ class Instance:
         """Whether the task is classification."""
         return isinstance(self.task, Classification)
 
-    def predict(self, memory: Memory, strength: float | None) -> None:
+    def predict(self, memory: AnswerMemory, strength: float | None) -> None:
         """Answers to all unknown inputs from the known ones, and strata by how sure they are."""
         mapped = linear_map(self.clean, self.drawn)
         predicted, remembered = mapped, np.zeros(len(mapped), bool)
@@ -140,7 +142,7 @@ class Instance:
             for place, part in enumerate(np.split(order, borders)):
                 self.stratum[where[part]] = group * STRATA + place
 
-    def draw(self, wanted: npt.NDArray[np.int64], rng: np.random.Generator, answer: Answer) -> Drawn:
+    def draw(self, wanted: npt.NDArray[np.int64], rng: np.random.Generator, answer: Answer) -> StratifiedSample:
         """Evaluates ``wanted`` random inputs of each stratum, all if there are no more."""
         strata = GROUPS * STRATA
         size = np.bincount(self.stratum[~self.known], minlength=strata)
@@ -159,7 +161,7 @@ class Instance:
             lead, real = predicted[chosen], margins(self.task, rows, self.targets[where]).numpy()  # type: ignore[arg-type]
             move = np.nan_to_num(np.abs(lead - real) / self._scale[chosen], nan=np.inf, posinf=np.inf)
         count = np.bincount(stratum, minlength=strata)
-        return Drawn(size, count, stratum, self.shares[chosen] - expected, move.astype(np.float64))
+        return StratifiedSample(size, count, stratum, self.shares[chosen] - expected, move.astype(np.float64))
 
     def evaluate(self, indices: Indices, answer: Answer) -> Tensor:
         """Makes the answers to some inputs known; returns what was condensed of them."""

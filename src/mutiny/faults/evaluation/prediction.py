@@ -17,11 +17,11 @@ MOST_NUMBERS = 25_000_000
 """Numbers that a memory keeps at most: 100 MB."""
 MIN_MOVES = 100
 """Moves from which a typical size is taken."""
-Seen = tuple[Indices, Tensor]
+KnownAnswers = tuple[Indices, Tensor]
 """Inputs and what was condensed of the answers to them."""
 
 
-def linear_map(clean: Tensor, seen: list[Seen]) -> Tensor:
+def linear_map(clean: Tensor, seen: list[KnownAnswers]) -> Tensor:
     """Predicted answers to all inputs, ``(n, q)``: a linear map of the original's answers and of their positive part.
 
     A small change of weights acts on the answers of all inputs in much the same way: on MNIST the residuals are a
@@ -41,7 +41,7 @@ def linear_map(clean: Tensor, seen: list[Seen]) -> Tensor:
     return torch.addmm(constant.T, plain.T, columns).addmm_(positive.T, columns.clamp(min=0)).T
 
 
-def finite_rows(seen: list[Seen]) -> tuple[Tensor, Tensor]:
+def finite_rows(seen: list[KnownAnswers]) -> tuple[Tensor, Tensor]:
     """All inputs and answers in one piece, without answers that are no numbers: ``(k,)`` and ``(k, q)``."""
     indices, answers = torch.from_numpy(np.concatenate([i for i, _ in seen])), torch.cat([rows for _, rows in seen])
     finite = answers.isfinite().all(dim=1)
@@ -53,7 +53,7 @@ def _features(rows: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Between:
+class Interpolation:
     """Inputs that were answered at a larger strength, and at a smaller one if only by the original.
 
     Attributes:
@@ -80,13 +80,13 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Piece:
+class MemoryEntry:
     """What one mutant adds to a memory.
 
     Attributes:
         strength: of the mutant.
         trusted: whether tails may still be extrapolated afterwards.
-        looseness: as of `Memory`, afterwards.
+        looseness: as of `AnswerMemory`, afterwards.
         checks: answers that were checked at random, without a surprise.
         seen: inputs and what was condensed of the answers to them, by original and repetition.
     """
@@ -95,7 +95,7 @@ class Piece:
     trusted: bool
     looseness: float
     checks: int
-    seen: Mapping[tuple[int, int], Seen]
+    seen: Mapping[tuple[int, int], KnownAnswers]
 
     @property
     def numbers(self) -> int:
@@ -103,7 +103,7 @@ class Piece:
         return sum(rows.numel() for _, rows in self.seen.values())
 
 
-def near(pieces: Sequence[Piece], strength: float | None) -> tuple[Piece, ...]:
+def nearest_entries(pieces: Sequence[MemoryEntry], strength: float | None) -> tuple[MemoryEntry, ...]:
     """The pieces without the answers that are farthest from ``strength``, beyond `MOST_NUMBERS`."""
     left, kept = MOST_NUMBERS, list(pieces)
     for place in sorted(range(len(pieces)), key=lambda each: abs(pieces[each].strength - (strength or 0.0))):
@@ -114,7 +114,7 @@ def near(pieces: Sequence[Piece], strength: float | None) -> tuple[Piece, ...]:
 
 
 @dataclass
-class Memory:
+class AnswerMemory:
     """What the instances of one operator answered at the strengths tried so far, on one set of inputs.
 
     With one seed an instance changes continuously with the strength, or nearly so: answers at a smaller and at a larger
@@ -133,7 +133,7 @@ class Memory:
     _seen: dict[tuple[int, int], list[tuple[float, Indices, Tensor]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], start: dict[int, npt.NDArray[np.int8]] | None = None) -> Memory:
+    def of(cls, pieces: Sequence[MemoryEntry], start: dict[int, npt.NDArray[np.int8]] | None = None) -> AnswerMemory:
         """What mutants left behind, in the order in which they were judged."""
         memory = cls(start={} if start is None else start)
         for piece in pieces:
@@ -143,12 +143,12 @@ class Memory:
                 memory.add(original, repetition, piece.strength, [seen])
         return memory
 
-    def piece(self, strength: float) -> Piece:
+    def piece(self, strength: float) -> MemoryEntry:
         """What the mutant at ``strength`` added."""
         seen = {key: (where, rows) for key, all_ in self._seen.items() for at, where, rows in all_ if at == strength}
-        return Piece(strength, self.trusted, self.looseness, self._checks.get(strength, 0), seen)
+        return MemoryEntry(strength, self.trusted, self.looseness, self._checks.get(strength, 0), seen)
 
-    def add(self, original: int, repetition: int, strength: float, seen: list[Seen]) -> None:
+    def add(self, original: int, repetition: int, strength: float, seen: list[KnownAnswers]) -> None:
         """Keeps the answers of one instance."""
         if not seen:
             return
@@ -172,7 +172,7 @@ class Memory:
             large = float(np.quantile(np.clip(moves, 0, 100), 0.99))
             self.looseness = float(np.clip(self.looseness * large / 3, 0.02, 10.0))
 
-    def between(self, original: int, repetition: int, strength: float, clean: Tensor) -> Between | None:
+    def between(self, original: int, repetition: int, strength: float, clean: Tensor) -> Interpolation | None:
         """What is known of one instance around ``strength``; ``None`` if nothing is above.
 
         Below is the original itself (strength 0) where nothing nearer is known.
@@ -194,7 +194,7 @@ class Memory:
         for value, where, rows in (entry for entry in known if entry[0] < strength):
             at = place[where]
             low[torch.from_numpy(at[at >= 0])], low_at[at[at >= 0]] = rows[torch.from_numpy(at >= 0)], value
-        return Between(indices, low, high, (strength - low_at) / (high_at - low_at))
+        return Interpolation(indices, low, high, (strength - low_at) / (high_at - low_at))
 
 
 def residual_scale(lead: npt.NDArray[np.float32], residual: npt.NDArray[np.float32]) -> tuple[float, float]:

@@ -13,8 +13,8 @@ from mutiny.core.random import generator_for
 from mutiny.core.records import Bits
 from mutiny.faults import Operator
 from mutiny.faults.evaluation.instance import Answered
-from mutiny.faults.evaluation.prediction import Memory
-from mutiny.faults.evaluation.screened import Screened, Screening
+from mutiny.faults.evaluation.prediction import AnswerMemory
+from mutiny.faults.evaluation.screened import ScreenedMutant, Screening
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.layers import Indices
 from mutiny.models.placement import placement
@@ -133,7 +133,9 @@ class Runner:
         right, shares = self.task.judge(outputs, truth)
         return right.cpu().numpy(), shares.double().cpu().numpy(), condense(self.task, outputs, truth).cpu()
 
-    def screened(self, operator: Operator, split: str, screening: Screening, checks: int, memory: Memory) -> Screened:
+    def screened(
+        self, operator: Operator, split: str, screening: Screening, checks: int, memory: AnswerMemory
+    ) -> ScreenedMutant:
         """One mutant on a split, of which no input is evaluated yet."""
         strength = None if operator.strength is None else float(getattr(operator, operator.strength))
         patches: dict[tuple[int, int], Patch] = {}
@@ -147,7 +149,7 @@ class Runner:
 
         clean = [self.clean(original, split) for original in range(len(self.models))]
         rng = generator_for(self.seed, "screening", operator.code, split, str(strength))
-        return Screened(self.task, clean, targets, answer, rng, screening, checks, memory, strength)
+        return ScreenedMutant(self.task, clean, targets, answer, rng, screening, checks, memory, strength)
 
     def labels(self, split: str) -> Tensor | None:
         """Class labels of a split; ``None`` for regression."""

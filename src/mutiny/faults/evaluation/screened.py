@@ -22,7 +22,7 @@ from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.core.records import Basis
 from mutiny.faults.evaluation.bounds import (
-    Errors,
+    ErrorBounds,
     bernstein,
     extrapolated,
     flip_rates,
@@ -32,8 +32,8 @@ from mutiny.faults.evaluation.bounds import (
     unseen,
 )
 from mutiny.faults.evaluation.estimate import Estimate
-from mutiny.faults.evaluation.instance import GROUPS, STRATA, SURENESS, Answer, Drawn, Instance
-from mutiny.faults.evaluation.prediction import Memory
+from mutiny.faults.evaluation.instance import GROUPS, STRATA, SURENESS, Answer, ScreenedInstance, StratifiedSample
+from mutiny.faults.evaluation.prediction import AnswerMemory
 from mutiny.subjects.inference.passes import CleanPass
 from mutiny.subjects.tasks import Classification, Task
 
@@ -104,7 +104,7 @@ class Look:
     bold: Estimate
 
 
-class Screened:
+class ScreenedMutant:
     """One mutant on one set of inputs.
 
     Args:
@@ -128,17 +128,17 @@ class Screened:
         rng: np.random.Generator,
         screening: Screening,
         checks: int,
-        memory: Memory,
+        memory: AnswerMemory,
         strength: float | None,
     ) -> None:
         self.task, self.clean, self.targets, self.answer = task, clean, targets, answer
         self.rng, self.screening, self.checks, self.memory, self.strength = rng, screening, checks, memory, strength
         self.inputs = clean[0].outcome.inputs
-        self.instances: list[Instance] = []
+        self.instances: list[ScreenedInstance] = []
         self.looks, self.checked = 0, memory.checked(strength)
         self._error = 0.0
         self._wanted = np.full(GROUPS * STRATA, screening.first)
-        self._drawn: list[Drawn] = []
+        self._drawn: list[StratifiedSample] = []
         self._far = np.zeros(GROUPS * STRATA, bool)
         self._expected = np.zeros(GROUPS * STRATA)
 
@@ -147,7 +147,7 @@ class Screened:
         repetition = self.repetitions
         for original, clean in enumerate(self.clean):
             start = self.memory.start.get(original)
-            instance = Instance(original, repetition, clean, self.task, self.targets, start)
+            instance = ScreenedInstance(original, repetition, clean, self.task, self.targets, start)
             self.memory.start[original] = instance.stratum.copy() if start is None else start
             self.instances.append(instance)
             if self.looks:  # the others have had their first sample
@@ -173,7 +173,7 @@ class Screened:
         self._drawn = [instance.draw(self._wanted, self.rng, self.answer) for instance in self.instances]
         self.looks += 1
         if self.evaluated == len(self.instances) * self.inputs:
-            exact = self._estimate(Errors(0.0, 0.0, np.zeros(len(self.instances))), Basis.EXACT)
+            exact = self._estimate(ErrorBounds(0.0, 0.0, np.zeros(len(self.instances))), Basis.EXACT)
             return Look((exact,), exact, exact)
         risk = self._risk
         plain = self._estimate(self._errors(self._calm, risk / 2).plus(self._unseen(risk / 2)), Basis.SAMPLED)
@@ -221,7 +221,7 @@ class Screened:
     def _in(self, stratum: int, attribute: str) -> Floats:
         return np.concatenate([getattr(drawn, attribute)[drawn.stratum == stratum] for drawn in self._drawn])
 
-    def _errors(self, left_out: npt.NDArray[np.bool_], risk: float, bold: bool = False) -> Errors:
+    def _errors(self, left_out: npt.NDArray[np.bool_], risk: float, bold: bool = False) -> ErrorBounds:
         """Errors of all strata but those left out."""
         size, count = self._table("size"), self._table("count")
         moments, peaks = self._moments(risk / 2, bold), self._peaks(bold)
@@ -274,7 +274,7 @@ class Screened:
         self.checked += count
         self.memory.check(self.strength, count)
 
-    def _estimate(self, errors: Errors, basis: Basis) -> Estimate:
+    def _estimate(self, errors: ErrorBounds, basis: Basis) -> Estimate:
         shape = (-1, len(self.clean))
         ups, downs, totals = [], [], []
         for instance, drawn in zip(self.instances, self._drawn, strict=True):

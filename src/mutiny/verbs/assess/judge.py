@@ -12,8 +12,8 @@ import numpy.typing as npt
 from mutiny.core.records import Basis, Bits, KillBits, MutantRecord, Verdict
 from mutiny.core.stats import relative_standard_error
 from mutiny.faults import Operator
-from mutiny.faults.evaluation import Estimate, Outcome, Runner, Screened, Screening
-from mutiny.faults.evaluation.prediction import Memory, Piece, near
+from mutiny.faults.evaluation import Estimate, Outcome, Runner, ScreenedMutant, Screening
+from mutiny.faults.evaluation.prediction import AnswerMemory, MemoryEntry, nearest_entries
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.early_verdict import corners, room, screenable, telling_share
 from mutiny.verbs.assess.kill_rule import KillRule, Sample
@@ -98,7 +98,7 @@ class Judge:
         self.screening = screening
         self._checks: dict[str, int] = {}
         self._starts: dict[str, dict[int, npt.NDArray[np.int8]]] = {}
-        self._pieces: dict[str, tuple[Piece, ...]] = {}
+        self._pieces: dict[str, tuple[MemoryEntry, ...]] = {}
         self._outcomes: dict[tuple[int, str, str], Outcome] = {}
         self._known: dict[tuple[float | None, str], Judged] = {}
         self._first: dict[tuple[str, ...], float | None] = {}
@@ -124,12 +124,12 @@ class Judge:
                 self._known[key] = replace(judged, record=replace(judged.record, strength=strength, same_as=same))
         return self._known[key]
 
-    def pieces(self, split: str, strength: float | None) -> tuple[Piece, ...]:
+    def pieces(self, split: str, strength: float | None) -> tuple[MemoryEntry, ...]:
         """What the mutants judged on a split so far tell about the one at ``strength``."""
-        self._pieces[split] = near(self._pieces.get(split, ()), strength)
+        self._pieces[split] = nearest_entries(self._pieces.get(split, ()), strength)
         return self._pieces[split]
 
-    def learn(self, judged: Judged, piece: Piece | None) -> None:
+    def learn(self, judged: Judged, piece: MemoryEntry | None) -> None:
         """Takes over what `examine` found, here or elsewhere."""
         split = judged.record.guiding_set
         self._known[judged.record.strength, split] = judged
@@ -161,8 +161,8 @@ class Judge:
         return {strength: judged for (strength, where), judged in self._known.items() if where == split}
 
     def examine(
-        self, strength: float | None, split: str, pieces: Sequence[Piece] = ()
-    ) -> tuple[Judged, Piece | None]:  # fmt: skip
+        self, strength: float | None, split: str, pieces: Sequence[MemoryEntry] = ()
+    ) -> tuple[Judged, MemoryEntry | None]:  # fmt: skip
         """Evaluates a mutant. Nothing but the arguments decides what is found, and nothing is remembered here.
 
         Args:
@@ -178,7 +178,7 @@ class Judge:
         screens = self.screening is not None and len(self.runner.splits[split]) >= self.screening.fewest
         if not (screens and screenable(self.rule, self.runner.task)):
             return self._judged(self._exact(operator, split, single), strength, split, single), None
-        memory = Memory.of(pieces, self._starts.setdefault(split, {}))
+        memory = AnswerMemory.of(pieces, self._starts.setdefault(split, {}))
         found = self._screened(operator, split, single, memory)
         piece = None if strength is None else memory.piece(strength)
         return self._judged(found, strength, split, single), piece
@@ -253,7 +253,7 @@ class Judge:
             self._outcomes[key] = self.runner.run(patch, original, split)
         return self._outcomes[key]
 
-    def _screened(self, operator: Operator, split: str, single: bool, memory: Memory) -> Found:
+    def _screened(self, operator: Operator, split: str, single: bool, memory: AnswerMemory) -> Found:
         """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""
         assert self.screening is not None
         clean, task = self.runner.clean_outcomes(split), self.runner.task
@@ -281,7 +281,9 @@ class Judge:
         return Found(answer, sample, estimate.right, estimate.basis, estimate.evaluated, estimate.shift)
 
     @staticmethod
-    def _until_clear(screen: Screened, decide: Callable[[Estimate], Verdict | None]) -> tuple[Verdict | None, Estimate]:
+    def _until_clear(
+        screen: ScreenedMutant, decide: Callable[[Estimate], Verdict | None]
+    ) -> tuple[Verdict | None, Estimate]:
         while True:
             look = screen.look()
             for estimate in look.estimates:
