@@ -1,4 +1,4 @@
-"""The border to torch: what a model consists of, and patches that change it for a while."""
+"""Interface to torch: structure of a model, activations, and patches that change it temporarily."""
 
 from mutiny.models.capture import activations
 from mutiny.models.forward import Forward, default_forward

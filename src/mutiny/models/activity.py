@@ -1,4 +1,4 @@
-"""When is a neuron active? From values to yes or no."""
+"""Scaling of activations before a threshold decides which neurons are active."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def scaled(values: Tensor) -> Tensor:
-    """Each row brought to 0..1, as DeepXplore does with the neurons of a layer; a constant row to 0.
+    """Scales each row to 0..1, as DeepXplore does with the neurons of a layer; a constant row becomes 0.
 
     >>> import torch
     >>> scaled(torch.tensor([[2.0, 6.0, 3.0], [5.0, 5.0, 5.0]])).tolist()

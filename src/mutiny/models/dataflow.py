@@ -1,4 +1,4 @@
-"""How the tensors of one forward pass came about: which function made each from which, who read and returned it."""
+"""Dataflow of one forward pass: which function made each tensor from which others, and which modules used it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from mutiny.models.undo import Undo
 
 REDUCING = frozenset("mean sum amax max median logsumexp std var norm".split())
 PASSING = (NEURON_OPS - POOLS) | REARRANGING | REDUCING | {"normalize", "cat", "concat", "stack"}
-"""What pooled features may go through on their way to the classifier head, with all that is pointwise."""
+"""Functions, besides pointwise ones, that pooled features may pass through on the way to the classifier head."""
 
 
 class TensorVersion(NamedTuple):
-    """A tensor as it was between two changes in place, and the last layer that had run by then."""
+    """A tensor between two changes in place, and the last layer that had run by then."""
 
     tensor: Tensor
     changes: int
@@ -39,20 +39,20 @@ class TensorVersion(NamedTuple):
 
     @property
     def key(self) -> tuple[int, int]:
-        """What is the same for the same numbers."""
+        """Identifies the numbers: equal for the same tensor without a change in between."""
         return id(self.tensor), self.changes
 
 
 class Step(NamedTuple):
-    """One call of a function: what it made from what.
+    """One function call: its result and the tensors that it was made from.
 
     Attributes:
-        name: of the function; empty for what came from outside.
-        made: the result.
-        sources: its arguments, as far as the model's inputs have a part in them.
-        layer: first parameter of the layer, if the function multiplies by weights.
-        depth: layers on the longest way to it.
-        window: size of the window of a pooling function, where it is fixed.
+        name: Name of the function; empty for tensors that come from outside the model.
+        made: The result.
+        sources: Arguments that depend on the model's inputs.
+        layer: First parameter of the layer, if the function multiplies by weights.
+        depth: Number of layers on the longest path to the result.
+        window: Window size of a pooling function, if it is fixed.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Step(NamedTuple):
 
 
 class DataflowTrace(CallHandler):
-    """Watches one forward pass and answers how its tensors came about.
+    """Records one forward pass and answers how its tensors were computed.
 
     Args:
-        names: the parameters' names by identity.
+        names: Parameter names by identity.
     """
 
     def __init__(self, names: Mapping[int, str]) -> None:
@@ -75,12 +75,12 @@ class DataflowTrace(CallHandler):
         self.reads: dict[str, TensorVersion] = {}
         self.outputs: dict[str, list[TensorVersion]] = {}
         self.inputs: dict[str, list[TensorVersion]] = {}
-        self._steps: dict[tuple[int, int], Step] = {}  # they keep the tensors, so that identities stay unique
+        self._steps: dict[tuple[int, int], Step] = {}  # keeping the tensors keeps their ids unique
         self._changes: dict[int, int] = {}
         self._latest = ""
 
     def version(self, tensor: Tensor) -> TensorVersion:
-        """A tensor as it is now."""
+        """The current version of a tensor."""
         return TensorVersion(tensor, self._changes.get(memory(tensor), 0), self._latest)
 
     def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
@@ -105,10 +105,10 @@ class DataflowTrace(CallHandler):
         return result
 
     def earlier(self, version: TensorVersion) -> tuple[str, TensorVersion] | None:
-        """One step back: the function, and the largest of its sources; of equals, the one behind most layers.
+        """One step back: the function and its largest source; among equal ones, that behind the most layers.
 
-        The function's name is as people write it, and empty where numbers were only moved. What no layer has made, such
-        as the input, does not count.
+        The function's name is as users write it, and empty if numbers were only moved. ``None`` for tensors that no
+        layer has made, such as the input.
         """
         step = self._steps.get(version.key)
         if step is None or step.depth == bool(step.layer):
@@ -118,16 +118,16 @@ class DataflowTrace(CallHandler):
         return name, max(step.sources, key=lambda one: (one.tensor.numel(), self._steps[one.key].depth))
 
     def unshaped(self, version: TensorVersion) -> TensorVersion:
-        """What a tensor was before its numbers were only moved or thinned by dropout."""
+        """The tensor before the last operations that only moved its numbers or applied dropout."""
         while (step := self._steps.get(version.key)) is not None and _reshapes(step):
             version = step.sources[0]
         return version
 
     def unpooled(self, version: TensorVersion) -> list[TensorVersion | None]:
-        """What was pooled on the ways that lead to a tensor; ``None`` stands for ways without pooling.
+        """Tensors that were pooled on the paths to a tensor; ``None`` stands for paths without pooling.
 
-        Ways end at layers. Pooling is what covers the whole map with one window, what makes any map the same size
-        (adaptive pooling), and what reduces an axis (``mean``, ``amax``) where there are more than inputs and channels.
+        Paths end at layers. Pooling is an operation that covers the whole map with one window, that makes any map the
+        same size (adaptive pooling), or that reduces an axis (``mean``, ``amax``) besides those of inputs and channels.
         """
         found: dict[Any, TensorVersion | None] = {}
         for step in self._ends(version, lambda step: self._pools(step) or not _passes(step)):
@@ -136,7 +136,7 @@ class DataflowTrace(CallHandler):
         return [*found.values()]
 
     def layers(self, version: TensorVersion) -> set[str]:
-        """First parameters of the layers that a tensor was made of, without others in between; empty for the input."""
+        """First parameters of the layers that a tensor was directly made from; empty for the input."""
         return {step.layer for step in self._ends(version, lambda step: bool(step.layer))}
 
     def _whole(self, version: TensorVersion) -> TensorVersion:
@@ -145,15 +145,15 @@ class DataflowTrace(CallHandler):
         return version
 
     def _ends(self, version: TensorVersion, end: Callable[[Step], bool]) -> Iterator[Step]:
-        """The first steps on all ways back from a tensor of which ``end`` is true, or which came from outside."""
-        ways, known = [version], {version.key}
-        while ways:
-            one = ways.pop()
-            step = self._steps.get(one.key, Step("", one))
+        """The first steps on all paths back from a tensor for which ``end`` is true or which have no sources."""
+        open_ends, known = [version], {version.key}
+        while open_ends:
+            last = open_ends.pop()
+            step = self._steps.get(last.key, Step("", last))
             if end(step) or not step.sources:
                 yield step
                 continue
-            ways += [source for source in step.sources if source.key not in known]
+            open_ends += [source for source in step.sources if source.key not in known]
             known.update(source.key for source in step.sources)
 
     def _pools(self, step: Step) -> bool:
@@ -162,11 +162,11 @@ class DataflowTrace(CallHandler):
         if not step.window:
             return step.name in REDUCING or step.name in POOLS
         alike = (one for one in self._steps.values() if (one.name, one.window) == (step.name, step.window))
-        return all(map(_covers, alike))  # else maps shrink by stages, as in VGG, and one pixel happens to be left
+        return all(map(_covers, alike))  # otherwise maps shrink in stages, as in VGG, down to one pixel
 
     @contextmanager
     def watching(self, model: nn.Module) -> Iterator[None]:
-        """Notes what modules read and return, through hooks that are gone afterwards."""
+        """Records the inputs and outputs of modules through hooks, which are removed afterwards."""
         with Undo() as undo:
             for path, module in model.named_modules():
                 undo.add(module.register_forward_pre_hook(self._note_inputs(path), with_kwargs=True).remove)
@@ -194,7 +194,7 @@ class DataflowTrace(CallHandler):
 
 
 def _reshapes(step: Step) -> bool:
-    """Whether a step only moved numbers, or did what dropout does, which is nothing when a network is used."""
+    """Whether a step only moved numbers or applied dropout, which does nothing in evaluation mode."""
     moves = step.name in REARRANGING or "dropout" in step.name
     return moves and len(step.sources) == 1 and step.sources[0].tensor.numel() == step.made.tensor.numel()
 
@@ -213,6 +213,6 @@ def _window(name: str, args: Any, kwargs: Any) -> tuple[int, ...]:
 
 
 def _covers(step: Step) -> bool:
-    """Whether the window of a pooling step holds all of the map."""
+    """Whether the window of a pooling step covers the whole map."""
     shape = step.sources[0].tensor.shape[-len(step.window) :]
     return all(size >= length for size, length in zip(step.window, shape, strict=True))

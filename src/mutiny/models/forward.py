@@ -1,4 +1,4 @@
-"""Calling a model on nested inputs and picking the tensor that matters from what it returns."""
+"""Calling a model on nested inputs and extracting the tensor of predictions from its result."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ def default_forward(model: nn.Module, inputs: Any) -> Tensor:
 
 
 class ForwardModule(nn.Module):
-    """A model with the way to call it, for ``torch.func.functional_call``; names begin with ``model.``."""
+    """A model together with its forward function, for ``torch.func.functional_call``; names begin with ``model.``."""
 
-    def __init__(self, model: nn.Module, way: Forward) -> None:
+    def __init__(self, model: nn.Module, forward_function: Forward) -> None:
         super().__init__()
-        self.model, self._way = model, way
+        self.model, self._forward_function = model, forward_function
         self.training = False
 
     def forward(self, inputs: Any) -> Tensor:
-        """As the way says."""
-        return self._way(self.model, inputs)
+        """Calls the forward function."""
+        return self._forward_function(self.model, inputs)
 
 
 def main_output(result: Any) -> Tensor:
-    """The tensor of predictions in whatever a model returned."""
+    """The tensor of predictions in the result of a model: a tensor, tuple, dict or model-output object."""
     if isinstance(result, Tensor):
         return result
     if isinstance(result, Mapping):
         for key in OUTPUT_KEYS:
             if isinstance(result.get(key), Tensor):
                 return result[key]  # type: ignore[no-any-return]
-        found = [value for value in result.values() if isinstance(value, Tensor)]
-        if len(found) == 1:
-            return found[0]
+        candidates = [value for value in result.values() if isinstance(value, Tensor)]
+        if len(candidates) == 1:
+            return candidates[0]
         shown = f"a dict with the keys {sorted(map(str, result))}"
         raise BadInput("model output", shown, f"one tensor, or one under {', '.join(OUTPUT_KEYS)}", FIX)
     if isinstance(result, (tuple, list)) and result and isinstance(result[0], Tensor):
@@ -81,10 +81,10 @@ def _accepts(model: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def steady() -> Iterator[None]:
-    """Makes all forward passes take the ordinary path for a while: no fused attention, compiled parts run as written.
+    """Disables fused attention and compiled code, so that all forward passes round in the same way.
 
-    Some patches watch the forward pass, which forces the ordinary path; the rounding of the others differs, and clean
-    and mutated runs must take the same.
+    Patches that intercept torch calls force the ordinary path. The fused path rounds differently, and clean and mutated
+    runs must round alike.
     """
     with Undo() as undo:
         undo.add(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())

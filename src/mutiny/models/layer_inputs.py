@@ -1,4 +1,4 @@
-"""What a layer reads, as it reads it: also where a patch changes signals on their way."""
+"""Inputs of a layer as it receives them, including the effect of patches that change signals."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from mutiny.models.view import ModelView, parameter_names
 
 
 class LayerInputRecorder(CallHandler):
-    """Notes what a layer reads in each call; enter it outside of what changes signals.
+    """Records the input of a layer in each call.
+
+    Enter it outside of a patch, so that it sees signals after the patch has changed them.
 
     Args:
-        view: of the model.
-        layer: that is listened to.
+        view: Probed model.
+        layer: Layer whose inputs are recorded.
+        names: Parameter names by identity, if they are known already.
 
     >>> import torch
     >>> from torch import nn
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)).eval()
     >>> view = ModelView.of(model, torch.ones(1, 2))
-    >>> with torch.no_grad(), LayerInputRecorder(view, view.layers[-1]) as heard:
+    >>> with torch.no_grad(), LayerInputRecorder(view, view.layers[-1]) as recorder:
     ...     _ = model(torch.ones(5, 2))
-    >>> bool((heard.last(5) == model[:2](torch.ones(5, 2))).all())
+    >>> bool((recorder.last(5) == model[:2](torch.ones(5, 2))).all())
     True
     """
 
@@ -44,8 +47,8 @@ class LayerInputRecorder(CallHandler):
         return func(*args, **kwargs)
 
     def last(self, rows: int) -> Tensor:
-        """What was read last, ``(rows, ...)`` flattened; forgets everything."""
+        """The last input as ``(rows, features)``; clears the record."""
         read, self._read = self._read, []
         if not read or len(read[-1]) % rows:
-            raise NotApplicable(f"what {self._layer.name} reads has no row for each input")
+            raise NotApplicable(f"the input of {self._layer.name} does not have one row per input of the model")
         return read[-1].reshape(rows, -1).clone()

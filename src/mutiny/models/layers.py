@@ -1,4 +1,4 @@
-"""Layers as mutiny sees them: weight tensors, the neurons they feed, and where each neuron's numbers lie."""
+"""Layers: their weight tensors, neurons, and the positions of each neuron's weights."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Weight:
-    """One tensor of a layer, seen as an array of ``dims`` in which ``unit_axes`` count the neurons.
+    """One tensor of a layer as an array of shape ``dims``, with neurons along ``unit_axes``.
 
     A linear weight ``(out, in)`` has ``dims=(out, in)`` and ``unit_axes=(0,)``; the four gates of an LSTM give
     ``dims=(4, hidden, in)`` and ``unit_axes=(1,)``; a transposed convolution
-    ``dims=(groups, in/groups, out/groups, kernel)`` and ``unit_axes=(0, 2)``. ``offset`` is where it begins, for a
-    tensor that several layers share in slices.
+    ``dims=(groups, in/groups, out/groups, kernel)`` and ``unit_axes=(0, 2)``. ``offset`` is the position of the first
+    entry in a tensor that several layers share.
 
     >>> Weight("fc.weight", dims=(3, 2), unit_axes=(0,)).of(np.array([2]))
     array([[[4, 5]]])
@@ -41,16 +41,16 @@ class Weight:
         return np.arange(self.offset, self.offset + self.size, dtype=np.int64)
 
     def of(self, units: Indices) -> Indices:
-        """Flat positions of what feeds each unit: ``(units, gates, fan_in)``."""
+        """Flat positions of the incoming weights of each unit: ``(units, gates, fan_in)``."""
         coordinates = np.unravel_index(units, [self.dims[axis] for axis in self.unit_axes])
         rest = [axis for axis in range(len(self.dims)) if axis not in (*self.unit_axes, self.gate_axis)]
         order = [axis for axis in (self.gate_axis,) if axis is not None] + rest
         index: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)] * len(self.dims)
         for axis, coordinate in zip(self.unit_axes, coordinates, strict=True):
             index[axis] = np.asarray(coordinate).reshape(-1, *[1] * len(order))
-        for place, axis in enumerate(order):
+        for position, axis in enumerate(order):
             shape = [1] * (len(order) + 1)
-            shape[place + 1] = self.dims[axis]
+            shape[position + 1] = self.dims[axis]
             index[axis] = np.arange(self.dims[axis]).reshape(shape)
         flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*index)), self.dims)
         gates = self.dims[self.gate_axis] if self.gate_axis is not None else 1
@@ -79,18 +79,18 @@ class Layer:
     """A layer that multiplies by weights, in the order of execution.
 
     Attributes:
-        name: the module's path, with a suffix where a module holds several layers (``lstm.l0``, ``attn.in_proj``).
-        kind: the torch function that uses the weights: ``linear``, ``conv2d``, ``lstm``, ...
-        order: position among the layers, by first execution.
-        weights: the weight tensors.
-        biases: the bias tensors.
-        neurons: output units or channels; 0 for an embedding, which has none.
-        output: whether no other layer reads what it says: its neurons have no outgoing weights.
-        channel: axis of the output that counts neurons, from the end (-1 linear, -3 for ``conv2d``); ``None`` where
-            the output stays inside the module, as for the query, key and value of attention.
-        consumers: where other weights of the same module read the neurons.
-        slots: where a call returns several tensors, (index of the tensor or -1 for the only one, leading index or -1,
-            offset) of each visible copy of the neurons.
+        name: Path of the module, with a suffix if a module holds several layers (``lstm.l0``, ``attn.in_proj``).
+        kind: Torch function that uses the weights: ``linear``, ``conv2d``, ``lstm``, ...
+        order: Position among the layers, by first execution.
+        weights: Weight tensors.
+        biases: Bias tensors.
+        neurons: Number of output units or channels; 0 for an embedding, which has none.
+        output: Whether no other layer reads the output, so that its neurons have no outgoing weights.
+        channel: Axis of the neurons in the output, from the end (-1 for linear, -3 for ``conv2d``); ``None`` if the
+            output stays inside the module, as for the query, key and value of attention.
+        consumers: Weights of the same module that read the neurons.
+        slots: For each visible copy of the neurons in the result of a call: (index of the tensor or -1 for the only
+            one, leading index or -1, offset).
     """
 
     name: str
@@ -112,16 +112,16 @@ class Layer:
 
 @dataclass(frozen=True)
 class Site:
-    """A module without called children that took one tensor and gave one tensor: a place for structural operators.
+    """A module that calls no other module and maps one tensor to one tensor; structural operators work on these.
 
     Attributes:
-        path: its name in the model.
-        kind: its class.
-        order: position among all modules without called children, by first execution.
-        keeps_shape: whether every call gave a tensor of the shape and type it took.
-        floating: whether it gives real numbers.
-        first: whether it is the first such module that runs.
-        last: whether it is the last.
+        path: Name in the model.
+        kind: Name of its class.
+        order: Position among all modules that call no other module, by first execution.
+        keeps_shape: Whether every call returned a tensor with the shape and dtype of its input.
+        floating: Whether it returns real numbers.
+        first: Whether it is the first such module that runs.
+        last: Whether it is the last such module that runs.
     """
 
     path: str
@@ -138,11 +138,11 @@ class Activation:
     """One call of an activation function in a forward pass, whether by a module or a function.
 
     Attributes:
-        function: name of the torch function.
-        ordinal: position among the activation calls of a forward pass.
-        path: the module that called it; empty for the model itself.
-        after: name of the last layer that ran before it; empty if none did.
-        output: whether no layer reads its result.
+        function: Name of the torch function.
+        ordinal: Position among the activation calls of a forward pass.
+        path: Module that called it; empty for the model itself.
+        after: Name of the last layer that ran before it; empty if none did.
+        output: Whether no layer reads its result.
     """
 
     function: str
@@ -153,5 +153,5 @@ class Activation:
 
     @property
     def name(self) -> str:
-        """Readable and unique in the model."""
+        """Readable name, unique in the model."""
         return f"{self.path or 'model'}:{self.function}#{self.ordinal}"

@@ -1,4 +1,4 @@
-"""The order in which convolution weights lie in memory, changed for a while: the same numbers, read faster."""
+"""Memory layout of convolution weights, changed temporarily: the same numbers, read faster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 def layouts(model: nn.Module) -> tuple[Layout, ...]:
-    """The layouts that make a difference to this model.
+    """Layouts that matter for this model: channels-last only if it has convolutions.
 
     >>> layouts(nn.Linear(2, 2)), layouts(nn.Conv2d(1, 2, 3))
     (('default',), ('default', 'channels-last'))
@@ -26,9 +26,9 @@ def layouts(model: nn.Module) -> tuple[Layout, ...]:
 
 @contextmanager
 def laid_out(model: nn.Module, layout: Layout) -> Iterator[None]:
-    """Lays the convolution weights of ``model`` out as told; on leaving, the tensors are the very ones from before.
+    """Puts the convolution weights of ``model`` into a memory layout; on leaving, the original tensors are back.
 
-    Weights that are a view of something, or shared in part, stay as they are.
+    Weights that are a view of another tensor, or share part of their memory, keep their layout.
     """
     with Undo() as undo:
         if layout == "channels-last":

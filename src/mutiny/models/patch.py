@@ -1,4 +1,4 @@
-"""Patches: the exact edit that an operator makes to one original, applied in place and undone whatever happens."""
+"""Patches: the exact edits that an operator makes to one original, applied in place and always undone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WeightEdit:
 
 @dataclass(frozen=True, eq=False)
 class SignalEdit:
-    """What the rest of the network reads of some neurons is multiplied by ``factor``."""
+    """Multiplies the signals of some neurons, as the rest of the network reads them, by ``factor``."""
 
     layer: Layer
     units: Indices
@@ -48,7 +48,7 @@ class SignalEdit:
 
 @dataclass(frozen=True)
 class ActivationEdit:
-    """The activation call number ``ordinal`` of a forward pass returns its input."""
+    """Makes activation call number ``ordinal`` of a forward pass return its input."""
 
     ordinal: int
 
@@ -58,7 +58,7 @@ class ActivationEdit:
 
 @dataclass(frozen=True)
 class ModuleEdit:
-    """The module at ``path`` is skipped, run twice, or followed by an activation, at each of its calls."""
+    """Skips the module at ``path``, runs it twice, or applies an activation after it, at each of its calls."""
 
     path: str
     change: Change
@@ -73,12 +73,12 @@ Edit = WeightEdit | SignalEdit | ActivationEdit | ModuleEdit
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Everything that turns an original into one mutant instance. Hashable; equal patches have equal digests.
+    """All edits that turn an original into one mutant instance. Hashable; equal patches have equal digests.
 
     Args:
-        edits: what changes. Later edits of the same weight win.
-        first_layer: name of the first layer or module in execution order that the patch touches; nothing before it
-            can change. Empty for a patch without edits.
+        edits: Edits in order; later edits of the same weight win.
+        first_layer: Name of the first layer or module in execution order that the patch changes; activations before it
+            stay the same. Empty for a patch without edits.
 
     >>> model = nn.Linear(2, 1)
     >>> import numpy as np
@@ -112,8 +112,8 @@ class Patch:
     def applied(self, model: nn.Module, forward: Forward = default_forward) -> Iterator[Callable[[Any], Tensor]]:
         """Changes ``model`` in place and gives a function from inputs to the mutant's outputs.
 
-        On leaving, also by an exception or an interrupt, the model is bit for bit what it was. An interrupt that comes
-        while it is being restored is raised afterwards.
+        On leaving, also by an exception or an interrupt, every bit of the model is restored. An interrupt during the
+        restoration is raised afterwards.
         """
         with steady(), Undo() as undo:
             names = parameter_names(model) if self.edits else {}
@@ -142,13 +142,13 @@ def _put(parameters: dict[str, nn.Parameter], edit: WeightEdit, undo: Undo) -> N
     _write(tensor, where, edit.values.to(device=tensor.device, dtype=tensor.dtype))
 
 
-@torch.inference_mode()  # for models that were made in inference mode; it harms no other
+@torch.inference_mode()  # parameters made in inference mode can only be written in it; others are not affected
 def _write(tensor: Tensor, where: Tensor, values: Tensor) -> None:
     tensor.put_(where, values)
 
 
 def _divert(model: nn.Module, edit: ModuleEdit, undo: Undo) -> None:
-    """Changes what calling the module does; the module tree, its names and its hooks stay as they are."""
+    """Replaces the forward function of a module; the module tree, its names and its hooks stay as they are."""
     module = model.get_submodule(edit.path)
     undo.add(_set_forward, module, module.__dict__.get("forward"))
     _set_forward(module, diverted(module, edit.change, edit.activation))

@@ -1,4 +1,4 @@
-"""Where a model is, and inputs brought there."""
+"""Device and dtype of a model, and moving inputs there."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mutiny.models.torch_ops import replace_tensors
 
 
 class Placement(NamedTuple):
-    """Where a model computes, and in which type.
+    """Device and dtype of a model.
 
     Attributes:
-        device: of its parameters.
-        dtype: of all its real-valued parameters; ``None`` if they differ or there are none.
+        device: Device of its parameters.
+        dtype: Dtype of its real-valued parameters; ``None`` if they differ or there are none.
     """
 
     device: torch.device
     dtype: torch.dtype | None
 
     def put(self, inputs: Any) -> Any:
-        """Inputs on the device, real numbers among them in the model's type.
+        """Moves inputs to the device and real-valued ones to the dtype of the model.
 
         >>> ids, mask = placement(nn.Linear(1, 1).double()).put((torch.ones(2, dtype=torch.int64), torch.ones(2)))
         >>> ids.dtype, mask.dtype
@@ -36,7 +36,7 @@ class Placement(NamedTuple):
 
 
 def placement(model: nn.Module) -> Placement:
-    """Where a model is; without parameters, on the CPU."""
+    """Placement of a model; the CPU if it has no parameters."""
     parameters = list(model.parameters())
     kinds = {p.dtype for p in parameters if p.is_floating_point()}
     device = parameters[0].device if parameters else torch.device("cpu")

@@ -1,4 +1,4 @@
-"""Where features can be read in a model: layers, modules, and what the classifier head reads."""
+"""Points where features can be read in a model: layers, modules, and the input of the classifier head."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class ReadPoint:
     """One point of a forward pass where features are read.
 
     Attributes:
-        name: as users write it: a layer (what its neurons say after normalisation, activation and pooling), another
-            module (its output), or ``module:input`` (what a module reads); ``input`` and ``output`` are the model's.
-        kind: which of the three.
-        path: of the module that is watched; for a layer, of one that returns just what the layer says, if any.
-        channel: axis that counts neurons, from the end.
-        shape: of what one input gives.
-        calls: of the module in one forward pass; the values of several are averaged.
-        why: how it was chosen, if automatically.
+        name: Name as users write it: a layer (its values after normalization, activation and pooling), another module
+            (its output), or ``module:input`` (the input of a module); ``input`` and ``output`` are those of the model.
+        kind: Which of the three it is.
+        path: Path of the hooked module; for a layer, of a module that returns exactly its values, if there is one.
+        channel: Axis of the neurons, from the end.
+        shape: Shape of the features of one input.
+        calls: Calls of the module in one forward pass; the values of several calls are averaged.
+        why: Reason for the choice, if it was made automatically.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ReadPoint:
         return prod(self.shape) if units == "unit" else self.shape[self.channel]
 
     def describe(self, units: Units) -> str:
-        """One line for people."""
+        """One line of text about the point."""
         shape = " x ".join(map(str, self.shape))
         many = f"{shape} = {self.count('unit')} units" if len(self.shape) > 1 else f"{shape} units"
         if units == "neuron" and len(self.shape) > 1:
@@ -63,7 +63,7 @@ class ReadPoint:
 
 
 class ReadPoints:
-    """All read points of one model, found by one watched forward pass.
+    """All read points of one model, found by one recorded forward pass.
 
     >>> from torch import nn
     >>> model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 3)).eval()
@@ -95,7 +95,7 @@ class ReadPoints:
         return {ENCODER: (self.encoder,), HIDDEN: (self.hidden,), ALL: (*self.signals.values(),)}[name]
 
     def choose(self, wanted: str | Sequence[str]) -> tuple[ReadPoint, ...]:
-        """Places by name or pattern; ``encoder``, ``hidden`` and ``all`` (every layer) are found automatically.
+        """Points by name or pattern; ``encoder``, ``hidden`` and ``all`` (every layer) are found automatically.
 
         A model's own layer of such a name comes first.
         """
@@ -121,21 +121,22 @@ class ReadPoints:
             near = get_close_matches(name, known, 3, 0.4)
             shown = [key for key in known if not key.endswith((":input", ":output"))]
             fix = f"Did you mean {' or '.join(near)}?" if near else f"It has: {', '.join(shown[:30])}."
-            raise BadInput("layers", repr(name), f"a layer or module of the model, a pattern, {ENCODER}, {HIDDEN} or {ALL}", fix)  # noqa: E501 # fmt: skip
+            expected = f"a layer or module of the model, a pattern, {ENCODER}, {HIDDEN} or {ALL}"
+            raise BadInput("layers", repr(name), expected, fix)
         return ordered
 
     def _signal(self, layer: Layer) -> ReadPoint | None:
         if len({tuple(tensor.shape) for tensor, _ in self._recorder.recorded[layer.name]}) > 1:
-            return None  # shared by maps of several sizes, which have no mean
+            return None  # a layer that is shared by maps of several sizes; they cannot be averaged
         try:
             shape = tuple(self._recorder.values(layer.name, self.rows).shape[1:])
-        except BadInput:  # it has no rows for inputs, as where steps come first
+        except BadInput:  # no axis holds the inputs, for instance because steps come first
             return None
         channel = -1 if layer.channel is None else max(layer.channel, -len(shape))
         return ReadPoint(layer.name, "signal", self._returned_by(layer), channel, _channel_at(shape, channel))
 
     def _returned_by(self, layer: Layer) -> str:
-        """The module, if any, that returns just what the layer says, and after which nothing changes it in place."""
+        """Path of a module that returns exactly the values of the layer, not changed in place afterwards; or empty."""
         recorded = self._recorder.recorded[layer.name]
         (tensor, (_, _, batch_axis, offset)), now = recorded[0], self._trace.version(recorded[0][0])
         whole = not offset and layer.channel is not None and tensor.shape[layer.channel] == layer.neurons
@@ -160,7 +161,7 @@ class ReadPoints:
         return ReadPoint(name if path else kind, kind, path, channel, _channel_at(shape, channel), len(calls))
 
     def _automatic(self) -> tuple[ReadPoint, ReadPoint]:
-        """The last feature layer before the classifier head, and what the output layer reads."""
+        """The last feature layer before the classifier head, and the input of the output layer."""
         ran = [layer for layer in self.view.layers if layer.weights[0].parameter in self._trace.reads]
         output = next((layer for layer in reversed(ran) if layer.output), ran[-1])
         hidden = self._read_by(output, f"what the output layer {output.name} reads")
@@ -171,7 +172,7 @@ class ReadPoints:
         return self._features(head, before[-1]), hidden
 
     def _head(self, ran: Sequence[Layer], output: Layer) -> list[Layer]:
-        """The output layer, and the layers before it that do nothing but turn vectors into vectors for it."""
+        """The output layer and the layers before it that map vectors to vectors."""
         known = {layer.weights[0].parameter: layer for layer in ran}
         head = [output]
         while len(found := self._trace.layers(self._read(head[0]))) == 1:
@@ -188,15 +189,15 @@ class ReadPoints:
         return layer.kind in HEADS and self._read(layer).tensor.ndim == 2
 
     def _pointlike(self, layer: Layer) -> bool:
-        """Whether a convolution reads pooled features, one number per channel, and so is a linear layer."""
+        """Whether a convolution reads pooled features, one number per channel, and so acts as a linear layer."""
         read = self._read(layer)
         pooled = layer.kind in CONVOLUTIONS and None not in self._trace.unpooled(read)
         return pooled and prod(read.tensor.shape[-CONVOLUTIONS[layer.kind] :]) == 1
 
     def _features(self, head: Sequence[Layer], last: Layer) -> ReadPoint:
-        """What the head's first layer reads, as it was before it was flattened or pooled; ``last`` ran before the head.
+        """The input of the head's first layer before it was flattened or pooled; ``last`` ran before the head.
 
-        Pooling over the steps of a sequence is left alone unless they come from convolutions: lengths may differ.
+        Pooling over the steps of a sequence is kept unless they come from convolutions, since lengths may differ.
         """
         named = f"the classifier head ({', '.join(layer.name for layer in head)})"
         why = f"the last feature layer before {named}"
@@ -219,16 +220,15 @@ class ReadPoints:
             if name in self.modules and any(one.key == read.key for one in self._trace.inputs[path]):
                 return replace(self.modules[name], why=why)
         point = self._nearest(read, why, layer.name)
-        earlier = [one for one in self.signals if self.view.layer(one).order < layer.order] or [*self.signals]
+        earlier = [name for name in self.signals if self.view.layer(name).order < layer.order] or [*self.signals]
         if point is None and not earlier:
-            raise BadInput(
-                "model", type(self.view.model).__name__, "layers whose outputs have one row per input",
-                "Let inputs come first: batch_first=True.",
-            )  # fmt: skip
+            expected = "layers whose outputs have one row per input"
+            fix = "Put the inputs on the first axis: batch_first=True."
+            raise BadInput("model", type(self.view.model).__name__, expected, fix)
         return point or replace(self.signals[earlier[-1]], why=f"since what {layer.name} reads cannot be read")
 
     def _nearest(self, version: TensorVersion, why: str, reader: str) -> ReadPoint | None:
-        """Where a tensor can be read, or else the largest tensor that it was made from, and so on."""
+        """The read point of a tensor, or of the largest tensor that it was made from, and so on."""
         lost: list[str] = []
         while (point := self._at(version)) is None:
             step = self._trace.earlier(version)
@@ -242,7 +242,7 @@ class ReadPoints:
         return replace(point, why=why)
 
     def _at(self, version: TensorVersion) -> ReadPoint | None:
-        """The outermost module that returned a tensor, or the layer whose signal it is, or the module that reads it."""
+        """Read point of a tensor: a module that returned it (outermost first), its layer, or a module that reads it."""
         recorded = ((name, calls[0][0]) for name, calls in self._recorder.recorded.items() if len(calls) == 1)
         returned = (name for path in _paths(self._trace.outputs, version) for name in (path, f"{path}:output"))
         points = [
@@ -254,20 +254,23 @@ class ReadPoints:
 
 
 def _paths(runs: Mapping[str, Sequence[TensorVersion]], version: TensorVersion) -> list[str]:
-    """Modules that had this tensor in their only call, outermost first."""
+    """Modules that used this tensor in their only call, outermost first."""
     paths = [path for path, calls in runs.items() if path and len(calls) == 1 and calls[0].key == version.key]
     return sorted(paths, key=lambda path: path.count("."))
 
 
 def _with_channel(point: ReadPoint, last: Layer, pooled: int) -> ReadPoint:
-    """With neurons on the last layer's axis, or on the one that pooling left: layers of a gate may have run since."""
+    """Corrects the axis of the neurons to that of the last layer, or to the one that pooling left.
+
+    The channel comes from the last layer that ran, which may belong to a gate.
+    """
     axes = [axis - len(point.shape) for axis, size in enumerate(point.shape) if size == pooled]
     axes = [last.channel] if last.channel == -len(point.shape) else axes
     return replace(point, channel=axes[0]) if len(axes) == 1 and point.kind != "signal" else point
 
 
 def _channel_at(shape: tuple[int, ...], channel: int) -> tuple[int, ...]:
-    """A shape with neurons last, with them where the tensor has them."""
+    """Moves the neurons of a shape from the end to where the tensor has them."""
     rest = list(shape[:-1])
     rest.insert(len(rest) + 1 + channel, shape[-1])
     return tuple(rest)

@@ -1,4 +1,4 @@
-"""A model's complete state as one value, so that "untouched" can be checked rather than hoped for."""
+"""The complete state of a model as one value, to check that a model was left untouched."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from torch.nn.utils.weight_norm import WeightNorm
 
 from mutiny.core.errors import BadInput
 
-HOOKS = (
-    "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks",
-    "_load_state_dict_pre_hooks",
-)  # fmt: skip
+HOOKS = tuple(
+    f"_{kind}_hooks"
+    for kind in ("forward", "forward_pre", "backward", "backward_pre", "state_dict", "load_state_dict_pre")
+)
+"""Attributes in which torch keeps the hooks of a module."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,14 @@ class ModelState:
 
 
 def digest(tensor: Tensor) -> str:
-    """Hash of shape, type and bits."""
+    """Hash of shape, dtype and bits."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     return hashlib.sha256(f"{tuple(tensor.shape)}{tensor.dtype}".encode() + data).hexdigest()
 
 
 def check_model(model: object, name: str) -> nn.Module:
-    """The model if it can be tested as it is; otherwise an error that says what to do."""
+    """Returns the module to test (unwrapped if compiled) or raises an error that says what to fix."""
     if not isinstance(model, nn.Module):
         raise BadInput(name, type(model).__name__, "an nn.Module")
     inner = getattr(model, "_orig_mod", None)  # torch.compile keeps the real module here
@@ -73,10 +74,9 @@ def check_model(model: object, name: str) -> nn.Module:
     for path, module in model.named_modules():
         if module.training:
             where = f" (its part {path})" if path else ""
-            raise BadInput(
-                name, f"{type(model).__name__} in training mode{where}", "a model in evaluation mode",
-                "Call model.eval() first, so that dropout and batch statistics cannot blur the verdicts.",
-            )  # fmt: skip
+            shown = f"{type(model).__name__} in training mode{where}"
+            fix = "Call model.eval() first, so that dropout and batch statistics cannot blur the verdicts."
+            raise BadInput(name, shown, "a model in evaluation mode", fix)
     check_parameters(model, name)
     for parameter_name, parameter in model.named_parameters():
         if parameter.is_floating_point() and not bool(torch.isfinite(parameter.detach()).all()):
@@ -87,17 +87,15 @@ def check_model(model: object, name: str) -> nn.Module:
 
 
 def check_parameters(model: nn.Module, name: str) -> None:
-    """Raises unless every parameter is a tensor with values that ordinary layers use as they are."""
+    """Raises an error unless every parameter holds values that layers use directly."""
     for path, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
             where = f"{name} part {path}" if path else name
             raise BadInput(where, "a TorchScript module", "an ordinary nn.Module", "Use what it was compiled from.")
     for parameter_name, parameter in model.named_parameters():
         if isinstance(parameter, nn.parameter.UninitializedParameter):
-            raise BadInput(
-                f"{name} parameter {parameter_name}", "uninitialised (lazy)", "a tensor with values",
-                "Run the model once before testing it.",
-            )  # fmt: skip
+            fix = "Run the model once before testing it."
+            raise BadInput(f"{name} parameter {parameter_name}", "uninitialized (lazy)", "a tensor with values", fix)
         if parameter.is_meta:
             raise BadInput(
                 f"{name} parameter {parameter_name}", "on the meta device", "a tensor with values", "Load the weights."
@@ -106,13 +104,15 @@ def check_parameters(model: nn.Module, name: str) -> None:
         fix = _computed(module)
         if fix:
             raise BadInput(
-                f"{name} layer {path or type(module).__name__}", "weights computed from other parameters",
-                "weights that are parameters themselves", f"Make them permanent with {fix}; outputs stay the same.",
-            )  # fmt: skip
+                f"{name} layer {path or type(module).__name__}",
+                "weights computed from other parameters",
+                "weights that are parameters themselves",
+                f"Make them permanent with {fix}; outputs stay the same.",
+            )
 
 
 def _computed(module: nn.Module) -> str | None:
-    """How to make permanent the weights of a module that computes them anew for each call."""
+    """The call that makes the weights of a module permanent if it recomputes them in each forward pass."""
     if parametrize.is_parametrized(module):
         return "torch.nn.utils.parametrize.remove_parametrizations(layer, 'weight')"
     for hook in module._forward_pre_hooks.values():
@@ -126,7 +126,7 @@ def _computed(module: nn.Module) -> str | None:
 
 
 def check_untouched(models: Sequence[nn.Module], before: Sequence[ModelState]) -> None:
-    """Fails loudly if a model is not as it was."""
+    """Raises an error if a model differs from its state ``before``."""
     for index, (model, state) in enumerate(zip(models, before, strict=True)):
         changed = state.difference(ModelState.of(model))
         if changed is not None:

@@ -1,4 +1,4 @@
-"""What structural patches put in the place of a module's forward function."""
+"""Forward functions that structural patches substitute for that of a module."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ axis of sequences; ``linear`` does nothing."""
 
 
 def diverted(module: nn.Module, change: Change, activation: str = "linear") -> Callable[..., Any]:
-    """A forward function for a ``module`` from tensor to tensor: skipped, run twice, or with an activation after it.
+    """A forward function that skips a ``module``, runs it twice, or applies an activation after it.
 
     >>> double = diverted(nn.Hardtanh(-1, 0.5), "duplicate")
     >>> double(torch.tensor([-2.0, 2.0]))

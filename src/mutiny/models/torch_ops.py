@@ -1,4 +1,4 @@
-"""The torch functions that mutiny recognises in a forward pass."""
+"""Torch functions that mutiny recognizes in a forward pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACTIVATIONS = frozenset(
     "softsign tanh tanh_ sigmoid sigmoid_ hardsigmoid hardswish hardtanh hardtanh_ log_sigmoid tanhshrink softshrink "
     "hardshrink _threshold threshold threshold_".split()
 )
-"""Nonlinear functions of one number: what activation removal removes."""
+"""Elementwise nonlinear functions: the calls that activation removal removes."""
 
 NORMALIZATIONS = frozenset("batch_norm layer_norm instance_norm group_norm rms_norm local_response_norm".split())
 POOLS = frozenset(
@@ -28,7 +28,7 @@ MASKS = frozenset(
     "feature_alpha_dropout".split()
 )
 NEURON_OPS = ACTIVATIONS | NORMALIZATIONS | POOLS | MASKS
-"""What still belongs to a neuron: its signal is what comes after these."""
+"""Operations that belong to a neuron: its signal is the value after them."""
 
 POINTWISE = frozenset(
     "neg negative positive abs absolute exp exp2 expm1 expit erf erfc log log1p log2 log10 logit sqrt rsqrt square pow "
@@ -37,15 +37,15 @@ POINTWISE = frozenset(
     "add sub subtract rsub mul multiply div divide truediv true_divide floordiv floor_divide fmod remainder mod "
     "maximum minimum fmax fmin atan2 hypot logaddexp logaddexp2 xlogy xlog1py".split()
 )
-"""Arithmetic of which activations are written by hand. It belongs to a neuron if nothing takes part but the signal of
-the neuron, numbers, parameters and buffers. `pointwise` knows its other spellings."""
+"""Arithmetic from which activations are written by hand. It belongs to a neuron if its operands are only the neuron's
+signal, numbers, parameters and buffers. `pointwise` also recognizes in-place forms and operators."""
 
 ADDITIONS = frozenset("add add_ __add__ __radd__ __iadd__".split())
 CREATING = frozenset(
     "zeros ones full empty arange linspace eye zeros_like ones_like full_like empty_like new_zeros new_ones new_full "
     "new_empty".split()
 )
-"""Functions whose results hold no data; of tensors they ask only the form."""
+"""Functions whose results hold no input data; they use only the shape of their arguments."""
 
 REARRANGING = frozenset(
     "flatten view reshape transpose t permute squeeze unsqueeze __getitem__ select narrow chunk split unbind movedim "
@@ -53,7 +53,7 @@ REARRANGING = frozenset(
     "to float double half bfloat16 type_as cpu cuda pixel_shuffle pixel_unshuffle channel_shuffle "
     "size dim ndimension numel stride is_contiguous is_floating_point __len__".split()
 )
-"""Functions that move numbers without changing them, or only ask for their form."""
+"""Functions that move numbers without changing them, or only read shapes."""
 
 CONVOLUTIONS = {f"conv{n}d": n for n in (1, 2, 3)}
 TRANSPOSED = {f"conv_transpose{n}d": n for n in (1, 2, 3)}
@@ -64,7 +64,7 @@ PRODUCTS = frozenset(["matmul", "mm", "bmm", "__matmul__", "addmm"])
 
 
 PLAIN = frozenset([int, float, bool, str, type(None)])
-"""What most arguments are that are no tensors."""
+"""Types of most arguments that are not tensors."""
 
 
 def argument(args: Sequence[Any], kwargs: Mapping[str, Any], position: int, name: str, default: Any = None) -> Any:
@@ -73,20 +73,20 @@ def argument(args: Sequence[Any], kwargs: Mapping[str, Any], position: int, name
 
 
 def tensors(value: Any) -> Iterator[Tensor]:
-    """All tensors in a nest of tuples, lists and dicts."""
+    """All tensors in nested tuples, lists and dicts."""
     if isinstance(value, Tensor):
         yield value
         return
     items = value if isinstance(value, (tuple, list)) else value.values() if isinstance(value, Mapping) else ()
     for item in items:
-        if isinstance(item, Tensor):  # here and not one level deeper: this runs many times per forward pass
+        if isinstance(item, Tensor):  # not by recursion: this runs many times per forward pass
             yield item
         elif type(item) not in PLAIN:
             yield from tensors(item)
 
 
 def replace_tensors(value: Any, change: Any) -> Any:
-    """The same nest with ``change(tensor)`` in place of each tensor."""
+    """The same nested structure with ``change(tensor)`` for each tensor."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -97,7 +97,7 @@ def replace_tensors(value: Any, change: Any) -> Any:
         changed = {key: replace_tensors(item, change) for key, item in value.items()}
         if type(value) is dict:
             return changed
-        copy = value.copy()  # an OrderedDict or a model-output class keeps its type
+        copy = value.copy()  # keeps the type of an OrderedDict or a model-output class
         for key, item in changed.items():
             copy[key] = item
         return copy
@@ -105,7 +105,7 @@ def replace_tensors(value: Any, change: Any) -> Any:
 
 
 def in_place(name: str) -> bool:
-    """Whether a function of that name changes its first argument: ``add_``, ``__iadd__``, ``__setitem__``.
+    """Whether the function changes its first argument: ``add_``, ``__iadd__``, ``__setitem__``.
 
     >>> [in_place(name) for name in ("add", "add_", "__iadd__", "__setitem__", "__init__")]
     [False, True, True, True, False]
@@ -121,7 +121,7 @@ INPLACE_OPERATORS = frozenset(
 
 
 def pointwise(name: str) -> bool:
-    """Whether a function of that name is in `POINTWISE`, also in place, as an operator or from ``torch.special``.
+    """Whether the function is in `POINTWISE`, also in place, as an operator or from ``torch.special``.
 
     >>> [pointwise(name) for name in ("add", "add_", "__radd__", "__ipow__", "special_erf", "sum", "__rmatmul__")]
     [True, True, True, True, True, False, False]
@@ -131,7 +131,7 @@ def pointwise(name: str) -> bool:
 
 
 def memory(tensor: Tensor) -> int:
-    """What views share, so that writing into a part of a tensor is noticed by the whole."""
+    """Identifies the memory of a tensor, which its views share, so that writes through a view are detected."""
     try:
         return tensor.untyped_storage().data_ptr() or id(tensor)
     except (NotImplementedError, RuntimeError):  # sparse tensors have no storage
@@ -142,8 +142,9 @@ def memory(tensor: Tensor) -> int:
 class WeightedCall:
     """A call of a torch function that multiplies by parameters.
 
-    All products count as ``matmul``, whose neurons are columns; with a transposed parameter, ``x @ W.T``, a product is
-    a ``linear``, whose neurons are rows, and the reverse. ``added`` is a parameter that was added to the bare result.
+    All matrix products have the kind ``matmul``, whose neurons are columns. With a transposed parameter, ``x @ W.T``,
+    the kind is ``linear``, whose neurons are rows, and vice versa. ``added`` is a parameter that was added to the
+    result.
     """
 
     function: str
@@ -176,49 +177,49 @@ class WeightedCall:
 
     @property
     def batch_axis(self) -> int | None:
-        """Axis of the output that counts inputs, where the call tells."""
+        """Axis of the inputs in the output, if the call determines it."""
         if self.kind in RECURRENT:
             return None if self.packed else 1 - bool(self.args[-1])  # batch_first comes last
         return 1 if self.kind == ATTENTION else None
 
 
 def weighted_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> WeightedCall | None:
-    """The call, if the function ``name`` multiplies by parameters here."""
+    """The call as a `WeightedCall` if it multiplies by parameters, else ``None``."""
     kind = "matmul" if name in PRODUCTS else name
-    found: Any
+    weight: Any
     if name in ("linear", "embedding", "embedding_bag") or name in CONVOLUTIONS or name in TRANSPOSED:
-        found = argument(args, kwargs, 1, "weight")
+        weight = argument(args, kwargs, 1, "weight")
     elif name == "bilinear":
-        found = argument(args, kwargs, 2, "weight")
+        weight = argument(args, kwargs, 2, "weight")
     elif name in PRODUCTS:
-        found = argument(args, kwargs, 2 if name == "addmm" else 1, "other" if "matmul" in name else "mat2")
+        weight = argument(args, kwargs, 2 if name == "addmm" else 1, "other" if "matmul" in name else "mat2")
     elif name in RECURRENT:
-        found = _last_list(args)
+        weight = _last_list(args)
     elif name in CELLS:
-        found = args[2:]
+        weight = args[2:]
     elif name == ATTENTION:
-        found = (
+        weight = (
             argument(args, kwargs, 5, "in_proj_weight"),
             *(kwargs.get(f"{which}_proj_weight") for which in "qkv"),
             argument(args, kwargs, 11, "out_proj_weight"),
         )
     else:
         return None
-    if kind in ("linear", "matmul") and isinstance(found, Tensor) and not isinstance(found, nn.Parameter):
-        found, kind = _transposed(found), "matmul" if kind == "linear" else "linear"
-    every = found if isinstance(found, (tuple, list)) else (found,)
+    if kind in ("linear", "matmul") and isinstance(weight, Tensor) and not isinstance(weight, nn.Parameter):
+        weight, kind = _transposed(weight), "matmul" if kind == "linear" else "linear"
+    every = weight if isinstance(weight, (tuple, list)) else (weight,)
     weights = tuple(w for w in every if isinstance(w, nn.Parameter) and w.is_floating_point())
     return WeightedCall(name, kind, weights, args, kwargs) if weights else None
 
 
 def _last_list(args: Sequence[Any]) -> Any:
-    """A recurrent call's weights: they come after the initial state, which may hold parameters too."""
+    """Weights of a recurrent call: the last list of parameters, since the initial state may hold parameters too."""
     lists = [a for a in args if isinstance(a, (list, tuple)) and any(isinstance(p, nn.Parameter) for p in a)]
     return lists[-1] if lists else ()
 
 
 def _transposed(tensor: Tensor) -> nn.Parameter | None:
-    """The matrix of which ``tensor`` is the transposed view."""
+    """The parameter of which ``tensor`` is the transposed view, if it is one."""
     base = tensor._base if tensor.ndim == 2 else None
     if not isinstance(base, nn.Parameter) or base.ndim != 2 or not torch.is_floating_point(base):
         return None

@@ -1,4 +1,4 @@
-"""Undoing changes to a model so that nothing, not even a second Ctrl-C, leaves it half restored."""
+"""Undoing changes to a model completely, even if Ctrl-C is pressed during the undoing."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Self
 
 
 class Undo:
-    """A stack of steps that take changes back. On leaving, all of them run, the last one first.
+    """A stack of undo steps. On leaving the context all of them run, the last one first.
 
-    A step must be harmless to repeat: one that is struck by an interrupt runs again, and the interrupt is raised when
-    everything is restored.
+    A step must be idempotent: a step that is interrupted runs again, and the interrupt is raised once everything is
+    restored.
 
     >>> shelf = {"book": 1}
     >>> with Undo() as undo:
@@ -25,7 +25,7 @@ class Undo:
         self._steps: list[Callable[[], Any]] = []
 
     def add(self, step: Callable[..., Any], *args: Any) -> None:
-        """Registers a step. Done before the change itself, so that an interrupt in between is undone as well."""
+        """Registers a step. Call it before the change itself, so that an interrupt in between is undone as well."""
         self._steps.append(partial(step, *args))
 
     def __enter__(self) -> Self:

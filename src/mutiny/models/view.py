@@ -1,4 +1,4 @@
-"""What one probing forward pass tells about a model: its layers, modules and activations in execution order."""
+"""Structure of a model as one probing forward pass shows it: layers, modules and activations in execution order."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from mutiny.models.probe import ModelProbe
 from mutiny.models.state import check_parameters
 
 PROBE_INPUTS = 4
-"""Inputs that are enough to show what a model consists of."""
+"""Number of inputs in the probing forward pass."""
 
 
 @dataclass(frozen=True)
 class ModelView:
-    """A model seen from outside: what operators may change. Made by `ModelView.of`; never changes the model.
+    """The parts of a model that operators may change. Made by `ModelView.of`; never changes the model.
 
     Attributes:
-        model: the user's module, untouched.
-        layers: layers with weights, in execution order. Layers that the probe did not run are absent.
-        sites: modules without called children, in execution order, for structural operators.
-        activations: calls of activation functions, by modules or functions, in execution order.
+        model: The user's module, untouched.
+        layers: Layers with weights, in execution order. Layers that the probe did not run are absent.
+        sites: Modules that call no other module, in execution order, for structural operators.
+        activations: Calls of activation functions, by modules or functions, in execution order.
+        parameters: Parameters by name; tied ones once.
     """
 
     model: nn.Module
@@ -53,16 +54,18 @@ class ModelView:
         layers = probe.layers(model)
         if not layers:
             raise BadInput(
-                "model", type(model).__name__, "at least one layer with weights in its forward pass",
-                "Layers are recognised when a parameter reaches a linear, convolution, embedding, recurrent, attention "
+                "model",
+                type(model).__name__,
+                "at least one layer with weights in its forward pass",
+                "Layers are recognized when a parameter reaches a linear, convolution, embedding, recurrent, attention "
                 "or matmul function.",
-            )  # fmt: skip
+            )
         owners = {names[id(p)]: p for p in model.parameters()}
         return cls(model, layers, probe.sites(), probe.activations(model), owners)
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """Weight matrices that no layer holds: not run by the probe, or used by a function that is not recognised.
+        """Weight matrices that belong to no layer: not run by the probe, or used by a function that is not recognized.
 
         >>> model = nn.ModuleDict({"used": nn.Linear(2, 2), "idle": nn.Linear(2, 2)}).eval()
         >>> ModelView.of(model, torch.zeros(1, 2), forward=lambda model, x: model["used"](x)).unseen
@@ -72,7 +75,7 @@ class ModelView:
         return tuple(name for name, p in self.parameters.items() if p.ndim > 1 and name not in held)
 
     def layer(self, name: str) -> Layer:
-        """The layer of that name."""
+        """The layer with this name."""
         for layer in self.layers:
             if layer.name == name:
                 return layer
@@ -85,7 +88,7 @@ class ModelView:
 
 
 def parameter_names(model: nn.Module) -> dict[int, str]:
-    """Names by identity; parameters that share memory (tied weights) share the first name."""
+    """Parameter names by identity; parameters that share memory (tied weights) share the first name."""
     check_parameters(model, "model")
     names: dict[int, str] = {}
     by_memory: dict[tuple[object, ...], str] = {}
@@ -98,7 +101,7 @@ def parameter_names(model: nn.Module) -> dict[int, str]:
 
 
 def aliases(model: nn.Module, wanted: Iterable[str]) -> dict[str, str]:
-    """All names of the parameters ``wanted``, tied ones included, with the name that `parameter_names` gives each."""
+    """All names of the ``wanted`` parameters, including tied ones, mapped to the name that `parameter_names` uses."""
     names, some = parameter_names(model), set(wanted)
     every = model.named_parameters(remove_duplicate=False)
     return {name: names[id(parameter)] for name, parameter in every if names[id(parameter)] in some}
