@@ -107,7 +107,7 @@ NOT_OF_ONE_NUMBER = {"MultiheadAttention", "GLU", "Softmin", "Softmax", "Softmax
 
 
 @pytest.mark.parametrize("kind", sorted({*nn.modules.activation.__all__} - NOT_OF_ONE_NUMBER))
-def test_every_activation_of_torch_is_recognised(kind):
+def test_every_activation_of_torch_is_recognized(kind):
     activation = nn.Threshold(0.1, 0.3) if kind == "Threshold" else getattr(nn, kind)()
     model = nn.Sequential(nn.Linear(4, 5), activation, nn.Linear(5, 2)).eval()
     inputs = 3 * torch.randn(6, 4)

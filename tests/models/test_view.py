@@ -111,7 +111,7 @@ REFUSED = {
     "no module": (lambda: "model", "expected an nn.Module"),
     "scripted": (lambda: torch.jit.script(nn.Linear(2, 2).eval()), "TorchScript"),
     "part scripted": (lambda: nn.Sequential(torch.jit.script(nn.Linear(2, 2))).eval(), "part 0=a TorchScript"),
-    "lazy": (lambda: nn.LazyLinear(3).eval(), "uninitialised"),
+    "lazy": (lambda: nn.LazyLinear(3).eval(), "uninitialized"),
     "meta": (lambda: nn.Linear(2, 2, device="meta").eval(), "meta device"),
     "parametrized": (lambda: nn.utils.parametrizations.weight_norm(nn.Linear(2, 2)).eval(), "remove_parametrizations"),
     "pruned": (lambda: pruned().eval(), r"prune\.remove"),

@@ -151,7 +151,7 @@ def test_checks_at_larger_strengths_count_for_smaller_ones():
 
 @given(st.floats(0.1, 5), st.floats(0, 2), st.integers(0, 10**6))
 @settings(max_examples=20, deadline=None)
-def test_residuals_that_grow_with_the_lead_are_recognised(start, slope, seed):
+def test_residuals_that_grow_with_the_lead_are_recognized(start, slope, seed):
     rng = np.random.default_rng(seed)
     lead = rng.normal(0, 5, 20_000).astype(np.float32)
     residual = (start + slope * np.abs(lead)) * rng.laplace(size=20_000).astype(np.float32)
