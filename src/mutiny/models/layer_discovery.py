@@ -120,9 +120,8 @@ def _attention(names: Mapping[int, str], call: WeightedCall) -> Iterator[Layer]:
     *inputs, out = call.weights
     for number, weight in enumerate(inputs):
         parameter, units = names[id(weight)], weight.shape[0]
-        own = _bias(
-            names, call.argument(6, "in_proj_bias"), units, number * units
-        )  # query, key and value share one tensor
+        # Query, key and value share one bias tensor.
+        own = _bias(names, call.argument(6, "in_proj_bias"), units, number * units)
         weights = (Weight(parameter, tuple(weight.shape), (0,)),)
         yield Layer(parameter.removesuffix("_weight"), "attention", 0, weights, own, units)
     units = out.shape[0]

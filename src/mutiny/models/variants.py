@@ -75,9 +75,8 @@ class Variants(ABC):
                 return torch.vmap(self._one, randomness="same")(values)
             except (Exception, DifferentPath):
                 self.together = False
-                self._prefix = (
-                    Prefix(self.inputs) if self.replays else None
-                )  # the failed pass may have left it half replayed
+                # The failed pass may have left the prefix half replayed, so a new one is recorded.
+                self._prefix = Prefix(self.inputs) if self.replays else None
         alone = [tree_map(lambda tensor, at=at: tensor[at], values) for at in range(count)]
         return torch.stack([self._one(value) for value in alone])
 

@@ -1,4 +1,4 @@
-"""What mutants do on data."""
+"""Evaluation of mutants on data, in full or on as few inputs as a verdict needs."""
 
 from mutiny.faults.evaluation.estimate import Estimate
 from mutiny.faults.evaluation.runner import Runner

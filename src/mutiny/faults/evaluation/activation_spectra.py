@@ -260,7 +260,6 @@ def _values(recorder: ActivationRecorder, rows: int, granularity: Units) -> Iter
 def _check_finite(values: Tensor, name: str, start: int) -> None:
     if not all(isfinite(float(end)) for end in values.aminmax()):  # NaN if any value is
         bad = ~torch.isfinite(values).all(dim=1)
-        raise BadInput(
-            f"activations of {name}", f"NaN or infinite for input {start + int(bad.nonzero()[0])}", "finite numbers",
-            "Check the weights and this input, or leave the network out.",
-        )  # fmt: skip
+        shown = f"NaN or infinite for input {start + int(bad.nonzero()[0])}"
+        fix = "Check the weights and this input, or leave the network out."
+        raise BadInput(f"activations of {name}", shown, "finite numbers", fix)

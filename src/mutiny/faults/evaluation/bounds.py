@@ -1,4 +1,4 @@
-"""How far a stratified sample can be off: pure functions of what was drawn."""
+"""Error bounds of estimates from a stratified sample, as pure functions of the sample."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mutiny.core.stats.tails import rate_bound, tail_bound
 Floats = npt.NDArray[np.float64]
 BINS = 16
 SURPRISE = 1e-3
-"""A changed answer that extrapolation held to be less likely than this is a surprise."""
+"""A changed answer to which extrapolation gave a smaller probability than this is a surprise."""
 
 
 @dataclass(frozen=True)
 class ErrorBounds:
-    """Bounds that hold together, as sums over inputs.
+    """Bounds of errors, as sums over inputs; they hold simultaneously.
 
     Attributes:
-        mean: of the sum over all instances.
-        norm: of the Euclidean norm over instances.
-        each: of each instance, ``(instances,)``.
+        mean: Bound of the error of the sum over all instances.
+        norm: Bound of the Euclidean norm of the errors over instances.
+        each: Bound of the error of each instance, ``(instances,)``.
     """
 
     mean: float
@@ -31,19 +31,19 @@ class ErrorBounds:
     each: Floats
 
     def plus(self, hidden: float) -> ErrorBounds:
-        """With so many further changes, which may all be in one instance."""
+        """The bounds with ``hidden`` further changes, which may all be in one instance."""
         return ErrorBounds(self.mean + hidden, self.norm + hidden, self.each + hidden)
 
 
 def flip_rates(counts: npt.NDArray[np.int64], changes: list[Floats], risk: float) -> Floats:
     """Upper bounds of the rate of changed answers in each stratum, pooled over instances, ``(strata,)``.
 
-    It is also the mean squared change of a share that is 0 or 1, and holds where no change was seen.
+    The rate is also the mean squared change of a share that is 0 or 1. The bounds hold even if no change was seen.
 
     Args:
-        counts: inputs drawn, ``(strata,)``.
-        changes: of the inputs drawn, for each stratum.
-        risk: probability that any of them is too low.
+        counts: Number of inputs drawn, ``(strata,)``.
+        changes: Changes of the inputs drawn, for each stratum.
+        risk: Probability that any bound is too low.
     """
     return rate_bound([np.count_nonzero(change) for change in changes], counts, risk / len(counts))
 
@@ -51,8 +51,8 @@ def flip_rates(counts: npt.NDArray[np.int64], changes: list[Floats], risk: float
 def loss_moments(changes: list[Floats], peaks: Floats, risk: float) -> Floats:
     """Upper bounds of the mean squared change of a loss in each stratum, ``(strata,)``.
 
-    Empirical Bernstein bounds (Maurer and Pontil, 2009), given that no change is larger than the stratum's peak; where
-    nothing changed in the sample, something rare still may.
+    Empirical Bernstein bounds (Maurer and Pontil, 2009) under the condition that no change exceeds the stratum's peak.
+    They stay positive if nothing changed in the sample, since rare changes may have been missed.
     """
     bounds = peaks**2
     log = np.log(2 * len(changes) / risk)
@@ -67,9 +67,9 @@ def loss_moments(changes: list[Floats], peaks: Floats, risk: float) -> Floats:
 def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: Floats, risk: float) -> ErrorBounds:
     """Errors of sums that were extended from samples, by Bernstein's inequality.
 
-    A sum over a stratum of ``N`` inputs, of which ``n`` were drawn, is off by ``N`` times what their mean is off: what
-    was not drawn differs from the sample, too. Drawing without replacement errs no more than with (Hoeffding,
-    1963), so each input drawn counts ``N / n`` times.
+    The error of a sum over a stratum of ``N`` inputs, of which ``n`` were drawn, is ``N`` times the error of the sample
+    mean. Drawing without replacement has no larger errors than drawing with replacement (Hoeffding, 1963), so each
+    input drawn counts ``N / n`` times.
 
     Args:
         left: inputs not drawn, ``(instances, strata)``.
@@ -80,7 +80,7 @@ def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: 
         risk: probability that any bound is exceeded.
     """
     weight = np.divide(left + count, count, out=np.zeros_like(left), where=(count > 0) & (left > 0))
-    moments = np.maximum(moments, own)  # a loud instance is not hidden by the others
+    moments = np.maximum(moments, own)  # an instance with large changes is not averaged away by the others
     variances = ((left + count) * weight * moments).sum(axis=1)
     steps = (weight * peaks).max(axis=1, initial=0.0)
     several = np.log(2 * 3 / risk)
@@ -93,16 +93,17 @@ def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: 
 
 
 def unseen(left: Floats, count: Floats, risk: float) -> float:
-    """Most changed answers in strata in whose samples none was seen, whatever their rates are.
+    """Upper bound of the number of changed answers in strata whose samples show none, whatever their rates are.
 
-    If a stratum holds ``k`` changes, a sample of it misses all with a probability of at most
-    ``(left / (left + count))^k``; so the total of all ``k * ln(1 + count / left)`` is at most ``ln(1 / risk)``. That is
-    for strata named beforehand: whoever names those that showed nothing divides the risk by the number of choices.
+    If a stratum holds ``k`` changes, a sample of it misses all of them with a probability of at most
+    ``(left / (left + count))^k``; so the total of all ``k * ln(1 + count / left)`` is at most ``ln(1 / risk)``. This
+    holds for strata that are chosen beforehand: a caller that chooses them by their samples divides the risk by the
+    number of possible choices.
 
     Args:
-        left: inputs not drawn, of any shape.
-        count: inputs drawn, of the same shape; positive wherever some are left.
-        risk: probability that there are more.
+        left: Inputs not drawn, of any shape.
+        count: Inputs drawn, of the same shape; positive wherever some are left.
+        risk: Probability that there are more.
 
     >>> round(unseen(np.array([50_000.0]), np.array([10_000.0]), 0.001), 1)  # ln(1000) / ln(1.2)
     37.9
@@ -112,29 +113,30 @@ def unseen(left: Floats, count: Floats, risk: float) -> float:
 
 
 def extrapolated(moves: Floats, sureness: Floats, risk: float) -> float:
-    """Bounds how many answers of a stratum changed by how far those in its sample moved.
+    """Bounds the number of changed answers in a stratum by how far the margins in its sample moved.
 
-    An answer changes no sooner than its margin moves by as much as its sureness.
+    An answer changes only if its margin moves by at least its sureness.
 
     Args:
-        moves: of the inputs drawn, ``(k,)``.
-        sureness: of the inputs not drawn, ``(n,)``.
-        risk: probability that the sample misleads.
+        moves: Moves of the inputs drawn, ``(k,)``.
+        sureness: Sureness of the inputs not drawn, ``(n,)``.
+        risk: Probability that the bound fails.
 
     Returns:
-        A bound of the expected number among the inputs not drawn.
+        A bound of the expected number of changed answers among the inputs not drawn.
     """
     if len(sureness) <= BINS:
         return float(tail_bound(moves, sureness, risk).sum())
-    least = np.quantile(sureness, np.arange(BINS) / BINS, method="lower")  # in each part all count like the least sure
+    # For speed, all inputs of a bin count like the least sure one, which can only raise the bound.
+    least = np.quantile(sureness, np.arange(BINS) / BINS, method="lower")
     return float(tail_bound(moves, least, risk).sum() * len(sureness) / BINS)
 
 
 def hidden(expected: float, risk: float) -> int:
-    """Most changed answers, at the stated risk, if that many are expected at most.
+    """Upper bound of the number of changed answers at the stated risk, from a bound of their expected number.
 
-    Poisson's tail bounds that of any independent rare events beyond their mean (Anderson and Samuels, 1967). That there
-    is none at all is no more certain than their expected number is small.
+    The tail of the Poisson distribution bounds that of any independent rare events beyond their mean (Anderson and
+    Samuels, 1967). The bound is 0 only if even the expected number is at most the risk.
 
     >>> hidden(1e-6, 1e-3), hidden(0.5, 1e-3)
     (0, 4)
@@ -143,6 +145,6 @@ def hidden(expected: float, risk: float) -> int:
 
 
 def surprising(moves: Floats, changed: npt.NDArray[np.bool_], sureness: float) -> bool:
-    """Whether answers changed that the other moves of the sample make all but impossible."""
+    """Whether answers changed although the other moves in the sample make this very unlikely."""
     calm = moves[~changed]
     return bool(changed.any()) and float(tail_bound(calm, [sureness], SURPRISE)[0]) * len(moves) < SURPRISE

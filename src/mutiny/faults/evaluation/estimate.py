@@ -1,4 +1,4 @@
-"""What is known about a mutant's instances after some of their inputs were evaluated."""
+"""Estimated metrics of a mutant's instances after some of their inputs were evaluated."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Metrics of all instances with how far off they can be at the stated confidence.
+    """Metrics of all instances with error bounds at the stated confidence.
 
-    The three errors hold together. A verdict that is the same for every set of metrics within them is the verdict that
+    The three bounds hold simultaneously. A verdict that is the same for all metrics within them is the verdict that
     evaluating every input would give, up to the stated risk.
 
     Attributes:
-        metrics: estimated metric of each instance, ``(repetitions, originals)``.
-        shift: largest error of the mean of all metrics.
-        spread: largest Euclidean norm of the errors of all metrics.
-        each: largest error of each metric, ``(repetitions, originals)``.
-        downs: least and most (instance, input) pairs among the not evaluated that went from right to wrong, beyond
-            those predicted.
-        ups: the same for wrong to right.
-        right: packed correctness, ``(repetitions, originals, bytes)``; predicted where an input was not evaluated.
-        inputs: number of inputs.
-        evaluated: (instance, input) pairs evaluated.
-        basis: how the errors were bounded.
+        metrics: Estimated metric of each instance, ``(repetitions, originals)``.
+        shift: Bound of the error of the mean of all metrics.
+        spread: Bound of the Euclidean norm of the errors of all metrics.
+        each: Bound of the error of each metric, ``(repetitions, originals)``.
+        downs: Bounds of the number of (instance, input) pairs, among those not evaluated, that went from right to wrong
+            beyond those predicted.
+        ups: The same for wrong to right.
+        right: Packed correctness, ``(repetitions, originals, bytes)``; predicted for inputs that were not evaluated.
+        inputs: Number of inputs.
+        evaluated: Number of (instance, input) pairs evaluated.
+        basis: How the errors were bounded.
     """
 
     metrics: Floats
@@ -45,7 +45,7 @@ class Estimate:
     basis: Basis
 
     def times(self, factor: float) -> Estimate:
-        """The same estimate with all errors scaled: what if it were so much surer?"""
+        """The same estimate with all error bounds multiplied by ``factor``."""
         (down, down_most), (up, up_most) = self.downs, self.ups
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""One mutant instance of which some answers are known and the others predicted."""
+"""One mutant instance with some answers evaluated and the others predicted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mutiny.subjects.inference.passes import CleanPass
 from mutiny.subjects.tasks import Classification, Task
 
 SURENESS = (1.0, 2.0, 3.0, 4.5, 6.5, 9.0, 13.0, 19.0, 28.0)
-"""Borders of strata: predicted margins in units of the predictions' own error."""
+"""Boundaries of strata: predicted margins in units of the prediction error."""
 SIZES = (1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
-"""Borders where that error is not known yet, or the metric is a loss: shares of the inputs, the least sure first."""
+"""Boundaries while that error is unknown, or if the metric is a loss: shares of the inputs, least sure first."""
 STRATA = len(SURENESS) + 1
 GROUPS = 2
-"""Inputs predicted from all others, and inputs remembered from other strengths: each kind has its own strata."""
+"""Inputs predicted from other inputs, and inputs interpolated from other strengths; each group has its own strata."""
 
 Floats = npt.NDArray[np.float64]
 Answered = tuple[npt.NDArray[np.bool_], Floats, Tensor]
@@ -32,14 +32,14 @@ Answer = Callable[[int, int, Indices], Answered]
 
 @dataclass(frozen=True)
 class StratifiedSample:
-    """A random sample of the unknown inputs, stratum by stratum.
+    """A random sample of the inputs that were not evaluated, stratum by stratum.
 
     Attributes:
-        size: inputs of each stratum before drawing, ``(strata,)``.
-        count: inputs drawn from each, ``(strata,)``.
-        stratum: of each input drawn, ``(k,)``.
-        change: its real less its predicted share of the metric, ``(k,)``.
-        move: how far its margin is from the predicted one, in units of the predictions' own error, ``(k,)``.
+        size: Inputs of each stratum before drawing, ``(strata,)``.
+        count: Inputs drawn from each stratum, ``(strata,)``.
+        stratum: Stratum of each input drawn, ``(k,)``.
+        change: Real minus predicted share of the metric of each input drawn, ``(k,)``.
+        move: Distance between its real and predicted margin, in units of the prediction error, ``(k,)``.
     """
 
     size: npt.NDArray[np.int64]
@@ -50,15 +50,15 @@ class StratifiedSample:
 
 
 class ScreenedInstance:
-    """What is known and predicted about each input.
+    """Known and predicted answers of one instance to each input.
 
     Args:
-        original: index of the original.
-        repetition: which of its instances.
-        clean: the original's own pass.
-        task: what is correct.
-        targets: as the task wants them, on the CPU.
-        start: the strata with which all instances of the original begin, if they are known.
+        original: Index of the original.
+        repetition: Number of the instance among those of the original.
+        clean: Clean pass of the original.
+        task: Task that decides which answers are correct.
+        targets: Targets in the task's form, on the CPU.
+        start: Initial strata of all instances of the original, if they are known.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ScreenedInstance:
         return isinstance(self.task, Classification)
 
     def predict(self, memory: AnswerMemory, strength: float | None) -> None:
-        """Answers to all unknown inputs from the known ones, and strata by how sure they are."""
+        """Predicts the answers to all inputs that were not evaluated, and assigns strata by their sureness."""
         mapped = linear_map(self.clean, self.drawn)
         predicted, remembered = mapped, np.zeros(len(mapped), bool)
         between = memory.between(self.original, self.repetition, strength, self.clean) if strength is not None else None
@@ -132,7 +132,7 @@ class ScreenedInstance:
         self.stratum[self.known] = -1
 
     def _rank(self, unsure: npt.NDArray[np.float32], remembered: npt.NDArray[np.bool_]) -> None:
-        """Strata by rank, the smallest ``unsure`` first, of all that is not known."""
+        """Assigns strata by rank of ``unsure``, smallest first, to all inputs that were not evaluated."""
         self.stratum[:] = -1
         for group, members in enumerate((~remembered & ~self.known, remembered & ~self.known)):
             where = np.flatnonzero(members)
@@ -143,14 +143,14 @@ class ScreenedInstance:
                 self.stratum[where[part]] = group * STRATA + place
 
     def draw(self, wanted: npt.NDArray[np.int64], rng: np.random.Generator, answer: Answer) -> StratifiedSample:
-        """Evaluates ``wanted`` random inputs of each stratum, all if there are no more."""
+        """Evaluates ``wanted`` random inputs of each stratum, or all of them if there are fewer."""
         strata = GROUPS * STRATA
         size = np.bincount(self.stratum[~self.known], minlength=strata)
         picked = [np.zeros(0, np.int64)]
-        for one in np.flatnonzero(size):
-            members = np.flatnonzero(self.stratum == one)
-            few = len(members) <= wanted[one]
-            picked.append(members if few else rng.choice(members, wanted[one], replace=False, shuffle=False))
+        for number in np.flatnonzero(size):
+            members = np.flatnonzero(self.stratum == number)
+            few = len(members) <= wanted[number]
+            picked.append(members if few else rng.choice(members, wanted[number], replace=False, shuffle=False))
         chosen = np.sort(np.concatenate(picked))
         stratum, expected, predicted = self.stratum[chosen], self.shares[chosen], self._lead
         rows = self.evaluate(chosen, answer)
@@ -164,7 +164,7 @@ class ScreenedInstance:
         return StratifiedSample(size, count, stratum, self.shares[chosen] - expected, move.astype(np.float64))
 
     def evaluate(self, indices: Indices, answer: Answer) -> Tensor:
-        """Makes the answers to some inputs known; returns what was condensed of them."""
+        """Evaluates some inputs; returns their condensed outputs."""
         if not len(indices):
             return self.clean[:0]
         right, shares, rows = answer(self.original, self.repetition, indices)
@@ -174,7 +174,7 @@ class ScreenedInstance:
         return rows
 
     def finish(self, answer: Answer) -> None:
-        """Makes every answer known; what only predictions need is let go."""
+        """Evaluates all remaining inputs and drops what only predictions need."""
         self.evaluate(np.flatnonzero(~self.known), answer)
         self._lead = self._scale = np.zeros(0, np.float32)
         self.sureness, self.drawn = np.zeros(len(self.clean), np.float32), []

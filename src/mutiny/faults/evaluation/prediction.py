@@ -1,4 +1,4 @@
-"""Predicts what a mutant instance says to inputs it was not run on, from what it and its original said to others."""
+"""Predicts outputs of a mutant instance for inputs that it was not run on."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from mutiny.models.layers import Indices
 
 RIDGE = 1e-4
 MOST_NUMBERS = 25_000_000
-"""Numbers that a memory keeps at most: 100 MB."""
+"""Most numbers that a memory keeps: 100 MB."""
 MIN_MOVES = 100
-"""Moves from which a typical size is taken."""
+"""Fewest moves from which a typical size is estimated."""
 KnownAnswers = tuple[Indices, Tensor]
-"""Inputs and what was condensed of the answers to them."""
+"""Indices of inputs, and the condensed outputs for them."""
 
 
 def linear_map(clean: Tensor, seen: list[KnownAnswers]) -> Tensor:
-    """Predicted answers to all inputs, ``(n, q)``: a linear map of the original's answers and of their positive part.
+    """Predicted outputs for all inputs, ``(n, q)``: a linear map of the original's outputs and of their positive part.
 
-    A small change of weights acts on the answers of all inputs in much the same way: on MNIST the residuals are a
-    quarter to a half of those of the original's own answers.
+    A small change of weights affects the outputs of all inputs in a similar way: on MNIST the residuals are a quarter
+    to a half of those that the original's own outputs leave.
     """
     indices, answers = finite_rows(seen)
     answers = answers.double()
@@ -34,15 +34,15 @@ def linear_map(clean: Tensor, seen: list[KnownAnswers]) -> Tensor:
     known = _features(clean[indices]).double()
     square = known.T @ known
     square += RIDGE * square.diagonal().mean() * torch.eye(len(square), dtype=torch.float64)
-    plain, positive, constant = (
-        torch.linalg.solve(square, known.T @ answers).float().tensor_split((clean.shape[1], -1))
-    )  # applied one by one: the features of all inputs would have to be copied together
-    columns = clean.T  # ten times faster than by rows, see `mutiny.subjects.inference.condensed_outputs.by_columns`
+    plain, positive, constant = torch.linalg.solve(square, known.T @ answers).float().tensor_split((clean.shape[1], -1))
+    # The three parts are applied separately, which avoids a copy of the features of all inputs. Columns are ten times
+    # faster than rows here, see `mutiny.subjects.inference.condensed_outputs.by_columns`.
+    columns = clean.T
     return torch.addmm(constant.T, plain.T, columns).addmm_(positive.T, columns.clamp(min=0)).T
 
 
 def finite_rows(seen: list[KnownAnswers]) -> tuple[Tensor, Tensor]:
-    """All inputs and answers in one piece, without answers that are no numbers: ``(k,)`` and ``(k, q)``."""
+    """All known inputs and outputs, without non-finite outputs: ``(k,)`` and ``(k, q)``."""
     indices, answers = torch.from_numpy(np.concatenate([i for i, _ in seen])), torch.cat([rows for _, rows in seen])
     finite = answers.isfinite().all(dim=1)
     return indices[finite], answers[finite]
@@ -54,13 +54,13 @@ def _features(rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Interpolation:
-    """Inputs that were answered at a larger strength, and at a smaller one if only by the original.
+    """Inputs with known outputs at a larger and a smaller strength; the original counts as strength 0.
 
     Attributes:
-        indices: the inputs, ``(k,)``.
-        low: the nearest answers below, ``(k, q)``.
-        high: the nearest answers above, ``(k, q)``.
-        way: how far the wanted strength lies between them, ``(k,)`` in (0, 1).
+        indices: Indices of the inputs, ``(k,)``.
+        low: Outputs at the nearest smaller strength, ``(k, q)``.
+        high: Outputs at the nearest larger strength, ``(k, q)``.
+        way: Position of the requested strength between the two, ``(k,)`` in (0, 1).
     """
 
     indices: Indices
@@ -70,25 +70,25 @@ class Interpolation:
 
     @property
     def interpolated(self) -> Tensor:
-        """``(k, q)``."""
+        """Outputs at the requested strength by linear interpolation, ``(k, q)``."""
         return self.low + (self.high - self.low) * torch.from_numpy(self.way).float()[:, None]
 
     @property
     def curve(self) -> npt.NDArray[np.float64]:
-        """How much room the way leaves for a bend, ``(k,)``: 0 at both ends."""
+        """Relative error that curvature can cause, ``(k,)``: 0 at both ends."""
         return self.way * (1 - self.way)
 
 
 @dataclass(frozen=True)
 class MemoryEntry:
-    """What one mutant adds to a memory.
+    """Answers that one mutant adds to a memory.
 
     Attributes:
-        strength: of the mutant.
-        trusted: whether tails may still be extrapolated afterwards.
-        looseness: as of `AnswerMemory`, afterwards.
-        checks: answers that were checked at random, without a surprise.
-        seen: inputs and what was condensed of the answers to them, by original and repetition.
+        strength: Strength of the mutant.
+        trusted: Whether tails may still be extrapolated afterwards.
+        looseness: Looseness of the `AnswerMemory` afterwards.
+        checks: Number of answers that were checked at random without a surprise.
+        seen: Inputs and their condensed outputs, by original and repetition.
     """
 
     strength: float
@@ -99,12 +99,12 @@ class MemoryEntry:
 
     @property
     def numbers(self) -> int:
-        """How many numbers it holds."""
+        """Number of output values that it holds."""
         return sum(rows.numel() for _, rows in self.seen.values())
 
 
 def nearest_entries(pieces: Sequence[MemoryEntry], strength: float | None) -> tuple[MemoryEntry, ...]:
-    """The pieces without the answers that are farthest from ``strength``, beyond `MOST_NUMBERS`."""
+    """The entries, with the answers farthest from ``strength`` dropped so that at most `MOST_NUMBERS` remain."""
     left, kept = MOST_NUMBERS, list(pieces)
     for place in sorted(range(len(pieces)), key=lambda each: abs(pieces[each].strength - (strength or 0.0))):
         left -= pieces[place].numbers
@@ -115,15 +115,15 @@ def nearest_entries(pieces: Sequence[MemoryEntry], strength: float | None) -> tu
 
 @dataclass
 class AnswerMemory:
-    """What the instances of one operator answered at the strengths tried so far, on one set of inputs.
+    """Outputs of the instances of one operator at the strengths tried so far, on one set of inputs.
 
-    With one seed an instance changes continuously with the strength, or nearly so: answers at a smaller and at a larger
-    strength predict those in between, the better the closer they are, so a search needs fewer and fewer inputs.
+    With a fixed seed an instance changes almost continuously with the strength. Outputs at a smaller and a larger
+    strength therefore predict those in between, and a search needs fewer inputs with each strength that it tries.
 
     Attributes:
-        trusted: whether no sample has yet contradicted the extrapolation of tails.
-        looseness: how far interpolated margins were off so far, in units of what was expected.
-        start: the strata with which instances of each original begin.
+        trusted: Whether no sample has contradicted the extrapolation of tails.
+        looseness: Error of interpolated margins so far, relative to the expected error.
+        start: Initial strata of the instances of each original.
     """
 
     trusted: bool = True
@@ -134,7 +134,7 @@ class AnswerMemory:
 
     @classmethod
     def of(cls, pieces: Sequence[MemoryEntry], start: dict[int, npt.NDArray[np.int8]] | None = None) -> AnswerMemory:
-        """What mutants left behind, in the order in which they were judged."""
+        """A memory from the entries of earlier mutants, in the order in which they were judged."""
         memory = cls(start={} if start is None else start)
         for piece in pieces:
             memory.trusted, memory.looseness = piece.trusted, piece.looseness
@@ -144,12 +144,12 @@ class AnswerMemory:
         return memory
 
     def piece(self, strength: float) -> MemoryEntry:
-        """What the mutant at ``strength`` added."""
+        """The entry of the mutant at ``strength``."""
         seen = {key: (where, rows) for key, all_ in self._seen.items() for at, where, rows in all_ if at == strength}
         return MemoryEntry(strength, self.trusted, self.looseness, self._checks.get(strength, 0), seen)
 
     def add(self, original: int, repetition: int, strength: float, seen: list[KnownAnswers]) -> None:
-        """Keeps the answers of one instance."""
+        """Adds the outputs of one instance."""
         if not seen:
             return
         indices = np.concatenate([part for part, _ in seen])
@@ -158,24 +158,24 @@ class AnswerMemory:
         )
 
     def check(self, strength: float | None, count: int) -> None:
-        """Notes that so many answers were checked at random, without a surprise, where others are extrapolated."""
+        """Adds ``count`` answers that were checked at random without a surprise in strata that are extrapolated."""
         if strength is not None:
             self._checks[strength] = self._checks.get(strength, 0) + count
 
     def checked(self, strength: float | None) -> int:
-        """How many were, at this strength or a larger one: a larger strength means a larger change."""
+        """Number of checked answers at this strength or a larger one, since a larger strength means larger changes."""
         return 0 if strength is None else sum(count for at, count in self._checks.items() if at >= strength)
 
     def learn(self, moves: npt.NDArray[np.float64]) -> None:
-        """Adapts `looseness` to how far interpolated margins were off."""
+        """Adapts `looseness` to the errors of interpolated margins."""
         if len(moves) >= MIN_MOVES:
             large = float(np.quantile(np.clip(moves, 0, 100), 0.99))
             self.looseness = float(np.clip(self.looseness * large / 3, 0.02, 10.0))
 
     def between(self, original: int, repetition: int, strength: float, clean: Tensor) -> Interpolation | None:
-        """What is known of one instance around ``strength``; ``None`` if nothing is above.
+        """Known outputs of one instance around ``strength``; ``None`` if there are none at a larger strength.
 
-        Below is the original itself (strength 0) where nothing nearer is known.
+        The original (strength 0) is used below if no smaller strength is known.
         """
         known = sorted(self._seen.get((original, repetition), []), key=lambda entry: entry[0])
         above = [entry for entry in reversed(known) if entry[0] > strength]
@@ -188,7 +188,7 @@ class AnswerMemory:
         place[indices] = np.arange(len(indices))
         low, high = clean[indices].clone(), clean[indices].clone()
         low_at, high_at = np.zeros(len(indices)), np.ones(len(indices))
-        for value, where, rows in above:  # the nearest comes last and stays
+        for value, where, rows in above:  # the nearest strength comes last and overwrites the others
             at = place[where]
             high[torch.from_numpy(at)], high_at[at] = rows, value
         for value, where, rows in (entry for entry in known if entry[0] < strength):
@@ -198,7 +198,7 @@ class AnswerMemory:
 
 
 def residual_scale(lead: npt.NDArray[np.float32], residual: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """How large residuals of a predicted margin are: about ``a + b * |lead|``. Both are positive.
+    """Typical size of the residuals of predicted margins, ``a + b * |lead|`` with positive ``a`` and ``b``.
 
     >>> a, b = residual_scale(np.array([1, 2, 3], np.float32), np.array([0.2, -0.3, 0.4], np.float32))
     >>> round(a, 3), round(b, 3)

@@ -1,4 +1,4 @@
-"""Runs mutant instances: an operator, an original, a repetition, a set of inputs in; an outcome out."""
+"""Evaluates originals and mutant instances on data splits."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from mutiny.subjects.tasks import Classification, Task
 
 
 class Runner:
-    """The originals, their data and the campaign's seed; every evaluation goes through here.
+    """Holds the originals, their data and the campaign's seed, and evaluates mutants on them.
 
     Args:
-        models: the originals, in evaluation mode.
-        task: what is correct; ``outputs="auto"`` is settled here.
-        splits: data by name; ``train`` must be there.
-        forward: how a model is called.
-        seed: of the campaign.
-        batch_size: inputs per forward pass; ``None`` measures which one, and which memory layout, is fastest.
-        pace: as it was measured before.
+        models: The originals, in evaluation mode.
+        task: Task that decides which answers are correct; ``outputs="auto"`` is resolved here.
+        splits: Data by name; ``train`` is required.
+        forward: Function that calls a model.
+        seed: Seed of the campaign.
+        batch_size: Inputs per forward pass; by default the fastest batch size and memory layout are measured.
+        pace: Batch size and memory layout, if they were measured before.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class Runner:
 
     @cached_property
     def views(self) -> tuple[ModelView, ...]:
-        """Each original, probed."""
+        """Views of all originals, probed once."""
         return tuple(ModelView.of(model, self._probe_inputs(model), self.forward) for model in self.models)
 
     def _probe_inputs(self, model: nn.Module) -> object:
         return placement(model).put(self.splits["train"].first(PROBE_INPUTS))
 
     def add_split(self, name: str, data: Data) -> None:
-        """Makes a further set of inputs known, such as a weak one found from clean passes."""
+        """Adds a split, such as a weak one derived from clean passes."""
         self.splits[name] = data
 
     def targets(self, split: str, device: torch.device) -> Tensor:
-        """Targets of a split as the task wants them."""
+        """Targets of a split in the task's form."""
         key = (split, device)
         if key not in self._targets:
             checked = self.task.check_targets(self.splits[split].targets, split)
@@ -80,7 +80,7 @@ class Runner:
         return self._targets[key]
 
     def clean(self, original: int, split: str) -> CleanPass:
-        """The original's own pass over a split; computed once."""
+        """Clean pass of an original over a split; computed once."""
         key = (original, split)
         if key not in self._clean:
             model = self.models[original]
@@ -90,16 +90,16 @@ class Runner:
             self._clean[key] = clean_pass(model, data, targets, self.task, self.forward, self.pace, name)
         return self._clean[key]
 
-    def keep(self, original: int, split: str, found: CleanPass) -> None:
-        """Takes over a pass that was made elsewhere."""
-        self._clean[original, split] = found
+    def keep(self, original: int, split: str, clean: CleanPass) -> None:
+        """Stores a clean pass that another worker has made."""
+        self._clean[original, split] = clean
 
     def __getstate__(self) -> dict[str, object]:
-        """All but what is probed anew."""
+        """The state without views, which are probed again on the other side."""
         return {name: value for name, value in vars(self).items() if name != "views"}
 
     def clean_outcomes(self, split: str) -> list[Outcome]:
-        """What all originals do on a split."""
+        """Outcomes of all originals on a split."""
         return [self.clean(original, split).outcome for original in range(len(self.models))]
 
     def clean_bits(self, split: str) -> Bits:
@@ -114,18 +114,18 @@ class Runner:
         return operator.patch(self.views[original], rng)
 
     def outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
-        """What one mutant instance does on a split."""
+        """Outcome of one mutant instance on a split."""
         return self.run(self.patch(operator, original, repetition), original, split)
 
     def run(self, patch: Patch, original: int, split: str) -> Outcome:
-        """What an original with a patch does on a split."""
+        """Outcome of an original with a patch on a split."""
         model = self.models[original]
         targets = self.targets(split, placement(model).device)
         with patch.applied(model, self.forward) as call:
             return evaluate(call, model, self.splits[split], targets, self.task, self.pace)
 
     def answers(self, patch: Patch, original: int, split: str, indices: Indices) -> Answered:
-        """What an original with a patch says to some inputs: correct, share of the metric, condensed outputs."""
+        """Correctness, shares of the metric and condensed outputs of a patched original for some inputs."""
         model, truth = self.models[original], self.targets(split, torch.device("cpu"))[torch.from_numpy(indices)]
         with patch.applied(model, self.forward) as call:
             outputs = torch.cat([*rows(call, model, self.splits[split], self.pace, indices)])
@@ -136,7 +136,7 @@ class Runner:
     def screened(
         self, operator: Operator, split: str, screening: Screening, checks: int, memory: AnswerMemory
     ) -> ScreenedMutant:
-        """One mutant on a split, of which no input is evaluated yet."""
+        """A mutant on a split, with no input evaluated yet."""
         strength = None if operator.strength is None else float(getattr(operator, operator.strength))
         patches: dict[tuple[int, int], Patch] = {}
         targets = self.targets(split, torch.device("cpu"))

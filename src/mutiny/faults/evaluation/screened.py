@@ -1,11 +1,11 @@
-"""What mutant instances do on a data set, from as few inputs as the verdict needs.
+"""Evaluates mutant instances on as few inputs as the verdict needs.
 
-Near the boundary that a search looks for, a mutant changes its answer to few inputs, and these are the ones about which
-its original was least sure. A *look* therefore predicts every instance's answer to every input from what is known so
-far, sorts the inputs by how sure that prediction is, and draws a random sample from each stratum of sureness. The
-difference between predicted and real answers in the sample corrects the prediction without bias and bounds its error.
-If the verdict can still change within the bounds, the strata that matter are evaluated in full or sampled more, and a
-new look is taken; in the end everything is evaluated and the answer is exact.
+Near the boundary that a search looks for, a mutant changes its answer to few inputs, mostly those on which its original
+was least sure. A *look* (as in sequential testing) predicts the answer of every instance to every input from the
+answers known so far, sorts the inputs by the sureness of the prediction, and draws a random sample from each stratum.
+The difference between predicted and real answers in the sample corrects the prediction without bias and bounds its
+error. If the verdict can still change within the bounds, the strata that matter are evaluated in full or sampled more,
+and another look is taken; in the end everything is evaluated and the result is exact.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from mutiny.subjects.inference.passes import CleanPass
 from mutiny.subjects.tasks import Classification, Task
 
 FAR = 3.0
-"""From this sureness on a stratum without a changed answer may be extrapolated."""
+"""Smallest sureness at which a stratum without a changed answer may be extrapolated."""
 LOOKS = 8
-"""After so many looks everything is evaluated."""
+"""Most looks; after that everything is evaluated."""
 MOST_MORE = 8.0
-"""By how much a sample grows at most from look to look."""
+"""Largest factor by which a sample grows from look to look."""
 FEWEST_CHECKS, MOST_CHECKS = 1000, 50_000
 LOW = np.tile(np.concatenate([[0.0], SURENESS]), GROUPS)
-"""Least sureness of each stratum."""
+"""Smallest sureness of each stratum."""
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -53,16 +53,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Screening:
-    """How sure a verdict must be before the remaining inputs are left out.
+    """Settings that decide when a verdict is sure enough to skip the remaining inputs.
 
     Args:
         confidence: Confidence required to stop before all inputs are evaluated. It is the probability that the verdict
             is the one that evaluating every input would give.
-        fewest: sets with fewer inputs are always evaluated in full.
-        first: inputs drawn from each stratum and instance at the first look.
-        tail_checks: a verdict rests on extrapolation only after so many (instance, input) pairs, drawn at random from
-            what is extrapolated at this or a larger strength, held no surprise; if not given, as many as would show, at
-            the stated confidence, any share of surprises that could kill by itself, but 1,000 to 50,000.
+        fewest: Smallest number of inputs that is screened; smaller sets are always evaluated in full.
+        first: Number of inputs drawn from each stratum and instance at the first look.
+        tail_checks: Number of extrapolated (instance, input) pairs, at this or a larger strength, that must be checked
+            at random without a surprise before a verdict may rest on extrapolation. By default as many as reveal, at
+            the stated confidence, any share of surprises that would kill by itself, at least 1,000 and at most 50,000.
     """
 
     confidence: float = 0.999
@@ -79,7 +79,7 @@ class Screening:
                 check_whole(name, value)
 
     def checks(self, share: float) -> int:
-        """Random checks of what is extrapolated, if changes of that share of the inputs can kill by themselves.
+        """Number of random checks of extrapolated answers, if changes of this share of the inputs suffice to kill.
 
         >>> Screening().checks(share=0.0007)
         9869
@@ -91,12 +91,12 @@ class Screening:
 
 @dataclass(frozen=True)
 class Look:
-    """What a look found.
+    """Estimates from one look.
 
     Attributes:
-        estimates: those from which a verdict may be drawn, the one with the fewest assumptions first.
-        plain: the one that assumes nothing.
-        bold: the one with extrapolation, also if too few of its inputs were checked yet.
+        estimates: Estimates that may decide the verdict, the one with the fewest assumptions first.
+        plain: Estimate without assumptions.
+        bold: Estimate with extrapolation, even if too few of its inputs were checked yet.
     """
 
     estimates: tuple[Estimate, ...]
@@ -105,18 +105,18 @@ class Look:
 
 
 class ScreenedMutant:
-    """One mutant on one set of inputs.
+    """Screened evaluation of one mutant on one set of inputs.
 
     Args:
-        task: what is correct.
-        clean: the originals' own passes.
-        targets: of the inputs, as the task wants them, on the CPU.
-        answer: evaluates an instance on some inputs.
-        rng: draws the samples.
-        screening: how sure to be.
-        checks: how many of the answers that are extrapolated must have been checked.
-        memory: answers at other strengths.
-        strength: of the mutant; ``None`` if it has none.
+        task: Task that decides which answers are correct.
+        clean: Clean passes of the originals.
+        targets: Targets in the task's form, on the CPU.
+        answer: Function that evaluates an instance on some inputs.
+        rng: Source of random samples.
+        screening: Confidence and sample sizes.
+        checks: Number of extrapolated answers that must be checked before extrapolation is used.
+        memory: Answers at other strengths.
+        strength: Strength of the mutant; ``None`` if it has none.
     """
 
     def __init__(
@@ -143,14 +143,14 @@ class ScreenedMutant:
         self._expected = np.zeros(GROUPS * STRATA)
 
     def add_repetition(self) -> None:
-        """One more instance of each original."""
+        """Adds an instance of each original."""
         repetition = self.repetitions
         for original, clean in enumerate(self.clean):
             start = self.memory.start.get(original)
             instance = ScreenedInstance(original, repetition, clean, self.task, self.targets, start)
             self.memory.start[original] = instance.stratum.copy() if start is None else start
             self.instances.append(instance)
-            if self.looks:  # the others have had their first sample
+            if self.looks:  # the other instances have had their first sample
                 instance.draw(np.full_like(self._wanted, self.screening.first), self.rng, self.answer)
 
     @property
@@ -160,11 +160,11 @@ class ScreenedMutant:
 
     @property
     def evaluated(self) -> int:
-        """(Instance, input) pairs evaluated so far."""
+        """Number of (instance, input) pairs evaluated so far."""
         return int(sum(instance.known.sum() for instance in self.instances))
 
     def look(self) -> Look:
-        """Predicts, draws, and sees how far off that can be; after too many looks, evaluates everything."""
+        """Predicts answers, draws a sample and bounds the errors; after too many looks, evaluates everything."""
         if self.looks >= LOOKS:
             self._finish()
         for instance in self.instances:
@@ -193,7 +193,7 @@ class ScreenedMutant:
 
     @property
     def _calm(self) -> npt.NDArray[np.bool_]:
-        """Strata in whose samples no answer changed; losses always change."""
+        """Strata whose samples show no changed answer; none for regression, because losses always change."""
         if not isinstance(self.task, Classification):
             return np.zeros(len(LOW), bool)
         return np.array([not self._in(stratum, "change").any() for stratum in range(len(LOW))])
@@ -201,19 +201,19 @@ class ScreenedMutant:
     def _unseen(self, risk: float, strata: npt.NDArray[np.bool_] | None = None) -> float:
         strata = self._calm if strata is None else strata
         size, count = self._table("size"), self._table("count")
-        choices = 2.0 ** (size > count).any(axis=0).sum()  # which of the open strata are calm is known only now
+        choices = 2.0 ** (size > count).any(axis=0).sum()  # the calm strata are chosen after seeing the sample
         left, drawn = (size - count)[:, strata].astype(float), count[:, strata].astype(float)
         return unseen(left, drawn, risk / choices)
 
     @property
     def _risk(self) -> float:
-        """What one look may risk: all looks together no more than was asked for."""
+        """Risk per look, so that all looks together stay within the requested risk."""
         return (1 - self.screening.confidence) / LOOKS
 
     def _hidden(self, risk: float) -> int:
         return hidden(float(self._expected[self._far].sum()), risk)
 
-    # What the sample tells
+    # Bounds from the sample
 
     def _table(self, attribute: str) -> Counts:
         return np.array([getattr(drawn, attribute) for drawn in self._drawn])
@@ -222,7 +222,7 @@ class ScreenedMutant:
         return np.concatenate([getattr(drawn, attribute)[drawn.stratum == stratum] for drawn in self._drawn])
 
     def _errors(self, left_out: npt.NDArray[np.bool_], risk: float, bold: bool = False) -> ErrorBounds:
-        """Errors of all strata but those left out."""
+        """Error bounds over all strata except those left out."""
         size, count = self._table("size"), self._table("count")
         moments, peaks = self._moments(risk / 2, bold), self._peaks(bold)
         own = np.array(
@@ -235,10 +235,10 @@ class ScreenedMutant:
         return bernstein(left, count.astype(float), moments, own, peaks, risk / 2)
 
     def _peaks(self, bold: bool) -> Floats:
-        """The largest change of one share of the metric in each stratum.
+        """Assumed largest change of one share of the metric in each stratum.
 
-        A loss may change by twice as much as was seen in any stratum, clean losses included; boldly, by twice as much
-        as in the stratum's own sample.
+        A loss may change by twice the largest change seen in any stratum, clean losses included; if ``bold``, by twice
+        the largest change in the stratum's own sample.
         """
         if isinstance(self.task, Classification):
             return np.ones(len(LOW))
@@ -253,7 +253,7 @@ class ScreenedMutant:
         return loss_moments(changes, self._peaks(bold), risk)
 
     def _extrapolate(self, risk: float) -> None:
-        """Which strata can be extrapolated, and how many changed answers each may hide."""
+        """Determines which strata can be extrapolated and how many changed answers each may contain."""
         self._far[:], self._expected[:] = False, 0.0
         if self.looks == 1:
             return
@@ -298,19 +298,19 @@ class ScreenedMutant:
             basis=basis,
         )
 
-    # What to do next
+    # Planning the next look
 
     def refine(self, plain: float, bold: float) -> None:
-        """Plans the next look, and evaluates in full what is cheaper to know than to bound.
+        """Plans the next look, and evaluates strata in full where that is cheaper than sampling.
 
         Args:
-            plain: the share of the error of the look's plain estimate at which the verdict would be clear, 0 to 1.
-            bold: the same for the bold estimate.
+            plain: Share of the plain estimate's error at which the verdict would be clear, 0 to 1.
+            bold: The same for the bold estimate.
         """
         if self.looks >= LOOKS:
             self._finish()
             return
-        if self.looks == 1:  # the strata of the first look are not those of the others
+        if self.looks == 1:  # later looks have other strata than the first
             return
         size, count = self._table("size"), self._table("count")
         growth = self._growth((size - count).astype(float), count, max(plain, 1e-3), max(bold, 1e-3))
@@ -324,7 +324,7 @@ class ScreenedMutant:
             self._finish()
 
     def _growth(self, left: Floats, count: Counts, plain: float, bold: float) -> Floats:
-        """By how much the sample of each stratum should grow; at most 1 where it need not."""
+        """Factor by which the sample of each stratum should grow; at most 1 if it need not grow."""
         open_ = left.any(axis=0)
         calm = self._calm & open_
         counted = open_ & ~calm
@@ -348,13 +348,14 @@ class ScreenedMutant:
         return growth
 
     def _by_sampling(self, weight: Floats, calm: npt.NDArray[np.bool_], plain: float) -> Floats:
-        """Growth at which the bound on strata without changes is small enough without any assumption."""
+        """Growth at which the bound for strata without changes is small enough without assumptions."""
         growth: Floats = weight.max(axis=0) / max(weight[:, calm].max() * plain * 0.9, 1e-12)
         return growth
 
     def _by_guessing(self, left: Floats, count: Counts, bold: float, counted: npt.NDArray[np.bool_]) -> Floats:
-        """Growth at which extrapolation is sharp enough, and enough of what it covers was checked."""
-        growth = np.where(counted | self._far, 1.0, MOST_MORE)  # calm, but not to be extrapolated: to be resolved
+        """Growth at which extrapolation is precise enough and enough extrapolated answers are checked."""
+        # Strata without changes that cannot be extrapolated must be sampled more.
+        growth = np.where(counted | self._far, 1.0, MOST_MORE)
         far = np.flatnonzero(self._far)
         if bold < 1:
             bearable = int(bold * self._error / (2 if counted.any() else 1))
@@ -372,7 +373,7 @@ class ScreenedMutant:
             instance.finish(self.answer)
 
     def remember(self) -> None:
-        """Keeps the answers for the other strengths of the operator."""
+        """Stores the answers for other strengths of the operator."""
         if self.strength is not None:
             for instance in self.instances:
                 self.memory.add(instance.original, instance.repetition, self.strength, instance.seen)

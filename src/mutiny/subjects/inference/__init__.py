@@ -1,1 +1,1 @@
-"""A model on a data set: forward passes in batches, and what can be known about them."""
+"""Forward passes of a model over a data set, and facts about its outputs."""

@@ -1,4 +1,4 @@
-"""How fast a model can be evaluated here: batch size and memory layout, measured once and remembered."""
+"""The fastest batch size and memory layout for a model on this machine, measured once and cached."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from mutiny.subjects.inference.passes import Pace
 
 SMALLEST, FIRST, LARGEST = 16, 128, 512
 INPUTS = 512
-"""Inputs per measurement; with fewer in the data nothing is measured."""
+"""Inputs per measurement; smaller data sets are not measured."""
 PASSES = 4
-"""Passes per measurement, of which the fastest counts: other work on the machine only slows down."""
+"""Passes per measurement; the fastest counts, since other work on the machine can only slow a pass down."""
 SECONDS = 2.0
-"""After so long no further candidate is tried."""
+"""Time limit after which no further candidate is tried."""
 GAIN = 0.95
-"""A candidate must take less than this share of the best one's time: noise must not choose."""
+"""Share of the best time that a candidate must stay below, so that noise does not decide."""
 
 
 def measured_pace(model: nn.Module, data: Data, forward: Forward) -> Pace:
-    """The fastest pace for this model, device, number of threads and kind of input.
+    """The fastest batch size and layout for this model, device, number of threads and kind of input.
 
-    Measured in about two seconds, then remembered in ``calibration.json`` in the cache folder, so that later runs
-    evaluate, and round, in the same way.
+    Measured in about two seconds, then cached in ``calibration.json`` in the cache folder, so that later runs use the
+    same settings and round in the same way.
     """
     if len(data) < INPUTS:
         return Pace()
@@ -42,7 +42,7 @@ def measured_pace(model: nn.Module, data: Data, forward: Forward) -> Pace:
 
 
 def _measure(model: nn.Module, data: Data, forward: Forward) -> Pace:
-    """First the layout, then smaller or larger batches as long as they gain: none is much larger than useful."""
+    """Tries layouts first, then smaller or larger batches as long as they are faster."""
     start, best, least = time.perf_counter(), Pace(FIRST), float("inf")
     for layout in layouts(model):
         took = _seconds(model, data, forward, Pace(FIRST, layout))
@@ -60,7 +60,7 @@ def _measure(model: nn.Module, data: Data, forward: Forward) -> Pace:
 
 
 def _seconds(model: nn.Module, data: Data, forward: Forward, candidate: Pace) -> float:
-    """The fastest of a few passes over the same few inputs; infinite if memory runs out."""
+    """Time of the fastest of a few passes over the same inputs; infinite if memory runs out."""
     try:
         return _timed(model, data, forward, candidate)
     except torch.OutOfMemoryError:
@@ -75,7 +75,7 @@ def _timed(model: nn.Module, data: Data, forward: Forward, candidate: Pace) -> f
             start = time.perf_counter()
             for batch in islice(data.batches(candidate.batch_size), -(-INPUTS // candidate.batch_size)):
                 last = forward(model, put(batch))
-            last.sum().item()  # other devices than the CPU finish only now
+            last.sum().item()  # waits for asynchronous devices to finish
             taken.append(time.perf_counter() - start)
     return min(taken)
 

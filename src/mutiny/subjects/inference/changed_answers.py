@@ -1,4 +1,4 @@
-"""Did an answer change, and how far?"""
+"""Changes of a model's answers: which ones differ, and how far the outputs moved."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from mutiny.subjects.tasks import Classification, Task
 
 
 def changed(task: Task, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether the answers differ, ``(n,)`` bool, and how far outputs moved, ``(n,)`` from 0 to 1. NaN is all the way.
+    """Whether the answers differ, ``(n,)`` bool, and how far outputs moved, ``(n,)`` from 0 to 1; NaN counts as 1.
 
-    Classification: another class; total variation between the probabilities. Regression: some output moved by more
-    than the tolerance; the largest move ``d`` as ``d / (d + tolerance)``.
+    For classification, an answer differs if the class does, and the distance is the total variation between the
+    probabilities. For regression, an answer differs if some output moved by more than the tolerance, and the distance
+    is ``d / (d + tolerance)`` with the largest move ``d``.
 
     >>> import torch
     >>> changed(Classification(2, "probabilities"), torch.tensor([[0.75, 0.25]]), torch.tensor([[0.25, 0.75]]))

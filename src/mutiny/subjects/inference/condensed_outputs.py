@@ -1,4 +1,4 @@
-"""What is kept of a model's outputs for every input: few numbers from which answers, margins and losses follow."""
+"""Condensed outputs: a few numbers per input that determine answers, margins and losses."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from mutiny.subjects.tasks import Classification, Regression, Task
 KEEP = 32
 """Most numbers kept per input."""
 FLOOR = 1e-30
-"""Probabilities below this count as this, so that their logarithm is a number."""
+"""Lower limit of probabilities, so that their logarithm is finite."""
 
 
 def condense(task: Task, outputs: Tensor, targets: Tensor) -> Tensor:
     """``(n, q)`` float32 with ``q <= KEEP``.
 
-    Classification: logits (logarithms of probabilities); with many classes only the true one and the best other one.
-    Regression: errors of each output; with many outputs only the loss.
+    For classification, logits or logarithms of probabilities; with more than ``KEEP`` classes only those of the true
+    and of the best other class. For regression, the error of each output; with more than ``KEEP`` outputs only the
+    loss.
 
     >>> condense(Classification(2, "logits"), torch.tensor([[1.0, 3.0]]), torch.tensor([0]))
     tensor([[1., 3.]])
@@ -27,8 +28,10 @@ def condense(task: Task, outputs: Tensor, targets: Tensor) -> Tensor:
         return errors.float() if errors.shape[1] <= KEEP else task.judge(outputs, targets)[1].float()[:, None]
     values = outputs.float()
     if values.ndim == 1 or values.shape[1] == 1:
-        one = values.reshape(-1, 1)
-        return one if task.outputs == "logits" else (one.clamp(min=FLOOR) / (1 - one).clamp(min=FLOOR)).log()
+        single = values.reshape(-1, 1)
+        if task.outputs == "logits":
+            return single
+        return (single.clamp(min=FLOOR) / (1 - single).clamp(min=FLOOR)).log()
     values = values if task.outputs == "logits" else values.clamp(min=FLOOR).log()
     if values.shape[1] <= KEEP:
         return values
@@ -37,12 +40,12 @@ def condense(task: Task, outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def by_columns(rows: Tensor) -> Tensor:
-    """The same numbers ``(n, q)``, column after column in memory: few and long ones are what processors like."""
+    """The same numbers ``(n, q)`` in column-major order, which is faster for few, long columns."""
     return rows.T.contiguous().T
 
 
 def margins(task: Classification, condensed: Tensor, targets: Tensor) -> Tensor:
-    """``(n,)``: by how much the true class leads, negative where it does not. NaN counts as hopeless.
+    """Margin of the true class over the best other one, ``(n,)``; minus infinity for NaN.
 
     >>> margins(Classification(2, "logits"), torch.tensor([[1.0, 3.0], [1.0, 3.0]]), torch.tensor([0, 1]))
     tensor([-2.,  2.])
@@ -58,14 +61,14 @@ def margins(task: Classification, condensed: Tensor, targets: Tensor) -> Tensor:
 
 
 def losses(task: Regression, condensed: Tensor, targets: Tensor) -> Tensor:
-    """``(n,)``: each input's share of a regression metric."""
+    """Share of each input in a regression metric, ``(n,)``."""
     if targets.shape[1] > KEEP:
         return condensed[:, 0]
     return condensed.square().mean(dim=1) if task.metric == "mse" else condensed.abs().mean(dim=1)
 
 
 def close(task: Regression, condensed: Tensor, targets: Tensor) -> Tensor:
-    """``(n,)``: whether every error is within the tolerance; with many outputs, whether the mean one is."""
+    """Whether every error is within the tolerance, ``(n,)``; with many outputs, whether the mean error is."""
     if targets.shape[1] > KEEP:
         return condensed[:, 0] <= (task.tolerance**2 if task.metric == "mse" else task.tolerance)
     return (condensed.abs() <= task.tolerance).all(dim=1)

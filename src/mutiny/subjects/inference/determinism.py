@@ -1,4 +1,4 @@
-"""Does a model answer the same when it is asked again, and stay as it is?"""
+"""Checks that a model repeats its answers and that its forward pass does not change it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mutiny.subjects.data import Data
 from mutiny.subjects.inference.passes import first_call
 
 INPUTS = 64
-"""Inputs on which the model must repeat itself."""
-UNSTEADY = "The model answers differently when it is asked twice (dropout or noise in its forward pass?)"
-"""What is said of one that does not, up to the full stop."""
+"""Number of inputs on which the model must repeat its answers."""
+UNSTEADY = "The model gives different answers to the same inputs (dropout or noise in its forward pass?)"
+"""Note about a model that does not repeat its answers, without the full stop."""
 
 
 def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
-    """Whether the model gives the same answer to the same inputs."""
+    """Whether the model gives the same answers to the same inputs, up to rounding."""
     inputs = placement(model).put(data.first(INPUTS))
     with torch.inference_mode():
         once, again = (first_call(forward, model, inputs, "model") for _ in range(2))
@@ -28,16 +28,14 @@ def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
 
 
 def check_constant(model: nn.Module, before: ModelState, name: str = "model") -> None:
-    """An error if the model changed since ``before``, when nothing was done but to ask it."""
+    """Raises an error if forward passes have changed the model since ``before``."""
     changed = before.difference(ModelState.of(model))
     if changed is not None:
-        raise BadInput(
-            name, f"one whose forward pass writes to {changed}", "a model that stays as it is when it is asked",
-            "Let it do so in training mode only.",
-        )  # fmt: skip
+        shown = f"a model whose forward pass writes to {changed}"
+        raise BadInput(name, shown, "a model that its forward pass does not change", "Write in training mode only.")
 
 
 def check_all_constant(models: Sequence[nn.Module], before: Sequence[ModelState]) -> None:
-    """`check_constant` for several originals, by their place."""
+    """Calls `check_constant` for several originals, named by their index."""
     for number, (model, state) in enumerate(zip(models, before, strict=True)):
         check_constant(model, state, f"models[{number}]")

@@ -1,4 +1,4 @@
-"""What was measured on this machine, kept for later runs, so that they work, and round, in the same way."""
+"""Cache of measurements on this machine, so that later runs use the same settings and round in the same way."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Facts = dict[str, Any]
 
 
 def remembered(key: str, measure: Callable[[], Facts], sensible: Callable[[Facts], bool]) -> Facts:
-    """What ``calibration.json`` in the cache folder says; measured, and written there, if it says nothing of sense."""
+    """The facts in ``calibration.json`` in the cache folder; measured and written there if missing or invalid."""
     file = default_folder().with_name("calibration.json")  # beside the originals
-    found = _read(file).get(key)
-    if isinstance(found, dict) and sensible(found):
-        return found
-    found = measure()
-    _write(file, {**_read(file), key: found})
-    return found
+    facts = _read(file).get(key)
+    if isinstance(facts, dict) and sensible(facts):
+        return facts
+    facts = measure()
+    _write(file, {**_read(file), key: facts})
+    return facts
 
 
 def key_of(model: nn.Module, inputs: Any, *more: object) -> str:
-    """A name for this kind of model and input on this device with so many threads, and what else matters."""
+    """A cache key for the kind of model and input, the device, the number of threads, and anything in ``more``."""
     device = placement(model).device
     shapes = [(name, tuple(p.shape), str(p.dtype)) for name, p in model.named_parameters()]
     each = [(tuple(t.shape[1:]), str(t.dtype)) for t in tensors(inputs)]
@@ -49,7 +49,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _write(file: Path, known: dict[str, Any]) -> None:
-    """Remembering is a convenience: a folder that cannot be written to costs two seconds per run, not the run."""
+    """Writes the cache, or does nothing if the folder is not writable: measuring again costs only two seconds."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(f".{os.getpid()}")

@@ -1,4 +1,4 @@
-"""What models return, logits or probabilities, settled by looking at real outputs."""
+"""Determines from real outputs whether models return logits or probabilities."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mutiny.subjects.inference.passes import check_rows, first_call
 from mutiny.subjects.tasks import Task
 
 INPUTS, BATCH = 512, 256
-"""Inputs, spread over the data, whose outputs settle it."""
+"""Number of inputs, spread over the data, whose outputs are inspected, and the batch size."""
 
 
 def settle(
     task: Task, models: Sequence[nn.Module], data: Data, forward: Forward, batch_size: int | None = None
 ) -> Task:
-    """The task with its outputs settled; looks at every model, so that a contradiction shows before anything runs."""
+    """The task with its kind of outputs resolved; all models are inspected, so that contradictions show early."""
     some = data.subset(np.unique(np.linspace(0, len(data) - 1, INPUTS).astype(np.int64)))
     settled: list[Task] = []
     for index, model in enumerate(models):
@@ -36,8 +36,6 @@ def settle(
                 check_rows(outputs[-1], rows_of(inputs))
         settled.append(task.resolve(torch.cat(outputs)))
         if settled[index] != settled[0]:
-            raise BadInput(
-                f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]",
-                "State outputs=... in the task if they return the same thing.",
-            )  # fmt: skip
+            fix = "Set outputs=... in the task if they return the same thing."
+            raise BadInput(f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]", fix)
     return settled[0]

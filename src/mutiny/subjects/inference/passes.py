@@ -1,4 +1,4 @@
-"""What a model does on a whole data set: every input, no estimate."""
+"""Passes of a model over a whole data set, without estimates."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from mutiny.subjects.inference.condensed_outputs import by_columns, condense
 from mutiny.subjects.tasks import Classification, Task
 
 CHUNK = 4096
-"""Outputs judged at once, unless they are large."""
+"""Number of outputs judged at once, unless they are large."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Inputs per forward pass and the layout of convolution weights. They change rounding, and nothing else."""
+    """Batch size and memory layout of convolution weights. They affect speed and rounding only."""
 
     batch_size: int = 256
     layout: Layout = "default"
@@ -37,7 +37,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Correctness of each input, one bit each, and the metric over all of them."""
+    """Correctness of each input, as packed bits, and the metric over all of them."""
 
     bits: Bits
     inputs: int
@@ -50,19 +50,19 @@ class Outcome:
 
     @property
     def correct(self) -> npt.NDArray[np.bool_]:
-        """``(inputs,)``."""
+        """Correctness of each input, ``(inputs,)``."""
         return np.unpackbits(self.bits, count=self.inputs).astype(bool)
 
 
 @dataclass(frozen=True)
 class CleanPass:
-    """What an original does on a data set.
+    """Result of an original, without a patch, on a data set.
 
     Attributes:
-        outcome: correctness and metric.
-        shares: each input's share of the metric (its loss, for regression), ``(n,)``.
-        confidence: largest class probability, ``(n,)``; ``None`` for regression.
-        condensed: what is kept of the outputs, ``(n, q)`` by columns, see `condensed_outputs`.
+        outcome: Correctness and metric.
+        shares: Share of each input in the metric (for regression, its loss), ``(n,)``.
+        confidence: Largest class probability, ``(n,)``; ``None`` for regression.
+        condensed: Condensed outputs, ``(n, q)`` in column-major order, see `condensed_outputs`.
     """
 
     outcome: Outcome
@@ -72,33 +72,31 @@ class CleanPass:
 
 
 def first_call(forward: Forward, model: nn.Module, inputs: Any, name: str) -> Tensor:
-    """Calls an original that has not proved itself; whatever it raises becomes an error that names the original."""
+    """Calls an original for the first time; any exception becomes an error that names the original."""
     try:
         return forward(model, inputs)
     except MutinyError:
         raise
     except Exception as error:
         shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}" for t in tensors(inputs))
-        raise BadInput(
-            name, f"{type(error).__name__}: {error}", f"a model that takes inputs such as {shapes}",
-            "Give the subject data that fits, or a forward=lambda model, inputs: ... that calls the model.",
-        ) from error  # fmt: skip
+        fix = "Give the subject data that fits, or a forward=lambda model, inputs: ... that calls the model."
+        expected = f"a model that takes inputs such as {shapes}"
+        raise BadInput(name, f"{type(error).__name__}: {error}", expected, fix) from error
 
 
 def check_rows(outputs: Tensor, inputs: int) -> None:
-    """An error if there is not one row for each input."""
+    """Raises an error unless the outputs have one row per input."""
     if outputs.ndim == 0 or len(outputs) != inputs:
-        squeezed = "A squeeze() without an axis also removes that of inputs where there is only one. " * (inputs == 1)
-        raise BadInput(
-            "model output", f"shape {tuple(outputs.shape)} for {inputs} inputs", "one row per input",
-            f"{squeezed}Give the subject a forward=lambda model, inputs: ... that returns a row for each input.",
-        )  # fmt: skip
+        fix = "Give the subject a forward=lambda model, inputs: ... that returns a row for each input."
+        if inputs == 1:
+            fix = f"A squeeze() without an axis also removes the axis of a single input. {fix}"
+        raise BadInput("model output", f"shape {tuple(outputs.shape)} for {inputs} inputs", "one row per input", fix)
 
 
 def rows(
     call: Callable[[Any], Tensor], model: nn.Module, data: Data, pace: Pace, indices: Indices | None = None
 ) -> Iterator[Tensor]:
-    """Outputs in order, about ``CHUNK`` at a time, of all inputs or of those at ``indices``."""
+    """Yields outputs in order, about ``CHUNK`` at a time, for all inputs or for those at ``indices``."""
     put = placement(model).put
     count = len(data) if indices is None else len(indices)
     held, filled = torch.empty(0), 0
@@ -108,7 +106,7 @@ def rows(
             batch = data.read(slice(at, stop) if indices is None else indices[at:stop])
             outputs = call(put(batch))
             check_rows(outputs, stop - at)
-            if not filled:  # one block: many small ones that outlive their pass would tear the heap to pieces
+            if not filled:  # one block for many batches: small tensors that outlive their pass fragment the heap
                 room = max(pace.batch_size, min(CHUNK, CHUNK * CHUNK // max(1, outputs[0].numel())))
                 held = outputs.new_empty((min(room, count - at), *outputs.shape[1:]))
             held[filled : filled + len(outputs)] = outputs
@@ -121,7 +119,7 @@ def rows(
 def evaluate(
     call: Callable[[Any], Tensor], model: nn.Module, data: Data, targets: Tensor, task: Task, pace: Pace
 ) -> Outcome:
-    """Runs ``call`` (a patched model's forward) over ``data``. ``targets`` are those of the task, on the device."""
+    """Runs ``call``, the forward of a patched model, over ``data``; ``targets`` are in the task's form."""
     correct, shares, start = [], [], 0
     for outputs in rows(call, model, data, pace):
         right, share = task.judge(outputs, targets[start : start + len(outputs)])
@@ -134,7 +132,7 @@ def evaluate(
 def clean_pass(
     model: nn.Module, data: Data, targets: Tensor, task: Task, forward: Forward, pace: Pace, name: str
 ) -> CleanPass:
-    """Runs an original over ``data``; outputs that are not finite are an error that names the original."""
+    """Runs an original over ``data``; non-finite outputs raise an error that names the original."""
     correct, shares, confidence, condensed, start = [], [], [], [], 0
     for outputs in rows(lambda inputs: first_call(forward, model, inputs, name), model, data, pace):
         if not bool(torch.isfinite(outputs).all()):
