@@ -9,8 +9,9 @@ LOWEST ?=  # e.g. LOWEST=torch=2.13.0 where no older CPU build of torch can be h
 demo: .venv/installed
 	@$(BIN)/mutiny demo
 
+# In the order of folders, so that the short examples of src come last and no worker waits for a long file.
 test: .venv/installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
 
 # As if on other processors, as far as MKL, oneDNN, OpenBLAS and torch can be told to leave instruction sets unused.
 PLAIN := MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Sandybridge ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41

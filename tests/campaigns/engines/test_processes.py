@@ -256,7 +256,7 @@ SCRIPT = """
         print("a word from the work")
         return Answer(net(torch.ones(3)).item() * task.arguments[0])
 
-    for result in Processes(2).run(work, [Job("a", (n,)) for n in range(4)]):
+    for result in Processes(1).run(work, [Job("a", (n,)) for n in range(4)]):
         assert isinstance(result.value, Answer), result
         assert abs(result.value.value - net(torch.ones(3)).item() * result.task.arguments[0]) < 1e-6
     print("done", len(sys.argv))

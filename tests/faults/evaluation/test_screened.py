@@ -19,7 +19,7 @@ from mutiny.verbs.assess.kill_rule import KillRule
 from references import screening as reference
 from references.screening import LABELS, NUMBERS, Resized, SimulatedRunner, classifiers, regressors, simulated
 
-MUTANTS = int(os.environ.get("MUTINY_SIMULATIONS", "80"))
+MUTANTS = int(os.environ.get("MUTINY_SIMULATIONS", "40"))
 SIZES = reference.SIZES if "MUTINY_SIMULATIONS" in os.environ else [(10, 4000), (20, 10_000)]
 HONEST = [kind for kind in LABELS if not kind.startswith("adversarial")]
 
@@ -90,7 +90,7 @@ def test_verdicts_of_whole_searches_are_the_exact_ones(kind):
 @pytest.mark.parametrize("kind", ["noise", "lognormal", "offset", "same"])
 def test_a_screened_verdict_on_losses_is_the_exact_one(kind):
     """Lower is better, and there are no flips: changes are as large as they are."""
-    verdicts_hold([simulated(kind, seed, sizes=SIZES) for seed in range(max(8, MUTANTS // 40))])
+    verdicts_hold([simulated(kind, seed, sizes=SIZES) for seed in range(max(6, MUTANTS // 40))])
 
 
 def test_a_screened_verdict_on_losses_that_seldom_change_is_the_exact_one():

@@ -340,18 +340,12 @@ def run(code, seed):
     return done.stdout.strip()
 
 
-def test_two_processes_agree(tmp_path):
+def test_two_processes_agree_about_a_recipe_and_about_a_built_in_subject(tmp_path):
     (tmp_path / "definition.py").write_text(MODULE)
     (tmp_path / "helpers.py").write_text(HELPERS)
-    prints = {run(PRINT.format(folder=str(tmp_path)), seed) for seed in (1, 2)}
-    assert len(prints) == 1
-    assert len(prints.pop()) == 64
-
-
-def test_two_processes_agree_about_a_built_in_subject():
-    prints = {run(DIGITS, seed) for seed in (1, 2)}
-    assert len(prints) == 1
-    assert len(prints.pop()) == 64
+    first, second = (run(PRINT.format(folder=str(tmp_path)) + DIGITS, seed).split() for seed in (1, 2))
+    assert first == second
+    assert [len(text) for text in first] == [64, 64]
 
 
 def test_it_is_fast(tmp_path, monkeypatch):

@@ -63,8 +63,7 @@ def test_verdicts_metrics_and_kills_are_those_of_brute_force(originals):
     assert seen == {Verdict.KILLED, Verdict.SURVIVED}
 
 
-@pytest.mark.parametrize(("metric", "power"), [("mse", 2), ("mae", 1)])
-@pytest.mark.parametrize("originals", [1, 3])
+@pytest.mark.parametrize(("metric", "power", "originals"), [("mse", 2, 1), ("mae", 1, 3)])
 def test_regression_is_that_of_brute_force(metric, power, originals):
     subject = line_subject(originals, metric)
     result = mutiny.assess(subject, TEXT, search=mutiny.Search(precision=0.3, rse=0.5))

@@ -23,7 +23,7 @@ def completed(one, rest):
     return replace(one, mutants=np.r_[one.mutants[0], rest][None])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data(), total=st.integers(2, 20), seed=st.integers(0, 2**32 - 1))
 def test_whatever_comes_kills_what_was_surely_killed(data, total, seed):
     rule, rng = KillRule().resolve(total), np.random.default_rng(seed)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -176,7 +177,7 @@ def unlike(test, times, seed=0, **more):
 
 @pytest.mark.parametrize("test", ["glm", "welch", "mann-whitney", "wilcoxon", "fisher"])
 def test_a_verdict_on_which_all_corners_agree_holds_for_all_that_the_errors_allow(test):
-    wrong, clear = unlike(test, 30 if test == "fisher" else 150)
+    wrong, clear = unlike(test, 30 if test == "fisher" else 80)
     assert clear > 50
     assert not wrong
 
@@ -367,6 +368,8 @@ def test_a_surer_estimate_lies_within_the_less_sure_one(factor, ends):
 
 QUICK = Search(precision=0.04)
 EAGER = Screening(fewest=100, tail_checks=1000)
+ROUNDING = 1e-6
+"""Of predictions of about 3 in single precision, which depend on the batch that an input is in."""
 
 
 def judge_of(operator, test="auto", originals=5, screening=EAGER, task="labels", forward=default_forward, seed=0):
@@ -385,24 +388,30 @@ def search(judge):
     return {strength: judged.record for strength, judged in judge.seen("train").items()}
 
 
+@cache
+def searched(operator, screening=EAGER, **more):
+    """The same search, once for all tests that compare with it."""
+    return search(judge_of(operator, screening=screening, **more))
+
+
 def agree(found, exact):
     assert list(found) == list(exact)
     for strength, record in found.items():
         truth = exact[strength]
         assert (record.verdict, record.instances) == (truth.verdict, truth.instances)
-        assert abs(record.metric_mean - truth.metric_mean) <= record.metric_error + 1e-9
+        assert abs(record.metric_mean - truth.metric_mean) <= record.metric_error + ROUNDING
         assert record.evaluated <= truth.evaluated
         if record.basis is Basis.EXACT:
-            assert record.p_value == pytest.approx(truth.p_value, rel=1e-6, abs=1e-12)
-            assert record.effect_size == pytest.approx(truth.effect_size, rel=1e-6)
-            assert np.array(record.metrics) == pytest.approx(np.array(truth.metrics))
+            assert record.p_value == pytest.approx(truth.p_value, rel=1e-4, abs=1e-12)
+            assert record.effect_size == pytest.approx(truth.effect_size, rel=1e-4)
+            assert np.array(record.metrics) == pytest.approx(np.array(truth.metrics), abs=ROUNDING)
             assert record.killed_classes == truth.killed_classes
     return sum(r.evaluated for r in found.values()) / sum(r.evaluated for r in exact.values())
 
 
 @pytest.mark.parametrize("operator", ["WI", "NI(ratio=0.5)", "GF(ratio=0.5)", "NEB"])
 def test_a_screened_search_finds_what_an_exact_one_finds(operator):
-    found, exact = search(judge_of(operator)), search(judge_of(operator, screening=None))
+    found, exact = searched(operator), searched(operator, screening=None)
     assert agree(found, exact) < 1
     assert len({record.verdict for record in exact.values()}) > 1 or operator.startswith("GF")  # it hardly hurts
     assert {record.basis for record in found.values()} != {Basis.EXACT}
@@ -411,19 +420,18 @@ def test_a_screened_search_finds_what_an_exact_one_finds(operator):
 
 @pytest.mark.parametrize("test", ["wilcoxon", "welch", "mann-whitney", "paired-t", "fisher"])
 def test_a_screened_search_finds_the_same_with_every_test(test):
-    agree(search(judge_of("WI", test)), search(judge_of("WI", test, screening=None)))
+    agree(searched("WI", test=test), searched("WI", test=test, screening=None))
 
 
 @pytest.mark.parametrize("operator", ["WI", "NI"])
 def test_a_screened_search_finds_the_same_with_one_original(operator):
-    agree(search(judge_of(operator, originals=1)), search(judge_of(operator, originals=1, screening=None)))
+    agree(searched(operator, originals=1), searched(operator, originals=1, screening=None))
 
 
-@pytest.mark.parametrize("metric", ["mse", "mae"])
-@pytest.mark.parametrize("test", ["glm", "wilcoxon"])
+@pytest.mark.rounding
+@pytest.mark.parametrize(("metric", "test"), [("mse", "glm"), ("mae", "wilcoxon")])
 def test_a_screened_search_finds_the_same_for_regression(metric, test):
-    found = search(judge_of("WI", test, task=metric))
-    agree(found, search(judge_of("WI", test, task=metric, screening=None)))
+    agree(searched("WI", test=test, task=metric), searched("WI", test=test, task=metric, screening=None))
 
 
 def test_tests_over_answers_evaluate_every_output_of_a_regression():
@@ -433,11 +441,11 @@ def test_tests_over_answers_evaluate_every_output_of_a_regression():
 
 def test_few_inputs_are_evaluated_in_full():
     found = search(judge_of("WI", screening=Screening(fewest=4001)))
-    assert found == search(judge_of("WI", screening=None))
+    assert found == searched("WI", screening=None)
 
 
 def test_the_same_seed_gives_the_same_search():
-    first, second = search(judge_of("NI")), search(judge_of("NI"))
+    first, second = searched("NI"), search(judge_of("NI"))
     assert first == second
     assert first != search(judge_of("NI", seed=1))
 
@@ -450,8 +458,7 @@ def test_a_mutant_judged_alone_agrees_with_one_judged_in_a_search():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("out of luck")])
-@pytest.mark.parametrize("operator", ["WI", "NI"])
-@pytest.mark.parametrize("calls", [7, 40])
+@pytest.mark.parametrize(("operator", "calls"), [("WI", 40), ("NI", 7)])
 def test_models_are_untouched_after_an_interrupt_in_the_middle(operator, error, calls):
     fuse = {"left": 10**9}
 
@@ -472,7 +479,7 @@ def test_models_are_untouched_after_an_interrupt_in_the_middle(operator, error, 
     assert [ModelState.of(model) for model in models] == before
     fuse["left"] = 10**9
     again = Judge(judge.runner, judge.operator, judge.label, judge.rule, QUICK, EAGER)
-    assert search(again) == search(judge_of(operator))
+    assert search(again) == searched(operator)
 
 
 def test_an_assessment_says_how_its_verdicts_were_reached():
