@@ -28,7 +28,6 @@ def file(tmp_path_factory):
     from mutiny.reports.page.advice import Typed
     from mutiny.reports.page.page import page_of
     from mutiny.reports.page.render import write_html
-    from mutiny.reports.page.sources import finding_of
     from reports.page.made import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
     from reports.page.test_stronger import STRENGTHENED
     from reports.page.test_verbs import SELECTION, location, repaired, robustness
@@ -50,10 +49,10 @@ def file(tmp_path_factory):
     results = {
         "assess": found,
         "strengthen": STRENGTHENED,
-        "select": finding_of(SELECTION).result,
-        "locate": finding_of(location()).result,
+        "select": SELECTION,
+        "locate": location(),
         "repair": repaired([False] * 20 + [True] * 20, [True] * 20 + [True] * 19 + [False]),
-        "attack": finding_of(robustness((4, 1, 28, 28))).result,
+        "attack": robustness((4, 1, 28, 28)),
     }
     page = page_of(results, Typed("toy.py:subject", again, "a.mutiny"), {"assess": again})
     path = tmp_path_factory.mktemp("browser") / "report.html"

@@ -69,8 +69,7 @@ def test_json_becomes_a_page_and_says_what_it_lacks(run, kept, tmp_path):
 def test_json_is_shown_on_a_terminal(run, kept):
     ran = run("report", kept[1])
     assert ran.code == 0
-    assert "How good is my test set" in ran.out
-    assert "Mutation score" in ran.out or "There is no score" in ran.out
+    assert ran.out == run("report", kept[0]).out
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
@@ -85,7 +84,7 @@ def test_several_sources_are_one_page(run, kept, write, tmp_path):
     both = run("report", kept[0], tmp_path / "select.json")
     assert both.code == 0
     assert "NEB" in both.out
-    assert "Which inputs should I label first?" in both.out
+    assert "budget: 10" in both.out
 
 
 def test_subjects_are_not_mixed(run, kept, tmp_path):
@@ -94,8 +93,11 @@ def test_subjects_are_not_mixed(run, kept, tmp_path):
     other["verb"] = "assess"
     (tmp_path / "other.json").write_text(json.dumps(other))
     select = {
-        "schema": 1, "verb": "select", "subject": {"name": "third", "model": "M", "pool": {"inputs": 1}},
-        "settings": {}, "versions": {}, "budget": 1, "methods": [{"method": "m", "title": "M", "order": [0]}],
+        "schema": 1, "verb": "select",
+        "subject": {"name": "third", "model": "M", "originals": 1, "pool": {"inputs": 1},
+                    "task": {"kind": "classification", "metric": "accuracy"}},
+        "settings": {}, "versions": {}, "budget": 1,
+        "methods": [{"method": "m", "title": "M", "order": [0], "scores": [1.0]}],
         "references": {}, "skipped": {}, "notes": [],
     }  # fmt: skip
     (tmp_path / "select.json").write_text(json.dumps(select))
@@ -108,7 +110,7 @@ def test_subjects_are_not_mixed(run, kept, tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b'{"schema": 1, "verb": "assess"}', "subject: expected a value"),
+        (b'{"schema": 1, "verb": "assess"}', "subject=nothing: expected a value"),
         (b"{", "cannot be read"),
         (b"{\xff}", "cannot be read"),
         (b"", "mutiny"),

@@ -45,11 +45,11 @@ def write_page(result: Assessment, command: str) -> str:
     """Write the report of the demo to the working folder; return a sentence that says so, or why it failed."""
     from mutiny.cli.report_page import page_for
     from mutiny.core.errors import BadInput
+    from mutiny.reports.loading import LoadedResult
     from mutiny.reports.page.render import write_html
-    from mutiny.reports.page.sources import finding_of
 
     try:
-        write_html(PAGE, page_for({"assess": finding_of(result)}, {"assess": command}))
+        write_html(PAGE, page_for({"assess": LoadedResult(result)}, {"assess": command}))
     except BadInput as error:
         return f"The report was not written: {error}"
     return f"The same as an HTML report, with charts: {PAGE}"

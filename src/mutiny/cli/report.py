@@ -32,9 +32,9 @@ def report(
         from mutiny.cli.report_page import check_out, page_for
         from mutiny.reports.files import check_distinct, check_writable
         from mutiny.reports.json import write_json
+        from mutiny.reports.loading import is_json, read_json, read_results
         from mutiny.reports.page.fitting import fitting
         from mutiny.reports.page.render import write_html
-        from mutiny.reports.page.sources import is_json, read_json, read_sources
 
     for file in files:
         if not file.is_file():
@@ -48,13 +48,13 @@ def report(
             raise BadInput("--json", json, "a single campaign file, the latest result of which is written")
     console = Console()
     if out is not None:
-        findings, left = fitting(read_sources(files))
+        findings, left = fitting(read_results(files))
         write_html(out, page_for(findings, left=left))
         for sentence in left:
             console.print(f" {sentence}", highlight=False, markup=False)
         console.print(f" The report is in {quoted_path(out)}.", highlight=False, markup=False, soft_wrap=True)
     for file in files if out is None or json is not None else []:
-        result = read_json(file) if is_json(file) else _latest(file)
+        result = read_json(file).result if is_json(file) else _latest(file)
         if out is None:
             console.print(result_text(result, console.width))
         if json is not None:
@@ -76,11 +76,8 @@ def result_text(result: Any, width: int) -> RenderableType:
     """The text that the verb itself would show."""
     from rich.text import Text
 
-    from mutiny.cli.report_page import page_for
     from mutiny.reports.attack_text import attack_text
     from mutiny.reports.location_text import location_text
-    from mutiny.reports.page.sources import Finding
-    from mutiny.reports.page.text import answers_text
     from mutiny.reports.repair_text import repair_text
     from mutiny.reports.selection_text import selection_text
     from mutiny.reports.strengthening_text import strengthening_text
@@ -93,8 +90,6 @@ def result_text(result: Any, width: int) -> RenderableType:
     from mutiny.verbs.strengthen.result import Strengthening
 
     match result:
-        case Finding():
-            return answers_text(page_for({result.verb: result}))
         case Assessment():
             return assessment_text(result, width)
         case Selection():

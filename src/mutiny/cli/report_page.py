@@ -12,18 +12,17 @@ from mutiny.cli.stored_command import command_line, data_typed, subject_typed
 from mutiny.core.errors import BadInput
 from mutiny.core.records import to_plain
 from mutiny.reports.files import check_writable
+from mutiny.reports.loading import LoadedResult
 from mutiny.reports.page.advice import Typed
-from mutiny.reports.page.facts import settings_of
 from mutiny.reports.page.method import UNKNOWN, assess_command, assess_line
 from mutiny.reports.page.page import Page, page_of
-from mutiny.reports.page.sources import Finding
-from mutiny.reports.page.strengthened import Strengthened
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.strengthen.result import Strengthening
 
 
 def page_for(
-    findings: Mapping[str, Finding], commands: Mapping[str, str] | None = None, left: Sequence[str] = ()
+    findings: Mapping[str, LoadedResult], commands: Mapping[str, str] | None = None, left: Sequence[str] = ()
 ) -> Page:
     """The report of some results.
 
@@ -47,9 +46,9 @@ def page_for(
     assessed, seed = _assessed(findings), 0
     again = f"mutiny assess {subject}"
     if assessed is not None:
-        again, seed = repeats.get("assess", assess_command(assessed, subject)), settings_of(assessed).seed
+        again, seed = repeats.get("assess", assess_command(assessed, subject)), assessed.settings.get("seed", 0)
     stronger = findings.get("strengthen")
-    if stronger is not None and isinstance(stronger.result, Strengthened) and "strengthen" in repeats:
+    if stronger is not None and isinstance(stronger.result, Strengthening) and "strengthen" in repeats:
         first = again if _starts_from(stronger.result, assessed) else _start_of(stronger.result, subject)
         repeats["strengthen"] = f"{first}\n{repeats['strengthen']}"
     repeats = {"assess": again, **repeats, **(commands or {})}
@@ -59,27 +58,27 @@ def page_for(
     return page_of({verb: finding.result for verb, finding in findings.items()}, typed, repeats, left)
 
 
-def _assessed(findings: Mapping[str, Finding]) -> Assessment | None:
+def _assessed(findings: Mapping[str, LoadedResult]) -> Assessment | None:
     finding = findings.get("assess")
     return finding.result if finding is not None and isinstance(finding.result, Assessment) else None
 
 
-def _starts_from(result: Strengthened, assessed: Assessment | None) -> bool:
+def _starts_from(result: Strengthening, assessed: Assessment | None) -> bool:
     """Whether a strengthening started from the survivors of an assessment with the same settings."""
     if assessed is None or result.subject.originals != assessed.subject.originals:
         return False
     settings = to_plain(assessed.settings)
-    return all(settings.get(name) == value for name, value in result.settings["assessment"].items())
+    return all(settings.get(name) == value for name, value in to_plain(result.settings["assessment"]).items())
 
 
-def _start_of(result: Strengthened, subject: str) -> str:
+def _start_of(result: Strengthening, subject: str) -> str:
     """The command that makes the assessment from which a strengthening starts, which is the latest in its store."""
-    return assess_line(result.settings["assessment"], result.subject.originals, subject)
+    return assess_line(to_plain(result.settings["assessment"]), result.subject.originals, subject)
 
 
-def _one_subject(findings: Mapping[str, Finding]) -> str:
+def _one_subject(findings: Mapping[str, LoadedResult]) -> str:
     """The subject's name; an error if there are several, because a report is about one subject."""
-    names: dict[str, Finding] = {}
+    names: dict[str, LoadedResult] = {}
     for finding in findings.values():
         names.setdefault(finding.result.subject.name, finding)
     if len(names) > 1:

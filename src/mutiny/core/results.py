@@ -1,4 +1,4 @@
-"""What every verb returns has in common: JSON, tables for a notebook and for pandas, and numbers to keep track of."""
+"""What the results of all verbs have in common: JSON, tables for notebooks and pandas, and metrics to track."""
 
 from __future__ import annotations
 
@@ -6,31 +6,36 @@ import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import fields
+from typing import Any, ClassVar, Self, get_type_hints
 
 from mutiny.core.errors import BadInput, MissingExtra
+from mutiny.core.from_plain import JsonObject, expect
 from mutiny.core.records import to_plain
 from mutiny.core.subject_records import SubjectRecord
 
 SCHEMA = 1
 SHOWN = 25
 """Rows of a table that a notebook shows."""
+COMMON = ("subject", "settings", "versions", "notes", "seconds", "created")
+"""Attributes that every result has."""
 Rows = Sequence[Mapping[str, Any]]
 
 
 class Result(ABC):
-    """A base for the results of verbs.
+    """Base class of the results of verbs.
 
-    Subclasses are dataclasses with these attributes, and say what is theirs: `details`, `tables`, `metrics`.
+    Subclasses are frozen dataclasses with these attributes. They define `details`, `tables` and `metrics`, and
+    `read_details` where the form of `details` differs from the attributes.
 
     Attributes:
-        verb: that made it.
+        verb: name of the verb.
         subject: what was tested.
-        settings: that decided it, plain values.
-        versions: of mutiny and what it rests on.
-        notes: what a careful reader should know.
-        seconds: that it took.
-        created: when it was begun.
+        settings: everything that decided the result, as plain values.
+        versions: versions of mutiny and of the packages that decide the numbers.
+        notes: caveats, one sentence each.
+        seconds: duration of the call.
+        created: time at which the campaign was started.
     """
 
     verb: ClassVar[str]
@@ -53,12 +58,58 @@ class Result(ABC):
     def metrics(self) -> dict[str, float]:
         """The numbers to watch from run to run."""
 
+    @classmethod
+    def read_details(cls, given: JsonObject) -> dict[str, Any]:
+        """The way back from `details`: attributes of this class by name, from a JSON object.
+
+        Reads every attribute that is a key of the object. Attributes that JSON does not hold keep their defaults.
+        """
+        hints = get_type_hints(cls)
+        own = [field.name for field in fields(cls) if field.name not in COMMON]  # type: ignore[arg-type]
+        return {name: given.get(name, hints[name]) for name in own if name in given.values}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """A result from what `to_json` gave. Every type is checked; nothing in it is run.
+
+        What JSON does not hold (arrays, tensors, models) is ``None`` or empty in the result.
+
+        Args:
+            value: Plain values, as ``json.load`` gives them.
+
+        Raises:
+            BadInput: A value is missing or is not what was expected; the message names its place.
+        """
+        given = JsonObject(value)
+        verb, schema = given.get("verb", Any, None), given.get("schema", Any, None)
+        expect(verb == cls.verb, "verb", verb, repr(cls.verb))
+        expect(schema == SCHEMA and not isinstance(schema, bool), "schema", schema, str(SCHEMA))
+        subject = given.get("subject", get_type_hints(cls)["subject"])
+        timing = given.object("timing")
+        settings = given.get("settings", Mapping[str, Any])
+        try:
+            to_plain(settings)
+        except RecursionError:
+            raise BadInput("settings", "an object", "fewer levels of nesting") from None
+        seed = settings.get("seed", 0)
+        expect(isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0, "settings.seed", seed, "at least 0")
+        values = {
+            "subject": subject,
+            "settings": settings,
+            "versions": given.get("versions", Mapping[str, str]),
+            "notes": given.get("notes", tuple[str, ...]),
+            "seconds": timing.get("seconds", float, 0.0),
+            "created": timing.get("created", str, ""),
+            **cls.read_details(given),
+        }
+        return cls(**values)
+
     def timing(self) -> dict[str, Any]:
-        """What depends on the clock, or on what was known already."""
+        """What depends on the clock, or on what was stored before."""
         return {"created": self.created, "seconds": round(self.seconds, 3)}
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, versioned; what depends on the clock is under ``timing`` and nowhere else."""
+        """Plain values with a schema version; whatever depends on the clock is under ``timing``."""
         return {
             "schema": SCHEMA,
             "verb": self.verb,
@@ -74,7 +125,7 @@ class Result(ABC):
         """A table as a pandas ``DataFrame``.
 
         Args:
-            table: one of `tables`; the first if not given.
+            table: Name of one of `tables`; the first by default.
         """
         tables = self.tables()
         if table is not None and table not in tables:
@@ -93,7 +144,7 @@ class Result(ABC):
 
 
 def finite(values: Mapping[str, float | None]) -> dict[str, float]:
-    """Those that are there, and numbers.
+    """Drops missing and non-finite values.
 
     >>> finite({"a": 1.0, "b": None, "c": float("nan")})
     {'a': 1.0}

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mutiny.core.from_plain import expect, expect_least
+
 
 def json_key(name: str) -> Any:
     """A dataclass field whose key in JSON is ``name``; its default is an empty string."""
@@ -55,6 +57,9 @@ class SplitRecord:
     metric_sd: float | None = None
     metrics: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        expect_least(self.inputs, "subject.splits: inputs")
+
 
 @dataclass(frozen=True)
 class PoolRecord:
@@ -69,6 +74,9 @@ class PoolRecord:
     inputs: int
     source: str = json_key("from")
     labeled: bool = False
+
+    def __post_init__(self) -> None:
+        expect_least(self.inputs, "subject.pool.inputs")
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,10 @@ class AssessedSubject(SubjectRecord):
     pool: int | None = None
     more_originals: bool = False
 
+    def __post_init__(self) -> None:
+        expect_least(self.originals, "subject.originals")
+        expect_least(self.pool, "subject.pool")
+
 
 @dataclass(frozen=True)
 class RankedPool(PoolRecord):
@@ -147,6 +159,10 @@ class StrengthenedSubject(SubjectRecord):
     test: int
     pool: PoolRecord | None = None
 
+    def __post_init__(self) -> None:
+        expect_least(self.originals, "subject.originals")
+        expect_least(self.test, "subject.test")
+
 
 @dataclass(frozen=True)
 class LocatedSubject(ModelAndInputs):
@@ -154,3 +170,7 @@ class LocatedSubject(ModelAndInputs):
 
     neurons: int = 0
     layers: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        sizes = self.layers.values()
+        expect(all(0 < size < 2**31 for size in sizes), "subject.layers", [*sizes], "sizes of at least 1")

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
-from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Nearer, Robustness
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, LevelSummary, Nearer, Robustness, WaySummary
 
 TITLES = {MUTANTS: "with mutants", ORIGINAL: "alone", BUDGET: "alone, same passes", SANE: "sane step"}
 AGAINST = {BUDGET: "the same passes", SANE: "a sane step"}
@@ -21,15 +21,16 @@ def attack_text(result: Robustness) -> RenderableType:
     """Everything that a terminal shows."""
     parts: list[RenderableType] = [_head(result), _table(result)]
     parts.extend(terminal.legend(_legend(result)))
-    if BUDGET in result.levels[0].ways:
-        said = "\n".join(line for level in result.levels for line in _verdicts(level))
+    if BUDGET in result.results[0].ways:
+        said = "\n".join(line for level in result.results for line in _verdicts(level))
         parts.append(Padding(Text.from_markup(said), (1, 1, 0, 1), expand=False))
     parts.extend(terminal.notes(result.notes))
     return Group(*parts, Text(""))
 
 
 def _head(result: Robustness) -> RenderableType:
-    correct, total = int(result.levels[0].correct.sum()), len(result.indices)
+    first = result.results[0].ways[MUTANTS]
+    correct, total = first.of_correct.total, first.of_all.total
     lines = [
         f"[bold]{escape(result.subject.name)}[/]  {escape(result.subject.model)}",
         f"{escape(result.attack)} on {total:,} inputs, of which {correct:,} are answered correctly",
@@ -42,12 +43,12 @@ def _head(result: Robustness) -> RenderableType:
 def _table(result: Robustness) -> Table:
     table = terminal.table()
     table.add_column(" eps", justify="right", no_wrap=True)
-    ways = [*result.levels[0].ways]
+    ways = [*result.results[0].ways]
     if len(ways) > 1:
         table.add_column("", overflow="fold")
     for title in ("fooled", "95%", "L2", "passes"):
         table.add_column(title, justify="right", no_wrap=True)
-    for level in result.levels:
+    for level in result.results:
         for at, name in enumerate(ways):
             where = " nearest" if level.eps is None else f" {level.eps:.4g}"
             titles = [escape(TITLES.get(name, name))] if len(ways) > 1 else []
@@ -56,19 +57,20 @@ def _table(result: Robustness) -> Table:
     return table
 
 
-def _cells(level: Level, one: Assault) -> Iterator[str]:
-    rate = one.of_correct(level.correct)
+def _cells(level: LevelSummary, way: WaySummary) -> Iterator[str]:
+    rate = way.of_correct
     yield "-" if rate.value is None else f"{rate.value:.1%}"
     yield "-" if rate.value is None else f"{100 * rate.interval.low:.0f} to {100 * rate.interval.high:.0f}"
-    lost = level.everywhere() if level.eps is None else one.fooled & level.correct
-    yield f"{one.distances['l2'][lost].mean():.3g}" if lost.any() else "-"
-    yield f"{one.passes:,}"
+    # JSON has no distances of single inputs, so a loaded result has no mean over those that every way fools
+    far = way.shared_l2 if level.eps is None and way.seconds is not None else way.distance.get("l2")
+    yield "-" if far is None else f"{far:.3g}"
+    yield f"{way.passes:,}"
 
 
 def _legend(result: Robustness) -> Iterator[str]:
-    ways = result.levels[0].ways
+    ways = result.results[0].ways
     yield "Fooled: share of correct answers that are lost, with its 95% interval."
-    every = " in every way" if result.levels[0].eps is None and len(ways) > 1 else ""
+    every = " in every way" if result.results[0].eps is None and len(ways) > 1 and result.levels else ""
     yield f"L2: mean distance of those that are fooled{every}."
     if BUDGET in ways:
         yield "Same passes: as many are allowed as with mutants; no attack goes on when it is done."
@@ -76,20 +78,20 @@ def _legend(result: Robustness) -> Iterator[str]:
         yield "This attack cannot make use of more passes, so whether mutants help is not said."
 
 
-def _verdicts(level: Level) -> Iterator[str]:
+def _verdicts(level: LevelSummary) -> Iterator[str]:
     """What mutants do, against the same passes and against a step that fits."""
     where = "" if level.eps is None else f"At {level.eps:.4g} "
     for name in (BUDGET, SANE):
-        if name not in level.ways:
+        if name not in level.gains:
             continue
         yield f"{where}{_gain(level, name)} against {AGAINST[name]}."
-        nearer = level.nearer(name) if level.eps is None else None
+        nearer = level.nearer.get(name)
         if nearer is not None:
             yield f"{_nearer(nearer)} against {AGAINST[name]}."
 
 
-def _gain(level: Level, over: str) -> str:
-    gain, interval = level.gain(over)
+def _gain(level: LevelSummary, over: str) -> str:
+    gain, interval = level.gains[over].value, level.gains[over].interval
     said = "help" if interval.low > 0 else "harm" if interval.high < 0 else "make no clear difference"
     points = f"{100 * gain:+.1f} points (95%: {100 * interval.low:+.1f} to {100 * interval.high:+.1f})"
     return f"[bold]mutants {said}[/]: {points}"

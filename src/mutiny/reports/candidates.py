@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mutiny.core.errors import BadInput
 from mutiny.reports.files import replacing
 from mutiny.verbs.strengthen.synthesis import Candidates
 
@@ -15,6 +16,8 @@ def write_candidates(found: Candidates, path: Path) -> None:
 
     There is no ``y``: whoever labels them adds it, and then it is a file of labelled inputs that other verbs read.
     """
+    if found.inputs is None or found.starts is None:
+        raise BadInput("result", "loaded from JSON", "synthesized inputs", "Call mutiny.strengthen, or use its store.")
     labels, strengths = zip(*found.mutants, strict=True)
     with replacing(path) as part, part.open("wb") as file:
         np.savez_compressed(

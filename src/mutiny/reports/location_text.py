@@ -119,7 +119,9 @@ def _classes(result: Location) -> Table:
     table.add_column("failures", justify="right")
     table.add_column("suspects", overflow="fold")
     for label, some in result.by_class.items():
-        failing = result.spectrum.failing(label)
+        failing = some[0].ef + some[0].nf if some else 0
+        if result.spectrum is not None:
+            failing = result.spectrum.failing(label)
         names = ", ".join(named(one, LISTED) for one in some[:5]) or "-"
         more = f" and {len(some) - 5} more" if len(some) > 5 else ""
         table.add_row(f" {label}", f"{failing:,}", Text(names + more))

@@ -110,11 +110,10 @@ def _made(result: Strengthening) -> Text | None:
     made = result.candidates
     if made is None:
         return None
-    far = float(made.distances["linf"].mean())
+    far = f", on average {made.distances['linf'].mean():.3g} (Linf) from an input of the pool" if made.distances else ""
     return Text.from_markup(
-        f"[bold]Synthesised[/] {count(len(made), 'input')} for survivors that the pool cannot kill, on average "
-        f"{far:.3g} (Linf) from an input of the pool. They are proposals: a person must label them, and they count in "
-        "no score. --save FILE.npz writes them."
+        f"[bold]Synthesized[/] {count(len(made), 'input')} for survivors that the pool cannot kill{far}. They are "
+        "proposals: a person must label them, and they count in no score. --save FILE.npz writes them."
     )
 
 

@@ -39,8 +39,9 @@ def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
         yield "\n".join(f"- {cell(note)}" for note in result.notes)
     inputs = ", ".join(f"{split} {info.inputs:,}" for split, info in subject.splits.items())
     yield (
-        f"{cell(subject.model)}, {subject.originals} original(s), inputs: {inputs}. Seed "
-        f"{result.settings['seed']}, mutiny {result.versions['mutiny']}, torch {result.versions['torch']}."
+        f"{cell(subject.model)}, {subject.originals} original(s), inputs: {inputs}. Seed {result.settings['seed']}, "
+        + ", ".join(f"{name} {result.versions.get(name, '-')}" for name in ("mutiny", "torch"))
+        + "."
     )
 
 

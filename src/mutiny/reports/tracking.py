@@ -17,7 +17,6 @@ from mutiny.reports.page.charts import drawing
 from mutiny.reports.page.method import UNKNOWN
 from mutiny.reports.page.page import Page, page_of
 from mutiny.reports.page.render import write_html
-from mutiny.reports.page.sources import finding_of
 
 FIGURES = 8
 """Figures of a result that are logged, at most: each strength-accuracy curve would be one."""
@@ -67,7 +66,7 @@ def log_to_tensorboard(result: Result, writer: Any, step: int | None = None) -> 
 
 def _page(result: Result) -> Page:
     typed = Typed(UNKNOWN, f"mutiny assess {UNKNOWN}")
-    return page_of({result.verb: finding_of(result).result}, typed, {})
+    return page_of({result.verb: result}, typed, {})
 
 
 def _figures(page: Page) -> Iterator[tuple[str, bytes]]:

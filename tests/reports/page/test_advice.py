@@ -48,11 +48,11 @@ def test_without_a_pool_there_is_a_word_for_one():
 def test_a_smaller_test_set_alone_adds_nothing():
     from reports.page.test_stronger import STRENGTHENED
 
-    for chosen, wanted in (({}, "Or label"), (STRENGTHENED.chosen, "Label")):
-        asked = replace(STRENGTHENED, chosen=chosen, predicted={}, measured=())
+    for chosen, wanted in (([], "Or label"), (STRENGTHENED.order, "Label")):
+        asked = replace(STRENGTHENED, order=chosen, predicted={}, measured=())
         page = page_of({"assess": assessment(MISSED), "strengthen": asked}, TYPED, {})
         steps = next(section for section in page.sections if section.id == "advice").blocks[1:]
-        assert any("mutiny strengthen" in step.line for step in steps) is (not chosen)
+        assert any("mutiny strengthen" in step.line for step in steps) is (not len(chosen))
         assert [step.title for step in steps if "mutiny select" in step.line] == [
             f"{wanted} what the network probably gets wrong"
         ]
@@ -162,7 +162,7 @@ def test_the_method_tells_rule_seed_versions_and_command():
     facts = dict(next(block for block in part.blocks if block.kind == "facts").pairs)
     assert facts["seed"] == "0"
     assert facts["torch"] == "2.13.0"
-    assert facts["begun"] == "2026-01-02T03:04:05+0000"
+    assert facts["started"] == "2026-01-02T03:04:05+0000"
     settings = dict(part.blocks[-1].blocks[0].pairs)
     assert settings["rule beta"] == "0.5"
     (lost,) = method_section({"assess": result}, {}).blocks

@@ -176,10 +176,10 @@ def test_real_results(request, name):
 
 
 def test_without_an_assessment_the_page_says_how_to_get_one():
-    from reports.page.test_verbs import SELECTED
+    from reports.page.test_verbs import SELECTION
 
     again = f"mutiny assess {UNKNOWN}"
-    text = html_of(page_of({"select": SELECTED}, Typed(UNKNOWN, again), {}))
+    text = html_of(page_of({"select": SELECTION}, Typed(UNKNOWN, again), {}))
     page = Reader(text)
     assert [one["id"] for one in page.all("section")] == [*ORDER[:4], "selection", "method"]
     assert page.text.count(f"This does it: {again}") == 3

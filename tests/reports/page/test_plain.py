@@ -1,27 +1,32 @@
 """Results that nobody vouches for: read as they were written, or refused in a sentence."""
 
 import copy
+import io
 import json
 import math
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
+from mutiny.cli.report import result_text
 from mutiny.core.errors import BadInput
+from mutiny.core.from_plain import from_plain
 from mutiny.core.records import MutantRecord, OperatorRecord, Verdict, to_plain
+from mutiny.reports.loading import KINDS, read_json
 from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.page import page_of
-from mutiny.reports.page.plain import Wrong, read_plain
 from mutiny.reports.page.render import html_of
-from mutiny.reports.page.sources import read_json
 from reports.page.made import KILLED, SURVIVED, assessment, operator
+from reports.page.test_stronger import STRENGTHENED
+from reports.page.test_verbs import SELECTION, location, repair, robustness
 
 
 def test_every_record_comes_back_from_plain_values(assessed, regressed):
     for record in (*assessed.operators, *regressed.operators):
-        assert read_plain(OperatorRecord, json.loads(json.dumps(to_plain(record)))) == record
+        assert from_plain(OperatorRecord, json.loads(json.dumps(to_plain(record)))) == record
 
 
 def test_an_assessment_comes_back_from_its_json(assessed, tmp_path):
@@ -34,7 +39,7 @@ def test_an_assessment_comes_back_from_its_json(assessed, tmp_path):
 
 def test_what_is_no_finite_number_was_null():
     told = to_plain(MutantRecord("WI", 0.5, "test", Verdict.KILLED, metrics=((math.inf, 1.0),), effect_size=math.inf))
-    found = read_plain(MutantRecord, told)
+    found = from_plain(MutantRecord, told)
     assert math.isnan(found.metrics[0][0])
     assert found.metrics[0][1] == 1.0
     assert found.effect_size is None
@@ -43,24 +48,24 @@ def test_what_is_no_finite_number_was_null():
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"verdict": "dead"}, "x.verdict: expected one of killed, survived, unstable, invalid"),
-        ({"instances": 1.5}, "x.instances: expected a whole number"),
-        ({"instances": True}, "x.instances: expected a whole number"),
-        ({"searched": 1}, "x.searched: expected true or false"),
-        ({"operator": None}, "x.operator: expected a text"),
-        ({"metrics": [0.5]}, r"x.metrics\[0\]: expected a list"),
-        ({"strength": 10**400}, "x.strength: expected a number of less than"),
+        ({"verdict": "dead"}, r"x.verdict=.*: expected one of killed, survived, unstable, invalid"),
+        ({"instances": 1.5}, r"x.instances=.*: expected a whole number"),
+        ({"instances": True}, r"x.instances=.*: expected a whole number"),
+        ({"searched": 1}, r"x.searched=.*: expected true or false"),
+        ({"operator": None}, r"x.operator=.*: expected a text"),
+        ({"metrics": [0.5]}, r"x.metrics\[0\]=.*: expected a list"),
+        ({"strength": 10**400}, r"x.strength=.*: expected a number of less than"),
     ],
 )
 def test_another_type_is_told_with_its_place(changed, told):
     plain = to_plain(MutantRecord("WI", 0.5, "test", Verdict.KILLED))
-    with pytest.raises(Wrong, match=told):
-        read_plain(MutantRecord, {**plain, **changed}, "x")
+    with pytest.raises(BadInput, match=told):
+        from_plain(MutantRecord, {**plain, **changed}, "x")
 
 
 def test_what_is_missing_is_told():
-    with pytest.raises(Wrong, match="guiding_set: expected a value, but there is none"):
-        read_plain(MutantRecord, {"operator": "WI", "strength": 0.5})
+    with pytest.raises(BadInput, match="guiding_set=nothing: expected a value"):
+        from_plain(MutantRecord, {"operator": "WI", "strength": 0.5})
 
 
 SMALL = assessment(
@@ -78,10 +83,8 @@ def places(value, at=()):
         yield from places(item, (*at, key))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
-    told = copy.deepcopy(SMALL)
+def spoil(data, told):
+    """Changes or removes up to three values."""
     for _ in range(data.draw(st.integers(1, 3))):
         *way, last = data.draw(st.sampled_from([place for place in places(told) if place]))
         owner = told
@@ -91,6 +94,13 @@ def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
             del owner[last]
         else:
             owner[last] = data.draw(LEAVES)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
+    told = copy.deepcopy(SMALL)
+    spoil(data, told)
     (tmp_path / "a").write_text(json.dumps(told))
     try:
         found = read_json(tmp_path / "a")
@@ -101,17 +111,41 @@ def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
     assert "<b>" not in html_of(page)
 
 
+OTHERS = {
+    result.verb: json.loads(json.dumps(result.to_json()))
+    for result in (SELECTION, STRENGTHENED, location(), repair(), robustness())
+}
+
+
+@pytest.mark.parametrize("verb", [*OTHERS, "assess"])
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_spoilt_result_of_any_verb_gives_its_text_and_tables_or_a_sentence(verb, data):
+    told = copy.deepcopy(OTHERS.get(verb, SMALL))
+    spoil(data, told)
+    try:
+        result = KINDS[verb].from_json(told)
+    except BadInput:
+        return
+    Console(file=io.StringIO(), width=80).print(result_text(result, 80))
+    page_of({verb: result}, Typed(UNKNOWN, "mutiny assess"), {})
+    assert json.dumps(result.to_json(), allow_nan=False)
+    assert result.tables()
+    assert isinstance(result.metrics(), dict)
+    assert result._repr_html_()
+
+
 @pytest.mark.parametrize(
     ("way", "value", "told"),
     [
-        ("score.value", 7.5, "score.value: expected between 0 and 1"),
-        ("score.interval.low", -2, "score.interval.low: expected between 0 and 1"),
-        ("subject.splits.test.inputs", -3, "inputs: expected at least 1"),
-        ("subject.originals", 0, "subject.originals: expected at least 1"),
-        ("subject.pool", 0, "subject.pool: expected at least 1"),
-        ("operators.0.score", 2, r"operators\[0\].score: expected between 0 and 1"),
-        ("evaluation.evaluated", -1, "evaluation: expected at least 0"),
-        ("settings.seed", -1, "settings.seed: expected at least 0"),
+        ("score.value", 7.5, r"score.value=.*: expected a number between 0 and 1"),
+        ("score.interval.low", -2, r"score.interval.low=.*: expected a number between 0 and 1"),
+        ("subject.splits.test.inputs", -3, "inputs=.*: expected at least 1"),
+        ("subject.originals", 0, "subject.originals=.*: expected at least 1"),
+        ("subject.pool", 0, "subject.pool=.*: expected at least 1"),
+        ("operators.0.score", 2, r"operators\[0\].score=.*: expected a number between 0 and 1"),
+        ("evaluation.evaluated", -1, "evaluation=.*: expected at least 0"),
+        ("settings.seed", -1, "settings.seed=.*: expected at least 0"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(tmp_path, way, value, told):
@@ -134,8 +168,8 @@ def test_numbers_that_cannot_be_are_refused(tmp_path, way, value, told):
         ('{"verb": "assess", "schema": 2}', "schema 2"),
         ('{"verb": "dance", "schema": 1}', 'verb "dance"'),
         ('{"schema": 1}', "verb null"),
-        ('{"verb": "assess", "schema": 1}', "subject: expected a value"),
-        ('{"verb": "select", "schema": 1, "subject": 3}', "subject: expected an object"),
+        ('{"verb": "assess", "schema": 1}', "subject=nothing: expected a value"),
+        ('{"verb": "select", "schema": 1, "subject": 3}', "subject=3: expected an object"),
         ("{" * 100_000, "It cannot be read"),
     ],
 )  # fmt: skip

@@ -10,10 +10,10 @@ import mutiny
 from mutiny.core.errors import BadInput
 from mutiny.core.records import Basis, Status
 from mutiny.core.stats import Interval
+from mutiny.core.subject_records import PoolRecord, StrengthenedSubject, TaskRecord
+from mutiny.reports.loading import read_json
 from mutiny.reports.page import enough
 from mutiny.reports.page.enough import subset_of
-from mutiny.reports.page.sources import finding_of, read_json
-from mutiny.reports.page.strengthened import Facing, Mutant, Part, PoolFacts, Strengthened
 from mutiny.reports.page.stronger import stronger_section
 from mutiny.reports.page.tests import work_section
 from mutiny.reports.page.words import NONE, RANGE
@@ -21,7 +21,8 @@ from mutiny.verbs.assess.result import Score
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.kill_table import KillTable
 from mutiny.verbs.strengthen.measuring import Gain
-from mutiny.verbs.strengthen.result import Smaller
+from mutiny.verbs.strengthen.result import Smaller, Strengthening
+from mutiny.verbs.strengthen.subset import Subset
 from reports.page.made import KILLED, SURVIVED, assessment, bits, operator
 from toys import blob_subject
 
@@ -30,15 +31,23 @@ def repeated(mean, low, high):
     return Repeated(mean, 5, Interval(low, high, 0.95, "student"))
 
 
-STRENGTHENED = Strengthened(
-    subject=Facing("toy", "Toy", 5, 40),
-    settings={"seed": 0},
+STRENGTHENED = Strengthening(
+    subject=StrengthenedSubject("toy", "Toy", 5, TaskRecord("classification", "accuracy", 3, "logits"), 40),
+    settings={"seed": 0, "mutants": 4},
     versions={"mutiny": "0.1.0"},
     score=Score(0.4, None, 2, 2),
     survivors=(),
-    chosen={"2": (7, 3), "4": (7, 3, 1, 9)},
-    predicted={"2": 1, "4": 3},
+    tried=(),
+    budgets=(2, 4),
+    order=np.array([7, 3, 1, 9]),
+    useful=4,
+    predicted={2: 1, 4: 3},
     beyond=(),
+    candidates=None,
+    subset=None,
+    smaller=None,
+    seconds=1.0,
+    created="2026",
     measured=(
         Gain("strengthen", 2, repeated(0.5, 0.45, 0.55), repeated(0.1, 0.05, 0.15)),
         Gain("random", 2, repeated(0.42, 0.4, 0.44), repeated(0.02, 0.0, 0.04), repeated(0.08, 0.02, 0.14)),
@@ -89,11 +98,10 @@ def test_a_choice_that_does_not_help_is_not_praised(before, after, gain, told):
 
 
 def test_predictions_are_of_the_mutants_that_were_tried():
-    all_, some = tuple(Mutant("WI", strength) for strength in (0.1, 0.2, 0.3)), (Mutant("WI", 0.1),)
+    all_, some = tuple(("WI", strength) for strength in (0.1, 0.2, 0.3)), (("WI", 0.1),)
     for tried, told in (
         (some, "Of 1 mutant that slips through and was tried, predicted to be killed: 1 with 2 labels;"),
         (all_, "Of 3 mutants that slip through, predicted"),
-        (None, "Of 3 mutants that slip through, predicted"),
     ):
         section = stronger_section(replace(STRENGTHENED, survivors=all_, tried=tried))
         assert any(text.startswith(told) for text in texts(section))
@@ -104,7 +112,7 @@ def test_what_was_not_measured_is_not_claimed():
     section = stronger_section(unmeasured)
     assert "what they are worth was not measured" in texts(section)[0]
     assert not [block for block in section.blocks if block.kind in ("chart", "table")]
-    nothing = replace(unmeasured, chosen={}, predicted={})
+    nothing = replace(unmeasured, budgets=(), order=np.zeros(0, np.int64), predicted={})
     assert "only a smaller test set" in texts(stronger_section(nothing))[0]
 
 
@@ -117,7 +125,7 @@ def test_what_was_not_measured_is_not_claimed():
     ],
 )
 def test_inputs_are_listed_by_name(inputs, told):
-    pool = None if inputs is None else PoolFacts(inputs)
+    pool = None if inputs is None else PoolRecord(inputs)
     names = tuple(f"{number}.png" for number in range(10))
     result = replace(STRENGTHENED, subject=replace(STRENGTHENED.subject, pool=pool), names=names)
     (fold,) = [block for block in stronger_section(result).blocks if block.kind == "fold"]
@@ -132,11 +140,11 @@ def strengthened(assessed):
 
 def test_a_real_result_from_memory_and_from_its_file(strengthened, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(strengthened.to_json()))
-    told, read = finding_of(strengthened).result, read_json(tmp_path / "a.json").result
-    assert told == read
-    assert told.order == tuple(strengthened.order.tolist())
-    assert [one.budget for one in told.measured] == [one.budget for one in strengthened.measured]
-    small = subset_of({"strengthen": told})
+    read = read_json(tmp_path / "a.json").result
+    assert read.to_json() == json.loads(json.dumps(strengthened.to_json()))
+    assert read.order.tolist() == strengthened.order.tolist()
+    assert stronger_section(read) == stronger_section(strengthened)
+    small = subset_of({"strengthen": read})
     assert small.indices == tuple(strengthened.subset.indices.tolist())
     assert (small.score, small.of) == (strengthened.subset.score, strengthened.subset.of)
 
@@ -145,7 +153,7 @@ def test_names_of_the_whole_pool_are_told(strengthened):
     names = tuple(f"{number}.png" for number in range(strengthened.subject.pool.inputs))
     named = replace(strengthened, names=names, budgets=(2,), order=np.array([3, 1]))
     assert named.to_json()["names"] == [*names]
-    (fold,) = [one for one in stronger_section(finding_of(named).result).blocks if one.kind == "fold"]
+    (fold,) = [one for one in stronger_section(named).blocks if one.kind == "fold"]
     assert fold.blocks[0].text == "3.png, 1.png."
     without = replace(named, subject=replace(named.subject, pool=None))
     assert without.to_json()["names"] is None
@@ -162,11 +170,11 @@ def test_a_file_with_indices_that_are_none(strengthened, tmp_path):
 @pytest.mark.parametrize(
     ("owner", "name", "value", "told"),
     [
-        ("score", "value", 7.5, "score.value: expected between 0 and 1"),
-        ("subject", "test", 0, "subject.test: expected at least 1"),
-        ("subject", "originals", -1, "subject.originals: expected at least 1"),
-        ("before", "mean", 3, "a score in before or measured: expected between 0 and 1"),
-        ("subset", "score", -0.5, "subset.score: expected between 0 and 1"),
+        ("score", "value", 7.5, "score.value=.*: expected a number between 0 and 1"),
+        ("subject", "test", 0, "subject.test=.*: expected at least 1"),
+        ("subject", "originals", -1, "subject.originals=.*: expected at least 1"),
+        ("before", "mean", 3, "a score in before or measured=.*: expected a number between 0 and 1"),
+        ("subset", "score", -0.5, "subset.score=.*: expected a number between 0 and 1"),
     ],
 )
 def test_a_file_with_numbers_that_cannot_be(strengthened, tmp_path, owner, name, value, told):
@@ -192,8 +200,9 @@ def obvious(kills=None):
 
 def measured_part(kills, more, score, full, subset, all_):
     held = Smaller(repeated(all_, 0.1, 0.9), repeated(subset, 0.2, 0.8), repeated(0.1, 0.0, 0.3), repeated(0, 0, 0))
-    mutants = tuple(Mutant("WI", float(number)) for number in range(9))
-    return Part((3, 5, 7, 8), 40, score, full, mutants[:kills], 1, held, mutants[kills : kills + more])
+    mutants = tuple(("WI", float(number)) for number in range(9))
+    chosen = Subset(np.array([3, 5, 7, 8]), 40, mutants[:kills], mutants[kills : kills + more], 1, score, full)
+    return {"subset": chosen, "smaller": held}
 
 
 @pytest.mark.parametrize(
@@ -209,11 +218,11 @@ def measured_part(kills, more, score, full, subset, all_):
     ids=["keeps", "kills more", "falls"],
 )  # fmt: skip
 def test_a_part_is_not_said_to_keep_what_it_loses(part, claim, more):
-    section = work_section(obvious(), subset_of({"strengthen": replace(STRENGTHENED, subset=part)}))
+    section = work_section(obvious(), subset_of({"strengthen": replace(STRENGTHENED, **part)}))
     (found,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
     told = found.blocks[0].text
     assert told.startswith(f"4 inputs of 40 (10.0%) {claim}")
-    assert f"they score {part.held_out.subset.mean:.1%} (20% to 80%), all tests 40.0% (10% to 90%)" in told
+    assert f"they score {part['smaller'].subset.mean:.1%} (20% to 80%), all tests 40.0% (10% to 90%)" in told
     assert ("They also kill" in told) == bool(more)
     assert more in told
 

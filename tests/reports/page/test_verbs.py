@@ -1,5 +1,6 @@
 """Sections of the other verbs, from their JSON, and what only a store has."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,14 +9,14 @@ import torch
 from PIL import Image
 from rich.console import Console
 
+from mutiny.core.errors import BadInput
+from mutiny.core.records import to_plain
 from mutiny.core.stats import Interval
 from mutiny.core.subject_records import LocatedSubject, ModelAndInputs, RankedPool, RankedSubject, TaskRecord
-from mutiny.reports.page.documents import Attacked, Located, Repaired, Selected
+from mutiny.models import Patch
 from mutiny.reports.page.gallery import gallery_of, gallery_section, png_of
 from mutiny.reports.page.mending import mending_section
-from mutiny.reports.page.plain import Wrong, read_plain
 from mutiny.reports.page.selection import selection_section
-from mutiny.reports.page.sources import finding_of
 from mutiny.reports.page.suspects import shades_of, suspects_section
 from mutiny.reports.page.words import NONE, RANGE
 from mutiny.reports.selection_text import selection_text
@@ -25,6 +26,7 @@ from mutiny.verbs.locate.measures import Ochiai
 from mutiny.verbs.locate.result import Location
 from mutiny.verbs.locate.spectrum import Spectrum
 from mutiny.verbs.locate.suspects import suspects
+from mutiny.verbs.repair.result import PatchSummary, Repair
 from mutiny.verbs.repair.verdict import Change
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.select.quality import Truth, quality
@@ -52,7 +54,6 @@ SELECTION = Selection(
                         ranking("other", list(range(40)))),
     skipped={"dsa": "no features"}, references={"ideal": {"fdr": 0.5, "apfd": 0.9, "rauc": None}}, **COMMON,
 )  # fmt: skip
-SELECTED = finding_of(SELECTION).result
 
 
 def texts(section):
@@ -64,7 +65,7 @@ def of(section, kind):
 
 
 def test_a_selection():
-    section = selection_section(SELECTED)
+    section = selection_section(SELECTION)
     assert texts(section) == "GINI chooses 4 of 40 inputs: 2 of these are answered wrongly (50%), against 5.0% of all."
     (chart,) = of(section, "chart")
     lines = {line.name: line.points for line in chart.picture.lines}
@@ -88,7 +89,7 @@ def test_a_selection():
 def test_a_selection_says_where_features_were_read(methods, told):
     rankings = tuple(replace(ranking(name, range(40)), notes=notes) for name, notes in methods.items())
     found = replace(SELECTION, rankings=rankings, notes=(), skipped={})
-    notes = of(selection_section(read_plain(Selected, found.to_json())), "notes")
+    notes = of(selection_section(Selection.from_json(found.to_json())), "notes")
     assert [block.items for block in notes] == ([told] if told else [])
     console = Console(width=200)
     with console.capture() as capture:
@@ -108,7 +109,7 @@ REPEATED = replace(
 
 
 def test_repeats_say_the_same_on_the_page_and_in_a_terminal():
-    section = selection_section(read_plain(Selected, REPEATED.to_json()))
+    section = selection_section(Selection.from_json(REPEATED.to_json()))
     (table,) = of(section, "table")
     assert [column.title for column in table.columns] == ["Method", "Found", "FDR", "95%", "APFD", "RAUC"]
     assert "mean over 3 repeats" in table.columns[2].hint
@@ -126,8 +127,8 @@ def test_repeats_say_the_same_on_the_page_and_in_a_terminal():
 
 def test_repeats_that_cannot_be_are_refused():
     found = replace(REPEATED.rankings[0], repeated=repeated(1.5, 1.0, 2.0))
-    with pytest.raises(Wrong, match=r"metrics\.repeated\.fdr: expected between 0 and 1"):
-        read_plain(Selected, replace(REPEATED, rankings=(found,)).to_json())
+    with pytest.raises(BadInput, match=r"metrics\.repeated\.fdr=1.5: expected a number between 0 and 1"):
+        Selection.from_json(replace(REPEATED, rankings=(found,)).to_json())
 
 
 def test_a_selection_without_labels_says_so():
@@ -136,7 +137,7 @@ def test_a_selection_without_labels_says_so():
         rankings=(Ranking("gini", "GINI", np.array([2, 0, 1]), np.zeros(3), 0.1),), skipped={}, references={},
         names=("a.png", "<b>.png", "c.png"), **COMMON,
     )  # fmt: skip
-    section = selection_section(finding_of(plain).result)
+    section = selection_section(plain)
     assert "the labels of the pool are not known" in texts(section)
     assert of(section, "fold")[0].blocks[0].text == "By gini: c.png, a.png."
     assert not of(section, "chart")
@@ -157,8 +158,7 @@ def location(failing=2):
 
 def test_a_location_has_a_map_of_all_neurons():
     found = location()
-    document = finding_of(found).result
-    section = suspects_section(document)
+    section = suspects_section(found)
     (chart,) = of(section, "chart")
     counts = found.spectrum.counts()
     slow = [ef / np.sqrt(2 * (ef + ep)) for ef, ep in zip(counts.ef, counts.ep, strict=True)]
@@ -171,7 +171,7 @@ def test_a_location_has_a_map_of_all_neurons():
 
 
 def test_a_location_from_json_has_the_suspects_alone():
-    document = read_plain(Located, {**location().to_json(), "synthesis": None})
+    document = Location.from_json({**location().to_json(), "synthesis": None})
     (chart,) = of(suspects_section(document), "chart")
     assert chart.picture.shades == ()
     assert "in the campaign's file only" in chart.caption
@@ -179,7 +179,7 @@ def test_a_location_from_json_has_the_suspects_alone():
 
 def test_nobody_is_to_blame():
     found = location()
-    nobody = finding_of(type(found)(**{**vars(found), "suspects": (), "by_class": {}, "ablation": None})).result
+    nobody = replace(found, suspects=(), by_class={}, ablation=None)
     section = suspects_section(nobody)
     assert "nothing is held against any of 5 hidden neurons" in texts(section)
     assert not of(section, "chart") + of(section, "table")
@@ -195,12 +195,16 @@ def test_infinite_suspicion_is_the_darkest():
 def repaired(before, after):
     target = ~np.array(before)
     change = Change.of(target, np.array(before), np.array(after))
-    told = {
-        "subject": {"name": "toy", "model": "Toy"}, "settings": {}, "versions": {}, "method": "search",
-        "target": {"kind": "all", "failures": 3}, "verdict": change.verdict, "splits": {"held-out": change.to_json()},
-        "patch": {"weights": 7}, "notes": [],
-    }  # fmt: skip
-    return read_plain(Repaired, told)
+    return Repair(
+        subject=ModelAndInputs("toy", "Toy", TASK, 40),
+        method="search",
+        target={"kind": "all", "failures": 3},
+        patch=Patch(()),
+        changes={"held-out": change},
+        original=None,
+        loaded_patch=PatchSummary(7, {"fc.weight": 7}, "0"),
+        **COMMON,
+    )
 
 
 def test_a_repair():
@@ -238,7 +242,7 @@ def robustness(shape=(4, 1, 3, 3), correct=(True, True, True, False)):
 
 
 def test_an_attack_has_a_gallery_of_those_that_are_fooled_first():
-    section = gallery_section(finding_of(robustness()).result)
+    section = gallery_section(robustness())
     (gallery,) = of(section, "gallery")
     assert gallery.columns[0][0] == "1 as 7"
     photos = gallery.columns[0][1]
@@ -260,13 +264,13 @@ def test_the_first_distance_at_which_answers_are_lost_is_drawn():
 def test_ways_are_called_as_in_a_terminal():
     found = robustness()
     levels = tuple(replace(level, ways={**level.ways, SANE: level.ways[ORIGINAL]}) for level in found.levels)
-    (table,) = of(gallery_section(finding_of(replace(found, levels=levels)).result), "table")
+    (table,) = of(gallery_section(replace(found, levels=levels)), "table")
     assert [row.cells[1].text for row in table.rows] == ["with mutants", "alone", "alone, same passes", "sane step"] * 2
 
 
 def test_what_is_no_image_has_no_gallery():
     assert gallery_of(robustness((4, 6))) is None
-    document = read_plain(Attacked, robustness((4, 6)).to_json())
+    document = Robustness.from_json(robustness((4, 6)).to_json())
     assert "There are no pictures here" in texts(gallery_section(document))
 
 
@@ -283,13 +287,37 @@ def test_pictures_keep_their_pixels():
 @pytest.mark.parametrize(
     ("kind", "changed", "told"),
     [
-        (Selected, {"methods": []}, "methods: expected at least one"),
-        (Attacked, {"results": []}, "results: expected at least one"),
-        (Located, {"subject": {"name": "a", "model": "b", "neurons": 1, "layers": {"fc": 0}}}, "sizes of at least 1"),
+        (Selection, {"methods": []}, "methods=.*: expected at least one"),
+        (Robustness, {"results": []}, "results=.*: expected at least one"),
+        (Location, {"subject": {**to_plain(location().subject), "layers": {"fc": 0}}}, "sizes of at least 1"),
     ],
 )
 def test_empty_documents_are_refused(kind, changed, told):
-    whole = {Selected: SELECTION, Attacked: robustness(), Located: location()}[kind].to_json()
-    read_plain(kind, whole)
-    with pytest.raises(Wrong, match=told):
-        read_plain(kind, {**whole, **changed})
+    whole = {Selection: SELECTION, Robustness: robustness(), Location: location()}[kind].to_json()
+    kind.from_json(whole)
+    with pytest.raises(BadInput, match=told):
+        kind.from_json({**whole, **changed})
+
+
+def repair():
+    return repaired([False] * 20 + [True] * 20, [True] * 20 + [True] * 19 + [False])
+
+
+@pytest.mark.parametrize("result", [SELECTION, REPEATED, location(), repair(), robustness()], ids=lambda one: one.verb)
+def test_results_come_back_from_their_json_with_the_same_tables_and_metrics(result):
+    plain = json.loads(json.dumps(result.to_json()))
+    loaded = type(result).from_json(plain)
+    assert loaded.to_json() == plain
+    assert loaded.metrics() == result.metrics()
+    assert {name: len(rows) for name, rows in loaded.tables().items()} == {
+        name: len(rows) for name, rows in result.tables().items()
+    }
+    assert repr(loaded) == repr(result)
+
+
+def test_what_json_does_not_hold_is_refused_in_a_sentence():
+    loaded = Location.from_json(location().to_json())
+    with pytest.raises(BadInput, match="loaded from JSON"):
+        loaded.ranked("tarantula")
+    with pytest.raises(BadInput, match="the model"):
+        Repair.from_json(repair().to_json()).model()

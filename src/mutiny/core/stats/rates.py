@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mutiny.core.errors import BadInput
 from mutiny.core.stats.intervals import Interval
 from mutiny.core.stats.tails import clopper_pearson
 
@@ -22,6 +23,10 @@ class Rate:
     count: int
     total: int
     interval: Interval
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.count <= self.total:
+            raise BadInput("count", self.count, f"at least 0, and at most the total, {self.total}")
 
     @property
     def value(self) -> float | None:

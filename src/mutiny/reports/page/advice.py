@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Status
 from mutiny.faults import OPERATORS
 from mutiny.reports.page.blocks import Command, Section, Text
-from mutiny.reports.page.facts import on, settings_of, subject_of
-from mutiny.reports.page.mutants import slipped
+from mutiny.reports.page.mutants import on, slipped
 from mutiny.reports.page.score import WIDE
 from mutiny.reports.page.words import count, percent, several
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.result import Assessment, AssessSettings
 from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
 
 QUESTION = "What should I do?"
@@ -80,7 +79,7 @@ def advice_section(result: Assessment | None, typed: Typed, done: Collection[str
 def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[Command]:
     missed = {record.label: found for record in result.operators if (found := slipped(record))}
     if missed:
-        yield from _survivors(missed, subject_of(result).pool, typed, done)
+        yield from _survivors(missed, result.subject.pool, typed, done)
     yield from _surer(result, typed)
     yield from _unjudged(result, typed)
     value = result.score.value
@@ -125,7 +124,7 @@ def _survivors(
 
 
 def _surer(result: Assessment, typed: Typed) -> Iterator[Command]:
-    subject, interval = subject_of(result), result.score.interval
+    subject, interval = result.subject, result.score.interval
     wide = interval is not None and interval.high - interval.low > WIDE and subject.originals < 2 * ENOUGH
     if subject.originals < FEWEST_ORIGINALS or wide:
         why = f"{count(subject.originals, 'original')} cannot tell faults from the luck of training"
@@ -163,7 +162,7 @@ def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
     unkillable = [record for record in result.operators if record.status is Status.NOT_KILLABLE]
     unstable = [record for record in unkillable if _unstable(record)]
     if unstable:
-        rse = 2 * settings_of(result).search.rse
+        rse = 2 * AssessSettings.of(result).search.rse
         yield Command(
             f"mutiny assess {typed.subject} --operators {_codes(unstable)} --rse {rse:g}{typed.options}",
             "Admit less stable mutants",
@@ -171,7 +170,7 @@ def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
             "verdict was given. A larger --rse admits more, and says less.",
         )  # fmt: skip
     hidden = [record for record in unkillable if record.hidden]
-    if hidden and settings_of(result).rule.test != "wilcoxon":
+    if hidden and AssessSettings.of(result).rule.test != "wilcoxon":
         yield Command(
             f"mutiny assess {typed.subject} --operators {_codes(hidden)} --test wilcoxon{typed.options}",
             "Compare original by original",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, Verdict
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Part, Row, Table, Text
-from mutiny.reports.page.facts import key_of, on, subject_of
+from mutiny.reports.page.mutants import key_of, on
 from mutiny.reports.page.pictures import Ranges
 from mutiny.reports.page.words import count, percent
 from mutiny.verbs.assess.result import Assessment
@@ -59,7 +59,7 @@ def killable(result: Assessment) -> Iterator[tuple[OperatorRecord, MutantRecord,
 
 def by_class(result: Assessment) -> ByClass | None:
     """Counts over all killable mutants; ``None`` without classes, or without bits."""
-    classes, labels = subject_of(result).task.classes, result.labels
+    classes, labels = result.subject.task.classes, result.labels
     found = [bits for _, _, bits in killable(result)]
     if classes is None or labels is None or not found or any(bits.inputs != len(labels) for bits in found):
         return None
@@ -92,7 +92,7 @@ def classes_part(result: Assessment) -> Part:
 
 
 def _blocks(result: Assessment) -> Iterator[Block]:
-    if subject_of(result).task.classes is None:
+    if result.subject.task.classes is None:
         yield Text("A regression has no classes.", "missing")
         return
     found = by_class(result)

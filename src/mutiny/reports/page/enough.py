@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mutiny.reports.page.documents import Document
-from mutiny.reports.page.facts import subject_of
-from mutiny.reports.page.strengthened import Part, Strengthened
+from mutiny.core.results import Result
 from mutiny.reports.page.tests import Subset
 from mutiny.reports.page.words import count
 from mutiny.reports.smaller_text import STAND_OUT, falls, held_out_told, kills_told
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.kill_table import KillTable, is_exact
+from mutiny.verbs.strengthen.result import Smaller, Strengthening
+from mutiny.verbs.strengthen.subset import Subset as ChosenSubset
 from mutiny.verbs.strengthen.subset import smallest_subset
 
 LARGEST = 100_000_000
@@ -19,26 +19,25 @@ LARGEST = 100_000_000
 SEARCHED = "Found by a search; a smaller one may exist."
 
 
-def subset_of(results: Mapping[str, Assessment | Document]) -> Subset | None:
+def subset_of(results: Mapping[str, Result]) -> Subset | None:
     """What `strengthen` found; otherwise what the kill bits of an assessment tell, if they are complete."""
     asked, assessed = results.get("strengthen"), results.get("assess")
-    if isinstance(asked, Strengthened) and asked.subset is not None and asked.subset.indices:
-        return _measured(asked.subset)
+    if isinstance(asked, Strengthening) and asked.subset is not None and len(asked.subset):
+        return _measured(asked.subset, asked.smaller)
     return _computed(assessed) if isinstance(assessed, Assessment) else None
 
 
-def _measured(part: Part) -> Subset:
-    held = part.held_out
-    told = [kills_told(len(part.kills), len(part.kills_more), part.kills_fresh)]
+def _measured(part: ChosenSubset, held: Smaller | None) -> Subset:
+    told = [kills_told(len(part.kept), len(part.more), part.fresh)]
     told += [] if held is None else [held_out_told(held)]
     note = " ".join([*told, SEARCHED])
-    return Subset(part.indices, part.of, part.score, part.score_of_all, note, keeps=not falls(held))
+    return Subset(tuple(part.indices.tolist()), part.of, part.score, part.score_of_all, note, keeps=not falls(held))
 
 
 def _computed(result: Assessment) -> Subset | None:
     on_test = [bits for (_, _, split), bits in result.kills.items() if split == "test"]
     answers = sum(8 * bits.mutants.size for bits in on_test)
-    if not on_test or answers > LARGEST or subject_of(result).task.kind != "classification" or not is_exact(result):
+    if not on_test or answers > LARGEST or result.subject.task.kind != "classification" or not is_exact(result):
         return None
     small = smallest_subset(KillTable.of(result), records=result.operators)
     if not len(small):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mutiny.reports.page.facts import subject_of
-from mutiny.reports.page.sources import Finding
-from mutiny.reports.page.strengthened import Strengthened
+from mutiny.reports.loading import LoadedResult
 from mutiny.reports.page.words import count
 from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.strengthen.result import Strengthening
 
-Fitting = tuple[dict[str, Finding], tuple[str, ...]]
+Fitting = tuple[dict[str, LoadedResult], tuple[str, ...]]
 
 
-def fitting(findings: Sequence[Finding]) -> Fitting:
+def fitting(findings: Sequence[LoadedResult]) -> Fitting:
     """The last finding of each verb that fits the newest assessment, or the newest result if there is none.
 
     Args:
@@ -23,7 +22,7 @@ def fitting(findings: Sequence[Finding]) -> Fitting:
         The findings by verb, and a sentence for each verb of which no finding fits.
     """
     newest = next((one for one in reversed(findings) if one.verb == "assess"), findings[-1])
-    found: dict[str, Finding] = {}
+    found: dict[str, LoadedResult] = {}
     misfits: dict[str, str] = {}
     for one in findings:
         reason = "" if one is newest else _misfit(one, newest)
@@ -35,12 +34,12 @@ def fitting(findings: Sequence[Finding]) -> Fitting:
     return found, tuple(reason for verb, reason in misfits.items() if verb not in found)
 
 
-def _misfit(one: Finding, newest: Finding) -> str:
+def _misfit(one: LoadedResult, newest: LoadedResult) -> str:
     """Why a finding does not belong beside another, in a sentence; nothing if it does, or if that is not known."""
     if one.network and newest.network and one.network != newest.network:
         return f"The result of {one.verb} is left out: it is of another network than that of {newest.verb}."
-    if isinstance(one.result, Strengthened) and isinstance(newest.result, Assessment):
-        had, has = one.result.subject.test, subject_of(newest.result).splits.get("test")
+    if isinstance(one.result, Strengthening) and isinstance(newest.result, Assessment):
+        had, has = one.result.subject.test, newest.result.subject.splits.get("test")
         if has is not None and had != has.inputs:
             sizes = f"{count(had, 'test')}, the assessment about {has.inputs:,}"
             return f"The result of {one.verb} is left out: it is about {sizes}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,32 +14,30 @@ from mutiny.reports.attack_text import TITLES
 from mutiny.reports.grid import SHOWN, images
 from mutiny.reports.page.blocks import Block, Cell, Column, Gallery, Notes, Photo, Row, Section, Table, Text
 from mutiny.reports.page.words import NONE, count, number, percent
-from mutiny.verbs.attack.result import MUTANTS, Robustness
-
-if TYPE_CHECKING:
-    from mutiny.reports.page.documents import Attacked, LevelDocument, WayDocument
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, LevelSummary, Robustness, WaySummary
 
 QUESTION = "How robust is the network?"
 LARGEST = 96
 """Pixels of a picture's side; larger ones are thinned out."""
 
 
-def gallery_section(result: Attacked) -> Section:
+def gallery_section(result: Robustness) -> Section:
     """Success rates with intervals, whether mutants helped, and pictures."""
     return Section("attack", QUESTION, tuple(_blocks(result)))
 
 
-def _blocks(result: Attacked) -> Iterator[Block]:
+def _blocks(result: Robustness) -> Iterator[Block]:
     for level in result.results:
         yield Text(_answer(level), "answer" if level is result.results[0] else "plain")
     mutants = f", together with {count(len(result.mutants), 'mutant')} ({', '.join(result.mutants)})"
     yield Text(f"Attack: {result.attack}{mutants if result.mutants else ''}.")
     yield _table(result)
     for level in result.results:
-        if level.gain is not None:
+        if BUDGET in level.gains:
             yield Text(_gain(level))
-    if result.gallery is not None:
-        yield result.gallery
+    gallery = gallery_of(result)
+    if gallery is not None:
+        yield gallery
     else:
         yield Text("There are no pictures here: the inputs are no images, or this is a JSON result, which has none; "
                    "the campaign's file has them.", "missing")  # fmt: skip
@@ -47,8 +45,8 @@ def _blocks(result: Attacked) -> Iterator[Block]:
         yield Notes(result.notes)
 
 
-def _answer(level: LevelDocument) -> str:
-    rate = level.success_rate.of_correct
+def _answer(level: LevelSummary) -> str:
+    rate = level.ways[MUTANTS].of_correct
     where = "Looking for the nearest" if level.eps is None else f"At a distance of {level.eps:.4g}"
     if not rate.total:
         return f"{where}, nothing can be said: no input was answered correctly before the attack."
@@ -58,7 +56,7 @@ def _answer(level: LevelDocument) -> str:
     )
 
 
-def _table(result: Attacked) -> Table:
+def _table(result: Robustness) -> Table:
     columns = (
         Column("Distance"),
         Column("Way"),
@@ -71,17 +69,16 @@ def _table(result: Attacked) -> Table:
     rows = []
     for level in result.results:
         where = Cell("nearest" if level.eps is None else f"{level.eps:.4g}", level.eps)
-        ways: list[tuple[str, LevelDocument | WayDocument]] = [(MUTANTS, level), *level.baseline.items()]
-        rows += [Row((where, Cell(_title(name, result)), *_cells(way))) for name, way in ways]
+        rows += [Row((where, Cell(_title(name, result)), *_cells(way))) for name, way in level.ways.items()]
     return Table("attacks", "Attacks by distance and way", columns, tuple(rows))
 
 
-def _title(name: str, result: Attacked) -> str:
+def _title(name: str, result: Robustness) -> str:
     return "this attack" if name == MUTANTS and not result.mutants else TITLES.get(name, name)
 
 
-def _cells(way: LevelDocument | WayDocument) -> Iterator[Cell]:
-    rate = way.success_rate.of_correct
+def _cells(way: WaySummary) -> Iterator[Cell]:
+    rate = way.of_correct
     share = rate.count / rate.total if rate.total else None
     yield Cell(f"{rate.count:,} of {rate.total:,}", float(rate.count))
     yield Cell(percent(share), share, share=share)
@@ -91,19 +88,21 @@ def _cells(way: LevelDocument | WayDocument) -> Iterator[Cell]:
     yield Cell(f"{way.passes:,}", float(way.passes))
 
 
-def _gain(level: LevelDocument) -> str:
-    assert level.gain is not None
-    low, high = level.gain.interval.low, level.gain.interval.high
+def _gain(level: LevelSummary) -> str:
+    gain = level.gains[BUDGET]
+    low, high = gain.interval.low, gain.interval.high
     said = "help" if low > 0 else "harm" if high < 0 else "make no clear difference"
     where = "" if level.eps is None else f"At {level.eps:.4g} "
     return (
-        f"{where}mutants {said} against the same number of passes: {100 * level.gain.value:+.1f} points (95% interval "
+        f"{where}mutants {said} against the same number of passes: {100 * gain.value:+.1f} points (95% interval "
         f"{100 * low:+.1f} to {100 * high:+.1f})."
     )
 
 
 def gallery_of(result: Robustness) -> Gallery | None:
-    """Some inputs of the level that is shown, those that are lost first; ``None`` if inputs are no images."""
+    """Some inputs of the level that is shown, lost ones first; ``None`` without images, as in loaded results."""
+    if not result.levels:
+        return None
     level = result.shown()
     one = level.ways[MUTANTS]
     try:

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mutiny.core.records import to_plain
+from mutiny.core.results import Result
 from mutiny.faults.evaluation import Screening
 from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Notes, Part, Section, Text
-from mutiny.reports.page.documents import Document
-from mutiny.reports.page.facts import evaluation_of, settings_of, subject_of, told
 from mutiny.reports.page.words import count, number, percent
 from mutiny.reports.text import EFFECT, METHOD
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.result import Assessment, AssessSettings, Evaluation
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.assess.weak_set import WeakSet
 
@@ -31,9 +30,7 @@ VERBS = {
 }
 
 
-def method_section(
-    results: Mapping[str, Assessment | Document], commands: Mapping[str, str], left: Sequence[str] = ()
-) -> Section:
+def method_section(results: Mapping[str, Result], commands: Mapping[str, str], left: Sequence[str] = ()) -> Section:
     """For each verb that was run: how, with which settings, and how to do it again.
 
     Args:
@@ -45,28 +42,25 @@ def method_section(
     return Section("method", QUESTION, (*([Notes(tuple(left))] if left else []), *parts))
 
 
-def _part(verb: str, result: Assessment | Document, command: str | None) -> Iterator[Block]:
+def _part(verb: str, result: Result, command: str | None) -> Iterator[Block]:
     blocks: list[Block] = []
     if isinstance(result, Assessment):
         blocks += [Text(line) for line in _method(result)]
-        created, seconds = result.created, result.seconds
-    else:
-        created, seconds = result.timing.created, result.timing.seconds
     if command is not None:
         blocks.append(Command(command, "", "The same settings and seed give the same result:"))
     else:
         blocks.append(Text(f"Which command made this is not in the file. Call mutiny {verb} with the settings below."))
     facts = [("seed", str(result.settings.get("seed", "not told")))]
     facts += [(name, version) for name, version in result.versions.items()]
-    facts += [("begun", created)] if created else []
-    facts += [("took", f"{seconds:,.1f} seconds")] if seconds else []
+    facts += [("started", result.created)] if result.created else []
+    facts += [("took", f"{result.seconds:,.1f} seconds")] if result.seconds else []
     blocks.append(Facts(tuple(facts)))
-    blocks.append(Fold("All settings", (Facts(tuple(told(result.settings))),)))
+    blocks.append(Fold("All settings", (Facts(tuple(named_values(result.settings))),)))
     yield Part(VERBS[verb], tuple(blocks))
 
 
 def _method(result: Assessment) -> Iterator[str]:
-    settings, subject, evaluation = settings_of(result), subject_of(result), evaluation_of(result)
+    settings, subject, evaluation = AssessSettings.of(result), result.subject, Evaluation.of(result)
     rule = settings.rule
     yield (
         "Mutation testing after MUFF: each operator injects one kind of fault into the trained networks, and a binary "
@@ -94,7 +88,7 @@ def assess_command(result: Assessment, subject: str = UNKNOWN) -> str:
         result: which is repeated.
         subject: as the user types it, quoted for a shell.
     """
-    return assess_line(to_plain(result.settings), subject_of(result).originals, subject)
+    return assess_line(to_plain(result.settings), result.subject.originals, subject)
 
 
 def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKNOWN) -> str:
@@ -120,3 +114,27 @@ def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKN
     if settings.get("screening") is None:
         line.append("--exact")
     return " ".join(line)
+
+
+def named_values(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested settings as names and values; unset ones are left out.
+
+    >>> named_values({"seed": 0, "rule": {"alpha": 0.05, "beta": None}, "operators": ["WI", "NI"]})
+    [('seed', '0'), ('rule alpha', '0.05'), ('operators', 'WI, NI')]
+    """
+    pairs: list[tuple[str, str]] = []
+    for name, value in values.items():
+        title = f"{prefix}{name.replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            pairs += named_values(value, f"{title} ")
+        elif isinstance(value, (list, tuple)):
+            pairs.append((title, ", ".join(map(_value, value)) or "none"))
+        elif value is not None:
+            pairs.append((title, _value(value)))
+    return pairs
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

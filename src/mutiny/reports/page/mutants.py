@@ -8,9 +8,43 @@ import numpy as np
 
 from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Verdict
 from mutiny.reports.page.blocks import Cell, Column, Fold, Row, Table
-from mutiny.reports.page.facts import key_of, named, on
 from mutiny.reports.page.words import NONE, count, number, p_value, percent
 from mutiny.verbs.assess.result import Assessment
+
+ONE_MUTANT = tuple[str, float | None]
+"""A mutant on whatever set: operator or configuration, and strength."""
+
+
+def on(record: OperatorRecord, split: str, searched: bool = False) -> list[MutantRecord]:
+    """The mutants of an operator that were judged on a set, in the order of judging; the very same ones once.
+
+    Args:
+        record: of the operator.
+        split: the set of inputs.
+        searched: whether only those of the set's own search, and then all of its steps.
+    """
+    found = [mutant for mutant in record.mutants if mutant.guiding_set == split]
+    if searched:
+        return [mutant for mutant in found if mutant.searched]
+    return [mutant for mutant in found if mutant.same_as is None]
+
+
+def key_of(mutant: MutantRecord) -> ONE_MUTANT:
+    """By what a mutant is known on every set."""
+    return mutant.operator, mutant.strength
+
+
+def named(mutant: MutantRecord, record: OperatorRecord) -> str:
+    """A mutant in words: the operator with its strength, or the configuration.
+
+    >>> from mutiny.core.records import Status, Verdict
+    >>> wi = OperatorRecord("WI", "weight inhibitor", "WI", {}, "factor", (0.0, 1.0), Status.SCORED)
+    >>> named(MutantRecord("WI", 0.6584, "test", Verdict.KILLED), wi)
+    'WI at factor 0.658'
+    """
+    if mutant.strength is None or record.strength is None:
+        return mutant.operator
+    return f"{mutant.operator} at {record.strength} {mutant.strength:.3g}"
 
 
 def slipped(record: OperatorRecord) -> list[MutantRecord]:

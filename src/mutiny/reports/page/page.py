@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mutiny.core.records import versions
+from mutiny.core.results import Result
 from mutiny.reports.page.advice import Typed, advice_section, minimise_command
 from mutiny.reports.page.blocks import Section, Text
-from mutiny.reports.page.documents import KINDS, Attacked, Document, Located, Repaired, Selected
 from mutiny.reports.page.enough import subset_of
-from mutiny.reports.page.facts import subject_of
 from mutiny.reports.page.gallery import gallery_section
 from mutiny.reports.page.mending import mending_section
 from mutiny.reports.page.method import method_section
 from mutiny.reports.page.score import QUESTION as HOW_GOOD
 from mutiny.reports.page.score import likely, score_section, sentence, weakest
 from mutiny.reports.page.selection import selection_section
-from mutiny.reports.page.strengthened import Strengthened
 from mutiny.reports.page.stronger import stronger_section
 from mutiny.reports.page.survivors import QUESTION as WHAT_SLIPS
 from mutiny.reports.page.survivors import survivors_section
@@ -26,8 +24,15 @@ from mutiny.reports.page.tests import QUESTION as WHICH_TESTS
 from mutiny.reports.page.tests import work_section
 from mutiny.reports.page.words import count, percent
 from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.attack.result import Robustness
+from mutiny.verbs.locate.result import Location
+from mutiny.verbs.repair.result import Repair
+from mutiny.verbs.select.result import Selection
+from mutiny.verbs.strengthen.result import Strengthening
 
-Results = Mapping[str, Assessment | Document]
+Results = Mapping[str, Result]
+OTHERS = ("strengthen", "select", "locate", "repair", "attack")
+"""Verbs besides `assess`, in the order of their sections."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ def page_of(results: Results, typed: Typed, commands: Mapping[str, str], left: S
     found = results.get("assess")
     assessment = found if isinstance(found, Assessment) else None
     sections = [*_questions(assessment, typed, results), advice_section(assessment, typed, _done(results))]
-    others = [results[verb] for verb in KINDS if verb in results]
+    others = [results[verb] for verb in OTHERS if verb in results]
     sections += [section for result in others if (section := _section(result)) is not None]
     sections.append(method_section(results, commands, left))
     score = None if assessment is None else assessment.score.value
@@ -88,20 +93,20 @@ def _questions(result: Assessment | None, typed: Typed, results: Results) -> lis
 
 def _done(results: Results) -> set[str]:
     """Verbs whose question was answered: a strengthening that only looked for fewer tests chose none to add."""
-    return {verb for verb, one in results.items() if not isinstance(one, Strengthened) or one.order}
+    return {verb for verb, one in results.items() if not isinstance(one, Strengthening) or len(one.order)}
 
 
-def _section(result: Assessment | Document) -> Section | None:
+def _section(result: Result) -> Section | None:
     match result:
-        case Strengthened():
+        case Strengthening():
             return stronger_section(result)
-        case Selected():
+        case Selection():
             return selection_section(result)
-        case Located():
+        case Location():
             return suspects_section(result)
-        case Repaired():
+        case Repair():
             return mending_section(result)
-        case Attacked():
+        case Robustness():
             return gallery_section(result)
     return None
 
@@ -112,9 +117,8 @@ def _name(results: Results) -> str:
 
 def _about(results: Results, assessment: Assessment | None) -> str:
     if assessment is None:
-        first = next(result for result in results.values() if not isinstance(result, Assessment))
-        return first.subject.model
-    subject = subject_of(assessment)
+        return next(result.subject.model for result in results.values())
+    subject = assessment.subject
     splits = ", ".join(f"{name} {split.inputs:,}" for name, split in subject.splits.items())
     day = f"; assessed {assessment.created[:10]}" if assessment.created else ""
     return f"{subject.model}, {count(subject.originals, 'original')}, {subject.task.kind}; inputs: {splits}{day}"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from mutiny.core.records import OperatorRecord, Status, Verdict
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Notes, Row, Section, Table, Text
 from mutiny.reports.page.classes import classes_part
-from mutiny.reports.page.facts import evaluation_of, on, settings_of, subject_of
+from mutiny.reports.page.mutants import on
 from mutiny.reports.page.pictures import Scores
 from mutiny.reports.page.words import NONE, count, number, percent, several, upper_first
 from mutiny.verbs.assess.redundancy import TRIVIAL
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.result import Assessment, AssessSettings, Evaluation
 
 QUESTION = "How good is my test set, and how sure is that?"
 WIDE = 0.3
@@ -74,7 +74,7 @@ def sureness(result: Assessment) -> str:
 
 
 def _basis(result: Assessment) -> Iterator[str]:
-    subject, evaluation, interval = subject_of(result), evaluation_of(result), result.score.interval
+    subject, evaluation, interval = result.subject, Evaluation.of(result), result.score.interval
     if result.score.value is not None:
         yield f"The score is the mean over {result.score.operators} of {count(result.score.tried, 'operator')}"
         yield "without an interval." if interval is None else f"and the interval a {interval.method}."
@@ -87,7 +87,7 @@ def _basis(result: Assessment) -> Iterator[str]:
         )
     if subject.originals == 1:
         yield "With one original it speaks of this network only."
-    screening = settings_of(result).screening
+    screening = AssessSettings.of(result).screening
     if evaluation.evaluated < evaluation.pairs and screening is not None:
         yield (
             f"Screened: {percent(evaluation.evaluated / evaluation.pairs, 1)} of all answers were evaluated; each "

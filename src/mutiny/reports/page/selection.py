@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
-from mutiny.reports.page.documents import MethodDocument, Selected
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.reports.page.words import NONE, RANGE, count, percent
 from mutiny.reports.selection_text import notes_of
 from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.select.result import Ranking, Selection
 
 QUESTION = "Which inputs should I label first?"
 CURVES = 6
@@ -18,13 +18,13 @@ LISTED = 200
 """Inputs that are written out, at most."""
 
 
-def selection_section(result: Selected) -> Section:
+def selection_section(result: Selection) -> Section:
     """Curves and numbers where labels are known, and the inputs to label."""
     return Section("selection", QUESTION, tuple(_blocks(result)))
 
 
-def _blocks(result: Selected) -> Iterator[Block]:
-    graded = [one for one in result.methods if one.metrics is not None]
+def _blocks(result: Selection) -> Iterator[Block]:
+    graded = [one for one in result.rankings if one.quality is not None]
     yield Text(_answer(result), "answer")
     if graded:
         yield _curves(result, sorted(graded, key=_found, reverse=True)[:CURVES])
@@ -35,27 +35,33 @@ def _blocks(result: Selected) -> Iterator[Block]:
                    "missing")  # fmt: skip
     yield Fold(f"The {count(result.budget, 'input')} to label, best first", (Text(_listed(result)),))
     skipped = tuple(f"{name} is left out: {reason}." for name, reason in result.skipped.items())
-    notes = (*notes_of(result.notes, [one.notes for one in result.methods]), *skipped)
+    notes = (*notes_of(result.notes, [one.notes for one in result.rankings]), *skipped)
     if notes:
         yield Notes(notes)
 
 
-def _answer(result: Selected) -> str:
-    first, pool = result.methods[0], result.subject.pool
+def _answer(result: Selection) -> str:
+    first, pool = result.rankings[0], result.subject.pool
     said = f"{first.title} chooses {result.budget:,} of {count(pool.inputs, 'input')}"
-    if first.metrics is None or pool.wrong is None:
+    if first.quality is None or pool.wrong is None:
         return f"{said}; the list is below."
     return (
-        f"{said}: {first.metrics.faults} of these are answered wrongly ({percent(first.metrics.fdr)}), against "
+        f"{said}: {first.quality.faults} of these are answered wrongly ({percent(first.quality.fdr)}), against "
         f"{percent(pool.wrong / pool.inputs, 1)} of all."
     )
 
 
-def _found(one: MethodDocument) -> float:
-    return 0.0 if one.metrics is None else one.metrics.rate().mean
+def _found(one: Ranking) -> float:
+    return 0.0 if one.quality is None else rate_of(one).mean
 
 
-def _curves(result: Selected, graded: list[MethodDocument]) -> Chart:
+def rate_of(ranking: Ranking) -> Repeated:
+    """Fault detection rate: over repeats, or of the single order."""
+    assert ranking.quality is not None
+    return ranking.repeated.get("fdr", Repeated(ranking.quality.fdr, 1, None))
+
+
+def _curves(result: Selection, graded: list[Ranking]) -> Chart:
     pool = result.subject.pool
     wrong = pool.wrong or 0
     limit = min(pool.inputs, max(2 * result.budget, round(0.4 * pool.inputs)))
@@ -63,8 +69,8 @@ def _curves(result: Selected, graded: list[MethodDocument]) -> Chart:
     lines.append(Line("random, on average", ((0.0, 0.0), (limit, wrong * limit / pool.inputs)), "dashed", quiet=True))
     ideal = ((0.0, 0.0), (min(wrong, limit), min(wrong, limit)), (limit, min(wrong, limit)))
     lines.append(Line("ideal", tuple((float(x), float(y)) for x, y in ideal), "dotted", quiet=True))
-    told = ", ".join(f"{one.method} {one.metrics.faults}" for one in graded if one.metrics is not None)
-    best = f" The {len(graded)} best of {len(result.methods)} methods." if len(graded) < len(result.methods) else ""
+    told = ", ".join(f"{one.method} {one.quality.faults}" for one in graded if one.quality is not None)
+    best = f" The {len(graded)} best of {len(result.rankings)} methods." if len(graded) < len(result.rankings) else ""
     return Chart(
         "selection-curves",
         Lines(
@@ -75,13 +81,13 @@ def _curves(result: Selected, graded: list[MethodDocument]) -> Chart:
     )
 
 
-def _shown(one: MethodDocument, limit: int) -> tuple[tuple[float, float], ...]:
-    assert one.metrics is not None
-    return ((0.0, 0.0), *((float(x), float(y)) for x, y in one.metrics.curve if x <= limit))
+def _shown(one: Ranking, limit: int) -> tuple[tuple[float, float], ...]:
+    assert one.quality is not None
+    return ((0.0, 0.0), *((float(x), float(y)) for x, y in one.quality.curve if x <= limit))
 
 
-def _table(result: Selected, graded: list[MethodDocument]) -> Table:
-    repeats = max(one.metrics.rate().n for one in graded if one.metrics is not None)
+def _table(result: Selection, graded: list[Ranking]) -> Table:
+    repeats = max(rate_of(one).n for one in graded if one.quality is not None)
     seed = ", with the seed that was given" if repeats > 1 else ""
     mean = f", mean over {repeats} repeats with other seeds" if repeats > 1 else ""
     columns = (
@@ -99,10 +105,10 @@ def _table(result: Selected, graded: list[MethodDocument]) -> Table:
     return Table("methods", "Methods of selection", columns, tuple(rows))
 
 
-def _cells(one: MethodDocument, repeated: bool) -> Iterator[Cell]:
-    found = one.metrics
+def _cells(one: Ranking, repeated: bool) -> Iterator[Cell]:
+    found = one.quality
     assert found is not None
-    rate = found.rate()
+    rate = rate_of(one)
     yield Cell(str(found.faults), float(found.faults))
     yield Cell(percent(rate.mean, 1), rate.mean, share=rate.mean)
     if repeated:
@@ -120,9 +126,9 @@ def _between(rate: Repeated) -> Cell:
     return Cell(f"{percent(low, 1)}{RANGE}{percent(high, 1)}", low)
 
 
-def _listed(result: Selected) -> str:
-    chosen = result.methods[0].order[: result.budget]
+def _listed(result: Selection) -> str:
+    chosen = result.rankings[0].order[: result.budget]
     names = result.names
     shown = [str(at) if names is None or not 0 <= at < len(names) else names[at] for at in chosen[:LISTED]]
     more = f" and {len(chosen) - LISTED:,} more" if len(chosen) > LISTED else ""
-    return f"By {result.methods[0].method}: {', '.join(shown)}{more}."
+    return f"By {result.rankings[0].method}: {', '.join(shown)}{more}."

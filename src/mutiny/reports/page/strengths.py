@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from mutiny.core.records import OperatorRecord
+from mutiny.core.subject_records import AssessedSubject
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Text
-from mutiny.reports.page.facts import SubjectFacts, on, subject_of
+from mutiny.reports.page.mutants import on
 from mutiny.reports.page.pictures import Path, Probe, Strengths
 from mutiny.reports.page.words import count, number, percent, several, upper_first
 from mutiny.verbs.assess.result import Assessment
@@ -20,7 +21,7 @@ SETS = ("train", "test")
 
 def operators_strengths(result: Assessment) -> Iterator[Block]:
     """Pictures of each operator, those that miss most first."""
-    subject = subject_of(result)
+    subject = result.subject
     drawn = [record for record in result.operators if record.strength and record.bounds and on(record, "test")]
     if not drawn:
         yield Text("No operator here has a strength that was searched, so there are no curves.", "missing")
@@ -38,7 +39,7 @@ def operators_strengths(result: Assessment) -> Iterator[Block]:
         yield Text(f"{several(rest, 12)} {'has' if len(rest) == 1 else 'have'} no strength to draw.", "aside")
 
 
-def _pictures(record: OperatorRecord, subject: SubjectFacts, place: int) -> tuple[Block, ...]:
+def _pictures(record: OperatorRecord, subject: AssessedSubject, place: int) -> tuple[Block, ...]:
     assert record.strength is not None
     assert record.bounds is not None
     blocks: list[Block] = []

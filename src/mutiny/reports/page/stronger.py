@@ -6,42 +6,42 @@ from collections.abc import Iterator
 
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
 from mutiny.reports.page.pictures import Line, Lines
-from mutiny.reports.page.strengthened import Strengthened
 from mutiny.reports.page.words import NONE, RANGE, count, percent
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.measuring import OWN, Gain
+from mutiny.verbs.strengthen.result import Strengthening
 
 QUESTION = "Which inputs would make the tests stronger?"
 LISTED = 200
 """Inputs that are written out, at most."""
 
 
-def stronger_section(result: Strengthened) -> Section:
+def stronger_section(result: Strengthening) -> Section:
     """What labels are worth, by method and budget, and which inputs to label."""
     return Section("strengthen", QUESTION, tuple(_blocks(result)))
 
 
-def _blocks(result: Strengthened) -> Iterator[Block]:
+def _blocks(result: Strengthening) -> Iterator[Block]:
     yield Text(_answer(result), "answer")
     if result.measured:
         yield _curves(result)
         yield _table(result)
     if result.predicted:
-        told = "; ".join(f"{killed:,} with {_labels(int(budget))}" for budget, killed in result.predicted.items())
+        told = "; ".join(f"{killed:,} with {_labels(budget)}" for budget, killed in result.predicted.items())
         yield Text(f"Of {_tried(result)}, predicted to be killed: {told}.")
-    if result.order:
+    if len(result.order):
         yield Fold(f"The {count(len(result.order), 'input')} to label, best first", (Text(_listed(result)),))
     if result.beyond:
-        made = result.candidates.count if result.candidates is not None else 0
+        made = 0 if result.candidates is None else len(result.candidates)
         yield Text(
             f"{count(len(result.beyond), 'mutant')} of these no input of the pool is likely to kill"
-            + (f"; synthesised for that: {count(made, 'input')}, which a person must label." if made else ".")
+            + (f"; synthesized for that: {count(made, 'input')}, which a person must label." if made else ".")
         )
     if result.notes:
         yield Notes(result.notes)
 
 
-def _answer(result: Strengthened) -> str:
+def _answer(result: Strengthening) -> str:
     own = [one for one in result.measured if one.method == OWN]
     if own and result.before is not None:
         best = max(own, key=lambda one: one.budget)
@@ -50,16 +50,16 @@ def _answer(result: Strengthened) -> str:
                   if one.budget == best.budget and one.method != OWN]  # fmt: skip
         said += f"; as many chosen by others: {', '.join(others)}." if others else "."
         return said + _doubt(best.gain)
-    if result.order:
+    if len(result.order):
         return f"{count(len(result.order), 'input')} of the pool are proposed; what they are worth was not measured."
     if result.subject.pool is None:
         return "None were asked for: only a smaller test set was."
     return "Nothing slips through for which inputs could be chosen."
 
 
-def _tried(result: Strengthened) -> str:
-    """The mutants for which inputs were chosen; older files do not tell which of the survivors these are."""
-    tried = result.survivors if result.tried is None else result.tried
+def _tried(result: Strengthening) -> str:
+    """The mutants for which inputs were chosen."""
+    tried = result.tried
     one = len(tried) == 1
     which = "" if len(tried) == len(result.survivors) else f" and {'was' if one else 'were'} tried"
     return f"{count(len(tried), 'mutant')} that slip{'s' * one} through{which}"
@@ -83,7 +83,7 @@ def _doubt(gain: Repeated) -> str:
     return f" The 95% interval of the gain, {low} to {high} points, contains 0: the change may be chance."
 
 
-def _curves(result: Strengthened) -> Chart:
+def _curves(result: Strengthening) -> Chart:
     assert result.before is not None
     methods = dict.fromkeys(one.method for one in result.measured)
     start = (0.0, result.before.mean)
@@ -105,7 +105,7 @@ def _curves(result: Strengthened) -> Chart:
     )
 
 
-def _table(result: Strengthened) -> Table:
+def _table(result: Strengthening) -> Table:
     columns = (
         Column("Labels", True),
         Column("Chosen by"),
@@ -153,10 +153,10 @@ def _labels(budget: int) -> str:
     return count(budget, "label")
 
 
-def _listed(result: Strengthened) -> str:
+def _listed(result: Strengthening) -> str:
     """By name, where the whole pool has names; those of older files are of the chosen inputs alone."""
     pool, names = result.subject.pool, result.names or ()
     known = range(len(names)) if pool is not None and pool.inputs == len(names) else range(0)
-    shown = [names[at] if at in known else str(at) for at in result.order[:LISTED]]
+    shown = [names[at] if at in known else str(at) for at in result.order[:LISTED].tolist()]
     more = f" and {len(result.order) - LISTED:,} more" if len(result.order) > LISTED else ""
     return f"{', '.join(shown)}{more}."

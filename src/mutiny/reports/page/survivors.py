@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mutiny.core.records import MutantRecord, OperatorRecord, Status, Verdict
+from mutiny.core.subject_records import AssessedSubject
 from mutiny.reports.page.blocks import Block, Cell, Column, Part, Row, Section, Table, Text
-from mutiny.reports.page.facts import SubjectFacts, key_of, on, subject_of
-from mutiny.reports.page.mutants import hardest, mutants_table, severity, slipped
+from mutiny.reports.page.mutants import hardest, key_of, mutants_table, on, severity, slipped
 from mutiny.reports.page.strengths import operators_strengths
 from mutiny.reports.page.words import MINUS, NONE, count, number, several
 from mutiny.verbs.assess.result import Assessment
@@ -16,7 +16,7 @@ SETS = ("train", "test")
 
 def survivors_section(result: Assessment) -> Section:
     """Survivors, hardest killed mutants, and each operator's strengths and search."""
-    subject = subject_of(result)
+    subject = result.subject
     blocks: list[Block] = [Text(_answer(result), "answer")]
     rows = [_spot(record, subject) for record in result.operators if record.status is Status.SCORED]
     if rows:
@@ -40,7 +40,7 @@ def _answer(result: Assessment) -> str:
     )
 
 
-def _spot(record: OperatorRecord, subject: SubjectFacts) -> Row:
+def _spot(record: OperatorRecord, subject: AssessedSubject) -> Row:
     train, test = (record.sets[split].weakest_killed if split in record.sets else None for split in SETS)
     missed, hard = slipped(record), hardest(record)
     if record.strength is None:
@@ -66,7 +66,7 @@ def _which(mutant: MutantRecord) -> str:
     return mutant.operator if mutant.strength is None else number(mutant.strength)
 
 
-def _fall(mutant: MutantRecord | None, record: OperatorRecord, split: str, subject: SubjectFacts) -> Cell:
+def _fall(mutant: MutantRecord | None, record: OperatorRecord, split: str, subject: AssessedSubject) -> Cell:
     """By how much the metric of a mutant differs from the originals' on a set."""
     if mutant is None or split not in subject.splits:
         return Cell(NONE)
@@ -87,7 +87,7 @@ def change_text(change: float, metric: str) -> str:
     return text.replace("-", MINUS)
 
 
-def _spots(rows: list[Row], subject: SubjectFacts) -> Table:
+def _spots(rows: list[Row], subject: AssessedSubject) -> Table:
     metric = subject.task.metric
     columns = (
         Column("Operator"),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from mutiny.core.errors import BadInput
 from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
-from mutiny.reports.page.documents import Located, SuspectDocument
 from mutiny.reports.page.pictures import Floats, Layers
 from mutiny.reports.page.words import NONE, count, number, percent, several
 from mutiny.verbs.locate.ablation import Ablation
+from mutiny.verbs.locate.measures import as_measure
+from mutiny.verbs.locate.result import Location
+from mutiny.verbs.locate.suspects import Suspect
 
 QUESTION = "Which neurons are to blame?"
 SURE = 0.05
@@ -18,26 +22,26 @@ MOST = 40
 """Layers in a picture, at most; those without suspects give way."""
 
 
-def suspects_section(result: Located) -> Section:
+def suspects_section(result: Location) -> Section:
     """Suspects by layer, what is held against them, and what silencing them does."""
     return Section("suspects", QUESTION, tuple(_blocks(result)))
 
 
-def _blocks(result: Located) -> Iterator[Block]:
+def _blocks(result: Location) -> Iterator[Block]:
     yield Text(_answer(result), "answer")
     if result.suspects:
         yield _map(result)
         yield _table("neurons", f"The {count(len(result.suspects), 'suspect')} by {result.measure}", result.suspects)
     if result.ablation is not None:
         yield Text(_silenced(result.ablation, len(result.suspects)))
-    for name, some in result.classes.items():
+    for name, some in result.by_class.items():
         if some:
             yield Fold(f"Class {name}", (_table(f"neurons-{name}", f"Suspects of class {name}", some),))
     if result.notes:
         yield Notes(result.notes)
 
 
-def _answer(result: Located) -> str:
+def _answer(result: Location) -> str:
     total = result.failing + result.passing
     failed = f"{result.failing:,} of {count(total, 'input')} fail"
     if not result.suspects:
@@ -51,14 +55,15 @@ def _answer(result: Located) -> str:
     )
 
 
-def _map(result: Located) -> Chart:
+def _map(result: Location) -> Chart:
     names, sizes = tuple(result.subject.layers), tuple(result.subject.layers.values())
     held = {one.layer for one in result.suspects}
     rows = [at for at, name in enumerate(names) if name in held or len(names) <= MOST]
     place = {names[at]: row for row, at in enumerate(rows)}
     marks = [(place[one.layer], one.neuron, rank) for rank, one in enumerate(result.suspects, 1) if one.layer in place]
-    known = len(result.scores) == len(names)
-    shades = tuple(shades_of(result.scores)[at] for at in rows) if known else ()
+    scores = scores_of(result)
+    known = len(scores) == len(names)
+    shades = tuple(shades_of(scores)[at] for at in rows) if known else ()
     by_layer = ", ".join(f"{name}: {sum(one.layer == name for one in result.suspects)}" for name in place)
     deep = "The stronger the shade, the more suspicious."
     if not known:
@@ -72,6 +77,19 @@ def _map(result: Located) -> Chart:
     )
 
 
+def scores_of(result: Location) -> tuple[Floats, ...]:
+    """Scores of all neurons, one array per layer; empty if loaded from JSON, or for a measure of the user's own."""
+    spectrum, label = result.spectrum, result.settings.get("label")
+    try:
+        measure = as_measure(result.measure)
+    except BadInput:
+        return ()
+    if spectrum is None or not spectrum.failing(label):
+        return ()
+    scores = measure(spectrum.counts(label, bool(result.settings.get("silent"))))
+    return tuple(scores[spectrum.depth == depth] for depth in range(len(spectrum.layers)))
+
+
 def shades_of(scores: tuple[Floats, ...]) -> tuple[Floats, ...]:
     """Scores between 0, the least of all, and 1, the most; what is infinite is the most."""
     every = np.concatenate(scores) if scores else np.empty(0)
@@ -83,7 +101,7 @@ def shades_of(scores: tuple[Floats, ...]) -> tuple[Floats, ...]:
     return tuple(np.clip((np.nan_to_num(each, nan=low, posinf=high, neginf=low) - low) / span, 0, 1) for each in scores)
 
 
-def _table(name: str, caption: str, suspects: tuple[SuspectDocument, ...]) -> Table:
+def _table(name: str, caption: str, suspects: tuple[Suspect, ...]) -> Table:
     columns = (
         Column("Neuron"),
         Column("Score", True, "of the measure; high for neurons whose activity follows the failures"),
@@ -94,7 +112,7 @@ def _table(name: str, caption: str, suspects: tuple[SuspectDocument, ...]) -> Ta
     rows = [
         Row((
             Cell(f"{one.layer}[{one.neuron}]"),
-            Cell("infinite" if one.score is None else number(one.score), one.score),
+            Cell("infinite", None) if math.isinf(one.score) else Cell(number(one.score), one.score),
             Cell(percent(one.on_failures), one.on_failures, share=one.on_failures),
             Cell(NONE if one.on_passes is None else percent(one.on_passes), one.on_passes, share=one.on_passes),
             Cell(f"{one.q_value:.2g}", one.q_value),

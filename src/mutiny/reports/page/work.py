@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mutiny.core.records import Basis, KillBits
 from mutiny.reports.page.classes import killable
-from mutiny.reports.page.facts import named
+from mutiny.reports.page.mutants import named
 from mutiny.reports.page.pictures import Matrix
 from mutiny.verbs.assess.result import Assessment
 

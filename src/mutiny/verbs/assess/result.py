@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.core.from_plain import JsonObject, expect, expect_least, expect_share, from_plain
 from mutiny.core.records import Basis, KillBits, MutantRecord, OperatorRecord, Status, to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.stats import Interval
@@ -28,6 +29,76 @@ class Score:
     interval: Interval | None
     operators: int
     tried: int
+
+    def __post_init__(self) -> None:
+        expect_share(self.value, "score.value")
+        if self.interval is not None:
+            expect_share(self.interval.low, "score.interval.low")
+            expect_share(self.interval.high, "score.interval.high")
+        expect(0 <= self.operators <= self.tried, "score.operators", self.operators, "at most as many as were tried")
+
+
+@dataclass(frozen=True)
+class RuleSettings:
+    """When a mutant is killed, as the settings of a result say it: see `KillRule`."""
+
+    test: str
+    alpha: float
+    effect: str
+    beta: float
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Limits of searches, as the settings of a result say them: see `mutiny.verbs.assess.search.Search`."""
+
+    k_max: int
+    rse: float
+    precision: float
+
+
+@dataclass(frozen=True)
+class ScreeningSettings:
+    """Confidence required to stop before all inputs are evaluated."""
+
+    confidence: float
+
+
+@dataclass(frozen=True)
+class AssessSettings:
+    """What decides an assessment, as far as reports show it."""
+
+    seed: Any
+    rule: RuleSettings
+    search: SearchSettings
+    screening: ScreeningSettings | None
+    operators: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        expect_least(self.search.k_max, "settings.search.k_max")
+
+    @classmethod
+    def of(cls, result: Assessment) -> AssessSettings:
+        """The settings of an assessment."""
+        return from_plain(cls, to_plain(result.settings), "settings")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """(instance, input) pairs that were evaluated, of all there are, and how many verdicts rest on what."""
+
+    evaluated: int
+    pairs: int
+    verdicts: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        for number in (self.evaluated, self.pairs, *self.verdicts.values()):
+            expect_least(number, "evaluation", 0)
+
+    @classmethod
+    def of(cls, result: Assessment) -> Evaluation:
+        """What evaluating the mutants of an assessment took."""
+        return from_plain(cls, to_plain(result.evaluation), "evaluation")
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,8 +146,25 @@ class Assessment(Result):
             "operators": to_plain(self.operators),
         }
 
+    @classmethod
+    def read_details(cls, given: JsonObject) -> dict[str, Any]:
+        """The way back from `details`; ``kills`` and ``labels`` are not in JSON."""
+        from_plain(AssessSettings, given.values["settings"], "settings")
+        from_plain(Evaluation, given.get("evaluation", Mapping[str, Any]), "evaluation")
+        operators = given.get("operators", tuple[OperatorRecord, ...])
+        for at, record in enumerate(operators):
+            expect_share(record.score, f"operators[{at}].score")
+            judged = record.score is None or {"train", "test"} <= record.sets.keys()
+            expect(judged, f"operators[{at}].sets", [*record.sets], "train and test")
+        return {
+            "evaluation": given.values["evaluation"],
+            "score": given.get("score", Score),
+            "operators": operators,
+            "trainings": given.object("timing").get("trainings", int, 0),
+        }
+
     def timing(self) -> dict[str, Any]:
-        """Also how many networks were trained now."""
+        """Also the number of networks that this call trained."""
         return {**super().timing(), "trainings": self.trainings}
 
     def tables(self) -> dict[str, Rows]:

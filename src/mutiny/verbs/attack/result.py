@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mutiny.core.errors import BadInput
+from mutiny.core.from_plain import JsonObject, expect
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.stats import Interval, Rate, bootstrap, paired_difference, wilcoxon
@@ -54,6 +56,24 @@ class Assault:
     def of_correct(self, correct: Bools) -> Rate:
         """Answers that were right before and are lost, of those that were right."""
         return Rate.of(self.fooled[correct])
+
+    def summary(self, correct: Bools, shared: Bools) -> WaySummary:
+        """The numbers of this attack.
+
+        Args:
+            correct: Inputs that were answered correctly before, ``(n,)``.
+            shared: Inputs that are lost in every way, ``(n,)``.
+        """
+        lost = self.fooled & correct
+        return WaySummary(
+            attack=self.attack,
+            of_all=self.of_all(),
+            of_correct=self.of_correct(correct),
+            distance={norm: _mean(values, lost) for norm, values in self.distances.items()},
+            passes=self.passes,
+            seconds=self.seconds,
+            shared_l2=_mean(self.distances["l2"], shared),
+        )
 
 
 @dataclass(frozen=True)
@@ -122,6 +142,16 @@ class Level:
         interval = bootstrap(near - far, np.mean, 0, "attack", "nearer", over)
         return Nearer(int(both.sum()), float(near.mean()), float(far.mean()), interval, wilcoxon(near, far))
 
+    def summary(self) -> LevelSummary:
+        """The numbers of this level."""
+        shared, others = self.everywhere(), [name for name in self.ways if name != MUTANTS]
+        return LevelSummary(
+            eps=self.eps,
+            ways={name: way.summary(self.correct, shared) for name, way in self.ways.items()},
+            gains={name: AttackGain(*self.gain(name)) for name in (BUDGET, SANE) if name in self.ways},
+            nearer={name: self.nearer(name) for name in others} if self.eps is None else {},
+        )
+
     def everywhere(self) -> Bools:
         """Inputs that were right before and that every way fools, ``(n,)``."""
         found: Bools = np.logical_and.reduce([self.correct, *(one.fooled for one in self.ways.values())])
@@ -136,19 +166,114 @@ class Level:
         return self.ways[MUTANTS], self.ways[over]
 
 
+@dataclass(frozen=True)
+class WaySummary:
+    """The numbers of one attack in one way.
+
+    Attributes:
+        attack: the attack as a user would write it.
+        of_all: wrong answers after the attack, of all inputs.
+        of_correct: correct answers that are lost, of all correct ones.
+        distance: mean distance of the lost inputs by norm; ``None`` if none is lost.
+        passes: forward and backward passes, one input and model each.
+        seconds: duration; ``None`` if loaded from JSON.
+        shared_l2: mean L2 distance of the inputs that are lost in every way; ``None`` if there are none, or if loaded
+            from JSON.
+    """
+
+    attack: str
+    of_all: Rate
+    of_correct: Rate
+    distance: Mapping[str, float | None]
+    passes: int
+    seconds: float | None = None
+    shared_l2: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "attack": self.attack,
+            "success_rate": to_plain({"of_all": self.of_all.to_json(), "of_correct": self.of_correct.to_json()}),
+            "distance": dict(self.distance),
+            "passes": self.passes,
+        }
+
+    @classmethod
+    def from_plain(cls, value: object, where: str) -> WaySummary:
+        """The way back from `to_json`."""
+        given = JsonObject(value, where)
+        rates = given.object("success_rate")
+        return cls(
+            attack=given.get("attack", str),
+            of_all=rates.get("of_all", Rate),
+            of_correct=rates.get("of_correct", Rate),
+            distance=given.get("distance", Mapping[str, float | None]),
+            passes=given.get("passes", int),
+        )
+
+
+@dataclass(frozen=True)
+class AttackGain:
+    """By how many more of the correct inputs the mutants fool than another way, with the 95% interval."""
+
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class LevelSummary:
+    """The numbers of all ways at one distance.
+
+    Attributes:
+        eps: how far inputs might go; ``None`` for an attack that looks for the nearest.
+        ways: numbers by way; the ensemble with mutants comes first.
+        gains: gain of the mutants over other ways; only over the same budget if loaded from JSON.
+        nearer: for attacks that look for the nearest, how much nearer mutants come than other ways.
+    """
+
+    eps: float | None
+    ways: Mapping[str, WaySummary]
+    gains: Mapping[str, AttackGain]
+    nearer: Mapping[str, Nearer | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        told: dict[str, Any] = {"eps": self.eps, **self.ways[MUTANTS].to_json()}
+        told["baseline"] = {name: way.to_json() for name, way in self.ways.items() if name != MUTANTS}
+        if BUDGET in self.gains:
+            told["gain"] = to_plain(self.gains[BUDGET])
+        if self.eps is None:
+            told["nearer"] = {name: distance and distance.to_json() for name, distance in self.nearer.items()}
+        return told
+
+    @classmethod
+    def from_plain(cls, value: object, where: str) -> LevelSummary:
+        """The way back from `to_json`."""
+        given = JsonObject(value, where)
+        others = given.get("baseline", Mapping[str, WaySummary], {})
+        gain = given.get("gain", AttackGain | None, None)
+        return cls(
+            eps=given.get("eps", float | None),
+            ways={MUTANTS: WaySummary.from_plain(value, where), **others},
+            gains={} if gain is None else {BUDGET: gain},
+            nearer=given.get("nearer", Mapping[str, Nearer | None], {}),
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class Robustness(Result):
     """How a model stands up to attacks, alone and with its mutants.
 
     Attributes:
-        attack: as a user would write it.
-        mutants: what each is.
+        attack: the attack as a user would write it.
+        mutants: description of each mutant.
         similarity: linear CKA of all pairs, the original first, ``(n + 1, n + 1)``.
-        levels: one for each distance.
-        indices: of the attacked inputs in the data, ``(n,)``.
-        inputs: before the attack, ``(n, ...)``.
-        labels: of these inputs, ``(n,)``.
+        levels: one for each distance, with arrays; empty if loaded from JSON.
+        indices: of the attacked inputs in the data, ``(n,)``; empty if loaded from JSON.
+        inputs: before the attack, ``(n, ...)``; ``None`` if loaded from JSON.
+        labels: of these inputs, ``(n,)``; empty if loaded from JSON.
         notes: what a careful reader should know.
+        loaded: the numbers of each distance, in a result loaded from JSON; see `results`.
     """
 
     verb: ClassVar[str] = "attack"
@@ -166,14 +291,19 @@ class Robustness(Result):
     notes: tuple[str, ...]
     seconds: float
     created: str
+    loaded: tuple[LevelSummary, ...] = ()
 
     def __repr__(self) -> str:
         shown = ", ".join(
-            f"{'nearest' if level.eps is None else f'{level.eps:g}'}: "
-            f"{level.ways[MUTANTS].of_correct(level.correct).value or 0:.0%}"
-            for level in self.levels
+            f"{'nearest' if level.eps is None else f'{level.eps:g}'}: {level.ways[MUTANTS].of_correct.value or 0:.0%}"
+            for level in self.results
         )
         return f"Robustness({self.attack!r}, {len(self.mutants)} mutants, fooled {shown})"
+
+    @cached_property
+    def results(self) -> tuple[LevelSummary, ...]:
+        """The numbers of each distance, of live and loaded results alike."""
+        return tuple(level.summary() for level in self.levels) or self.loaded
 
     def shown(self) -> Level:
         """The level to draw: the first at which any right answer is lost; the last if none is."""
@@ -186,47 +316,58 @@ class Robustness(Result):
             "attack": self.attack,
             "mutants": list(self.mutants),
             "similarity": to_plain(self.similarity),
-            "results": [_level(level) for level in self.levels],
+            "results": [level.to_json() for level in self.results],
+        }
+
+    @classmethod
+    def read_details(cls, given: JsonObject) -> dict[str, Any]:
+        """The way back from `details`; inputs are not in JSON."""
+        results = given.get("results", tuple[LevelSummary, ...])
+        expect(len(results) > 0, "results", [], "at least one")
+        expect(len({tuple(level.ways) for level in results}) == 1, "results", "levels", "the same ways at each level")
+        similarity = given.get("similarity", tuple[tuple[float, ...], ...], ())
+        expect(len({*map(len, similarity)}) <= 1, "similarity", "rows", "rows of one length")
+        none = np.zeros(0, np.int64)
+        return {
+            "attack": given.get("attack", str),
+            "mutants": given.get("mutants", tuple[str, ...]),
+            "similarity": np.array(similarity, np.float64),
+            "levels": (),
+            "indices": none,
+            "inputs": None,
+            "labels": none,
+            "loaded": results,
         }
 
     def tables(self) -> dict[str, Rows]:
         """``levels``: every way at every distance."""
-        return {"levels": [_row(level, name, one) for level in self.levels for name, one in level.ways.items()]}
+        return {"levels": [_row(level, name, way) for level in self.results for name, way in level.ways.items()]}
 
     def metrics(self) -> dict[str, float]:
         """Shares of the right answers that are lost, by way and distance."""
-        return finite({
-            f"fooled.{name}.{'nearest' if level.eps is None else f'{level.eps:g}'}": one.of_correct(level.correct).value
-            for level in self.levels for name, one in level.ways.items()
-        })  # fmt: skip
+        return finite(
+            {
+                f"fooled.{name}.{'nearest' if level.eps is None else f'{level.eps:g}'}": way.of_correct.value
+                for level in self.results
+                for name, way in level.ways.items()
+            }
+        )
 
 
-def _row(level: Level, way: str, one: Assault) -> dict[str, Any]:
-    rate, lost = one.of_correct(level.correct), one.fooled & level.correct
-    far = {norm: float(values[lost].mean()) if lost.any() else None for norm, values in one.distances.items()}
-    return {"eps": level.eps, "way": way, "attack": one.attack, "fooled": rate.value, "low": rate.interval.low,
-            "high": rate.interval.high, **far, "passes": one.passes, "seconds": one.seconds}  # fmt: skip
+def _mean(values: Floats, which: Bools) -> float | None:
+    return float(values[which].mean()) if which.any() else None
 
 
-def _level(level: Level) -> dict[str, Any]:
-    ways = {name: _way(one, level.correct) for name, one in level.ways.items()}
-    told: dict[str, Any] = {"eps": level.eps, **ways[MUTANTS]}
-    told["baseline"] = {name: way for name, way in ways.items() if name != MUTANTS}
-    if BUDGET in ways:
-        value, interval = level.gain()
-        told["gain"] = {"value": value, "interval": to_plain(interval)}
-    if level.eps is None:
-        nearer = {name: level.nearer(name) for name in told["baseline"]}
-        told["nearer"] = {name: one and one.to_json() for name, one in nearer.items()}
-    return told
-
-
-def _way(one: Assault, correct: Bools) -> dict[str, Any]:
-    lost = one.fooled & correct
+def _row(level: LevelSummary, name: str, way: WaySummary) -> dict[str, Any]:
+    rate = way.of_correct
     return {
-        "attack": one.attack,
-        "success_rate": to_plain({"of_all": one.of_all().to_json(), "of_correct": one.of_correct(correct).to_json()}),
-        "distance": {norm: float(values[lost].mean()) if lost.any() else None
-                     for norm, values in one.distances.items()},
-        "passes": one.passes,
-    }  # fmt: skip
+        "eps": level.eps,
+        "way": name,
+        "attack": way.attack,
+        "fooled": rate.value,
+        "low": rate.interval.low,
+        "high": rate.interval.high,
+        **way.distance,
+        "passes": way.passes,
+        "seconds": way.seconds,
+    }

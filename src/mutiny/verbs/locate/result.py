@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+from mutiny.core.from_plain import JsonObject, expect
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.subject_records import LocatedSubject
@@ -24,7 +26,8 @@ class Location(Result):
         measure: of suspicion, as a user would write it.
         suspects: the most suspicious neurons over all inputs, or of the one class that was asked for.
         by_class: the same for each class, if that was asked for; classes without failures have none.
-        spectrum: the counts of all neurons and classes, from which other rankings can be made, see `ranked`.
+        spectrum: counts of all neurons and classes, from which `ranked` makes other rankings; ``None`` if loaded from
+            JSON.
         ablation: what silencing the suspects changes; ``None`` if it was not asked for or not possible.
         failing: failing inputs.
         passing: passing inputs.
@@ -39,7 +42,7 @@ class Location(Result):
     measure: str
     suspects: tuple[Suspect, ...]
     by_class: Mapping[int, tuple[Suspect, ...]]
-    spectrum: Spectrum
+    spectrum: Spectrum | None
     ablation: Ablation | None
     failing: int
     passing: int
@@ -57,6 +60,13 @@ class Location(Result):
             k: so many neurons, innocent ones among them; if not given as many suspects as before, or fewer.
             group: a class, or ``"all"``; the class for which suspects were asked if not given.
         """
+        if self.spectrum is None:
+            raise BadInput(
+                "result",
+                "loaded from JSON",
+                "a result with a spectrum",
+                "Call mutiny.locate, or load it from its store.",
+            )
         judged = as_measure(self.measure if measure is None else measure)
         if k is not None:
             check_whole("k", k)
@@ -68,7 +78,7 @@ class Location(Result):
 
     def __repr__(self) -> str:
         first = ", ".join(f"{one.layer}[{one.neuron}]" for one in self.suspects[:3])
-        return f"Location({self.measure!r}, {self.failing} failures, first {first or 'nobody'})"
+        return f"Location({self.measure!r}, {self.failing} failures, first {first or 'none'})"
 
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
@@ -79,6 +89,24 @@ class Location(Result):
             "suspects": [one.to_json() for one in self.suspects],
             "classes": {str(name): [one.to_json() for one in some] for name, some in self.by_class.items()},
             "ablation": to_plain(self.ablation),
+        }
+
+    @classmethod
+    def read_details(cls, given: JsonObject) -> dict[str, Any]:
+        """The way back from `details`; the spectrum is not in JSON."""
+        settings = given.object("settings")
+        settings.get("label", int | None, None)
+        settings.get("silent", bool, False)
+        by_class = given.get("classes", Mapping[str, tuple[Suspect, ...]], {})
+        expect(all(name.isdecimal() for name in by_class), "classes", [*by_class], "numbers of classes")
+        return {
+            "measure": given.get("measure", str),
+            "suspects": given.get("suspects", tuple[Suspect, ...]),
+            "by_class": {int(name): some for name, some in by_class.items()},
+            "spectrum": None,
+            "ablation": given.get("ablation", Ablation | None, None),
+            "failing": given.get("failing", int),
+            "passing": given.get("passing", int),
         }
 
     def tables(self) -> dict[str, Rows]:

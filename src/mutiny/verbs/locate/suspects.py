@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.core.from_plain import JsonObject, expect
 from mutiny.core.records import to_plain
 from mutiny.core.stats import Interval, benjamini_hochberg, hypergeometric_tails, rate_bound
 from mutiny.verbs.locate.measures import Counts, Floats, Measure
@@ -66,6 +68,29 @@ class Suspect:
             "p_value": self.p_value,
             "q_value": self.q_value,
         }
+
+    @classmethod
+    def from_plain(cls, value: object, where: str) -> Suspect:
+        """The way back from `to_json`."""
+        given = JsonObject(value, where)
+        counts, ends = given.object("counts"), given.object("interval")
+        low, high = (_infinite(ends.get(end, float | None)) for end in ("low", "high"))
+        numbers = {name: counts.get(name, int) for name in ("ef", "ep", "nf", "np")}
+        expect(numbers["ef"] + numbers["nf"] > 0 <= min(numbers.values()), f"{where}.counts", numbers, "failing inputs")
+        return cls(
+            layer=given.get("layer", str),
+            neuron=given.get("neuron", int),
+            score=_infinite(given.get("score", float | None)),
+            interval=Interval(low, high, ends.get("level", float), ends.get("method", str)),
+            p_value=given.get("p_value", float),
+            q_value=given.get("q_value", float),
+            **numbers,
+        )
+
+
+def _infinite(value: float | None) -> float:
+    """A number that JSON gives as null because it is infinite."""
+    return math.inf if value is None else value
 
 
 def suspects(

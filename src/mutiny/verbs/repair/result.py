@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from mutiny.core.errors import BadInput
+from mutiny.core.from_plain import JsonObject, expect
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.stats import Rate
@@ -22,6 +23,15 @@ from mutiny.verbs.repair.files import SUFFIX, save_patch, save_weights
 from mutiny.verbs.repair.verdict import Change, Verdict
 
 
+@dataclass(frozen=True)
+class PatchSummary:
+    """What JSON says about a patch: the number of changed weights, in all and by parameter, and the digest."""
+
+    weights: int
+    parameters: Mapping[str, int]
+    digest: str
+
+
 @dataclass(frozen=True, repr=False)
 class Repair(Result):
     """A patch, and what it does.
@@ -29,12 +39,13 @@ class Repair(Result):
     Attributes:
         method: as a user would write it.
         target: which failures were to be mended.
-        patch: of weights; without edits if none was better than nothing on validation inputs.
+        patch: of weights; without edits if none was better than nothing on validation inputs, or if loaded from JSON.
         changes: what it does on the inputs of each role: ``repair``, ``validation``, ``held-out``.
         verdict: ``"repaired"`` only if the interval of the gain on held-out inputs lies above 0, and enough of them
             passed before to see what breaks; ``"cannot tell"`` if only the first holds.
-        original: a copy of the model as it was; ``None`` in what `mutiny report` reads, for a store keeps no models.
+        original: copy of the original model; ``None`` in loaded results, because stores and JSON hold no models.
         notes: what a careful reader should know.
+        loaded_patch: summary of the patch, in a result loaded from JSON.
     """
 
     verb: ClassVar[str] = "repair"
@@ -50,6 +61,7 @@ class Repair(Result):
     seconds: float
     created: str
     original: nn.Module | None = field(compare=False)
+    loaded_patch: PatchSummary | None = None
 
     @property
     def held_out(self) -> Change:
@@ -77,9 +89,18 @@ class Repair(Result):
         return self.held_out.broken
 
     @property
+    def patch_summary(self) -> PatchSummary:
+        """Changed weights, in all and by parameter, and the digest of the patch."""
+        if self.loaded_patch is not None:
+            return self.loaded_patch
+        edits = [edit for edit in self.patch.edits if isinstance(edit, WeightEdit)]
+        parameters = {edit.parameter: len(edit.indices) for edit in edits}
+        return PatchSummary(sum(len(edit.indices) for edit in edits), parameters, self.patch.digest)
+
+    @property
     def weights(self) -> int:
-        """How many weights are changed."""
-        return sum(len(edit.indices) for edit in self.patch.edits if isinstance(edit, WeightEdit))
+        """Number of weights that the patch changes."""
+        return self.patch_summary.weights
 
     def model(self) -> nn.Module:
         """A copy of the model with the patch in it."""
@@ -95,7 +116,7 @@ class Repair(Result):
     def _original(self) -> nn.Module:
         if self.original is None:
             raise BadInput(
-                "original", None, "the model", "Call mutiny.repair again, as before: a store keeps no models."
+                "original", None, "the model", "Call mutiny.repair again, as before: stores and JSON hold no models."
             )
         return self.original
 
@@ -136,11 +157,25 @@ class Repair(Result):
             "break_rate": to_plain(self.break_rate.to_json()),
             "gain": to_plain(self.held_out.to_json()["gain"]),
             "splits": {role: to_plain(change.to_json()) for role, change in self.changes.items()},
-            "patch": {
-                "weights": self.weights,
-                "parameters": {e.parameter: len(e.indices) for e in self.patch.edits if isinstance(e, WeightEdit)},
-                "digest": self.patch.digest,
-            },
+            "patch": to_plain(self.patch_summary),
+        }
+
+    @classmethod
+    def read_details(cls, given: JsonObject) -> dict[str, Any]:
+        """The way back from `details`; the patch itself and the model are not in JSON."""
+        changes = given.get("splits", Mapping[str, Change])
+        expect("held-out" in changes, "splits", [*changes], "held-out among them")
+        target = given.object("target")
+        target.get("failures", int)
+        if "label" in target.values:
+            target.get("said", Any)
+        return {
+            "method": given.get("method", str),
+            "target": target.values,
+            "patch": Patch(()),
+            "changes": changes,
+            "original": None,
+            "loaded_patch": given.get("patch", PatchSummary),
         }
 
     def tables(self) -> dict[str, Rows]:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.core.from_plain import JsonObject
 from mutiny.core.stats import Interval, Rate, paired_difference
 
 Bools = npt.NDArray[np.bool_]
@@ -64,6 +65,21 @@ class Change:
         if not self.helps:
             return "not repaired"
         return "repaired" if self.broken.total >= PASSES else "cannot tell"
+
+    @classmethod
+    def from_plain(cls, value: object, where: str) -> Change:
+        """The way back from `to_json`."""
+        given = JsonObject(value, where)
+        gain = given.object("gain")
+        return cls(
+            inputs=given.get("inputs", int),
+            before=given.get("correct_before", int),
+            after=given.get("correct_after", int),
+            repaired=given.get("repair_rate", Rate),
+            broken=given.get("break_rate", Rate),
+            gain=gain.get("value", float),
+            gain_interval=gain.get("interval", Interval),
+        )
 
     def to_json(self) -> dict[str, object]:
         """Plain values."""

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
+from mutiny.core.from_plain import JsonObject, expect, expect_share
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.subject_records import RankedSubject
@@ -106,6 +109,29 @@ class Selection(Result):
             "skipped": dict(self.skipped),
         }
 
+    @classmethod
+    def read_details(cls, given: JsonObject) -> dict[str, Any]:
+        """The way back from `details`."""
+        seconds = given.object("timing").get("methods", Mapping[str, float], {})
+        rankings = [_ranking(method, seconds) for method in given.objects("methods")]
+        expect(len(rankings) > 0, "methods", [], "at least one")
+        sizes = {len(rankings[0].order), *(len(ranking.order) for ranking in rankings)}
+        names = given.get("names", tuple[str, ...] | None, None)
+        sizes |= set() if names is None else {len(names)}
+        expect(len(sizes) == 1, "methods", [*sizes], "orders of the same pool")
+        references = given.get("references", Mapping[str, Mapping[str, float | None]])
+        known = all({"fdr", "apfd", "rauc"} <= values.keys() for values in references.values())
+        expect(known, "references", [*references], "fdr, apfd and rauc of each")
+        if any(ranking.repeated for ranking in rankings):
+            given.object("settings").get("repeats", int)
+        return {
+            "budget": given.get("budget", int),
+            "rankings": tuple(rankings),
+            "skipped": given.get("skipped", Mapping[str, str]),
+            "references": references,
+            "names": names,
+        }
+
     def timing(self) -> dict[str, Any]:
         """Also of each method."""
         return {**super().timing(), "methods": {one.method: round(one.seconds, 3) for one in self.rankings}}
@@ -152,6 +178,30 @@ def _method(ranking: Ranking) -> dict[str, Any]:
         "notes": list(ranking.notes),
         "metrics": None if ranking.quality is None else _metrics(ranking),
     }
+
+
+def _ranking(method: JsonObject, seconds: Mapping[str, float]) -> Ranking:
+    """The way back from `_method`."""
+    known = method.values.get("metrics") is not None
+    name, metrics = method.get("method", str), method.object("metrics") if known else None
+    repeated = {} if metrics is None else metrics.get("repeated", Mapping[str, Repeated], {})
+    expect(not repeated or "fdr" in repeated, "metrics.repeated", [*repeated], "fdr among them")
+    for key, value in repeated.items():
+        expect_share(value.mean, f"metrics.repeated.{key}")
+    order, scores = method.integers("order"), method.floats("scores")
+    pool = np.arange(len(scores))
+    expect(np.array_equal(np.sort(order), pool), f"{method.where}.order", "indices", "every input of the pool once")
+    expect(len(order) > 0, f"{method.where}.order", [], "at least one input")
+    return Ranking(
+        method=name,
+        title=method.get("title", str),
+        order=order,
+        scores=scores,
+        seconds=seconds.get(name, 0.0),
+        notes=method.get("notes", tuple[str, ...], ()),
+        quality=method.get("metrics", Quality | None, None),
+        repeated=repeated,
+    )
 
 
 def _metrics(ranking: Ranking) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mutiny.core.from_plain import JsonObject, expect, expect_share
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result, Rows, finite
 from mutiny.core.subject_records import StrengthenedSubject
@@ -120,6 +121,38 @@ class Strengthening(Result):
             "subset": self._subset(),
         }
 
+    @classmethod
+    def read_details(cls, given: JsonObject) -> dict[str, Any]:
+        """The way back from `details`; new inputs are not in JSON."""
+        chosen, survivors = given.object("chosen"), _keys(given, "survivors")
+        predicted = given.get("predicted", Mapping[str, int])
+        budgets = (*chosen.values, *predicted)
+        expect(all(budget.isdecimal() for budget in budgets), "chosen", [*budgets], "numbers of labels")
+        orders = [chosen.integers(budget) for budget in chosen.values]
+        before, measured = given.get("before", Repeated | None, None), given.get("measured", tuple[Gain, ...])
+        for value in ([] if before is None else [before]) + [gain.score for gain in measured]:
+            expect_share(value.mean, "a score in before or measured")
+        expect(not measured or before is not None, "before", None, "a score, because there are scores in measured")
+        if measured:
+            given.object("settings").get("mutants", int)
+        subset, smaller = _read_subset(given)
+        return {
+            "score": given.get("score", Score),
+            "survivors": survivors,
+            "tried": _keys(given, "tried") if "tried" in given.values else survivors,
+            "budgets": tuple(map(int, chosen.values)),
+            "order": max(orders, key=len, default=NONE),
+            "useful": given.get("useful", int, 0),
+            "predicted": {int(budget): killed for budget, killed in predicted.items()},
+            "beyond": _keys(given, "beyond"),
+            "candidates": _read_candidates(given),
+            "before": before,
+            "measured": measured,
+            "subset": subset,
+            "smaller": smaller,
+            "names": given.get("names", tuple[str, ...] | None, None),
+        }
+
     def tables(self) -> dict[str, Rows]:
         """What labels are worth under ``measured``; the inputs to label, best first, under ``chosen``."""
         names = self.names
@@ -159,6 +192,54 @@ def _row(one: Gain) -> dict[str, Any]:
         "high": None if score.interval is None else score.interval.high,
         "gain": one.gain.mean, "ahead": None if ahead is None else ahead.mean,
     }  # fmt: skip
+
+
+def _keys(given: JsonObject, name: str) -> tuple[Key, ...]:
+    """The way back from `_mutants`."""
+    return tuple(_key(mutant) for mutant in given.objects(name))
+
+
+def _key(mutant: JsonObject) -> Key:
+    return mutant.get("operator", str), mutant.get("strength", float | None, None)
+
+
+def _read_subset(given: JsonObject) -> tuple[Subset | None, Smaller | None]:
+    if given.values.get("subset") is None:
+        return None, None
+    told = given.object("subset")
+    indices, of = told.integers("indices"), told.get("of", int)
+    score, whole = (told.get(name, float | None, None) for name in ("score", "score_of_all"))
+    expect(0 < of < 2**31, "subset.of", of, "at least 1")
+    expect(bool(np.all((indices >= 0) & (indices < of))), "subset.indices", "indices", "indices of the test set")
+    expect_share(score, "subset.score")
+    expect_share(whole, "subset.score_of_all")
+    subset = Subset(
+        indices=indices,
+        of=of,
+        kept=_keys(told, "kills"),
+        more=_keys(told, "kills_more") if "kills_more" in told.values else (),
+        fresh=told.get("kills_fresh", int),
+        score=score,
+        score_of_all=whole,
+    )
+    return subset, told.get("held_out", Smaller | None, None)
+
+
+def _read_candidates(given: JsonObject) -> Candidates | None:
+    if given.values.get("candidates") is None:
+        return None
+    told = given.object("candidates")
+    each = told.objects("candidates")
+    return Candidates(
+        inputs=None,
+        starts=None,
+        indices=np.array([one.get("index", int) for one in each], np.int64),
+        mutants=tuple(_key(one) for one in each),
+        answers=np.array([one.get("answer", int) for one in each], np.int64),
+        lost=np.array([one.get("lost", float) for one in each], np.float64),
+        distances={},
+        eps=told.get("eps", float),
+    )
 
 
 def _mutants(keys: tuple[Key, ...]) -> list[dict[str, Any]]:

@@ -46,18 +46,18 @@ class Candidates:
     """New inputs that nobody has labelled yet.
 
     Attributes:
-        inputs: as they are now, ``(n, ...)``.
-        starts: inputs of the pool that they were made from.
+        inputs: as they are now, ``(n, ...)``; ``None`` if loaded from JSON.
+        starts: inputs of the pool that they were made from; ``None`` if loaded from JSON.
         indices: of these in the pool, ``(n,)``.
         mutants: for which each was made.
         answers: what the originals say to each, the start's answer, ``(n,)``. It is no label.
         lost: share of the mutant's instances that say something else, ``(n,)``; all originals keep their answer.
-        distances: ``linf``, ``l2`` and ``l1`` from start to new input, ``(n,)`` each.
+        distances: ``linf``, ``l2`` and ``l1`` from start to new input, ``(n,)`` each; empty if loaded from JSON.
         eps: the largest ``linf`` that was allowed.
     """
 
-    inputs: Tensor
-    starts: Tensor
+    inputs: Tensor | None
+    starts: Tensor | None
     indices: Ints
     mutants: tuple[Key, ...]
     answers: Ints
