@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mutiny.core.records import Verdict
     from mutiny.faults import OPERATORS, Operator
     from mutiny.faults.evaluation import Screening
+    from mutiny.reports.loading import load_result
     from mutiny.subjects import Subject, load_subject
     from mutiny.subjects.data import mutate
     from mutiny.subjects.tasks import Classification, Regression
@@ -68,6 +69,7 @@ _WHERE = {
     "accuracy_after_retraining": "mutiny.verbs.select.retraining.retraining",
     "assess": "mutiny.verbs.assess.assess",
     "attack": "mutiny.verbs.attack.attack",
+    "load_result": "mutiny.reports.loading",
     "load_subject": "mutiny.subjects",
     "load_weights": "mutiny.subjects.training",
     "locate": "mutiny.verbs.locate.locate",
@@ -110,6 +112,7 @@ __all__ = [
     "accuracy_after_retraining",
     "assess",
     "attack",
+    "load_result",
     "load_subject",
     "load_weights",
     "locate",

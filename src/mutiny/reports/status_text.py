@@ -16,6 +16,8 @@ from mutiny.reports import terminal
 
 SHOWN = 5
 """Names of tasks in a list."""
+NAME = 12
+"""Characters of a campaign's name that are shown; `mutiny.load_result` takes them."""
 
 
 def status_text(file: Path, told: Sequence[tuple[Campaign, Tally]], writer: str | None) -> RenderableType:
@@ -29,10 +31,8 @@ def status_text(file: Path, told: Sequence[tuple[Campaign, Tally]], writer: str 
 
 
 def _campaign(campaign: Campaign, tally: Tally, writer: str | None, file: Path) -> list[RenderableType]:
-    title = Text.assemble(
-        "\n ", (f"{campaign.verb} {campaign.subject}", "bold"), f"  begun {campaign.created[:16].replace('T', ' ')}  ",
-        _state(tally, writer),
-    )  # fmt: skip
+    started = f"  started {campaign.created[:16].replace('T', ' ')}  "
+    title = Text.assemble("\n ", (f"{campaign.verb} {campaign.subject}", "bold"), started, _state(tally, writer))
     table = terminal.table()
     for name in (" tasks", "done", "waiting", "sec. each", "in all"):
         table.add_column(name, justify="left" if name == " tasks" else "right")
@@ -40,7 +40,7 @@ def _campaign(campaign: Campaign, tally: Tally, writer: str | None, file: Path) 
         done, seconds = tally.done.get(kind, 0), tally.seconds.get(kind, 0.0)
         each = f"{seconds / done:.2f}" if done else "-"
         table.add_row(f" {kind}", str(done), str(tally.waiting.get(kind, 0)), each, _span(seconds))
-    lines = [*_lines(tally, writer, file)]
+    lines = [f"campaign {campaign.id[:NAME]}", *_lines(tally, writer, file)]
     return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {line}") for line in lines)]
 
 
