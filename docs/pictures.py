@@ -24,7 +24,7 @@ from mutiny.reports.loading import read_results
 from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.blocks import Chart, Charts, Fold, Part
 from mutiny.reports.page.charts import drawing
-from mutiny.reports.page.fitting import fitting
+from mutiny.reports.page.matching import matching_results
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.pictures import Line, Lines, Picture, Ranges, Strengths
 
@@ -51,7 +51,9 @@ def main() -> None:
         for command in COMMANDS:
             words = [sys.executable, "-m", "mutiny", *command.split()]
             subprocess.run(words, check=not command.startswith("repair"), stdout=subprocess.DEVNULL)
-        found = {verb: finding.result for verb, finding in fitting(read_results([Path("digits.mutiny")]))[0].items()}
+        found = {
+            verb: finding.result for verb, finding in matching_results(read_results([Path("digits.mutiny")]))[0].items()
+        }
         charts = dict(_charts(page_of(found, Typed("digits", "mutiny assess digits"), {}).sections))
         _save("assess", charts["scores"])
         _save("strengths", max((one for one in charts.values() if isinstance(one, Strengths)), key=_fall))

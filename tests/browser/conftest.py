@@ -28,8 +28,8 @@ def file(tmp_path_factory):
     from mutiny.reports.page.advice import Typed
     from mutiny.reports.page.page import page_of
     from mutiny.reports.page.render import write_html
-    from reports.page.made import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
-    from reports.page.test_stronger import STRENGTHENED
+    from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
+    from reports.page.test_strengthen import STRENGTHENED
     from reports.page.test_verbs import SELECTION, location, repaired, robustness
 
     rng = np.random.default_rng(0)

@@ -97,8 +97,9 @@ def test_no_page_scrolls_sideways(opened, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     wide = page.evaluate(
         "width => [...document.querySelectorAll('main *')].filter(one => !one.closest('.scroll, pre, .hidden, svg')"
-        " && one.getBoundingClientRect().right > width + 1).map(one => one.outerHTML.slice(0, 80))", width,
-    )  # fmt: skip
+        " && one.getBoundingClientRect().right > width + 1).map(one => one.outerHTML.slice(0, 80))",
+        width,
+    )
     assert wide == []
 
 

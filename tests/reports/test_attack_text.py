@@ -24,9 +24,20 @@ def shown(ways, eps=(0.1,), mutants=("GF 1%",) * 5, notes=()):
     correct = np.ones(len(next(iter(ways.values())).fooled), bool)
     levels = tuple(Level(one, ways, correct) for one in eps)
     result = Robustness(
-        SubjectRecord("toy", "Toy"), {}, {}, LONG, mutants, np.ones((1, 1)), levels, np.arange(len(correct)), None,
-        np.zeros(len(correct), int), notes, 1.0, "",
-    )  # fmt: skip
+        SubjectRecord("toy", "Toy"),
+        {},
+        {},
+        LONG,
+        mutants,
+        np.ones((1, 1)),
+        levels,
+        np.arange(len(correct)),
+        None,
+        np.zeros(len(correct), int),
+        notes,
+        1.0,
+        "",
+    )
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(attack_text(result))
     text = console.export_text()

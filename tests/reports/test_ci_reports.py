@@ -9,7 +9,7 @@ import toys
 from mutiny import Search, assess
 from mutiny.core.records import Status, Verdict
 from mutiny.reports.junit import junit
-from mutiny.reports.summary import cell, summary
+from mutiny.reports.markdown import cell, summary
 
 NASTY = "a|b <script>alert(1)</script>\x00 *c* \ud7ff"
 
@@ -28,8 +28,9 @@ def test_one_case_per_operator_and_one_for_the_score(result):
     (suite,) = parsed(junit(result))
     cases = suite.findall("testcase")
     assert [case.get("name") for case in cases] == [
-        "mutation score", *(f"{record.label} ({record.title})" for record in result.operators)
-    ]  # fmt: skip
+        "mutation score",
+        *(f"{record.label} ({record.title})" for record in result.operators),
+    ]
     assert suite.get("tests") == str(len(cases))
     skipped = [record for record in result.operators if record.status is not Status.SCORED]
     assert suite.get("skipped") == str(len(skipped)) == str(len(suite.findall("testcase/skipped")))
@@ -77,9 +78,10 @@ def test_mutants_that_only_train_kills_are_listed(result):
     record = result.operators[0]
     killed = {(m.operator, m.strength) for m in record.mutants if (m.guiding_set, m.verdict) == ("train", "killed")}
     spared = [
-        m for m in record.mutants
+        m
+        for m in record.mutants
         if m.guiding_set == "test" and m.verdict is Verdict.SURVIVED and (m.operator, m.strength) in killed
-    ]  # fmt: skip
+    ]
     (suite,) = parsed(junit(result))
     said = suite.findall("testcase")[1].findtext("system-out")
     assert said.count("test does not") == len(spared)

@@ -11,9 +11,9 @@ import pytest
 import toys
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput, StoreBusy
-from mutiny.reports.summary import summary
+from mutiny.reports.markdown import summary
 from mutiny.testing.gate import assert_mutation_score, failure, kept
-from reports.page.made import KILLED, SURVIVED, assessment, operator
+from reports.page.handmade import KILLED, SURVIVED, assessment, operator
 
 SUITE = """
 import torch

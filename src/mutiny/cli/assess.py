@@ -51,11 +51,11 @@ def assess(
     """Measure which faults in the network your tests would notice (mutation testing)."""
     from mutiny.core.errors import BadInput
     from mutiny.faults.parsing import as_faults
+    from mutiny.reports.assess_text import assess_text
     from mutiny.reports.files import write_text
     from mutiny.reports.junit import junit as to_junit
+    from mutiny.reports.markdown import summary as to_summary
     from mutiny.reports.plan_text import plan_text
-    from mutiny.reports.summary import summary as to_summary
-    from mutiny.reports.text import assessment_text
     from mutiny.verbs.assess.assess import assess
     from mutiny.verbs.assess.dry_run import plan
 
@@ -82,7 +82,7 @@ def assess(
     with invocation.running() as runtime:
         result = assess(subject, **runtime, **settings)
     invocation.write(result)
-    invocation.show(assessment_text(result, invocation.console.width))
+    invocation.show(assess_text(result, invocation.console.width))
     if kills is not None:
         write_kills(kills, result)
     if junit is not None:

@@ -71,7 +71,7 @@ def attack(
     """Measure robustness by attacking the model, alone and together with mutants of it."""
     from mutiny.reports.attack_files import draw_adversarial, write_adversarial
     from mutiny.reports.attack_text import attack_text
-    from mutiny.reports.grid import images
+    from mutiny.reports.image_grid import images
     from mutiny.subjects.given import as_given
     from mutiny.verbs.attack.attack import attack as run_attack
     from mutiny.verbs.attack.methods import as_attack, as_attacks

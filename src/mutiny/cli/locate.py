@@ -62,9 +62,9 @@ def locate(
     """Rank the neurons that are most likely to blame for failures."""
     from mutiny.cli.invocation import split_names
     from mutiny.core.checks import check_whole
-    from mutiny.reports.grid import images
-    from mutiny.reports.location_text import location_text, synthesis_text
-    from mutiny.reports.synthesis import draw_grid, write_synthesis
+    from mutiny.reports.image_grid import images
+    from mutiny.reports.locate_text import locate_text, synthesis_text
+    from mutiny.reports.synthesized_inputs import draw_grid, write_synthesis
     from mutiny.subjects.given import as_given
     from mutiny.verbs.locate.activity import as_activity
     from mutiny.verbs.locate.locate import locate
@@ -95,7 +95,7 @@ def locate(
             **invocation.settings,
             **runtime,
         )
-    invocation.show(location_text(result))
+    invocation.show(locate_text(result))
     new = None
     if synthesize and (result.suspects or save or grid):  # without suspects there is a sentence, and no file
         scale: Scale = "rms" if rms else "none"

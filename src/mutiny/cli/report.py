@@ -33,7 +33,7 @@ def report(
         from mutiny.reports.files import check_distinct, check_writable
         from mutiny.reports.json import write_json
         from mutiny.reports.loading import is_json, read_json, read_results
-        from mutiny.reports.page.fitting import fitting
+        from mutiny.reports.page.matching import matching_results
         from mutiny.reports.page.render import write_html
 
     for file in files:
@@ -48,7 +48,7 @@ def report(
             raise BadInput("--json", json, "a single campaign file, the latest result of which is written")
     console = Console()
     if out is not None:
-        findings, left = fitting(read_results(files))
+        findings, left = matching_results(read_results(files))
         write_html(out, page_for(findings, left=left))
         for sentence in left:
             console.print(f" {sentence}", highlight=False, markup=False)
@@ -76,12 +76,12 @@ def result_text(result: Any, width: int) -> RenderableType:
     """The text that the verb itself would show."""
     from rich.text import Text
 
+    from mutiny.reports.assess_text import assess_text
     from mutiny.reports.attack_text import attack_text
-    from mutiny.reports.location_text import location_text
+    from mutiny.reports.locate_text import locate_text
     from mutiny.reports.repair_text import repair_text
-    from mutiny.reports.selection_text import selection_text
-    from mutiny.reports.strengthening_text import strengthening_text
-    from mutiny.reports.text import assessment_text
+    from mutiny.reports.select_text import select_text
+    from mutiny.reports.strengthen_text import strengthen_text
     from mutiny.verbs.assess.result import Assessment
     from mutiny.verbs.attack.result import Robustness
     from mutiny.verbs.locate.result import Location
@@ -91,13 +91,13 @@ def result_text(result: Any, width: int) -> RenderableType:
 
     match result:
         case Assessment():
-            return assessment_text(result, width)
+            return assess_text(result, width)
         case Selection():
-            return selection_text(result, width)
+            return select_text(result, width)
         case Strengthening():
-            return strengthening_text(result)
+            return strengthen_text(result)
         case Location():
-            return location_text(result)
+            return locate_text(result)
         case Repair():
             return repair_text(result)
         case Robustness():

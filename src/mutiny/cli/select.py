@@ -54,8 +54,8 @@ def select(
     """Rank unlabeled inputs by how likely the network is to get them wrong."""
     from mutiny.cli.invocation import split_names
     from mutiny.core.errors import BadInput
-    from mutiny.reports.curves import draw_curves
-    from mutiny.reports.selection_text import selection_text
+    from mutiny.reports.fault_curves import draw_curves
+    from mutiny.reports.select_text import select_text
     from mutiny.subjects.data.labels import unknown
     from mutiny.subjects.given import as_given
     from mutiny.verbs.select.budget import check_budget
@@ -87,7 +87,7 @@ def select(
             **runtime,
         )
     invocation.write(result)
-    invocation.show(selection_text(result, invocation.console.width))
+    invocation.show(select_text(result, invocation.console.width))
     if indices is not None:
         write_indices(indices, result.chosen.tolist(), result.names)
     if plot is not None:

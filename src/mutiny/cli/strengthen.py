@@ -76,7 +76,7 @@ def strengthen(
     from mutiny.core.errors import BadInput
     from mutiny.faults.parsing import as_operators
     from mutiny.reports.candidates import write_candidates
-    from mutiny.reports.strengthening_text import strengthening_text
+    from mutiny.reports.strengthen_text import strengthen_text
     from mutiny.verbs.select.parsing import as_methods
     from mutiny.verbs.strengthen.strengthen import strengthen
     from mutiny.verbs.strengthen.validation import check_budgets
@@ -110,7 +110,7 @@ def strengthen(
             **runtime,
         )
     invocation.write(result)
-    invocation.show(strengthening_text(result))
+    invocation.show(strengthen_text(result))
     if indices is not None:
         write_indices(indices, result.order.tolist(), result.names)
     if tests is not None and result.subset is not None and len(result.subset):

@@ -194,9 +194,11 @@ class OperatorRecord:
         return [
             m
             for m in self.mutants
-            if m.guiding_set == "test" and m.verdict is Verdict.SURVIVED and m.same_as is None
+            if m.guiding_set == "test"
+            and m.verdict is Verdict.SURVIVED
+            and m.same_as is None
             and (m.operator, m.strength) in by_train
-        ]  # fmt: skip
+        ]
 
     def missed(self) -> tuple[int, int]:
         """How many mutants that the training set kills the test set misses, and how many it kills."""

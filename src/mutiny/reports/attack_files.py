@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mutiny.reports.files import replacing
-from mutiny.reports.grid import draw_changes
+from mutiny.reports.image_grid import draw_changes
 from mutiny.verbs.attack.result import MUTANTS, Robustness
 
 

@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from mutiny.core.records import OperatorRecord, Status
-from mutiny.reports.text import number, percent
+from mutiny.reports.assess_text import number, percent
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.score import missed_bar
 

@@ -12,7 +12,7 @@ from mutiny.core.errors import MissingExtra
 from mutiny.core.results import Result
 from mutiny.reports.json import write_json
 from mutiny.reports.page.advice import Typed
-from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Part
+from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Subsection
 from mutiny.reports.page.charts import drawing
 from mutiny.reports.page.method import UNKNOWN
 from mutiny.reports.page.page import Page, page_of
@@ -82,7 +82,7 @@ def _charts(block: Block) -> Iterator[Chart]:
             yield block
         case Charts():
             yield from block.charts
-        case Part() | Fold():
+        case Subsection() | Fold():
             for inner in block.blocks:
                 yield from _charts(inner)
 

@@ -9,10 +9,10 @@ from typer.main import get_command
 from mutiny.cli.app import app
 from mutiny.core.records import Basis
 from mutiny.faults import OPERATORS
-from mutiny.reports.page.advice import Typed, advice_section, minimise_command
+from mutiny.reports.page.advice import Typed, advice_section, minimize_command
 from mutiny.reports.page.method import assess_command, method_section
 from mutiny.reports.page.page import page_of
-from reports.page.made import KILLED, SURVIVED, UNSTABLE, assessment, mutant, operator
+from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, mutant, operator
 
 MISSED = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, score=0.4149)
 FINE = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: KILLED}}, score=1.0)
@@ -46,7 +46,7 @@ def test_without_a_pool_there_is_a_word_for_one():
 
 
 def test_a_smaller_test_set_alone_adds_nothing():
-    from reports.page.test_stronger import STRENGTHENED
+    from reports.page.test_strengthen import STRENGTHENED
 
     for chosen, wanted in (([], "Or label"), (STRENGTHENED.order, "Label")):
         asked = replace(STRENGTHENED, order=chosen, predicted={}, measured=())
@@ -61,7 +61,7 @@ def test_a_smaller_test_set_alone_adds_nothing():
 def test_the_seed_of_the_assessment_is_told():
     typed = replace(TYPED, seed=7)
     few = assessment(MISSED, SHAKY, originals=2, facts={"more_originals": True})
-    for line in (*lines(few, typed=typed), minimise_command(typed)):
+    for line in (*lines(few, typed=typed), minimize_command(typed)):
         assert "--seed 7" in line or line.startswith(TYPED.again)
         assert line.endswith("--store a.mutiny")
 
@@ -143,8 +143,10 @@ def test_the_command_is_made_from_settings():
         "search": {**result.settings["search"], "k_max": 9},
     }
     line = assess_command(assessment(MISSED, originals=3, settings=other), "toy")
-    assert line == "mutiny assess toy --operators 'WI,NI(ratio=0.1)' --originals 3 --seed 7 --alpha 0.01 --k-max 9 " \
-        "--weak-share 0.25 --exact"  # fmt: skip
+    assert (
+        line == "mutiny assess toy --operators 'WI,NI(ratio=0.1)' --originals 3 --seed 7 --alpha 0.01 --k-max 9 "
+        "--weak-share 0.25 --exact"
+    )
     get_command(app).commands["assess"].make_context("assess", shlex.split(line)[2:])
 
 

@@ -12,7 +12,7 @@ from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.render import html_of
-from reports.page.made import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
+from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
 
 EVIL = "<script>alert('&')</script>"
 VOID = {"meta", "link", "img", "input", "br", "hr"}
@@ -115,8 +115,9 @@ def test_nothing_is_fetched():
 
 
 def test_what_users_write_is_text():
-    evil = operator(EVIL, {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, title=EVIL, strength="<i>factor",
-                    reason=EVIL)  # fmt: skip
+    evil = operator(
+        EVIL, {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, title=EVIL, strength="<i>factor", reason=EVIL
+    )
     result = assessment(evil, name=EVIL, notes=(EVIL, "<img src=x onerror=alert(1)>"))
     result = replace(result, settings={**result.settings, "<b>odd</b>": EVIL}, versions={EVIL: EVIL})
     text = shown(result)
@@ -142,8 +143,10 @@ def test_forty_operators_stay_below_three_megabytes():
     right = np.ones((20, 10_000), bool)
     told = bits(right, rng.random((1, 20, 10_000)) < 0.9)
     strengths = [(0.5 + 0.5 * n / 11) for n in range(11)]
-    verdicts = {split: {s: KILLED if n > cut else SURVIVED for n, s in enumerate(strengths)}
-                for split, cut in (("train", 2), ("test", 6), ("weak", 8))}  # fmt: skip
+    verdicts = {
+        split: {s: KILLED if n > cut else SURVIVED for n, s in enumerate(strengths)}
+        for split, cut in (("train", 2), ("test", 6), ("weak", 8))
+    }
     records = [operator(f"O{n}", verdicts) for n in range(4)]
     kills = {(record.label, s, "test"): told for record in records for s in strengths}
     few = len(shown(assessment(*records[:1], kills=kills, labels=np.arange(10_000) % 10, classes=10)))

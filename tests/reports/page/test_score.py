@@ -5,13 +5,18 @@ import pytest
 from mutiny.core.records import Basis, Status
 from mutiny.reports.page.mutants import hardest, slipped
 from mutiny.reports.page.score import likely, operators_table, score_section, sentence, sureness, weakest
-from mutiny.reports.page.strengths import operators_strengths
+from mutiny.reports.page.strength_curves import strength_curves
 from mutiny.reports.page.survivors import survivors_section
-from reports.page.made import KILLED, SURVIVED, UNSTABLE, assessment, mutant, operator
+from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, mutant, operator
 
-WI = operator("WI", {
-    "train": {0.5: KILLED, 0.25: KILLED, 0.125: SURVIVED}, "test": {0.5: KILLED, 0.25: SURVIVED, 0.375: UNSTABLE},
-}, score=0.4)  # fmt: skip
+WI = operator(
+    "WI",
+    {
+        "train": {0.5: KILLED, 0.25: KILLED, 0.125: SURVIVED},
+        "test": {0.5: KILLED, 0.25: SURVIVED, 0.375: UNSTABLE},
+    },
+    score=0.4,
+)
 NI = operator("NI", {"train": {0.5: KILLED}, "test": {0.5: KILLED}}, score=1.0)
 LR = operator("LR", {"train": {None: UNSTABLE}}, score=None, strength=None, reason="every mutant is unstable")
 
@@ -64,8 +69,12 @@ def test_mutants_that_slip_through_are_those_of_train_that_test_misses():
 
 def test_the_most_drastic_survivor_comes_first_also_where_less_is_worse():
     """Epochs: from 10, the mildest, to 1, the severest."""
-    few = operator("HNE", {"train": {2.0: KILLED, 5.0: KILLED}, "test": {2.0: SURVIVED, 5.0: SURVIVED}},
-                   bounds=(10.0, 1.0), strength="epochs")  # fmt: skip
+    few = operator(
+        "HNE",
+        {"train": {2.0: KILLED, 5.0: KILLED}, "test": {2.0: SURVIVED, 5.0: SURVIVED}},
+        bounds=(10.0, 1.0),
+        strength="epochs",
+    )
     assert [m.strength for m in slipped(few)] == [2.0, 5.0]
 
 
@@ -114,12 +123,15 @@ def test_what_verdicts_rest_on_is_told_where_it_differs():
 
 
 def test_each_operator_with_a_strength_is_drawn():
-    blocks = list(operators_strengths(assessment(NI, WI, LR)))
+    blocks = list(strength_curves(assessment(NI, WI, LR)))
     folds = [block for block in blocks if block.kind == "fold"]
     assert [fold.title for fold in folds] == ["WI, title of WI: score 40%", "NI, title of NI: score 100%"]
     curve, path = folds[0].blocks[0].charts
     assert [(p.strength, p.verdict) for p in dict(curve.picture.probes)["test"]] == [
-        (0.25, "survived"), (0.375, "unstable"), (0.5, "killed")]  # fmt: skip
+        (0.25, "survived"),
+        (0.375, "unstable"),
+        (0.5, "killed"),
+    ]
     assert dict(path.picture.steps)["train"] == ((0.5, "killed"), (0.25, "killed"), (0.125, "survived"))
     assert blocks[-1].text == "LR has no strength to draw."
 
@@ -128,10 +140,13 @@ def test_each_operator_with_a_strength_is_drawn():
 def test_real_assessments_have_every_question(request, name):
     result = request.getfixturevalue(name)
     assert score_section(result).id == "score"
-    paths = [fold.blocks[-1].charts[1].picture for fold in operators_strengths(result) if fold.kind == "fold"]
+    paths = [fold.blocks[-1].charts[1].picture for fold in strength_curves(result) if fold.kind == "fold"]
     assert paths
-    for path, record in zip(paths, sorted((r for r in result.operators if r.strength),
-                                          key=lambda r: (r.score is None, r.score or 0.0)), strict=True):  # fmt: skip
+    for path, record in zip(
+        paths,
+        sorted((r for r in result.operators if r.strength), key=lambda r: (r.score is None, r.score or 0.0)),
+        strict=True,
+    ):
         steps = dict(path.steps)["train"]
         assert sum(verdict == "killed" for _, verdict in steps) == record.sets["train"].killed
         low, high = path.bounds

@@ -8,10 +8,14 @@ import pytest
 
 from mutiny.reports.page import svg
 from mutiny.reports.page.charts import draw
-from mutiny.reports.page.pictures import Layers, Line, Lines, Matrix, Path, Probe, Ranges, Scores, Strengths
+from mutiny.reports.page.pictures import Layers, Line, Lines, Matrix, Path, Ranges, Scores, StrengthPoint, Strengths
 
 EVIL = "<script>alert(1)</script>$x_$ & \"q\" 'q' \x00\ud800 日本"
-PROBES = (Probe(0.25, 0.9, 0.8, 0.95, "survived"), Probe(0.5, 0.7, 0.6, 0.8, "killed"), Probe(1, 0, 0, 1, "unstable"))
+PROBES = (
+    StrengthPoint(0.25, 0.9, 0.8, 0.95, "survived"),
+    StrengthPoint(0.5, 0.7, 0.6, 0.8, "killed"),
+    StrengthPoint(1, 0, 0, 1, "unstable"),
+)
 PICTURES = {
     "scores": Scores(("WI", EVIL, "NI"), (0.5, None, 1.0), 0.75, (0.5, 0.9)),
     "scores alone": Scores(("WI",), (0.0,)),
@@ -25,7 +29,7 @@ PICTURES = {
     "matrix without classes": Matrix(np.zeros((1, 3)), (("WI", 0, 1),), (), "x", "y"),
     "layers": Layers((EVIL, "b"), (2, 3), (np.array([0.0, 1]), np.array([0.2, 0.3, 0.4])), ((0, 1, 1), (1, 2, 2))),
     "layers of a file": Layers(("a",), (4,), (), ((0, 3, 1),)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PICTURES)

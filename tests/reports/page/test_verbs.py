@@ -14,12 +14,12 @@ from mutiny.core.records import to_plain
 from mutiny.core.stats import Interval
 from mutiny.core.subject_records import LocatedSubject, ModelAndInputs, RankedPool, RankedSubject, TaskRecord
 from mutiny.models import Patch
-from mutiny.reports.page.gallery import gallery_of, gallery_section, png_of
-from mutiny.reports.page.mending import mending_section
-from mutiny.reports.page.selection import selection_section
-from mutiny.reports.page.suspects import shades_of, suspects_section
-from mutiny.reports.page.words import NONE, RANGE
-from mutiny.reports.selection_text import selection_text
+from mutiny.reports.formatting import NONE, RANGE
+from mutiny.reports.page.attack import attack_section, gallery_of, png_of
+from mutiny.reports.page.locate import locate_section, shades_of
+from mutiny.reports.page.repair import repair_section
+from mutiny.reports.page.select import select_section
+from mutiny.reports.select_text import select_text
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
 from mutiny.verbs.locate.ablation import Ablation, Effect
 from mutiny.verbs.locate.measures import Ochiai
@@ -50,10 +50,12 @@ def ranking(method, order):
 TASK = TaskRecord("classification", "accuracy", 10, "logits")
 SELECTION = Selection(
     subject=RankedSubject("toy", "Toy", 1, TASK, RankedPool(40, labeled=True, wrong=2)),
-    budget=4, rankings=(ranking("gini", [3, 1, *(n for n in range(40) if n not in (1, 3))]),
-                        ranking("other", list(range(40)))),
-    skipped={"dsa": "no features"}, references={"ideal": {"fdr": 0.5, "apfd": 0.9, "rauc": None}}, **COMMON,
-)  # fmt: skip
+    budget=4,
+    rankings=(ranking("gini", [3, 1, *(n for n in range(40) if n not in (1, 3))]), ranking("other", list(range(40)))),
+    skipped={"dsa": "no features"},
+    references={"ideal": {"fdr": 0.5, "apfd": 0.9, "rauc": None}},
+    **COMMON,
+)
 
 
 def texts(section):
@@ -65,7 +67,7 @@ def of(section, kind):
 
 
 def test_a_selection():
-    section = selection_section(SELECTION)
+    section = select_section(SELECTION)
     assert texts(section) == "GINI chooses 4 of 40 inputs: 2 of these are answered wrongly (50%), against 5.0% of all."
     (chart,) = of(section, "chart")
     lines = {line.name: line.points for line in chart.picture.lines}
@@ -89,11 +91,11 @@ def test_a_selection():
 def test_a_selection_says_where_features_were_read(methods, told):
     rankings = tuple(replace(ranking(name, range(40)), notes=notes) for name, notes in methods.items())
     found = replace(SELECTION, rankings=rankings, notes=(), skipped={})
-    notes = of(selection_section(Selection.from_json(found.to_json())), "notes")
+    notes = of(select_section(Selection.from_json(found.to_json())), "notes")
     assert [block.items for block in notes] == ([told] if told else [])
     console = Console(width=200)
     with console.capture() as capture:
-        console.print(selection_text(found))
+        console.print(select_text(found))
     assert [line[6:].strip() for line in capture.get().splitlines() if line.startswith(" note ")] == [*told]
 
 
@@ -102,14 +104,17 @@ def repeated(mean, low, high):
 
 
 REPEATED = replace(
-    SELECTION, settings={"seed": 0, "repeats": 3},
-    rankings=(replace(SELECTION.rankings[0], repeated=repeated(0.25, -0.1, 0.6)),
-              replace(SELECTION.rankings[1], repeated=repeated(0.375, 0.125, 0.625))),
-)  # fmt: skip
+    SELECTION,
+    settings={"seed": 0, "repeats": 3},
+    rankings=(
+        replace(SELECTION.rankings[0], repeated=repeated(0.25, -0.1, 0.6)),
+        replace(SELECTION.rankings[1], repeated=repeated(0.375, 0.125, 0.625)),
+    ),
+)
 
 
 def test_repeats_say_the_same_on_the_page_and_in_a_terminal():
-    section = selection_section(Selection.from_json(REPEATED.to_json()))
+    section = select_section(Selection.from_json(REPEATED.to_json()))
     (table,) = of(section, "table")
     assert [column.title for column in table.columns] == ["Method", "Found", "FDR", "95%", "APFD", "RAUC"]
     assert "mean over 3 repeats" in table.columns[2].hint
@@ -120,7 +125,7 @@ def test_repeats_say_the_same_on_the_page_and_in_a_terminal():
     assert [line.name for line in of(section, "chart")[0].picture.lines][:2] == ["other", "gini"]
     console = Console(width=80)
     with console.capture() as capture:
-        console.print(selection_text(REPEATED))
+        console.print(select_text(REPEATED))
     shown = [line.split()[:3] for line in capture.get().splitlines() if line.startswith((" gini", " other"))]
     assert shown == [["other", "37.5%", "25.0%"], ["gini", "25.0%", "35.0%"]]
 
@@ -133,11 +138,15 @@ def test_repeats_that_cannot_be_are_refused():
 
 def test_a_selection_without_labels_says_so():
     plain = Selection(
-        subject=RankedSubject("toy", "Toy", 1, TASK, RankedPool(3)), budget=2,
-        rankings=(Ranking("gini", "GINI", np.array([2, 0, 1]), np.zeros(3), 0.1),), skipped={}, references={},
-        names=("a.png", "<b>.png", "c.png"), **COMMON,
-    )  # fmt: skip
-    section = selection_section(plain)
+        subject=RankedSubject("toy", "Toy", 1, TASK, RankedPool(3)),
+        budget=2,
+        rankings=(Ranking("gini", "GINI", np.array([2, 0, 1]), np.zeros(3), 0.1),),
+        skipped={},
+        references={},
+        names=("a.png", "<b>.png", "c.png"),
+        **COMMON,
+    )
+    section = select_section(plain)
     assert "the labels of the pool are not known" in texts(section)
     assert of(section, "fold")[0].blocks[0].text == "By gini: c.png, a.png."
     assert not of(section, "chart")
@@ -151,14 +160,20 @@ def location(failing=2):
     ablation = Ablation(2, 8, Effect(1, 3), (Effect(0, 1), Effect(1, 2)), 0.667, 0.333)
     return Location(
         subject=LocatedSubject("toy", "Toy", TASK, 10, "test", 5, {"conv": 2, "fc": 3}),
-        measure="ochiai", suspects=found, by_class={0: found[:1]}, spectrum=spectrum, ablation=ablation,
-        failing=failing, passing=8, **{**COMMON, "settings": {"seed": 0, "label": None, "silent": False}},
-    )  # fmt: skip
+        measure="ochiai",
+        suspects=found,
+        by_class={0: found[:1]},
+        spectrum=spectrum,
+        ablation=ablation,
+        failing=failing,
+        passing=8,
+        **{**COMMON, "settings": {"seed": 0, "label": None, "silent": False}},
+    )
 
 
 def test_a_location_has_a_map_of_all_neurons():
     found = location()
-    section = suspects_section(found)
+    section = locate_section(found)
     (chart,) = of(section, "chart")
     counts = found.spectrum.counts()
     slow = [ef / np.sqrt(2 * (ef + ep)) for ef, ep in zip(counts.ef, counts.ep, strict=True)]
@@ -172,7 +187,7 @@ def test_a_location_has_a_map_of_all_neurons():
 
 def test_a_location_from_json_has_the_suspects_alone():
     document = Location.from_json({**location().to_json(), "synthesis": None})
-    (chart,) = of(suspects_section(document), "chart")
+    (chart,) = of(locate_section(document), "chart")
     assert chart.picture.shades == ()
     assert "in the campaign's file only" in chart.caption
 
@@ -180,7 +195,7 @@ def test_a_location_from_json_has_the_suspects_alone():
 def test_nobody_is_to_blame():
     found = location()
     nobody = replace(found, suspects=(), by_class={}, ablation=None)
-    section = suspects_section(nobody)
+    section = locate_section(nobody)
     assert "nothing is held against any of 5 hidden neurons" in texts(section)
     assert not of(section, "chart") + of(section, "table")
 
@@ -208,7 +223,7 @@ def repaired(before, after):
 
 
 def test_a_repair():
-    section = mending_section(repaired([False] * 20 + [True] * 20, [True] * 20 + [True] * 19 + [False]))
+    section = repair_section(repaired([False] * 20 + [True] * 20, [True] * 20 + [True] * 19 + [False]))
     assert texts(section).startswith("Repaired: search changes 7 weights; of held-out inputs 20 of 20 (100%, 95%")
     assert "1 of 20 (5%, 95% interval" in texts(section)
     assert "Gain on held-out inputs: +47.50 points" in texts(section)
@@ -217,7 +232,7 @@ def test_a_repair():
 
 
 def test_a_repair_that_changes_nothing():
-    section = mending_section(repaired([False, True], [False, True]))
+    section = repair_section(repaired([False, True], [False, True]))
     assert texts(section).startswith("Not repaired")
     assert "Gain" not in texts(section)
 
@@ -236,13 +251,20 @@ def robustness(shape=(4, 1, 3, 3), correct=(True, True, True, False)):
         Level(0.1, {name: assault(fooled) for name in (MUTANTS, ORIGINAL, BUDGET)}, np.array(correct)),
     )
     return Robustness(
-        subject=ModelAndInputs("toy", "Toy", TASK, 4), attack="pgd", mutants=("GF 1%",), similarity=np.ones((2, 2)),
-        levels=levels, indices=np.array([10, 11, 12, 13]), inputs=before, labels=np.array([0, 1, 2, 3]), **COMMON,
-    )  # fmt: skip
+        subject=ModelAndInputs("toy", "Toy", TASK, 4),
+        attack="pgd",
+        mutants=("GF 1%",),
+        similarity=np.ones((2, 2)),
+        levels=levels,
+        indices=np.array([10, 11, 12, 13]),
+        inputs=before,
+        labels=np.array([0, 1, 2, 3]),
+        **COMMON,
+    )
 
 
 def test_an_attack_has_a_gallery_of_those_that_are_fooled_first():
-    section = gallery_section(robustness())
+    section = attack_section(robustness())
     (gallery,) = of(section, "gallery")
     assert gallery.columns[0][0] == "1 as 7"
     photos = gallery.columns[0][1]
@@ -264,14 +286,14 @@ def test_the_first_distance_at_which_answers_are_lost_is_drawn():
 def test_ways_are_called_as_in_a_terminal():
     found = robustness()
     levels = tuple(replace(level, ways={**level.ways, SANE: level.ways[ORIGINAL]}) for level in found.levels)
-    (table,) = of(gallery_section(replace(found, levels=levels)), "table")
+    (table,) = of(attack_section(replace(found, levels=levels)), "table")
     assert [row.cells[1].text for row in table.rows] == ["with mutants", "alone", "alone, same passes", "sane step"] * 2
 
 
 def test_what_is_no_image_has_no_gallery():
     assert gallery_of(robustness((4, 6))) is None
     document = Robustness.from_json(robustness((4, 6)).to_json())
-    assert "There are no pictures here" in texts(gallery_section(document))
+    assert "There are no pictures here" in texts(attack_section(document))
 
 
 def test_pictures_keep_their_pixels():

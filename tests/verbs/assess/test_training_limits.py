@@ -20,7 +20,7 @@ from mutiny.faults.training.label_change import LabelChange
 from mutiny.faults.training.learning_rate import LearningRate
 from mutiny.faults.training.loss import OtherLoss
 from mutiny.faults.training.optimiser import OtherOptimiser
-from mutiny.reports.text import assessment_text
+from mutiny.reports.assess_text import assessment_text
 from mutiny.subjects.training import OwnTraining, Recipe
 from mutiny.verbs.assess.dry_run import plan
 from mutiny.verbs.assess.kill_rule import KillRule

@@ -9,7 +9,7 @@ import mutiny
 import toys
 from mutiny.core.errors import BadInput
 from mutiny.models import ModelView
-from mutiny.reports.location_text import synthesis_text
+from mutiny.reports.locate_text import synthesis_text
 from mutiny.verbs.locate.ablation import by_layer, silenced
 
 X, Y = toys.blobs(150, seed=4, spread=1.2)

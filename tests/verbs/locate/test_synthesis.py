@@ -16,8 +16,8 @@ from mutiny.models import ModelState, ModelView, default_forward
 from mutiny.models.activation_gradients import activation_gradients
 from mutiny.models.capture import activations, visible_layers
 from mutiny.models.torch_ops import replace_tensors, tensors
-from mutiny.reports.location_text import synthesis_text
-from mutiny.reports.synthesis import draw_grid, write_synthesis
+from mutiny.reports.locate_text import synthesis_text
+from mutiny.reports.synthesized_inputs import draw_grid, write_synthesis
 from mutiny.subjects.data import as_data
 from mutiny.subjects.data.balls import NORMS, distances, within
 from mutiny.subjects.tasks import Classification

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Status
 from mutiny.faults import OPERATORS
+from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.page.blocks import Command, Section, Text
 from mutiny.reports.page.mutants import on, slipped
 from mutiny.reports.page.score import WIDE
-from mutiny.reports.page.words import count, percent, several
 from mutiny.verbs.assess.result import Assessment, AssessSettings
 from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
 
@@ -87,18 +87,20 @@ def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[
         yield from _others(result, typed)
     if "locate" not in done:
         yield Command(
-            f"mutiny locate {typed.subject}{typed.options}", "See where the network itself is weak",
+            f"mutiny locate {typed.subject}{typed.options}",
+            "See where the network itself is weak",
             "Ranks neurons by how closely their activity follows wrong answers; mutiny repair can then mend them.",
-        )  # fmt: skip
+        )
     if value is not None:
         bar = math.floor(100 * value) / 100
         yield Command(
-            f"{typed.again} --fail-under {bar:.2f}{typed.kept}", "Keep what you have",
+            f"{typed.again} --fail-under {bar:.2f}{typed.kept}",
+            "Keep what you have",
             f"In a CI job this exits with 1 if the score falls below today's {percent(value, 1)}.",
-        )  # fmt: skip
+        )
 
 
-def minimise_command(typed: Typed) -> str:
+def minimize_command(typed: Typed) -> str:
     """Looks for a smallest set of tests; survivors are not asked about."""
     return f"mutiny strengthen {typed.subject} --minimize{typed.options}"
 
@@ -114,13 +116,13 @@ def _survivors(
             "Add the inputs that are missing",
             f"{count(total, 'mutant')} of {several([*missed])} slip{'s' * (total == 1)} through. This proposes inputs "
             "of a pool that kill the most of them for each label, and says what each budget gains.",
-        )  # fmt: skip
+        )
     if "select" not in done:
         yield Command(
             f"mutiny select {typed.subject} --budget 5%{typed.options}",
             f"{'Or label' if choosing else 'Label'} what the network probably gets wrong",
             "Without regard to mutants: ranks unlabelled inputs by how likely they are to be answered wrongly.",
-        )  # fmt: skip
+        )
 
 
 def _surer(result: Assessment, typed: Typed) -> Iterator[Command]:
@@ -143,9 +145,10 @@ def _surer(result: Assessment, typed: Typed) -> Iterator[Command]:
     sampled = [m for r in result.operators for m in on(r, "test") if m.basis in (Basis.SAMPLED, Basis.EXTRAPOLATED)]
     if sampled:
         yield Command(
-            f"{typed.again} --exact{typed.kept}", "Check the verdicts that rest on samples",
+            f"{typed.again} --exact{typed.kept}",
+            "Check the verdicts that rest on samples",
             f"{count(len(sampled), 'verdict')} on the test set came from samples of inputs. This evaluates all.",
-        )  # fmt: skip
+        )
 
 
 def _all_originals(line: str) -> str:
@@ -168,7 +171,7 @@ def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
             "Admit less stable mutants",
             f"{several([record.label for record in unstable])}: the effect differs so much between instances that no "
             "verdict was given. A larger --rse admits more, and says less.",
-        )  # fmt: skip
+        )
     hidden = [record for record in unkillable if record.hidden]
     if hidden and AssessSettings.of(result).rule.test != "wilcoxon":
         yield Command(
@@ -176,7 +179,7 @@ def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
             "Compare original by original",
             f"{several([record.label for record in hidden])}: survivors are consistently worse than their originals, "
             "which a comparison of means does not see.",
-        )  # fmt: skip
+        )
 
 
 def _unstable(record: OperatorRecord) -> bool:
@@ -195,7 +198,8 @@ def _others(result: Assessment, typed: Typed) -> Iterator[Command]:
     wanted = ",".join(left) if left else "all"
     which = "operators that were not tried" if left else "faults before training, which need a recipe"
     yield Command(
-        f"mutiny assess {typed.subject} --operators {wanted}{typed.options}", "Try other faults",
+        f"mutiny assess {typed.subject} --operators {wanted}{typed.options}",
+        "Try other faults",
         f"{'No fault that was tried can be noticed' if result.score.value is None else 'Nothing is left to find'} with "
         f"these operators. Go on with {which}.",
-    )  # fmt: skip
+    )

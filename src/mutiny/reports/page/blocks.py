@@ -31,7 +31,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One entry of a table.
 
     Attributes:
@@ -62,10 +62,10 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A line of a table; the first cell names it. ``verdict`` is what the filter looks at."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     verdict: str = ""
 
 
@@ -77,7 +77,7 @@ class Table:
     id: str
     caption: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     filters: bool = False
 
     @property
@@ -158,7 +158,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Part:
+class Subsection:
     """Blocks under a smaller heading."""
 
     kind: ClassVar[str] = "part"
@@ -166,7 +166,7 @@ class Part:
     blocks: tuple[Block, ...]
 
 
-Block = Text | Command | Table | Chart | Charts | Gallery | Facts | Notes | Fold | Part
+Block = Text | Command | Table | Chart | Charts | Gallery | Facts | Notes | Fold | Subsection
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,16 @@ def _verdicts(axes: Any, xs: Any, ys: Any, verdicts: list[str], hollow: bool) ->
         at = [place for place, found in enumerate(verdicts) if found == verdict]
         if at:
             face = svg.PAGE if hollow else colour
-            axes.plot([xs[a] for a in at], [ys[a] for a in at], marker, color=colour, markerfacecolor=face,
-                      markersize=5, linestyle="none", markeredgewidth=1.2)  # fmt: skip
+            axes.plot(
+                [xs[a] for a in at],
+                [ys[a] for a in at],
+                marker,
+                color=colour,
+                markerfacecolor=face,
+                markersize=5,
+                linestyle="none",
+                markeredgewidth=1.2,
+            )
 
 
 def _strengths(picture: Strengths, figure: Any) -> None:
@@ -145,8 +153,9 @@ def _lines(picture: Lines, figure: Any) -> None:
         axes.plot(xs, ys, color=colour, linestyle=DASHES[style], linewidth=width, label=_short(line.name))
     if picture.mark is not None:
         axes.axvline(picture.mark, color=svg.QUIET, linewidth=1)
-        axes.annotate(f" {picture.mark_name}", (picture.mark, 0.02), xycoords=("data", "axes fraction"),
-                      color=svg.QUIET)  # fmt: skip
+        axes.annotate(
+            f" {picture.mark_name}", (picture.mark, 0.02), xycoords=("data", "axes fraction"), color=svg.QUIET
+        )
     axes.set(xlabel=picture.x, ylabel=picture.y)
     axes.margins(x=0.02)
     axes.set_ylim(bottom=0)
@@ -172,8 +181,9 @@ def _matrix(picture: Matrix, figure: Any) -> None:
     rows, columns = picture.values.shape
     axes = figure.add_subplot()
     axes.imshow(_shades(picture.values), aspect="auto", interpolation="nearest", extent=(0, columns, rows, 0))
-    axes.set_yticks([(first + last) / 2 for _, first, last in picture.groups],
-                    [_short(name, 18) for name, _, _ in picture.groups])  # fmt: skip
+    axes.set_yticks(
+        [(first + last) / 2 for _, first, last in picture.groups], [_short(name, 18) for name, _, _ in picture.groups]
+    )
     for _, _, last in picture.groups[:-1]:
         axes.axhline(last, color=svg.RULE, linewidth=0.8)
     for _, _, last in picture.columns[:-1]:

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, Verdict
-from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Part, Row, Table, Text
+from mutiny.reports.formatting import count, percent
+from mutiny.reports.page.blocks import Block, Chart, Column, Subsection, Table, TableCell, TableRow, Text
 from mutiny.reports.page.mutants import key_of, on
 from mutiny.reports.page.pictures import Ranges
-from mutiny.reports.page.words import count, percent
 from mutiny.verbs.assess.result import Assessment
 
 Counts = npt.NDArray[np.int64]
@@ -86,9 +86,9 @@ def by_class(result: Assessment) -> ByClass | None:
     )
 
 
-def classes_part(result: Assessment) -> Part:
+def classes_part(result: Assessment) -> Subsection:
     """The same for people."""
-    return Part("By class", tuple(_blocks(result)))
+    return Subsection("By class", tuple(_blocks(result)))
 
 
 def _blocks(result: Assessment) -> Iterator[Block]:
@@ -120,7 +120,7 @@ def _blocks(result: Assessment) -> Iterator[Block]:
             ),
             f"Mutant instances that each class notices.{span}",
             f"Share of mutant instances noticed by class: {told}.",
-        )  # fmt: skip
+        )
     yield Table(
         "classes",
         "What each class of test inputs does",
@@ -128,24 +128,33 @@ def _blocks(result: Assessment) -> Iterator[Block]:
             Column("Class"),
             Column("Test inputs", True),
             Column("Right", True, "share of right answers to the inputs of the class, over all originals"),
-            Column("Noticed", True, f"of {total:,} mutant instances, those of which an input of the class goes from "
-                   "right to wrong"),
+            Column(
+                "Noticed",
+                True,
+                f"of {total:,} mutant instances, those of which an input of the class goes from right to wrong",
+            ),
             Column("Share", True, "noticed, as a share of all instances"),
             Column("Per input", True, "mean share of the instances that one input of the class notices"),
         ),
         tuple(_row(found, label, originals, total) for label in range(len(found.inputs))),
-    )  # fmt: skip
+    )
 
 
-def _row(found: ByClass, label: int, originals: int, total: int) -> Row:
+def _row(found: ByClass, label: int, originals: int, total: int) -> TableRow:
     inputs, noticed = int(found.inputs[label]), int(found.noticed[:, label].sum())
     right = float(found.right[label]) / (inputs * originals) if inputs else None
     each = float(found.kills[label]) / (inputs * total) if inputs else None
     share = noticed / total
-    return Row((
-        Cell(str(label), float(label)), Cell(f"{inputs:,}", float(inputs)), Cell(percent(right, 1), right),
-        Cell(f"{noticed:,}", float(noticed)), Cell(percent(share), share, share=share), Cell(percent(each, 1), each),
-    ))  # fmt: skip
+    return TableRow(
+        (
+            TableCell(str(label), float(label)),
+            TableCell(f"{inputs:,}", float(inputs)),
+            TableCell(percent(right, 1), right),
+            TableCell(f"{noticed:,}", float(noticed)),
+            TableCell(percent(share), share, share=share),
+            TableCell(percent(each, 1), each),
+        )
+    )
 
 
 def _why_not(result: Assessment) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 from mutiny.core.records import to_plain
 from mutiny.core.results import Result
 from mutiny.faults.evaluation import Screening
-from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Notes, Part, Section, Text
-from mutiny.reports.page.words import count, number, percent
-from mutiny.reports.text import EFFECT, METHOD
+from mutiny.reports.assess_text import EFFECT, METHOD
+from mutiny.reports.formatting import count, number, percent
+from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Notes, Section, Subsection, Text
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.result import Assessment, AssessSettings, Evaluation
 from mutiny.verbs.assess.search import Search
@@ -56,7 +56,7 @@ def _part(verb: str, result: Result, command: str | None) -> Iterator[Block]:
     facts += [("took", f"{result.seconds:,.1f} seconds")] if result.seconds else []
     blocks.append(Facts(tuple(facts)))
     blocks.append(Fold("All settings", (Facts(tuple(named_values(result.settings))),)))
-    yield Part(VERBS[verb], tuple(blocks))
+    yield Subsection(VERBS[verb], tuple(blocks))
 
 
 def _method(result: Assessment) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Verdict
-from mutiny.reports.page.blocks import Cell, Column, Fold, Row, Table
-from mutiny.reports.page.words import NONE, count, number, p_value, percent
+from mutiny.reports.formatting import NONE, count, number, p_value, percent
+from mutiny.reports.page.blocks import Column, Fold, Table, TableCell, TableRow
 from mutiny.verbs.assess.result import Assessment
 
 ONE_MUTANT = tuple[str, float | None]
@@ -83,12 +83,12 @@ def mutants_table(result: Assessment) -> Fold:
         Column("Trivial", True, "share of (instance, input) pairs that go from right to wrong"),
         Column("Rests on", hint="exact: every input; otherwise samples, with bounds"),
     ][: None if sampled else -1]
-    rows = rows if sampled else [Row(row.cells[:-1], row.verdict) for row in rows]
+    rows = rows if sampled else [TableRow(row.cells[:-1], row.verdict) for row in rows]
     title = f"All {count(len(rows), 'mutant')} judged on the test set"
     return Fold(title, (Table("mutants", "Mutants judged on the test set", tuple(columns), tuple(rows), filters=True),))
 
 
-def _rows(record: OperatorRecord) -> Iterator[tuple[bool, Row]]:
+def _rows(record: OperatorRecord) -> Iterator[tuple[bool, TableRow]]:
     """Whether a mutant slips through, and its row."""
     verdicts = {split: {key_of(m): m for m in record.mutants if m.guiding_set == split} for split in ("train", "weak")}
     missed = {key_of(mutant) for mutant in slipped(record)}
@@ -96,16 +96,23 @@ def _rows(record: OperatorRecord) -> Iterator[tuple[bool, Row]]:
     for mutant in order:
         others = [verdicts[split].get(key_of(mutant)) for split in ("train", "weak")]
         told = "" if not mutant.reason else f" ({mutant.reason})"
-        yield key_of(mutant) in missed, Row((
-            Cell(f"{named(mutant, record)}{told}", f"{mutant.operator} {severity(mutant, record):.9f}"),
-            _verdict(mutant), *map(_verdict, others),
-            Cell(number4(mutant.metric_mean), mutant.metric_mean),
-            Cell(p_value(mutant.p_value), mutant.p_value),
-            Cell(_effect(mutant), mutant.effect_size),
-            Cell(str(mutant.instances), float(mutant.instances)),
-            Cell(percent(mutant.triviality, 1), mutant.triviality),
-            Cell(mutant.basis.value),
-        ), mutant.verdict.value)  # fmt: skip
+        yield (
+            key_of(mutant) in missed,
+            TableRow(
+                (
+                    TableCell(f"{named(mutant, record)}{told}", f"{mutant.operator} {severity(mutant, record):.9f}"),
+                    _verdict(mutant),
+                    *map(_verdict, others),
+                    TableCell(number4(mutant.metric_mean), mutant.metric_mean),
+                    TableCell(p_value(mutant.p_value), mutant.p_value),
+                    TableCell(_effect(mutant), mutant.effect_size),
+                    TableCell(str(mutant.instances), float(mutant.instances)),
+                    TableCell(percent(mutant.triviality, 1), mutant.triviality),
+                    TableCell(mutant.basis.value),
+                ),
+                mutant.verdict.value,
+            ),
+        )
 
 
 def number4(value: float | None) -> str:
@@ -123,5 +130,5 @@ def _effect(mutant: MutantRecord) -> str:
     return "infinite" if mutant.effect_size == float("inf") else number(mutant.effect_size)
 
 
-def _verdict(mutant: MutantRecord | None) -> Cell:
-    return Cell("not judged") if mutant is None else Cell(mutant.verdict.value, verdict=mutant.verdict.value)
+def _verdict(mutant: MutantRecord | None) -> TableCell:
+    return TableCell("not judged") if mutant is None else TableCell(mutant.verdict.value, verdict=mutant.verdict.value)

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 from mutiny.core.records import versions
 from mutiny.core.results import Result
-from mutiny.reports.page.advice import Typed, advice_section, minimise_command
+from mutiny.reports.formatting import count, percent
+from mutiny.reports.page.advice import Typed, advice_section, minimize_command
+from mutiny.reports.page.attack import attack_section
 from mutiny.reports.page.blocks import Section, Text
-from mutiny.reports.page.enough import subset_of
-from mutiny.reports.page.gallery import gallery_section
-from mutiny.reports.page.mending import mending_section
+from mutiny.reports.page.effective_tests import QUESTION as WHICH_TESTS
+from mutiny.reports.page.effective_tests import effective_tests_section
+from mutiny.reports.page.locate import locate_section
 from mutiny.reports.page.method import method_section
+from mutiny.reports.page.repair import repair_section
 from mutiny.reports.page.score import QUESTION as HOW_GOOD
 from mutiny.reports.page.score import likely, score_section, sentence, weakest
-from mutiny.reports.page.selection import selection_section
-from mutiny.reports.page.stronger import stronger_section
+from mutiny.reports.page.select import select_section
+from mutiny.reports.page.smaller_test_set import subset_of
+from mutiny.reports.page.strengthen import strengthen_section
 from mutiny.reports.page.survivors import QUESTION as WHAT_SLIPS
 from mutiny.reports.page.survivors import survivors_section
-from mutiny.reports.page.suspects import suspects_section
-from mutiny.reports.page.tests import QUESTION as WHICH_TESTS
-from mutiny.reports.page.tests import work_section
-from mutiny.reports.page.words import count, percent
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.attack.result import Robustness
 from mutiny.verbs.locate.result import Location
@@ -84,7 +84,7 @@ def page_of(results: Results, typed: Typed, commands: Mapping[str, str], left: S
 
 def _questions(result: Assessment | None, typed: Typed, results: Results) -> list[Section]:
     if result is not None:
-        work = work_section(result, subset_of(results), minimise_command(typed))
+        work = effective_tests_section(result, subset_of(results), minimize_command(typed))
         return [score_section(result), survivors_section(result), work]
     told = Text(f"The test set was not assessed. This does it: {typed.again}", "missing")
     asked = (("score", HOW_GOOD), ("survivors", WHAT_SLIPS), ("tests", WHICH_TESTS))
@@ -99,15 +99,15 @@ def _done(results: Results) -> set[str]:
 def _section(result: Result) -> Section | None:
     match result:
         case Strengthening():
-            return stronger_section(result)
+            return strengthen_section(result)
         case Selection():
-            return selection_section(result)
+            return select_section(result)
         case Location():
-            return suspects_section(result)
+            return locate_section(result)
         case Repair():
-            return mending_section(result)
+            return repair_section(result)
         case Robustness():
-            return gallery_section(result)
+            return attack_section(result)
     return None
 
 

@@ -40,7 +40,7 @@ class Ranges:
 
 
 @dataclass(frozen=True)
-class Probe:
+class StrengthPoint:
     """A mutant in a chart: its strength, its metric (mean, least and most over instances), and what became of it."""
 
     strength: float
@@ -63,7 +63,7 @@ class Strengths:
 
     strength: str
     metric: str
-    probes: tuple[tuple[str, tuple[Probe, ...]], ...]
+    probes: tuple[tuple[str, tuple[StrengthPoint, ...]], ...]
     originals: tuple[tuple[str, float], ...]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.core.records import OperatorRecord, Status, Verdict
-from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Notes, Row, Section, Table, Text
+from mutiny.reports.formatting import NONE, count, number, percent, several, upper_first
+from mutiny.reports.page.blocks import Block, Chart, Column, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.classes import classes_part
 from mutiny.reports.page.mutants import on
 from mutiny.reports.page.pictures import Scores
-from mutiny.reports.page.words import NONE, count, number, percent, several, upper_first
 from mutiny.verbs.assess.redundancy import TRIVIAL
 from mutiny.verbs.assess.result import Assessment, AssessSettings, Evaluation
 
@@ -36,8 +36,11 @@ def sentence(result: Assessment) -> str:
     score = result.score
     if score.value is None:
         return "There is no score: no operator has a stable mutant that the training set notices."
-    scored = count(score.operators, "operator") if score.operators == score.tried else (
-        f"{score.operators} of {score.tried} operators")  # fmt: skip
+    scored = (
+        count(score.operators, "operator")
+        if score.operators == score.tried
+        else (f"{score.operators} of {score.tried} operators")
+    )
     if score.value >= 1:
         return f"Your test set notices every fault that the training set notices, over {scored}."
     return (
@@ -147,36 +150,43 @@ def operators_table(result: Assessment) -> Table:
     return Table("operators", "Scores by operator", tuple(columns), rows)
 
 
-def _row(record: OperatorRecord) -> Row:
+def _row(record: OperatorRecord) -> TableRow:
     found = [_from(record, split) for split in ("train", "test", "weak")]
     searched = [m.verdict for m in record.mutants if m.searched]
     verdicts = (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)
     counts = [searched.count(verdict) for verdict in verdicts]
     lost = record.sensitivity
-    return Row((
-        Cell(record.label), Cell(record.title), *found,
-        Cell(percent(record.score) if record.score is not None else _no_score(record), record.score,
-             share=record.score),
-        Cell("below 0%" if (lost or 0) < 0 else percent(lost), lost),
-        Cell(" / ".join(map(str, counts)), float(counts[0])),
-    ))  # fmt: skip
+    return TableRow(
+        (
+            TableCell(record.label),
+            TableCell(record.title),
+            *found,
+            TableCell(
+                percent(record.score) if record.score is not None else _no_score(record),
+                record.score,
+                share=record.score,
+            ),
+            TableCell("below 0%" if (lost or 0) < 0 else percent(lost), lost),
+            TableCell(" / ".join(map(str, counts)), float(counts[0])),
+        )
+    )
 
 
 def _no_score(record: OperatorRecord) -> str:
     return {Status.INVALID: "does not apply", Status.FAILED: "failed"}.get(record.status, NONE)
 
 
-def _from(record: OperatorRecord, split: str) -> Cell:
+def _from(record: OperatorRecord, split: str) -> TableCell:
     summary = record.sets.get(split)
     if summary is None:
-        return Cell(NONE)
+        return TableCell(NONE)
     if summary.weakest_killed is not None:
-        return Cell(number(summary.weakest_killed), summary.weakest_killed)
+        return TableCell(number(summary.weakest_killed), summary.weakest_killed)
     if record.strength is None and summary.killed:
-        return Cell("killed" if summary.killed == 1 else f"{summary.killed} killed", float(summary.killed))
+        return TableCell("killed" if summary.killed == 1 else f"{summary.killed} killed", float(summary.killed))
     if summary.unstable and not summary.survived and not summary.killed:
-        return Cell("unstable")
-    return Cell("none")
+        return TableCell("unstable")
+    return TableCell("none")
 
 
 def _reading(result: Assessment) -> Iterator[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mutiny.core.records import MutantRecord, OperatorRecord, Status, Verdict
 from mutiny.core.subject_records import AssessedSubject
-from mutiny.reports.page.blocks import Block, Cell, Column, Part, Row, Section, Table, Text
+from mutiny.reports.formatting import MINUS, NONE, count, number, several
+from mutiny.reports.page.blocks import Block, Column, Section, Subsection, Table, TableCell, TableRow, Text
 from mutiny.reports.page.mutants import hardest, key_of, mutants_table, on, severity, slipped
-from mutiny.reports.page.strengths import operators_strengths
-from mutiny.reports.page.words import MINUS, NONE, count, number, several
+from mutiny.reports.page.strength_curves import strength_curves
 from mutiny.verbs.assess.result import Assessment
 
 QUESTION = "What would slip through?"
@@ -22,7 +22,7 @@ def survivors_section(result: Assessment) -> Section:
     if rows:
         blocks.append(_spots(rows, subject))
     blocks.append(mutants_table(result))
-    blocks.append(Part("Strength by strength", tuple(operators_strengths(result))))
+    blocks.append(Subsection("Strength by strength", tuple(strength_curves(result))))
     return Section("survivors", QUESTION, tuple(blocks))
 
 
@@ -40,7 +40,7 @@ def _answer(result: Assessment) -> str:
     )
 
 
-def _spot(record: OperatorRecord, subject: AssessedSubject) -> Row:
+def _spot(record: OperatorRecord, subject: AssessedSubject) -> TableRow:
     train, test = (record.sets[split].weakest_killed if split in record.sets else None for split in SETS)
     missed, hard = slipped(record), hardest(record)
     if record.strength is None:
@@ -52,29 +52,32 @@ def _spot(record: OperatorRecord, subject: AssessedSubject) -> Row:
     else:
         spot = "none"
     worst = missed[0] if missed else None
-    return Row((
-        Cell(record.label), Cell(record.strength or NONE),
-        Cell(spot, float(len(missed))),
-        Cell(NONE if worst is None else _which(worst), None if worst is None else severity(worst, record)),
-        *(_fall(worst, record, split, subject) for split in ("test", "train")),
-        Cell(NONE if hard is None else _which(hard), None if hard is None else hard.strength),
-        _fall(hard, record, "test", subject),
-    ))  # fmt: skip
+    return TableRow(
+        (
+            TableCell(record.label),
+            TableCell(record.strength or NONE),
+            TableCell(spot, float(len(missed))),
+            TableCell(NONE if worst is None else _which(worst), None if worst is None else severity(worst, record)),
+            *(_fall(worst, record, split, subject) for split in ("test", "train")),
+            TableCell(NONE if hard is None else _which(hard), None if hard is None else hard.strength),
+            _fall(hard, record, "test", subject),
+        )
+    )
 
 
 def _which(mutant: MutantRecord) -> str:
     return mutant.operator if mutant.strength is None else number(mutant.strength)
 
 
-def _fall(mutant: MutantRecord | None, record: OperatorRecord, split: str, subject: AssessedSubject) -> Cell:
+def _fall(mutant: MutantRecord | None, record: OperatorRecord, split: str, subject: AssessedSubject) -> TableCell:
     """By how much the metric of a mutant differs from the originals' on a set."""
     if mutant is None or split not in subject.splits:
-        return Cell(NONE)
+        return TableCell(NONE)
     there = [m for m in record.mutants if m.guiding_set == split and key_of(m) == key_of(mutant)]
     if not there or there[0].metric_mean is None:
-        return Cell(NONE)
+        return TableCell(NONE)
     change = there[0].metric_mean - subject.splits[split].metric_mean
-    return Cell(change_text(change, subject.task.metric), change)
+    return TableCell(change_text(change, subject.task.metric), change)
 
 
 def change_text(change: float, metric: str) -> str:
@@ -87,7 +90,7 @@ def change_text(change: float, metric: str) -> str:
     return text.replace("-", MINUS)
 
 
-def _spots(rows: list[Row], subject: AssessedSubject) -> Table:
+def _spots(rows: list[TableRow], subject: AssessedSubject) -> Table:
     metric = subject.task.metric
     columns = (
         Column("Operator"),

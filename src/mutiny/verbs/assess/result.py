@@ -169,8 +169,10 @@ class Assessment(Result):
 
     def tables(self) -> dict[str, Rows]:
         """``operators``, and ``mutants`` on every set that judged them."""
-        return {"operators": [*map(_row, self.operators)],
-                "mutants": [_mutant(one, mutant) for one in self.operators for mutant in one.mutants]}  # fmt: skip
+        return {
+            "operators": [*map(_row, self.operators)],
+            "mutants": [_mutant(one, mutant) for one in self.operators for mutant in one.mutants],
+        }
 
     @property
     def complete(self) -> bool:
@@ -189,15 +191,33 @@ class Assessment(Result):
 
 def _row(one: OperatorRecord) -> dict[str, Any]:
     weakest = {f"weakest_{name}": found.weakest_killed for name, found in one.sets.items()}
-    return {"operator": one.label, "title": one.title, "status": one.status.value, "score": one.score,
-            "sensitivity": one.sensitivity, **weakest, "mutants": len(one.mutants), "reason": one.reason}  # fmt: skip
+    return {
+        "operator": one.label,
+        "title": one.title,
+        "status": one.status.value,
+        "score": one.score,
+        "sensitivity": one.sensitivity,
+        **weakest,
+        "mutants": len(one.mutants),
+        "reason": one.reason,
+    }
 
 
 def _mutant(operator: OperatorRecord, one: MutantRecord) -> dict[str, Any]:
-    return {"operator": operator.label, "configuration": one.operator, "strength": one.strength,
-            "set": one.guiding_set, "verdict": one.verdict.value, "instances": one.instances,
-            "metric_mean": one.metric_mean, "p_value": one.p_value, "effect_size": one.effect_size, "rse": one.rse,
-            "basis": one.basis.value, "reason": one.reason}  # fmt: skip
+    return {
+        "operator": operator.label,
+        "configuration": one.operator,
+        "strength": one.strength,
+        "set": one.guiding_set,
+        "verdict": one.verdict.value,
+        "instances": one.instances,
+        "metric_mean": one.metric_mean,
+        "p_value": one.p_value,
+        "effect_size": one.effect_size,
+        "rse": one.rse,
+        "basis": one.basis.value,
+        "reason": one.reason,
+    }
 
 
 def describe_subject(subject: Subject, runner: Runner) -> AssessedSubject:

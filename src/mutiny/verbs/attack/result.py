@@ -160,9 +160,11 @@ class Level:
     def _pair(self, over: str) -> tuple[Assault, Assault]:
         if over not in self.ways:
             raise BadInput(
-                "over", repr(over), f"one of {', '.join(self.ways)}",
+                "over",
+                repr(over),
+                f"one of {', '.join(self.ways)}",
                 "Without mutants or without baselines, and for attacks that cannot use more passes, there is no other.",
-            )  # fmt: skip
+            )
         return self.ways[MUTANTS], self.ways[over]
 
 

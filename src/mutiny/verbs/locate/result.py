@@ -117,15 +117,24 @@ class Location(Result):
     def metrics(self) -> dict[str, float]:
         """Failures, their share, and how suspicious the first neuron is."""
         total = self.failing + self.passing
-        return finite({
-            "failing": self.failing, "failing.share": self.failing / total if total else None,
-            "suspicion": self.suspects[0].score if self.suspects else None,
-        })  # fmt: skip
+        return finite(
+            {
+                "failing": self.failing,
+                "failing.share": self.failing / total if total else None,
+                "suspicion": self.suspects[0].score if self.suspects else None,
+            }
+        )
 
 
 def _row(one: Suspect) -> dict[str, Any]:
     return {
-        "layer": one.layer, "neuron": one.neuron, "score": one.score, "low": one.interval.low,
-        "high": one.interval.high, "on_failures": one.on_failures, "on_passes": one.on_passes,
-        "p_value": one.p_value, "q_value": one.q_value,
-    }  # fmt: skip
+        "layer": one.layer,
+        "neuron": one.neuron,
+        "score": one.score,
+        "low": one.interval.low,
+        "high": one.interval.high,
+        "on_failures": one.on_failures,
+        "on_passes": one.on_passes,
+        "p_value": one.p_value,
+        "q_value": one.q_value,
+    }

@@ -180,16 +180,27 @@ class Repair(Result):
 
     def tables(self) -> dict[str, Rows]:
         """``roles``: what the patch does to inputs, by the part that they play."""
-        return {"roles": [
-            {"role": role, "inputs": one.inputs, "correct_before": one.before, "correct_after": one.after,
-             "mended": one.repaired.count, "failing": one.repaired.total, "broken": one.broken.count,
-             "passing": one.broken.total, "gain": one.gain, "low": one.gain_interval.low,
-             "high": one.gain_interval.high}
-            for role, one in self.changes.items()
-        ]}  # fmt: skip
+        return {
+            "roles": [
+                {
+                    "role": role,
+                    "inputs": one.inputs,
+                    "correct_before": one.before,
+                    "correct_after": one.after,
+                    "mended": one.repaired.count,
+                    "failing": one.repaired.total,
+                    "broken": one.broken.count,
+                    "passing": one.broken.total,
+                    "gain": one.gain,
+                    "low": one.gain_interval.low,
+                    "high": one.gain_interval.high,
+                }
+                for role, one in self.changes.items()
+            ]
+        }
 
     def metrics(self) -> dict[str, float]:
         """Of held-out inputs: shares that are mended and broken, and the gain."""
-        return finite({
-            "repair_rate": self.repair_rate.value, "break_rate": self.break_rate.value, "gain": self.held_out.gain
-        })  # fmt: skip
+        return finite(
+            {"repair_rate": self.repair_rate.value, "break_rate": self.break_rate.value, "gain": self.held_out.gain}
+        )

@@ -141,10 +141,15 @@ class Selection(Result):
         chosen = set(self.chosen.tolist())
         names = self.names
         order = [
-            {"rank": rank, "index": at, "score": float(self.scores[at]), "chosen": at in chosen,
-             **({} if names is None else {"name": names[at]})}
+            {
+                "rank": rank,
+                "index": at,
+                "score": float(self.scores[at]),
+                "chosen": at in chosen,
+                **({} if names is None else {"name": names[at]}),
+            }
             for rank, at in enumerate(self.order.tolist(), 1)
-        ]  # fmt: skip
+        ]
         return {"methods": [_row(one) for one in self.rankings], "order": order}
 
     def metrics(self) -> dict[str, float]:
@@ -155,8 +160,17 @@ class Selection(Result):
 
 def _row(one: Ranking) -> dict[str, Any]:
     found = one.quality
-    told = {} if found is None else {"faults": found.faults, "fdr": found.fdr, **_over_repeats(one), "apfd": found.apfd,
-                                     "rauc": None if found.rauc is None else found.rauc.value}  # fmt: skip
+    told = (
+        {}
+        if found is None
+        else {
+            "faults": found.faults,
+            "fdr": found.fdr,
+            **_over_repeats(one),
+            "apfd": found.apfd,
+            "rauc": None if found.rauc is None else found.rauc.value,
+        }
+    )
     return {"method": one.method, "title": one.title, **told, "seconds": one.seconds}
 
 

@@ -156,8 +156,10 @@ class Strengthening(Result):
     def tables(self) -> dict[str, Rows]:
         """What labels are worth under ``measured``; the inputs to label, best first, under ``chosen``."""
         names = self.names
-        chosen = [{"rank": rank, "index": at, **({} if names is None else {"name": names[at]})}
-                  for rank, at in enumerate(self.order.tolist(), 1)]  # fmt: skip
+        chosen = [
+            {"rank": rank, "index": at, **({} if names is None else {"name": names[at]})}
+            for rank, at in enumerate(self.order.tolist(), 1)
+        ]
         tables: dict[str, Rows] = {"measured": [*map(_row, self.measured)], "chosen": chosen}
         return tables if self.measured else {"chosen": chosen, "measured": []}
 
@@ -187,11 +189,14 @@ class Strengthening(Result):
 def _row(one: Gain) -> dict[str, Any]:
     score, ahead = one.score, one.ahead
     return {
-        "labels": one.budget, "method": one.method, "score": score.mean,
+        "labels": one.budget,
+        "method": one.method,
+        "score": score.mean,
         "low": None if score.interval is None else score.interval.low,
         "high": None if score.interval is None else score.interval.high,
-        "gain": one.gain.mean, "ahead": None if ahead is None else ahead.mean,
-    }  # fmt: skip
+        "gain": one.gain.mean,
+        "ahead": None if ahead is None else ahead.mean,
+    }
 
 
 def _keys(given: JsonObject, name: str) -> tuple[Key, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.core.records import OperatorRecord, Status
-from mutiny.reports.text import percent, weakest_told
+from mutiny.reports.assess_text import percent, weakest_told
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.score import apart
 

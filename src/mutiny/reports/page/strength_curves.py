@@ -8,10 +8,10 @@ import numpy as np
 
 from mutiny.core.records import OperatorRecord
 from mutiny.core.subject_records import AssessedSubject
+from mutiny.reports.formatting import count, number, percent, several, upper_first
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Text
 from mutiny.reports.page.mutants import on
-from mutiny.reports.page.pictures import Path, Probe, Strengths
-from mutiny.reports.page.words import count, number, percent, several, upper_first
+from mutiny.reports.page.pictures import Path, StrengthPoint, Strengths
 from mutiny.verbs.assess.result import Assessment
 
 OPEN = 3
@@ -19,7 +19,7 @@ OPEN = 3
 SETS = ("train", "test")
 
 
-def operators_strengths(result: Assessment) -> Iterator[Block]:
+def strength_curves(result: Assessment) -> Iterator[Block]:
     """Pictures of each operator, those that miss most first."""
     subject = result.subject
     drawn = [record for record in result.operators if record.strength and record.bounds and on(record, "test")]
@@ -28,8 +28,9 @@ def operators_strengths(result: Assessment) -> Iterator[Block]:
         return
     yield Text(
         "First the metric as the fault grows, with the spread over instances; the dashed lines are the originals. Then "
-        "the strengths that each search tried. A circle is killed, a triangle survived, a diamond unstable.", "aside",
-    )  # fmt: skip
+        "the strengths that each search tried. A circle is killed, a triangle survived, a diamond unstable.",
+        "aside",
+    )
     for place, record in enumerate(sorted(drawn, key=lambda r: (r.score is None, r.score or 0.0))):
         score = "no score" if record.score is None else f"score {percent(record.score)}"
         title = f"{record.label}, {record.title}: {score}"
@@ -47,27 +48,44 @@ def _pictures(record: OperatorRecord, subject: AssessedSubject, place: int) -> t
         blocks.append(Text(f"{upper_first(record.reason)}.", "aside"))
     probes = tuple((split, _probes(record, split)) for split in SETS)
     originals = tuple((split, subject.splits[split].metric_mean) for split in SETS if split in subject.splits)
-    steps = tuple((split, tuple((m.strength, m.verdict.value) for m in on(record, split, searched=True)
-                                if m.strength is not None)) for split in SETS)  # fmt: skip
+    steps = tuple(
+        (
+            split,
+            tuple((m.strength, m.verdict.value) for m in on(record, split, searched=True) if m.strength is not None),
+        )
+        for split in SETS
+    )
     told = "; ".join(
         f"on {split} {count(len(tried), 'strength')}, killed from {number(_weakest(record, split))}"
-        for split, tried in steps if tried
-    )  # fmt: skip
-    return (*blocks, Charts((
-        Chart(f"curve-{place}", Strengths(record.strength, subject.task.metric, probes, originals),
-              upper_first(f"{subject.task.metric} by {record.strength}"),
-              f"{subject.task.metric} of {record.label} mutants by {record.strength}: {_curve_told(probes)}."),
-        Chart(f"path-{place}", Path(record.strength, record.bounds, steps),
-              f"The search for the mildest {record.strength} that is killed",
-              f"Search of {record.label}: {told}."),
-    )))  # fmt: skip
+        for split, tried in steps
+        if tried
+    )
+    return (
+        *blocks,
+        Charts(
+            (
+                Chart(
+                    f"curve-{place}",
+                    Strengths(record.strength, subject.task.metric, probes, originals),
+                    upper_first(f"{subject.task.metric} by {record.strength}"),
+                    f"{subject.task.metric} of {record.label} mutants by {record.strength}: {_curve_told(probes)}.",
+                ),
+                Chart(
+                    f"path-{place}",
+                    Path(record.strength, record.bounds, steps),
+                    f"The search for the mildest {record.strength} that is killed",
+                    f"Search of {record.label}: {told}.",
+                ),
+            )
+        ),
+    )
 
 
 def _weakest(record: OperatorRecord, split: str) -> float | None:
     return record.sets[split].weakest_killed if split in record.sets else None
 
 
-def _probes(record: OperatorRecord, split: str) -> tuple[Probe, ...]:
+def _probes(record: OperatorRecord, split: str) -> tuple[StrengthPoint, ...]:
     found = []
     for mutant in on(record, split):
         values = [value for row in mutant.metrics for value in row]
@@ -76,13 +94,14 @@ def _probes(record: OperatorRecord, split: str) -> tuple[Probe, ...]:
         if not np.isfinite([mutant.metric_mean, *values]).all():
             continue
         low, high = (min(values), max(values)) if values else (mutant.metric_mean,) * 2
-        found.append(Probe(mutant.strength, mutant.metric_mean, low, high, mutant.verdict.value))
+        found.append(StrengthPoint(mutant.strength, mutant.metric_mean, low, high, mutant.verdict.value))
     return tuple(sorted(found, key=lambda probe: probe.strength))
 
 
-def _curve_told(probes: tuple[tuple[str, tuple[Probe, ...]], ...]) -> str:
+def _curve_told(probes: tuple[tuple[str, tuple[StrengthPoint, ...]], ...]) -> str:
     return "; ".join(
         f"on {split} from {points[0].metric:.4g} at {points[0].strength:.3g} to {points[-1].metric:.4g} at "
         f"{points[-1].strength:.3g}"
-        for split, points in probes if points
-    )  # fmt: skip
+        for split, points in probes
+        if points
+    )

@@ -11,8 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
-from mutiny.reports import terminal
-from mutiny.reports.page import words
+from mutiny.reports import formatting, terminal
 from mutiny.verbs.assess.redundancy import TRIVIAL
 from mutiny.verbs.assess.result import Assessment
 
@@ -34,7 +33,7 @@ def percent(value: float | None) -> str:
     >>> percent(0.914), percent(None), percent(1.0), percent(0.997)
     ('91%', '-', '100%', '99.7%')
     """
-    return "-" if value is None else words.percent(value)
+    return "-" if value is None else formatting.percent(value)
 
 
 def number(value: float | None) -> str:
@@ -46,7 +45,7 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def assessment_text(result: Assessment, width: int = 80) -> RenderableType:
+def assess_text(result: Assessment, width: int = 80) -> RenderableType:
     """Everything that a terminal shows; below 72 columns the counts of verdicts are left out."""
     parts: list[RenderableType] = [_head(result), _table(result, width)]
     parts.extend(terminal.legend(_legend(result)))

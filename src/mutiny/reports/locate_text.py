@@ -26,7 +26,7 @@ SHORTEST, LISTED = 10, 40
 """Columns that a layer's name keeps, and those of a neuron in a list."""
 
 
-def location_text(result: Location) -> RenderableType:
+def locate_text(result: Location) -> RenderableType:
     """Everything that a terminal shows."""
     parts: list[RenderableType] = [_head(result)]
     if result.suspects:
@@ -131,8 +131,10 @@ def _classes(result: Location) -> Table:
 def _silenced(found: Ablation, count: int) -> Text:
     who = f"the {count} suspects" if count > 1 else "the suspect"
     mended, broken = (np.array([getattr(one, name) for one in found.random]) for name in ("mended", "broken"))
-    lines = [f"[bold]Silencing[/] {who} mends {found.suspects.mended:,} of {found.failing:,} failures and breaks "
-             f"{found.suspects.broken:,} of {found.passing:,} passes."]  # fmt: skip
+    lines = [
+        f"[bold]Silencing[/] {who} mends {found.suspects.mended:,} of {found.failing:,} failures and breaks "
+        f"{found.suspects.broken:,} of {found.passing:,} passes."
+    ]
     if len(mended):
         lines.append(
             f"{len(mended)} random draws of as many others of those layers: {mended.mean():.1f} mended (most "

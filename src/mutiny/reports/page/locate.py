@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from mutiny.core.errors import BadInput
-from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
+from mutiny.reports.formatting import NONE, count, number, percent, several
+from mutiny.reports.page.blocks import Block, Chart, Column, Fold, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.pictures import Floats, Layers
-from mutiny.reports.page.words import NONE, count, number, percent, several
 from mutiny.verbs.locate.ablation import Ablation
 from mutiny.verbs.locate.measures import as_measure
 from mutiny.verbs.locate.result import Location
@@ -22,7 +22,7 @@ MOST = 40
 """Layers in a picture, at most; those without suspects give way."""
 
 
-def suspects_section(result: Location) -> Section:
+def locate_section(result: Location) -> Section:
     """Suspects by layer, what is held against them, and what silencing them does."""
     return Section("suspects", QUESTION, tuple(_blocks(result)))
 
@@ -110,15 +110,19 @@ def _table(name: str, caption: str, suspects: tuple[Suspect, ...]) -> Table:
         Column("q", True, "share of innocents expected among neurons with at most this q"),
     )
     rows = [
-        Row((
-            Cell(f"{one.layer}[{one.neuron}]"),
-            Cell("infinite", None) if math.isinf(one.score) else Cell(number(one.score), one.score),
-            Cell(percent(one.on_failures), one.on_failures, share=one.on_failures),
-            Cell(NONE if one.on_passes is None else percent(one.on_passes), one.on_passes, share=one.on_passes),
-            Cell(f"{one.q_value:.2g}", one.q_value),
-        ))
+        TableRow(
+            (
+                TableCell(f"{one.layer}[{one.neuron}]"),
+                TableCell("infinite", None) if math.isinf(one.score) else TableCell(number(one.score), one.score),
+                TableCell(percent(one.on_failures), one.on_failures, share=one.on_failures),
+                TableCell(
+                    NONE if one.on_passes is None else percent(one.on_passes), one.on_passes, share=one.on_passes
+                ),
+                TableCell(f"{one.q_value:.2g}", one.q_value),
+            )
+        )
         for one in suspects
-    ]  # fmt: skip
+    ]
     return Table(name, caption, columns, tuple(rows))
 
 

@@ -8,11 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Command, Fold, Part, Row, Section, Table, Text
+from mutiny.reports.formatting import NONE, count, percent, runs, several
+from mutiny.reports.page.blocks import (
+    Block,
+    Chart,
+    Column,
+    Command,
+    Fold,
+    Section,
+    Subsection,
+    Table,
+    TableCell,
+    TableRow,
+    Text,
+)
 from mutiny.reports.page.classes import by_class
+from mutiny.reports.page.kill_counts import KillCounts, busiest_half, concentration, kill_counts_of, matrix_of
 from mutiny.reports.page.pictures import Line, Lines
-from mutiny.reports.page.words import NONE, count, percent, runs, several
-from mutiny.reports.page.work import Work, busiest_half, concentration, matrix_of, work_of
 from mutiny.verbs.assess.result import Assessment
 
 QUESTION = "Which tests do the work?"
@@ -23,7 +35,7 @@ LISTED = 1000
 
 
 @dataclass(frozen=True)
-class Subset:
+class SmallerTestSet:
     """A smallest set of tests that keeps the score.
 
     Attributes:
@@ -43,16 +55,16 @@ class Subset:
     keeps: bool = True
 
 
-def work_section(result: Assessment, subset: Subset | None = None, minimise: str = "") -> Section:
+def effective_tests_section(result: Assessment, subset: SmallerTestSet | None = None, minimize: str = "") -> Section:
     """Kill matrix, what does most, a smallest subset if one is known, and what does nothing.
 
     Args:
         result: what was found.
         subset: a smallest set of tests.
-        minimise: the command that looks for one.
+        minimize: the command that looks for one.
     """
-    work = work_of(result)
-    blocks = _nothing(result) if work is None else _blocks(result, work, subset, minimise)
+    work = kill_counts_of(result)
+    blocks = _nothing(result) if work is None else _blocks(result, work, subset, minimize)
     return Section("tests", QUESTION, tuple(blocks))
 
 
@@ -62,11 +74,12 @@ def _nothing(result: Assessment) -> Iterator[Block]:
         return
     yield Text(
         "Which inputs kill which mutants is not in this file: a JSON result has no kill bits. The campaign's file has "
-        "them: mutiny report FILE.mutiny -o report.html", "missing",
-    )  # fmt: skip
+        "them: mutiny report FILE.mutiny -o report.html",
+        "missing",
+    )
 
 
-def _blocks(result: Assessment, work: Work, subset: Subset | None, minimise: str) -> Iterator[Block]:
+def _blocks(result: Assessment, work: KillCounts, subset: SmallerTestSet | None, minimize: str) -> Iterator[Block]:
     total = len(work.kills)
     labels = result.labels if result.labels is not None and len(result.labels) == total else None
     yield Text(_answer(work), "answer")
@@ -79,28 +92,31 @@ def _blocks(result: Assessment, work: Work, subset: Subset | None, minimise: str
         yield Text(
             f"{work.sampled} of {len(work.mutants)} verdicts were reached without evaluating every input. Where an "
             "input was not evaluated its answer is predicted, so these counts are estimates; assess --exact evaluates "
-            "all.", "aside",
-        )  # fmt: skip
+            "all.",
+            "aside",
+        )
     if work.kills.any():
         yield _concentration(work)
         matrix = matrix_of(work, labels)
         shared = f" {total:,} inputs share {matrix.values.shape[1]} columns." if total > matrix.values.shape[1] else ""
         yield Chart(
-            "matrix", matrix,
+            "matrix",
+            matrix,
             f"The stronger the shade, the more instances of a mutant (row) the input (column) kills.{shared}",
             f"Kill matrix of {len(work.mutants)} mutants and {total:,} inputs; {percent(float(work.idle.mean()))} of "
-            "the inputs kill nothing. The tables below have the numbers.", wide=True,
-        )  # fmt: skip
-        yield Part("What does most", (_top(work, labels),))
+            "the inputs kill nothing. The tables below have the numbers.",
+            wide=True,
+        )
+        yield Subsection("What does most", (_top(work, labels),))
     if subset is not None:
-        yield Part("A smallest set of tests", tuple(_subset(subset)))
-    elif minimise and work.kills.any():
+        yield Subsection("A smallest set of tests", tuple(_subset(subset)))
+    elif minimize and work.kills.any():
         told = "How few tests would be enough is not known here; this command looks for them."
-        yield Part("A smallest set of tests", (Command(minimise, "Find a smallest set of tests", told),))
-    yield Part("What does nothing", tuple(_idle(result, work)))
+        yield Subsection("A smallest set of tests", (Command(minimize, "Find a smallest set of tests", told),))
+    yield Subsection("What does nothing", tuple(_idle(result, work)))
 
 
-def _answer(work: Work) -> str:
+def _answer(work: KillCounts) -> str:
     total, working = len(work.kills), int((~work.idle).sum())
     if not working:
         return f"None does: no test input kills any instance of {count(len(work.mutants), 'mutant')}."
@@ -111,32 +127,39 @@ def _answer(work: Work) -> str:
     )
 
 
-def _concentration(work: Work) -> Chart:
+def _concentration(work: KillCounts) -> Chart:
     points = concentration(work.kills)
     tenth = next(y for x, y in points if x >= 0.1)
     even = Line("if all did the same", ((0.0, 0.0), (1.0, 1.0)), "dotted", quiet=True)
     return Chart(
         "concentration",
-        Lines((Line("test inputs", points), even), "share of the inputs, busiest first", "share of all kills",
-              shares="xy"),
+        Lines(
+            (Line("test inputs", points), even), "share of the inputs, busiest first", "share of all kills", shares="xy"
+        ),
         "How few inputs do how much of the work.",
         f"Share of all kills by share of inputs: the busiest tenth of the inputs does {percent(tenth)} of the kills.",
-    )  # fmt: skip
+    )
 
 
-def _top(work: Work, labels: npt.NDArray[np.int64] | None) -> Table:
+def _top(work: KillCounts, labels: npt.NDArray[np.int64] | None) -> Table:
     order = np.argsort(-work.kills, kind="stable")[:TOP]
     rows = [
-        Row((
-            Cell(str(at), float(at)),
-            Cell(NONE if labels is None else str(labels[at]), None if labels is None else float(labels[at])),
-            Cell(f"{work.kills[at]:,}", float(work.kills[at])),
-            Cell(percent(work.kills[at] / work.instances, 1), float(work.kills[at]),
-                 share=float(work.kills[at] / work.instances)),
-            Cell(f"{work.breadth[at]:,}", float(work.breadth[at])),
-        ))
-        for at in order if work.kills[at]
-    ]  # fmt: skip
+        TableRow(
+            (
+                TableCell(str(at), float(at)),
+                TableCell(NONE if labels is None else str(labels[at]), None if labels is None else float(labels[at])),
+                TableCell(f"{work.kills[at]:,}", float(work.kills[at])),
+                TableCell(
+                    percent(work.kills[at] / work.instances, 1),
+                    float(work.kills[at]),
+                    share=float(work.kills[at] / work.instances),
+                ),
+                TableCell(f"{work.breadth[at]:,}", float(work.breadth[at])),
+            )
+        )
+        for at in order
+        if work.kills[at]
+    ]
     columns = (
         Column("Input", hint="its index in the test set"),
         Column("Class", True),
@@ -147,7 +170,7 @@ def _top(work: Work, labels: npt.NDArray[np.int64] | None) -> Table:
     return Table("busiest", f"The {count(len(rows), 'input')} that kill most", columns, tuple(rows))
 
 
-def _subset(subset: Subset) -> Iterator[Block]:
+def _subset(subset: SmallerTestSet) -> Iterator[Block]:
     size = f"{count(len(subset.indices), 'input')} of {subset.of:,} ({percent(len(subset.indices) / subset.of, 1)})"
     scores = ""
     if subset.score is not None and subset.full is not None:
@@ -160,7 +183,7 @@ def _subset(subset: Subset) -> Iterator[Block]:
     yield Fold("Their indices", (Text(_listed(sorted(subset.indices))),))
 
 
-def _idle(result: Assessment, work: Work) -> Iterator[Block]:
+def _idle(result: Assessment, work: KillCounts) -> Iterator[Block]:
     idle, total = np.flatnonzero(work.idle), len(work.kills)
     if not len(idle):
         yield Text("Every test input kills at least one instance.")

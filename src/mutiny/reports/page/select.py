@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
+from mutiny.reports.formatting import NONE, RANGE, count, percent
+from mutiny.reports.page.blocks import Block, Chart, Column, Fold, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.pictures import Line, Lines
-from mutiny.reports.page.words import NONE, RANGE, count, percent
-from mutiny.reports.selection_text import notes_of
+from mutiny.reports.select_text import notes_of
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.select.result import Ranking, Selection
 
@@ -18,7 +18,7 @@ LISTED = 200
 """Inputs that are written out, at most."""
 
 
-def selection_section(result: Selection) -> Section:
+def select_section(result: Selection) -> Section:
     """Curves and numbers where labels are known, and the inputs to label."""
     return Section("selection", QUESTION, tuple(_blocks(result)))
 
@@ -30,9 +30,11 @@ def _blocks(result: Selection) -> Iterator[Block]:
         yield _curves(result, sorted(graded, key=_found, reverse=True)[:CURVES])
         yield _table(result, graded)
     else:
-        yield Text("How good the ranking is cannot be said: the labels of the pool are not known. That is the usual "
-                   "case; compare methods where labels are: mutiny select SUBJECT --compare all --pool test",
-                   "missing")  # fmt: skip
+        yield Text(
+            "How good the ranking is cannot be said: the labels of the pool are not known. That is the usual "
+            "case; compare methods where labels are: mutiny select SUBJECT --compare all --pool test",
+            "missing",
+        )
     yield Fold(f"The {count(result.budget, 'input')} to label, best first", (Text(_listed(result)),))
     skipped = tuple(f"{name} is left out: {reason}." for name, reason in result.skipped.items())
     notes = (*notes_of(result.notes, [one.notes for one in result.rankings]), *skipped)
@@ -98,32 +100,36 @@ def _table(result: Selection, graded: list[Ranking]) -> Table:
         Column("APFD", True, "how early all faults come, each wrong input one; 50% is random"),
         Column("RAUC", True, "area under the curve of kinds of faults, up to a fifth of the pool"),
     )
-    rows = [Row((Cell(one.method), *_cells(one, repeats > 1))) for one in graded]
+    rows = [TableRow((TableCell(one.method), *_cells(one, repeats > 1))) for one in graded]
     for name, values in result.references.items():
-        fdr, apfd, rauc = (Cell(percent(values.get(key), 1), values.get(key)) for key in ("fdr", "apfd", "rauc"))
-        rows.append(Row((Cell(f"({name})"), Cell(NONE), fdr, *([Cell(NONE)] if repeats > 1 else []), apfd, rauc)))
+        fdr, apfd, rauc = (TableCell(percent(values.get(key), 1), values.get(key)) for key in ("fdr", "apfd", "rauc"))
+        rows.append(
+            TableRow(
+                (TableCell(f"({name})"), TableCell(NONE), fdr, *([TableCell(NONE)] if repeats > 1 else []), apfd, rauc)
+            )
+        )
     return Table("methods", "Methods of selection", columns, tuple(rows))
 
 
-def _cells(one: Ranking, repeated: bool) -> Iterator[Cell]:
+def _cells(one: Ranking, repeated: bool) -> Iterator[TableCell]:
     found = one.quality
     assert found is not None
     rate = rate_of(one)
-    yield Cell(str(found.faults), float(found.faults))
-    yield Cell(percent(rate.mean, 1), rate.mean, share=rate.mean)
+    yield TableCell(str(found.faults), float(found.faults))
+    yield TableCell(percent(rate.mean, 1), rate.mean, share=rate.mean)
     if repeated:
         yield _between(rate)
-    yield Cell(percent(found.apfd, 1), found.apfd)
+    yield TableCell(percent(found.apfd, 1), found.apfd)
     rauc = None if found.rauc is None else found.rauc.value
-    yield Cell(percent(rauc, 1), rauc)
+    yield TableCell(percent(rauc, 1), rauc)
 
 
-def _between(rate: Repeated) -> Cell:
+def _between(rate: Repeated) -> TableCell:
     """A share lies between 0 and 1, whatever Student says."""
     if rate.interval is None:
-        return Cell(NONE)
+        return TableCell(NONE)
     low, high = max(0.0, rate.interval.low), min(1.0, rate.interval.high)
-    return Cell(f"{percent(low, 1)}{RANGE}{percent(high, 1)}", low)
+    return TableCell(f"{percent(low, 1)}{RANGE}{percent(high, 1)}", low)
 
 
 def _listed(result: Selection) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutiny.reports.page.words import count
+from mutiny.reports.formatting import count
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.result import Smaller
 

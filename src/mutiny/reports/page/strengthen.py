@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mutiny.reports.page.blocks import Block, Cell, Chart, Column, Fold, Notes, Row, Section, Table, Text
+from mutiny.reports.formatting import NONE, RANGE, count, percent
+from mutiny.reports.page.blocks import Block, Chart, Column, Fold, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.pictures import Line, Lines
-from mutiny.reports.page.words import NONE, RANGE, count, percent
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.measuring import OWN, Gain
 from mutiny.verbs.strengthen.result import Strengthening
@@ -16,7 +16,7 @@ LISTED = 200
 """Inputs that are written out, at most."""
 
 
-def stronger_section(result: Strengthening) -> Section:
+def strengthen_section(result: Strengthening) -> Section:
     """What labels are worth, by method and budget, and which inputs to label."""
     return Section("strengthen", QUESTION, tuple(_blocks(result)))
 
@@ -46,8 +46,11 @@ def _answer(result: Strengthening) -> str:
     if own and result.before is not None:
         best = max(own, key=lambda one: one.budget)
         said = f"{_labels(best.budget)} {_change(result.before, best)}{_between(best.score)}"
-        others = [f"{one.method} {percent(one.score.mean)}" for one in result.measured
-                  if one.budget == best.budget and one.method != OWN]  # fmt: skip
+        others = [
+            f"{one.method} {percent(one.score.mean)}"
+            for one in result.measured
+            if one.budget == best.budget and one.method != OWN
+        ]
         said += f"; as many chosen by others: {', '.join(others)}." if others else "."
         return said + _doubt(best.gain)
     if len(result.order):
@@ -116,27 +119,31 @@ def _table(result: Strengthening) -> Table:
     )
     assert result.before is not None
     before = result.before
-    rows = [Row((Cell("0", 0.0), Cell("(before)"), *_score(before), Cell(NONE), Cell(NONE)))]
-    rows += [Row((Cell(f"{one.budget:,}", float(one.budget)), Cell(one.method), *_score(one.score), *_gain(one)))
-             for one in result.measured]  # fmt: skip
+    rows = [TableRow((TableCell("0", 0.0), TableCell("(before)"), *_score(before), TableCell(NONE), TableCell(NONE)))]
+    rows += [
+        TableRow(
+            (TableCell(f"{one.budget:,}", float(one.budget)), TableCell(one.method), *_score(one.score), *_gain(one))
+        )
+        for one in result.measured
+    ]
     return Table("strengthen-budgets", "What labels are worth", columns, tuple(rows))
 
 
-def _score(value: Repeated) -> tuple[Cell, Cell]:
+def _score(value: Repeated) -> tuple[TableCell, TableCell]:
     ends = _ends(value)
     return (
-        Cell(percent(value.mean, 1), value.mean, share=min(1.0, max(0.0, value.mean))),
-        Cell(NONE) if ends is None else Cell(f"{percent(ends[0])}{RANGE}{percent(ends[1])}", ends[0]),
-    )  # fmt: skip
+        TableCell(percent(value.mean, 1), value.mean, share=min(1.0, max(0.0, value.mean))),
+        TableCell(NONE) if ends is None else TableCell(f"{percent(ends[0])}{RANGE}{percent(ends[1])}", ends[0]),
+    )
 
 
-def _gain(one: Gain) -> tuple[Cell, Cell]:
-    gain = Cell(f"{100 * one.gain.mean:+.1f}", one.gain.mean)
+def _gain(one: Gain) -> tuple[TableCell, TableCell]:
+    gain = TableCell(f"{100 * one.gain.mean:+.1f}", one.gain.mean)
     if one.ahead is None:
-        return gain, Cell(NONE)
+        return gain, TableCell(NONE)
     between = one.ahead.interval
     ends = "" if between is None else f" ({100 * max(-1.0, between.low):+.1f} to {100 * min(1.0, between.high):+.1f})"
-    return gain, Cell(f"{100 * one.ahead.mean:+.1f}{ends}", one.ahead.mean)
+    return gain, TableCell(f"{100 * one.ahead.mean:+.1f}{ends}", one.ahead.mean)
 
 
 def _between(value: Repeated) -> str:

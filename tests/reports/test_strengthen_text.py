@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from mutiny.core.stats import Interval
-from mutiny.reports.strengthening_text import strengthening_text
+from mutiny.reports.strengthen_text import strengthen_text
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.result import Smaller
 from verbs.strengthen.tables import strengthen, weak_subject
@@ -16,7 +16,7 @@ from verbs.strengthen.tables import strengthen, weak_subject
 def shown(result):
     console = Console(width=80)
     with console.capture() as capture:
-        console.print(strengthening_text(result))
+        console.print(strengthen_text(result))
     return " ".join(capture.get().split())
 
 

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
-from mutiny.reports.page.words import count
-from mutiny.reports.smaller_text import between, falls, held_out_told, kills_told
+from mutiny.reports.formatting import count
+from mutiny.reports.smaller_test_set_text import between, falls, held_out_told, kills_told
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.measuring import Gain
 from mutiny.verbs.strengthen.result import Strengthening
@@ -22,7 +22,7 @@ SHOWN, SHOWN_NAMES = 12, 5
 """Indices, and names of files, that are printed."""
 
 
-def strengthening_text(result: Strengthening) -> RenderableType:
+def strengthen_text(result: Strengthening) -> RenderableType:
     """Everything that a terminal shows."""
     parts: list[RenderableType] = [_head(result)]
     if result.measured:

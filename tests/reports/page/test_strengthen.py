@@ -11,19 +11,19 @@ from mutiny.core.errors import BadInput
 from mutiny.core.records import Basis, Status
 from mutiny.core.stats import Interval
 from mutiny.core.subject_records import PoolRecord, StrengthenedSubject, TaskRecord
+from mutiny.reports.formatting import NONE, RANGE
 from mutiny.reports.loading import read_json
-from mutiny.reports.page import enough
-from mutiny.reports.page.enough import subset_of
-from mutiny.reports.page.stronger import stronger_section
-from mutiny.reports.page.tests import work_section
-from mutiny.reports.page.words import NONE, RANGE
+from mutiny.reports.page import smaller_test_set
+from mutiny.reports.page.effective_tests import effective_tests_section
+from mutiny.reports.page.smaller_test_set import subset_of
+from mutiny.reports.page.strengthen import strengthen_section
 from mutiny.verbs.assess.result import Score
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.kill_table import KillTable
 from mutiny.verbs.strengthen.measuring import Gain
 from mutiny.verbs.strengthen.result import Smaller, Strengthening
 from mutiny.verbs.strengthen.subset import Subset
-from reports.page.made import KILLED, SURVIVED, assessment, bits, operator
+from reports.page.handmade import KILLED, SURVIVED, assessment, bits, operator
 from toys import blob_subject
 
 
@@ -64,7 +64,7 @@ def texts(section):
 
 
 def test_a_measured_choice():
-    section = stronger_section(STRENGTHENED)
+    section = strengthen_section(STRENGTHENED)
     assert texts(section)[0] == (
         "4 labels raise the score on mutants that nothing was chosen for from 40% to 90% (95% interval 70% to 100%); "
         "as many chosen by others: random 45%."
@@ -92,7 +92,7 @@ def test_a_measured_choice():
 )
 def test_a_choice_that_does_not_help_is_not_praised(before, after, gain, told):
     own = Gain("strengthen", 4, repeated(after, 0.4, 0.9), repeated(after - before, *gain))
-    (said, *_) = texts(stronger_section(replace(STRENGTHENED, measured=(own,), before=repeated(before, 0.3, 0.6))))
+    (said, *_) = texts(strengthen_section(replace(STRENGTHENED, measured=(own,), before=repeated(before, 0.3, 0.6))))
     assert told in said
     assert ("may be chance" in said) == (gain[0] <= 0 <= gain[1])
 
@@ -103,17 +103,17 @@ def test_predictions_are_of_the_mutants_that_were_tried():
         (some, "Of 1 mutant that slips through and was tried, predicted to be killed: 1 with 2 labels;"),
         (all_, "Of 3 mutants that slip through, predicted"),
     ):
-        section = stronger_section(replace(STRENGTHENED, survivors=all_, tried=tried))
+        section = strengthen_section(replace(STRENGTHENED, survivors=all_, tried=tried))
         assert any(text.startswith(told) for text in texts(section))
 
 
 def test_what_was_not_measured_is_not_claimed():
     unmeasured = replace(STRENGTHENED, measured=(), before=None)
-    section = stronger_section(unmeasured)
+    section = strengthen_section(unmeasured)
     assert "what they are worth was not measured" in texts(section)[0]
     assert not [block for block in section.blocks if block.kind in ("chart", "table")]
     nothing = replace(unmeasured, budgets=(), order=np.zeros(0, np.int64), predicted={})
-    assert "only a smaller test set" in texts(stronger_section(nothing))[0]
+    assert "only a smaller test set" in texts(strengthen_section(nothing))[0]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_inputs_are_listed_by_name(inputs, told):
     pool = None if inputs is None else PoolRecord(inputs)
     names = tuple(f"{number}.png" for number in range(10))
     result = replace(STRENGTHENED, subject=replace(STRENGTHENED.subject, pool=pool), names=names)
-    (fold,) = [block for block in stronger_section(result).blocks if block.kind == "fold"]
+    (fold,) = [block for block in strengthen_section(result).blocks if block.kind == "fold"]
     assert fold.blocks[0].text == told
 
 
@@ -143,7 +143,7 @@ def test_a_real_result_from_memory_and_from_its_file(strengthened, tmp_path):
     read = read_json(tmp_path / "a.json").result
     assert read.to_json() == json.loads(json.dumps(strengthened.to_json()))
     assert read.order.tolist() == strengthened.order.tolist()
-    assert stronger_section(read) == stronger_section(strengthened)
+    assert strengthen_section(read) == strengthen_section(strengthened)
     small = subset_of({"strengthen": read})
     assert small.indices == tuple(strengthened.subset.indices.tolist())
     assert (small.score, small.of) == (strengthened.subset.score, strengthened.subset.of)
@@ -153,7 +153,7 @@ def test_names_of_the_whole_pool_are_told(strengthened):
     names = tuple(f"{number}.png" for number in range(strengthened.subject.pool.inputs))
     named = replace(strengthened, names=names, budgets=(2,), order=np.array([3, 1]))
     assert named.to_json()["names"] == [*names]
-    (fold,) = [one for one in stronger_section(named).blocks if one.kind == "fold"]
+    (fold,) = [one for one in strengthen_section(named).blocks if one.kind == "fold"]
     assert fold.blocks[0].text == "3.png, 1.png."
     without = replace(named, subject=replace(named.subject, pool=None))
     assert without.to_json()["names"] is None
@@ -208,17 +208,28 @@ def measured_part(kills, more, score, full, subset, all_):
 @pytest.mark.parametrize(
     ("part", "claim", "more"),
     [
-        (measured_part(3, 0, 0.5, 0.5, 0.4, 0.4), "keep the score: 50.0% with these alone, 50.0% with all. They kill "
-         "the 3 mutants of the assessment that all tests kill, and 1 of other seeds.", ""),
-        (measured_part(0, 4, 1.0, 0.0, 0.4, 0.4), "score more: 100% with these alone, 0% with all. All tests kill no "
-         "mutant of the assessment, but 1 of other seeds, and so do these.", "They also kill 4 mutants"),
-        (measured_part(3, 0, 0.5, 0.5, 0.3, 0.4), "kill what all of them kill (50.0% with these alone, 50.0% with "
-         "all), but score less on other mutants.", ""),
+        (
+            measured_part(3, 0, 0.5, 0.5, 0.4, 0.4),
+            "keep the score: 50.0% with these alone, 50.0% with all. They kill "
+            "the 3 mutants of the assessment that all tests kill, and 1 of other seeds.",
+            "",
+        ),
+        (
+            measured_part(0, 4, 1.0, 0.0, 0.4, 0.4),
+            "score more: 100% with these alone, 0% with all. All tests kill no "
+            "mutant of the assessment, but 1 of other seeds, and so do these.",
+            "They also kill 4 mutants",
+        ),
+        (
+            measured_part(3, 0, 0.5, 0.5, 0.3, 0.4),
+            "kill what all of them kill (50.0% with these alone, 50.0% with all), but score less on other mutants.",
+            "",
+        ),
     ],
     ids=["keeps", "kills more", "falls"],
-)  # fmt: skip
+)
 def test_a_part_is_not_said_to_keep_what_it_loses(part, claim, more):
-    section = work_section(obvious(), subset_of({"strengthen": replace(STRENGTHENED, **part)}))
+    section = effective_tests_section(obvious(), subset_of({"strengthen": replace(STRENGTHENED, **part)}))
     (found,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
     told = found.blocks[0].text
     assert told.startswith(f"4 inputs of 40 (10.0%) {claim}")
@@ -233,7 +244,7 @@ def test_an_assessment_tells_which_tests_are_enough():
     assert small.score == small.full == 1.0
     table = KillTable.of(obvious())
     assert table.killed(np.array([3, 5])) == table.killed() == {("WI", 0.5), ("WI", 0.9)}
-    section = work_section(obvious(), small)
+    section = effective_tests_section(obvious(), small)
     (part,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
     assert part.blocks[0].text.startswith(
         "2 inputs of 12 (16.7%) keep the score: 100% with these alone, 100% with all."
@@ -247,10 +258,10 @@ def test_where_answers_are_missing_a_command_stands_instead(monkeypatch):
     sampled = replace(sampled, operators=(replace(record, mutants=mutants),))
     assert subset_of({"assess": sampled}) is None
     assert subset_of({"assess": obvious(kills={})}) is None
-    section = work_section(sampled, None, "mutiny strengthen toy.py:subject --minimize")
+    section = effective_tests_section(sampled, None, "mutiny strengthen toy.py:subject --minimize")
     (part,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
     assert part.blocks[0].line == "mutiny strengthen toy.py:subject --minimize"
-    monkeypatch.setattr(enough, "LARGEST", 10)
+    monkeypatch.setattr(smaller_test_set, "LARGEST", 10)
     assert subset_of({"assess": obvious()}) is None
 
 

@@ -24,14 +24,24 @@ def operator(label="WI", verdicts=None, score=0.5, strength="factor", **more):
     """An operator from ``{set: {strength: verdict}}``."""
     verdicts = verdicts or {}
     mutants = [mutant(label, s, split, v) for split, each in verdicts.items() for s, v in each.items()]
-    weakest = {split: min((s for s, v in each.items() if v is KILLED and s is not None), default=None)
-               for split, each in verdicts.items()}  # fmt: skip
+    weakest = {
+        split: min((s for s, v in each.items() if v is KILLED and s is not None), default=None)
+        for split, each in verdicts.items()
+    }
     sets = {split: summary(weakest[split], list(each.values())) for split, each in verdicts.items()}
     values = {
-        "code": label, "title": f"title of {label}", "label": label, "parameters": {}, "strength": strength,
-        "bounds": (0.0, 1.0) if strength else None, "status": Status.NOT_KILLABLE if score is None else Status.SCORED,
-        "score": score, "sets": sets, "mutants": tuple(mutants), **more,
-    }  # fmt: skip
+        "code": label,
+        "title": f"title of {label}",
+        "label": label,
+        "parameters": {},
+        "strength": strength,
+        "bounds": (0.0, 1.0) if strength else None,
+        "status": Status.NOT_KILLABLE if score is None else Status.SCORED,
+        "score": score,
+        "sets": sets,
+        "mutants": tuple(mutants),
+        **more,
+    }
     return OperatorRecord(**values)
 
 
@@ -48,17 +58,24 @@ def assessment(
     values = {
         "subject": AssessedSubject(name, "Toy", originals, task, splits, ("fc",), **(facts or {})),
         "settings": {
-            "seed": 0, "operators": [one.label for one in operators],
+            "seed": 0,
+            "operators": [one.label for one in operators],
             "rule": {"test": "glm", "alpha": 0.05, "effect": "cohen-d", "beta": 0.5},
-            "search": {"k_max": 5, "rse": 0.05, "precision": 0.0005}, "weak": {"share": 0.5},
+            "search": {"k_max": 5, "rse": 0.05, "precision": 0.0005},
+            "weak": {"share": 0.5},
             "screening": {"confidence": 0.999},
         },
         "versions": {"mutiny": "0.1.0", "torch": "2.13.0"},
         "evaluation": {"evaluated": 1000, "pairs": 1000, "verdicts": {"exact": 12}},
         "score": Score(value, between, len(scores), len(operators)),
-        "operators": tuple(operators), "notes": (), "seconds": 1.5, "created": "2026-01-02T03:04:05+0000",
-        "kills": kills or {}, "labels": labels, **more,
-    }  # fmt: skip
+        "operators": tuple(operators),
+        "notes": (),
+        "seconds": 1.5,
+        "created": "2026-01-02T03:04:05+0000",
+        "kills": kills or {},
+        "labels": labels,
+        **more,
+    }
     return Assessment(**values)
 
 

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class KillCounts:
     """What the test inputs do to the mutants that the training set kills.
 
     Attributes:
@@ -50,7 +50,7 @@ class Work:
         return np.equal(self.kills, 0)
 
 
-def work_of(result: Assessment) -> Work | None:
+def kill_counts_of(result: Assessment) -> KillCounts | None:
     """Counts over all mutants that the training set kills; ``None`` without such, or without bits."""
     order = {record.label: place for place, record in enumerate(result.operators)}
     found = sorted(killable(result), key=lambda each: (order[each[0].label], -(each[1].strength or 0.0)))
@@ -63,7 +63,7 @@ def work_of(result: Assessment) -> Work | None:
         kills += each
         breadth += each > 0
         right |= np.unpackbits(np.bitwise_or.reduce(bits.originals, axis=0), count=inputs).astype(bool)
-    return Work(
+    return KillCounts(
         mutants=tuple(named(mutant, record) for record, mutant, _ in found),
         operators=tuple(record.label for record, _, _ in found),
         bits=tuple(bits for _, _, bits in found),
@@ -96,7 +96,7 @@ def busiest_half(kills: Ints) -> int:
     return int(np.searchsorted(falling, falling[-1] / 2)) + 1
 
 
-def matrix_of(work: Work, labels: npt.NDArray[np.int64] | None) -> Matrix:
+def matrix_of(work: KillCounts, labels: npt.NDArray[np.int64] | None) -> Matrix:
     """Mutants by inputs: by class if there are such, then those that kill most first; many inputs share a column.
 
     Args:
@@ -106,16 +106,22 @@ def matrix_of(work: Work, labels: npt.NDArray[np.int64] | None) -> Matrix:
     inputs = len(work.kills)
     order = np.argsort(-work.kills, kind="stable") if labels is None else np.lexsort((-work.kills, labels))
     edges = np.unique(np.linspace(0, inputs, min(inputs, COLUMNS) + 1).astype(int))
-    values = [np.add.reduceat(bits.per_input()[order], edges[:-1]) / np.diff(edges) / _instances(bits)
-              for bits in work.bits]  # fmt: skip
-    groups = [(name, work.operators.index(name), work.operators.index(name) + work.operators.count(name))
-              for name in dict.fromkeys(work.operators)]  # fmt: skip
+    values = [
+        np.add.reduceat(bits.per_input()[order], edges[:-1]) / np.diff(edges) / _instances(bits) for bits in work.bits
+    ]
+    groups = [
+        (name, work.operators.index(name), work.operators.index(name) + work.operators.count(name))
+        for name in dict.fromkeys(work.operators)
+    ]
     columns = []
     if labels is not None:
         ends = np.searchsorted(edges, np.cumsum(np.bincount(labels)))
         starts = np.concatenate([[0], ends[:-1]])
-        columns = [(str(name), int(start), int(end))
-                   for name, (start, end) in enumerate(zip(starts, ends, strict=True)) if end > start]  # fmt: skip
+        columns = [
+            (str(name), int(start), int(end))
+            for name, (start, end) in enumerate(zip(starts, ends, strict=True))
+            if end > start
+        ]
     by = "by class, then by how much they kill" if columns else "those that kill most first"
     return Matrix(np.array(values), tuple(groups), tuple(columns), f"test inputs, {by}", "mutants, most drastic first")
 

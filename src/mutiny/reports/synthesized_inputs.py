@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.reports.files import replacing
-from mutiny.reports.grid import draw_changes
+from mutiny.reports.image_grid import draw_changes
 from mutiny.subjects.data.nested import leaves
 from mutiny.verbs.locate.synthesis import Synthesis
 

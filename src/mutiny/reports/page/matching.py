@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mutiny.reports.formatting import count
 from mutiny.reports.loading import LoadedResult
-from mutiny.reports.page.words import count
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.result import Strengthening
 
-Fitting = tuple[dict[str, LoadedResult], tuple[str, ...]]
 
-
-def fitting(findings: Sequence[LoadedResult]) -> Fitting:
+def matching_results(findings: Sequence[LoadedResult]) -> tuple[dict[str, LoadedResult], tuple[str, ...]]:
     """The last finding of each verb that fits the newest assessment, or the newest result if there is none.
 
     Args:

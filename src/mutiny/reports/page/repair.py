@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.core.stats import Rate
-from mutiny.reports.page.blocks import Block, Cell, Column, Notes, Row, Section, Table, Text
-from mutiny.reports.page.words import NONE, count, percent, upper_first
+from mutiny.reports.formatting import NONE, count, percent, upper_first
+from mutiny.reports.page.blocks import Block, Column, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.verbs.repair.result import Repair
 
 QUESTION = "Can the network be mended?"
 
 
-def mending_section(result: Repair) -> Section:
+def repair_section(result: Repair) -> Section:
     """What a repair mends and breaks on inputs that took no part."""
     return Section("repair", QUESTION, tuple(_blocks(result)))
 
@@ -56,10 +56,17 @@ def _table(result: Repair) -> Table:
     rows = []
     for role, change in result.changes.items():
         shares = [one / change.inputs if change.inputs else None for one in (change.before, change.after)]
-        rows.append(Row((
-            Cell(role), Cell(f"{change.inputs:,}", float(change.inputs)),
-            *(Cell(f"{rate.count:,} of {rate.total:,}" if rate.total else NONE, float(rate.count))
-              for rate in (change.repaired, change.broken)),
-            *(Cell(percent(share, 2), share) for share in shares),
-        )))  # fmt: skip
+        rows.append(
+            TableRow(
+                (
+                    TableCell(role),
+                    TableCell(f"{change.inputs:,}", float(change.inputs)),
+                    *(
+                        TableCell(f"{rate.count:,} of {rate.total:,}" if rate.total else NONE, float(rate.count))
+                        for rate in (change.repaired, change.broken)
+                    ),
+                    *(TableCell(percent(share, 2), share) for share in shares),
+                )
+            )
+        )
     return Table("roles", "What the patch does, by the part that inputs play", columns, tuple(rows))

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from mutiny.reports.page.classes import by_class, classes_part, killable
-from mutiny.reports.page.tests import Subset, work_section
-from mutiny.reports.page.work import COLUMNS, busiest_half, concentration, matrix_of, work_of
-from reports.page.made import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
+from mutiny.reports.page.effective_tests import Subset, effective_tests_section
+from mutiny.reports.page.kill_counts import COLUMNS, busiest_half, concentration, kill_counts_of, matrix_of
+from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
 
 
 @st.composite
@@ -20,9 +20,13 @@ def judged(draw):
     right = draw(arrays(bool, (originals, inputs)))
     answers = [draw(arrays(bool, (repetitions, originals, inputs))) for _ in range(3)]
     labels = draw(arrays(np.uint8, inputs, elements=st.integers(0, 2)))
-    record = operator("WI", {
-        "train": {0.9: KILLED, 0.5: KILLED, 0.1: SURVIVED}, "test": {0.9: KILLED, 0.5: SURVIVED, 0.1: UNSTABLE},
-    })  # fmt: skip
+    record = operator(
+        "WI",
+        {
+            "train": {0.9: KILLED, 0.5: KILLED, 0.1: SURVIVED},
+            "test": {0.9: KILLED, 0.5: SURVIVED, 0.1: UNSTABLE},
+        },
+    )
     kills = {("WI", s, "test"): bits(right, told) for s, told in zip((0.9, 0.5, 0.1), answers, strict=True)}
     return assessment(record, kills=kills, labels=labels), right, answers[:2], labels
 
@@ -31,7 +35,7 @@ def judged(draw):
 @given(judged())
 def test_inputs_are_counted_as_a_slow_loop_does(case):
     result, right, answers, _ = case
-    work = work_of(result)
+    work = kill_counts_of(result)
     inputs = right.shape[1]
     kills, breadth = [0] * inputs, [0] * inputs
     for told in answers:
@@ -57,12 +61,11 @@ def test_classes_are_counted_as_a_slow_loop_does(case):
         assert found.right[label] == sum(int(right[o, at]) for o in range(len(right)) for at in members)
         for original in range(len(right)):
             noticed = [
-                any(right[original, at] and not row[original, at] for at in members)
-                for told in answers for row in told
-            ]  # fmt: skip
+                any(right[original, at] and not row[original, at] for at in members) for told in answers for row in told
+            ]
             assert found.noticed[original, label] == sum(noticed)
     assert found.mutants == 2
-    assert found.kills.sum() == work_of(result).kills.sum()
+    assert found.kills.sum() == kill_counts_of(result).kills.sum()
 
 
 @given(arrays(np.int64, st.integers(1, 300), elements=st.integers(0, 9)).filter(np.any))
@@ -81,7 +84,7 @@ def test_the_busiest_come_first(kills):
 @given(judged(), st.booleans())
 def test_the_matrix_has_every_kill_once(case, with_labels):
     result, right, answers, labels = case
-    work = work_of(result)
+    work = kill_counts_of(result)
     matrix = matrix_of(work, labels if with_labels else None)
     instances = answers[0].shape[0] * answers[0].shape[1]
     assert matrix.values.shape == (2, right.shape[1])
@@ -99,7 +102,7 @@ def test_many_inputs_share_columns():
     right, told = np.ones((2, 5 * COLUMNS + 7), bool), rng.random((1, 2, 5 * COLUMNS + 7)) < 0.5
     record = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: KILLED}})
     result = assessment(record, kills={("WI", 0.5, "test"): bits(right, told)}, classes=None)
-    matrix = matrix_of(work_of(result), None)
+    matrix = matrix_of(kill_counts_of(result), None)
     assert matrix.values.shape == (1, COLUMNS)
     widths = np.diff(np.linspace(0, right.shape[1], COLUMNS + 1).astype(int))
     np.testing.assert_allclose((matrix.values[0] * widths).sum() * 2, (~told).sum())
@@ -123,23 +126,26 @@ def texts(section):
 
 
 def test_what_is_missing_is_said(assessed, regressed):
-    assert "a JSON result has no kill bits" in texts(work_section(replace(assessed, kills={})))
+    assert "a JSON result has no kill bits" in texts(effective_tests_section(replace(assessed, kills={})))
     assert "a JSON result has no kill bits" in texts(classes_part(replace(assessed, kills={})))
     assert "older version" in texts(classes_part(replace(assessed, labels=None)))
     assert "no classes" in texts(classes_part(regressed))
     nothing = operator("WI", {"train": {0.5: SURVIVED}, "test": {0.5: SURVIVED}}, score=None)
     told = bits(np.ones((1, 4)), np.ones((1, 1, 4)))
     result = assessment(nothing, kills={("WI", 0.5, "test"): told}, labels=np.zeros(4, np.uint8))
-    assert "no test has any work" in texts(work_section(result))
+    assert "no test has any work" in texts(effective_tests_section(result))
     assert "no class has anything to notice" in texts(classes_part(result))
 
 
 def test_a_smallest_subset_has_its_place(assessed):
-    parts = {part.title: part for part in work_section(assessed, Subset((7, 3, 4), 120, 0.5, 0.5)).blocks
-             if part.kind == "part"}  # fmt: skip
+    parts = {
+        part.title: part
+        for part in effective_tests_section(assessed, Subset((7, 3, 4), 120, 0.5, 0.5)).blocks
+        if part.kind == "part"
+    }
     told = parts["A smallest set of tests"]
     assert texts(told) == "3 inputs of 120 (2.5%) keep the score: 50.0% with these alone, 50.0% with all."
     assert told.blocks[1].blocks[0].text == "3\u20134, 7"
     assert "A smallest set of tests" not in [
-        block.title for block in work_section(assessed).blocks if block.kind == "part"
+        block.title for block in effective_tests_section(assessed).blocks if block.kind == "part"
     ]

@@ -19,8 +19,8 @@ from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.render import html_of
-from reports.page.made import KILLED, SURVIVED, assessment, operator
-from reports.page.test_stronger import STRENGTHENED
+from reports.page.handmade import KILLED, SURVIVED, assessment, operator
+from reports.page.test_strengthen import STRENGTHENED
 from reports.page.test_verbs import SELECTION, location, repair, robustness
 
 
@@ -172,7 +172,7 @@ def test_numbers_that_cannot_be_are_refused(tmp_path, way, value, told):
         ('{"verb": "select", "schema": 1, "subject": 3}', "subject=3: expected an object"),
         ("{" * 100_000, "It cannot be read"),
     ],
-)  # fmt: skip
+)
 def test_files_that_are_something_else(tmp_path, text, told):
     (tmp_path / "a").write_text(text)
     with pytest.raises(BadInput, match="expected") as error:

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from mutiny.core.errors import BadInput
 from mutiny.reports.attack_text import TITLES
-from mutiny.reports.grid import SHOWN, images
-from mutiny.reports.page.blocks import Block, Cell, Column, Gallery, Notes, Photo, Row, Section, Table, Text
-from mutiny.reports.page.words import NONE, count, number, percent
+from mutiny.reports.formatting import NONE, count, number, percent
+from mutiny.reports.image_grid import SHOWN, images
+from mutiny.reports.page.blocks import Block, Column, Gallery, Notes, Photo, Section, Table, TableCell, TableRow, Text
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, LevelSummary, Robustness, WaySummary
 
 QUESTION = "How robust is the network?"
@@ -21,7 +21,7 @@ LARGEST = 96
 """Pixels of a picture's side; larger ones are thinned out."""
 
 
-def gallery_section(result: Robustness) -> Section:
+def attack_section(result: Robustness) -> Section:
     """Success rates with intervals, whether mutants helped, and pictures."""
     return Section("attack", QUESTION, tuple(_blocks(result)))
 
@@ -39,8 +39,11 @@ def _blocks(result: Robustness) -> Iterator[Block]:
     if gallery is not None:
         yield gallery
     else:
-        yield Text("There are no pictures here: the inputs are no images, or this is a JSON result, which has none; "
-                   "the campaign's file has them.", "missing")  # fmt: skip
+        yield Text(
+            "There are no pictures here: the inputs are no images, or this is a JSON result, which has none; "
+            "the campaign's file has them.",
+            "missing",
+        )
     if result.notes:
         yield Notes(result.notes)
 
@@ -68,8 +71,8 @@ def _table(result: Robustness) -> Table:
     )
     rows = []
     for level in result.results:
-        where = Cell("nearest" if level.eps is None else f"{level.eps:.4g}", level.eps)
-        rows += [Row((where, Cell(_title(name, result)), *_cells(way))) for name, way in level.ways.items()]
+        where = TableCell("nearest" if level.eps is None else f"{level.eps:.4g}", level.eps)
+        rows += [TableRow((where, TableCell(_title(name, result)), *_cells(way))) for name, way in level.ways.items()]
     return Table("attacks", "Attacks by distance and way", columns, tuple(rows))
 
 
@@ -77,15 +80,15 @@ def _title(name: str, result: Robustness) -> str:
     return "this attack" if name == MUTANTS and not result.mutants else TITLES.get(name, name)
 
 
-def _cells(way: WaySummary) -> Iterator[Cell]:
+def _cells(way: WaySummary) -> Iterator[TableCell]:
     rate = way.of_correct
     share = rate.count / rate.total if rate.total else None
-    yield Cell(f"{rate.count:,} of {rate.total:,}", float(rate.count))
-    yield Cell(percent(share), share, share=share)
-    yield Cell(f"{percent(rate.interval.low)} to {percent(rate.interval.high)}" if rate.total else NONE)
+    yield TableCell(f"{rate.count:,} of {rate.total:,}", float(rate.count))
+    yield TableCell(percent(share), share, share=share)
+    yield TableCell(f"{percent(rate.interval.low)} to {percent(rate.interval.high)}" if rate.total else NONE)
     distance = way.distance.get("l2")
-    yield Cell(number(distance), distance)
-    yield Cell(f"{way.passes:,}", float(way.passes))
+    yield TableCell(number(distance), distance)
+    yield TableCell(f"{way.passes:,}", float(way.passes))
 
 
 def _gain(level: LevelSummary) -> str:

@@ -20,7 +20,7 @@ SHOWN_NAMES = 5
 SHORTEST_BAR, SHORTEST_NAME = len("faults found"), 10
 
 
-def selection_text(result: Selection, width: int = 80) -> RenderableType:
+def select_text(result: Selection, width: int = 80) -> RenderableType:
     """Everything that a terminal shows."""
     parts: list[RenderableType] = [_head(result)]
     graded = any(ranking.quality is not None for ranking in result.rankings)
