@@ -7,7 +7,7 @@ from torch import nn
 import mutiny
 from mutiny.subjects.training import Recipe, default_folder
 from mutiny.subjects.training.originals import Stored, settings
-from mutiny.verbs.attack.defences import BitDepth, Jpeg
+from mutiny.verbs.attack.defenses import BitDepth, Jpeg
 from mutiny.verbs.attack.trained import distilled, smoothed
 from studies.muten.clipped import Surer
 

@@ -1,4 +1,4 @@
-"""Trained defences: what they learn from."""
+"""Trained defenses: what they learn from."""
 
 from dataclasses import replace
 

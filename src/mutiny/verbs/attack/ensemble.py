@@ -30,7 +30,7 @@ SINGLE = 4
 DIFFERENTIABLE = "a model that can be differentiated by its inputs"
 BPDA = (
     "Put the part without a gradient into a torch.autograd.Function whose backward pass lets gradients through (BPDA), "
-    "as mutiny.verbs.attack.defences does; docs/attack.md, Defences."
+    "as mutiny.verbs.attack.defenses does; docs/attack.md, Defenses."
 )
 Loss = Callable[[Tensor], Tensor]
 """From outputs ``(n, classes)``, in double precision where there is one, to one loss per input, ``(n,)``."""

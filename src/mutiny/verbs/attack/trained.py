@@ -1,4 +1,4 @@
-"""Defences that are trained: labels that are not quite sure, and a student that learns how sure its teacher is."""
+"""Defenses that are trained, by label smoothing and by defensive distillation. Public: see docs/attack.md, Defenses."""
 
 from __future__ import annotations
 

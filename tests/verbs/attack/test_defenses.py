@@ -1,4 +1,4 @@
-"""Defences: what passes the filter, what gradients see, and that attacks look through."""
+"""Defenses: what passes the filter, what gradients see, and that attacks look through."""
 
 import io
 
@@ -12,7 +12,7 @@ import toys
 from mutiny.core.errors import BadInput
 from mutiny.models import ModelState
 from mutiny.verbs.attack.attack import attack
-from mutiny.verbs.attack.defences import BitDepth, Jpeg
+from mutiny.verbs.attack.defenses import BitDepth, Jpeg
 from mutiny.verbs.attack.mutants import Choice
 
 QUICK = {"mutants": Choice(count=2, iterations=3, ratios=(0.1,)), "count": 60}
@@ -41,11 +41,11 @@ def test_jpeg_is_what_a_file_holds(channels):
     assert not torch.allclose(passed, x, atol=0.02)
 
 
-@pytest.mark.parametrize("defence", [BitDepth, Jpeg])
-def test_gradients_see_no_filter(defence):
+@pytest.mark.parametrize("defense", [BitDepth, Jpeg])
+def test_gradients_see_no_filter(defense):
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, 3)).eval()
     x = (torch.rand(2, 1, 8, 8) * 0.8 + 0.1).requires_grad_()
-    defended = defence(model)
+    defended = defense(model)
     assert not defended.training
     (gradient,) = torch.autograd.grad(defended(x)[:, 0].sum(), x)
     torch.testing.assert_close(gradient, model[1].weight[0].reshape(1, 8, 8).expand(2, 1, 8, 8))

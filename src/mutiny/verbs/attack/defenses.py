@@ -1,8 +1,7 @@
-"""Defences that change inputs before the model sees them; attacks look through them.
+"""Defenses that filter inputs before the model receives them. Public: docs/attack.md shows how to use and extend them.
 
-What they do has no useful gradient, so backward passes take it for doing nothing (BPDA; Athalye, Carlini and Wagner,
-ICML 2018). A defended model is a module like any other: what `mutiny.attack` finds counts only if the defended model is
-fooled.
+Filters have no useful gradient, so backward passes treat them as the identity (BPDA; Athalye, Carlini and Wagner, ICML
+2018). A defended model is a module like any other: an adversarial input counts only if the defended model is fooled.
 """
 
 from __future__ import annotations
