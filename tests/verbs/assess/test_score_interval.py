@@ -88,8 +88,7 @@ def test_nothing_to_resample_gives_no_interval():
     assert score_interval([(made_up(0, 4), 1.0)], KillRule().resolve(4), True, 0) is None  # too few originals
 
 
-@pytest.mark.parametrize("originals", [1, 6])
-@pytest.mark.parametrize("make", [blob_subject, line_subject])
+@pytest.mark.parametrize(("make", "originals"), [(blob_subject, 1), (line_subject, 6)])
 def test_the_interval_surrounds_the_score_and_repeats(originals, make):
     search = mutiny.Search(precision=0.1, rse=0.4)
     results = [mutiny.assess(make(originals), "WI(ratio=0.5)", seed=2, search=search) for _ in range(2)]

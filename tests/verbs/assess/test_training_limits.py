@@ -26,7 +26,7 @@ from mutiny.verbs.assess.dry_run import plan
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.assess.training_run import TrainingRun
-from verbs.assess.test_training_run import COUNT, RECIPE, build, made, run
+from verbs.assess.test_training_run import COUNT, RECIPE, all_optimizers, build, made, run
 
 
 def subject_of(recipe=RECIPE, items=150):
@@ -144,9 +144,8 @@ def test_every_instance_has_faults_of_its_own(tmp_path):
 
 
 def test_instability_is_the_share_with_little_power(tmp_path):
-    trainer, shares = made(tmp_path), []
-    for operator in (OtherOptimiser(), BatchSize(), OtherLoss()):
-        record = run(trainer, operator)
+    shares = []
+    for record in (all_optimizers(), run(made(tmp_path), OtherLoss())):
         powers = [one.power for one in record.mutants if one.guiding_set == "train"]
         shares.append(sum(power < 0.8 for power in powers) / len(powers))
         assert record.sets["train"].instability == pytest.approx(shares[-1])
@@ -159,8 +158,8 @@ def test_where_power_is_unknown_so_is_instability(tmp_path):
     assert {found.instability for found in record.sets.values()} == {None}
 
 
-def test_redundant_configurations_are_named(tmp_path):
-    record = run(made(tmp_path), OtherOptimiser())
+def test_redundant_configurations_are_named():
+    record = all_optimizers()
     names = list(dict.fromkeys(one.operator for one in record.mutants))
     assert set(record.redundant_configurations) <= set(names)
     order = [names.index(name) for name in record.redundant_configurations]
