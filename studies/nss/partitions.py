@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mutiny.verbs.select import partitions as equal_parts
 from mutiny.verbs.select.parsing import as_methods
 from studies.clock import Clock
+from studies.nss import equal_parts
 from studies.nss.lab import Lab, Settings
 from studies.nss.methods import AUTHORS, GINI, NSS
 from studies.store import Rows

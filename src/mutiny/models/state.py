@@ -101,13 +101,13 @@ def check_parameters(model: nn.Module, name: str) -> None:
                 f"{name} parameter {parameter_name}", "on the meta device", "a tensor with values", "Load the weights."
             )
     for path, module in model.named_modules():
-        fix = _computed(module)
-        if fix:
+        removal = _computed(module)
+        if removal:
             raise BadInput(
                 f"{name} layer {path or type(module).__name__}",
                 "weights computed from other parameters",
                 "weights that are parameters themselves",
-                f"Make them permanent with {fix}; outputs stay the same.",
+                f"Make them permanent with {removal}; outputs stay the same.",
             )
 
 

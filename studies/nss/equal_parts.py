@@ -1,4 +1,4 @@
-"""Do the scores of a method say where the model fails? Accuracy over equal parts of a pool, by score."""
+"""Accuracy in equal parts of a pool by score, to see whether the scores of a method tell where the model fails."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def partition_accuracy(scores: ArrayLike, correct: ArrayLike, parts: int = 10) -
     Inputs with equal scores share their accuracy, so the order of the pool does not matter.
 
     Args:
-        scores: one number per input, ``(n,)``.
-        correct: whether the model is right, ``(n,)``.
-        parts: number of parts; their sizes differ by one at most, larger ones first.
+        scores: Score of each input, ``(n,)``.
+        correct: Whether the model is right, ``(n,)``.
+        parts: Number of parts; their sizes differ by one at most, larger ones first.
 
     Returns:
         Accuracies, ``(parts,)``.
@@ -55,10 +55,10 @@ def partition_correlation(
     """Correlation of score and accuracy over equal parts of the pool. NSS, Table 6.
 
     Args:
-        scores: one number per input, ``(n,)``.
-        correct: whether the model is right, ``(n,)``.
-        parts: number of parts, at least 2.
-        of: a part's mean score, or its number. The paper leaves that open, but speaks of "the TNSScore and model
+        scores: Score of each input, ``(n,)``.
+        correct: Whether the model is right, ``(n,)``.
+        parts: Number of parts, at least 2.
+        of: A part's mean score, or its number. The paper leaves that open, but speaks of "the TNSScore and model
             accuracy", hence the default. The number does not depend on the scale of the scores or on a single huge one.
 
     Returns:
