@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from mutiny.reports.page.classes import by_class, classes_part, killable
-from mutiny.reports.page.effective_tests import Subset, effective_tests_section
+from mutiny.reports.page.effective_tests import SmallerTestSet, effective_tests_section
 from mutiny.reports.page.kill_counts import COLUMNS, busiest_half, concentration, kill_counts_of, matrix_of
 from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
 
@@ -140,7 +140,7 @@ def test_what_is_missing_is_said(assessed, regressed):
 def test_a_smallest_subset_has_its_place(assessed):
     parts = {
         part.title: part
-        for part in effective_tests_section(assessed, Subset((7, 3, 4), 120, 0.5, 0.5)).blocks
+        for part in effective_tests_section(assessed, SmallerTestSet((7, 3, 4), 120, 0.5, 0.5)).blocks
         if part.kind == "part"
     }
     told = parts["A smallest set of tests"]
