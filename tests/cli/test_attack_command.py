@@ -11,16 +11,14 @@ RANGE = ("--low", -9, "--high", 9, "--count", 60)
 
 def test_an_attack(run, write, tmp_path):
     out, new = tmp_path / "a.json", tmp_path / "a.npz"
-    ran = run(
-        "attack", write(SUBJECT), *RANGE, "--attack", "pgd(iterations=5)", "--eps", "1/10,0.5", "--mutants", 2,
-        "--json", out, "--save", new,
-    )  # fmt: skip
+    options = ("--attack", "pgd(iterations=5)", "--eps", "1/10,0.5", "--mutants", 2)
+    ran = run("attack", write(SUBJECT), *RANGE, *options, "--json", out, "--save", new)
     assert ran.code == 0, ran.err
     assert "alone, same passes" in " ".join(ran.out.split())
     assert "mutants" in ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
     told = json.loads(out.read_text())
-    assert [one["eps"] for one in told["results"]] == [0.1, 0.5]
+    assert [row["eps"] for row in told["results"]] == [0.1, 0.5]
     arrays = np.load(new)
     assert len(arrays["x"]) == len(arrays["y"]) == len(arrays["fooled"]) == 120
     ran = run("locate", write(SUBJECT), "--inputs", new, "--validate", 0)
@@ -72,10 +70,8 @@ def test_a_grid_of_what_is_no_image_is_refused_before_the_attack(run, write, tmp
 
 def test_mutants_without_and_with_ratios(run, write, tmp_path):
     out = tmp_path / "a.json"
-    ran = run(
-        "attack", write(SUBJECT), *RANGE, "--attack", "fgsm(norm=L2)", "--operators", "afr,ns", "--ratios", "1/4,0.5",
-        "--mutants", 55, "--kind", "random", "--json", out,
-    )  # fmt: skip
+    mutants = ("--operators", "afr,ns", "--ratios", "1/4,0.5", "--mutants", 55, "--kind", "random")
+    ran = run("attack", write(SUBJECT), *RANGE, "--attack", "fgsm(norm=L2)", *mutants, "--json", out)
     assert ran.code == 0, ran.err
     told = json.loads(out.read_text())
     assert set(told["mutants"]) == {"AFR", "NS 25%", "NS 50%"}

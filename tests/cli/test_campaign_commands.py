@@ -27,9 +27,9 @@ QUICK = ("--operators", "WI,GF", "--precision", "0.05", "--k-max", "2")
 
 
 def untimed(path):
-    found = json.loads(path.read_text())
-    found.pop("timing")
-    return found
+    result = json.loads(path.read_text())
+    result.pop("timing")
+    return result
 
 
 def test_a_finished_campaign_is_shown_again(run, write, tmp_path):
@@ -166,8 +166,8 @@ def test_what_is_asked_for_last_is_reported(run, write, tmp_path):
     for code in ("WI", "GF", "WI"):
         assert run("assess", subject, "--operators", code, *QUICK[2:], "--store", file, "-q").code == 0
         run("report", file, "--json", tmp_path / "last")
-        (found,) = json.loads((tmp_path / "last").read_text())["operators"]
-        assert found["code"] == code
+        (operator,) = json.loads((tmp_path / "last").read_text())["operators"]
+        assert operator["code"] == code
 
 
 def test_resume_says_that_the_subject_has_changed(run, write, tmp_path):
@@ -206,10 +206,9 @@ def test_an_empty_file_holds_no_campaign(run, tmp_path):
 def started(folder, *arguments):
     """The real command, in a folder."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, ""]), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "mutiny", *map(str, arguments)], cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "mutiny", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=folder, env=environment, **pipes)
 
 
 def until(condition, seconds=60):

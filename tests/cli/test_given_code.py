@@ -24,9 +24,9 @@ OWN = {
 @pytest.mark.parametrize("name", OWN)
 def test_crashes_of_given_code_are_told_as_such(name, run, write):
     body, sentence, function = OWN[name]
-    found = run("assess", write(body), *QUICK)
-    assert found.code == 2, found.err
-    *lines, last = found.err.splitlines()
+    ran = run("assess", write(body), *QUICK)
+    assert ran.code == 2, ran.err
+    *lines, last = ran.err.splitlines()
     assert last.startswith("mutiny: mine.py, line ")
     assert sentence in last
     assert f"in {function}" in lines[0]
@@ -38,6 +38,6 @@ def test_a_bug_is_a_bug(run, write, monkeypatch):
     import mutiny.verbs.assess.assess as ours
 
     monkeypatch.delattr(ours, "campaign_of")
-    found = run("assess", write("subject = blob_subject()"), *QUICK)
-    assert found.code == 70
-    assert "bug in mutiny" in found.err
+    ran = run("assess", write("subject = blob_subject()"), *QUICK)
+    assert ran.code == 70
+    assert "bug in mutiny" in ran.err

@@ -118,7 +118,7 @@ subject = mutiny.Subject(Net().eval(), task=mutiny.Classification(3), train=blob
 
 
 def test_what_was_located_is_not_lost_if_nothing_can_be_synthesised(run, write, tmp_path):
-    out = tmp_path / "found.json"
+    out = tmp_path / "location.json"
     ran = run("locate", write(TOKENS), "--synthesize", 5, "--json", out)
     assert ran.code == 2
     assert "real numbers" in ran.err
@@ -138,7 +138,7 @@ def test_nothing_to_write_is_said(run, write, tmp_path):
 
 
 def test_a_picture_of_no_images_is_refused_before_any_work(run, write, tmp_path):
-    out = tmp_path / "found.json"
+    out = tmp_path / "location.json"
     ran = run("locate", write(SUBJECT), "--synthesize", 5, "--grid", tmp_path / "new.png", "--json", out)
     assert ran.code == 2
     assert "no images" in ran.err
@@ -147,7 +147,7 @@ def test_a_picture_of_no_images_is_refused_before_any_work(run, write, tmp_path)
 
 
 def test_synthesis_reads_neurons_where_they_were_located(run, write, tmp_path):
-    out = tmp_path / "found.json"
+    out = tmp_path / "location.json"
     for at in ("signal", "output"):
         ran = run("locate", write(SUBJECT), "-q", "--at", at, "--synthesize", 12, "--json", out)
         assert ran.code == 0, ran.err

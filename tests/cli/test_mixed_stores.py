@@ -27,12 +27,12 @@ def page(run, write, tmp_path):
     """Strengthens one subject, assesses another, and reports: what is printed, and the page."""
 
     def made(later):
-        one = write(SUBJECT)
-        assert run("assess", one, *QUICK).code == 0
+        first = write(SUBJECT)
+        assert run("assess", first, *QUICK).code == 0
         small = ("--minimize", "--mutants", "2", "--repeats", "1", "--budget", "3")
-        assert run("strengthen", one, *QUICK, *small).code == 0
-        assert run("select", one, "-q", "--store", "one.mutiny").code == 0
-        assert run("assess", one.replace(":subject", f":{later}"), *QUICK).code == 0
+        assert run("strengthen", first, *QUICK, *small).code == 0
+        assert run("select", first, "-q", "--store", "one.mutiny").code == 0
+        assert run("assess", first.replace(":subject", f":{later}"), *QUICK).code == 0
         ran = run("report", "one.mutiny", "-o", tmp_path / "page.html")
         assert ran.code == 0, ran.err
         return ran, (tmp_path / "page.html").read_text()
@@ -72,7 +72,7 @@ def test_campaigns_of_older_files_have_no_network(run, write):
     encoder = Encoder()
     told = encoder.encode(Campaign("c", "assess", "digits", network="n"))
     del told["fields"]["network"]
-    assert {one.name for one in fields(Campaign)} - set(told["fields"]) == {"network"}
+    assert {field.name for field in fields(Campaign)} - set(told["fields"]) == {"network"}
     old = Decoder([]).decode(json.loads(json.dumps(told)))
     assert old.network == ""
     assert run("assess", write(SUBJECT), *QUICK).code == 0

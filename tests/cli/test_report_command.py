@@ -93,13 +93,14 @@ def test_subjects_are_not_mixed(run, kept, tmp_path):
     other["verb"] = "assess"
     (tmp_path / "other.json").write_text(json.dumps(other))
     select = {
-        "schema": 1, "verb": "select",
-        "subject": {"name": "third", "model": "M", "originals": 1, "pool": {"inputs": 1},
-                    "task": {"kind": "classification", "metric": "accuracy"}},
-        "settings": {}, "versions": {}, "budget": 1,
+        **{"schema": 1, "verb": "select", "settings": {}, "versions": {}, "references": {}, "skipped": {}, "notes": []},
+        "subject": {
+            **{"name": "third", "model": "M", "originals": 1, "pool": {"inputs": 1}},
+            "task": {"kind": "classification", "metric": "accuracy"},
+        },
         "methods": [{"method": "m", "title": "M", "order": [0], "scores": [1.0]}],
-        "references": {}, "skipped": {}, "notes": [],
-    }  # fmt: skip
+        "budget": 1,
+    }
     (tmp_path / "select.json").write_text(json.dumps(select))
     ran = run("report", tmp_path / "other.json", tmp_path / "select.json", "-o", tmp_path / "page.html")
     assert ran.code == 2
@@ -164,15 +165,15 @@ def test_an_old_store_without_labels_is_still_read(run, kept, tmp_path):
 
     with SqliteStore(kept[0], write=False) as store:
         (campaign,) = store.campaigns()
-        found = store.outcome(campaign.id)
-    assert found.labels.tolist() == [n % 3 for n in range(120)]
-    assert found.labels.dtype.itemsize == 1
+        result = store.outcome(campaign.id)
+    assert result.labels.tolist() == [n % 3 for n in range(120)]
+    assert result.labels.dtype.itemsize == 1
     encoder = Encoder()
-    told = encoder.encode(found)
+    told = encoder.encode(result)
     del told["fields"]["labels"]
     old = Decoder([bytearray(part) for part in encoder.parts]).decode(told)
     assert old.labels is None
-    assert old.to_json() == found.to_json()
+    assert old.to_json() == result.to_json()
     with SqliteStore(tmp_path / "old.mutiny") as store:
         store.open(campaign)
         store.finish(campaign.id, old)
@@ -231,15 +232,15 @@ def test_the_demo_writes_its_page(run, kept, tmp_path, monkeypatch):
     from mutiny.campaigns.stores.sqlite import SqliteStore
 
     with SqliteStore(kept[0], write=False) as store:
-        found = store.outcome(store.campaigns()[0].id)
+        result = store.outcome(store.campaigns()[0].id)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert write_page(found, "mutiny demo --seed 5").endswith(": mutiny-report.html")
+    assert write_page(result, "mutiny demo --seed 5").endswith(": mutiny-report.html")
     assert "<code>mutiny demo --seed 5</code>" in (tmp_path / "here" / "mutiny-report.html").read_text()
     (tmp_path / "here" / "mutiny-report.html").unlink()
     (tmp_path / "here" / "mutiny-report.html").mkdir()
     (tmp_path / "here" / "mutiny-report.html" / "full").write_text("")
-    assert "was not written: " in write_page(found, "x")
+    assert "was not written: " in write_page(result, "x")
 
 
 def test_help_names_the_options(run):

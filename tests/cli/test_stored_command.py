@@ -21,13 +21,13 @@ ALONE = ("--operators", "NEB", "--minimize")
 def commands(run, tmp_path):
     """The commands of the page of a store."""
 
-    def found(store):
+    def on_page(store):
         assert run("report", store, "-o", tmp_path / "page.html").code == 0
         return [
             unescape(line) for line in re.findall(r"<code>(.*?)</code>", (tmp_path / "page.html").read_text(), re.S)
         ]
 
-    return found
+    return on_page
 
 
 def plain(path):

@@ -47,9 +47,9 @@ def test_synthesised_inputs_have_no_label(run, write, tmp_path):
     ran = run("strengthen", write(SUBJECT), *QUICK, "--pool", pool, "--budget", 1, "--save", made, "--no-store")
     assert ran.code == 0, ran.err
     assert "a person must label them" in " ".join(ran.out.split())
-    with np.load(made) as found:
-        assert "y" not in found
-        assert len(found["x"]) == len(found["index"]) == len(found["operator"]) > 0
+    with np.load(made) as arrays:
+        assert "y" not in arrays
+        assert len(arrays["x"]) == len(arrays["index"]) == len(arrays["operator"]) > 0
 
 
 def test_files_that_are_not_written_are_told_also_when_quiet(run, write, tmp_path):

@@ -1,0 +1,90 @@
+"""Completion in the shell: what bash is offered, without importing PyTorch or running the user's code."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mutiny.campaigns.engines.parsing import ENGINES
+from mutiny.cli import completion
+from mutiny.faults.parsing import BOTH
+from mutiny.subjects.builtin import BUILTIN
+from mutiny.verbs.assess.kill_rule import EFFECTS, TESTS
+from mutiny.verbs.attack.methods import ATTACKS
+from mutiny.verbs.locate.measures import MEASURES
+from mutiny.verbs.repair.methods import REPAIRS
+from mutiny.verbs.select import METHODS
+
+REGISTRIES = {
+    "BUILTIN_SUBJECTS": BUILTIN,
+    "OPERATORS": BOTH.kinds,
+    "METHODS": METHODS,
+    "MEASURES": MEASURES,
+    "ATTACKS": ATTACKS,
+    "REPAIRS": REPAIRS,
+    "TESTS": ("auto", *TESTS),
+    "EFFECTS": ("auto", *EFFECTS),
+    "ENGINES": ENGINES,
+}
+FILE = """
+raise AssertionError("completion must not run this")
+
+def build():
+    return 1
+
+_hidden = build()
+first: mutiny.Subject = build()
+second = mutiny.Subject(build())
+"""
+
+
+@pytest.mark.parametrize("name", REGISTRIES)
+def test_names_offered_are_those_of_the_registry(name):
+    assert getattr(completion, name).split() == list(REGISTRIES[name])
+
+
+@pytest.fixture
+def complete(tmp_path, monkeypatch, capsys):
+    """What bash is offered for a line whose words it has split."""
+
+    def offered(*words):
+        environment = {**os.environ, "_MUTINY_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words)}
+        environment["COMP_CWORD"] = str(len(words) - 1)
+        code = "import sys; from mutiny.cli import main\ntry:\n main()\nfinally:\n assert 'torch' not in sys.modules"
+        ran = subprocess.run(
+            [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert not ran.stderr
+        return ran.stdout.split()
+
+    (tmp_path / "mine.py").write_text(FILE)
+    return offered
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["mutiny", "str"], ["strengthen"]),
+        (["mutiny", "assess", "dig"], ["digits"]),
+        (["mutiny", "assess", "mi"], ["mine.py:first", "mine.py:second"]),
+        (["mutiny", "assess", "mine.py", ":"], ["build", "first", "second"]),
+        (["mutiny", "assess", "mine.py", ":", "fi"], ["first"]),
+        (["mutiny", "assess", "mine.py", ":", "first", "--test", "mc"], ["mcnemar"]),
+        (["mutiny", "assess", "digits", "--operators", "WI,N"], ["WI,NI", "WI,NEB", "WI,NAI", "WI,NS", "WI,NP"]),
+        (["mutiny", "assess", "digits", "--test", "=", "w"], ["welch", "wilcoxon"]),
+        (["mutiny", "select", "digits", "--method", "deepgini+ds"], ["deepgini+dsa"]),
+        (["mutiny", "locate", "digits", "--measure", "tar"], ["tarantula"]),
+        (["mutiny", "attack", "digits", "--attack", "p"], ["pgd"]),
+        (["mutiny", "assess", "digits", "--engine", ""], ["serial", "processes", "ray"]),
+    ],
+    ids=lambda part: " ".join(part),
+)
+def test_bash_is_offered_values(complete, words, offered):
+    assert complete(*words) == offered
+
+
+def test_a_file_that_cannot_be_parsed_offers_nothing(tmp_path):
+    (tmp_path / "broken.py").write_text("subject = (")
+    assert completion.public_names(tmp_path / "broken.py") == []
+    assert completion.subject_names(tmp_path / "missing.py") == []
