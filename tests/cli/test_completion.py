@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,21 +46,31 @@ def test_names_offered_are_those_of_the_registry(name):
 
 
 @pytest.fixture
-def complete(tmp_path, monkeypatch, capsys):
-    """What bash is offered for a line whose words it has split."""
+def complete(run, monkeypatch):
+    """What bash is offered for a line whose words it has split, beside a file of the user's."""
+    Path("mine.py").write_text(FILE)
 
     def offered(*words):
-        environment = {**os.environ, "_MUTINY_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words)}
-        environment["COMP_CWORD"] = str(len(words) - 1)
-        code = "import sys; from mutiny.cli import main\ntry:\n main()\nfinally:\n assert 'torch' not in sys.modules"
-        ran = subprocess.run(
-            [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert not ran.stderr
-        return ran.stdout.split()
+        monkeypatch.setattr(os, "environ", {**os.environ, **bash(words)})
+        return run().out.split()
 
-    (tmp_path / "mine.py").write_text(FILE)
     return offered
+
+
+def bash(words):
+    """The environment in which bash asks for completions of the last word."""
+    return {
+        "_MUTINY_COMPLETE": "complete_bash",
+        "COMP_WORDS": "\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+
+
+def test_completion_does_not_import_torch():
+    code = "import sys; from mutiny.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
+    environment = {**os.environ, **bash(["mutiny", "assess", "digits", "--operators", "WI,NA"])}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("WI,NAI\n", "")
 
 
 @pytest.mark.parametrize(

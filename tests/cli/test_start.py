@@ -1,5 +1,6 @@
 """What a user sees before PyTorch is there."""
 
+import io
 import os
 import pty
 import re
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 
-from mutiny.cli.loading import MESSAGE
+from mutiny.cli.loading import MESSAGE, loading
 
 CODE = """
 import sys
@@ -45,15 +46,23 @@ def on_a_terminal(tmp_path, *arguments):
     return told.decode()
 
 
-@pytest.mark.parametrize("arguments", [("operators",), ("assess", "nothing")], ids=" ".join)
-def test_the_terminal_says_that_torch_is_loaded_before_it_is_and_clears_the_line(tmp_path, arguments):
-    told = on_a_terminal(tmp_path, *arguments)
+def test_the_terminal_says_that_torch_is_loaded_before_it_is_and_clears_the_line(tmp_path):
+    told = on_a_terminal(tmp_path, "assess", "nothing")
     assert told.index(MESSAGE) < told.index("<torch>")
     assert re.search(rf"<torch>.*\r {{{len(MESSAGE)}}}\r", told, re.DOTALL)
 
 
-def test_a_quiet_command_says_nothing(tmp_path):
-    assert MESSAGE not in on_a_terminal(tmp_path, "assess", "nothing", "--quiet")
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("quiet", "told"), [(False, MESSAGE), (True, "")])
+def test_a_quiet_command_says_nothing(monkeypatch, quiet, told):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with loading(quiet):
+        assert sys.stderr.getvalue() == told
 
 
 def test_nothing_is_said_without_a_terminal(run):
