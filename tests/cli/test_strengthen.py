@@ -57,7 +57,7 @@ def test_files_that_are_not_written_are_told_also_when_quiet(run, write, tmp_pat
     files = ("--tests", tmp_path / "t[old].txt", "--save", tmp_path / "new.npz")
     ran = run("strengthen", write(SUBJECT.replace("(1)", "(3)")), *wanted, *files)
     assert (ran.code, ran.out) == (0, "")
-    assert f"no tests are enough: '{tmp_path}/t[old].txt' was not written\n" in ran.err
+    assert f"kill no mutant, so '{tmp_path}/t[old].txt' was not written\n" in ran.err
     assert f"mutiny: no inputs were synthesized, so {tmp_path}/new.npz was not written\n" in ran.err
     assert not [*tmp_path.glob("*.txt"), *tmp_path.glob("*.npz")]
 
