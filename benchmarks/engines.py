@@ -37,10 +37,10 @@ from mutiny.faults.evaluation import Runner, Screening
 from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
 from mutiny.subjects.tasks import Classification
+from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.operator_run import OperatorRun
 from mutiny.verbs.assess.search import Search, binary_search
-from mutiny.verbs.assess.worker import Bench
 
 CODES = "WI,GF,NEB,NAI,NI,WS"
 OVERHEAD_GOAL, SPEED_GOAL, EMPTY_GOAL = 1.03, 1.8, 200.0
@@ -77,7 +77,7 @@ def prepared(sizes: Sizes, data: Path | None) -> Runner:
 def runs(runner: Runner, sizes: Sizes) -> list[OperatorRun]:
     rule = KillRule().resolve(sizes.originals)
     return [
-        OperatorRun(runner, operator, operator.code, rule, sizes.search, Screening())
+        OperatorRun(Judge(runner, operator, operator.code, rule, sizes.search, Screening()))
         for operator in as_operators(CODES)
     ]
 
@@ -98,10 +98,21 @@ def bare(runner: Runner, sizes: Sizes) -> None:
 NUMBERS = count()
 
 
+@dataclass(frozen=True)
+class Judges:
+    """Does the jobs of all operators."""
+
+    by_label: dict[str, Judge]
+
+    def __call__(self, job: Job) -> object:
+        """The verdict on a mutant."""
+        return self.by_label[job.arguments[0]].work(job)
+
+
 def campaign(runner: Runner, sizes: Sizes, engine: Engine, store: Store | None = None) -> None:
     """All plans, through an engine and a store."""
     found = runs(runner, sizes)
-    work = Bench(runner, {each.label: each.judge for each in found})
+    work = Judges({each.label: each.judge for each in found})
     running = Running(Campaign(str(next(NUMBERS)), "benchmark", "lenet5"), engine, store)
     running.run(work, [each.plan(Silent()) for each in found])
 

@@ -13,6 +13,7 @@ from mutiny.core.stats import relative_standard_error
 from mutiny.faults.naming import describe
 from mutiny.faults.parsing import Fault, as_faults
 from mutiny.faults.training.base import TrainingOperator
+from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
 from mutiny.verbs.assess.training_run import TrainingRun
 from studies.deepcrime.lab import SETS, Lab, in_text
@@ -65,7 +66,8 @@ def judged(lab: Lab, folder: Path, code: str) -> tuple[dict[str, Any], list[dict
     if isinstance(fault, TrainingOperator):
         run = TrainingRun(runner, trainer, fault, describe(fault), lab.rule, lab.settings.search)
     else:
-        run = OperatorRun(runner, fault, describe(fault), lab.rule, lab.settings.search, lab.settings.screening)
+        how = lab.settings
+        run = OperatorRun(Judge(runner, fault, describe(fault), lab.rule, how.search, how.screening))
     record = run.run(spent)
     row = {
         "subject": lab.name,

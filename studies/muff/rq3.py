@@ -12,6 +12,7 @@ import numpy as np
 from mutiny.core.records import MutantRecord, Status, Verdict
 from mutiny.faults.naming import describe
 from mutiny.faults.parsing import as_operators
+from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
 from mutiny.verbs.assess.score_interval import score_interval
 from studies.clock import Clock
@@ -75,7 +76,7 @@ def search(lab: Lab, text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What `mutiny.assess` finds for an operator, as a row, and one row per mutant."""
     runner, (operator,) = lab.prepared, as_operators(text)
     label, clock, laps = describe(operator), Clock(), Laps()
-    run = OperatorRun(runner, operator, label, lab.rule, lab.settings.search, lab.settings.screening)
+    run = OperatorRun(Judge(runner, operator, label, lab.rule, lab.settings.search, lab.settings.screening))
     record = run.run(laps)
     took, train = clock.lap(), record.sets.get("train")
     scored = [(run.searched(), record.bounds[1] if record.bounds else None)] if record.status is Status.SCORED else []

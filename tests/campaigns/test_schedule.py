@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
-from mutiny.campaigns.schedule import Schedule, ask, is_known, together
+from mutiny.campaigns.schedule import Schedule, ask, is_known, queued, together
 from mutiny.core.errors import BadInput, TaskFailed
 
 
@@ -56,14 +56,20 @@ def test_plans_end_with_their_results_in_any_order_of_tasks(width):
         assert len(given) == len({task.id for task in given}) == 10 * len(secrets)
 
 
-def test_plans_begin_only_when_there_is_room():
+async def in_a_queue(plans):
+    return await queued(plans)
+
+
+@pytest.mark.parametrize("at_the_top", [True, False])
+def test_plans_begin_only_when_there_is_room(at_the_top):
     begun = []
 
     async def plan(number):
         begun.append(number)
         return await double(number)
 
-    schedule = Schedule([plan(number) for number in range(100)])
+    plans = [plan(number) for number in range(100)]
+    schedule = Schedule(plans if at_the_top else [in_a_queue(plans)])
     tasks = schedule.tasks()
     assert begun == []
     first = [next(tasks) for _ in range(3)]
@@ -158,11 +164,36 @@ def test_what_is_meant_for_the_user_ends_everything_unless_it_is_caught():
         schedule.give(JobResult(task, failure="x", error=error))
 
 
-def test_scratch_is_reported_when_the_plan_that_left_it_ends():
-    ended = []
-    schedule = Schedule([double(1), binary(3, 0, 4)], ended=lambda tasks: ended.append([str(task) for task in tasks]))
-    drive(schedule, work=lambda task: WithScratch(2, "scratch") if task.kind == "double" else answer(task))
-    assert ended == [["double 1"]]
+@pytest.mark.parametrize("at_the_top", [True, False])
+def test_scratch_is_reported_when_the_plan_that_left_it_ends(at_the_top):
+    events = []
+
+    def work(task):
+        events.append(str(task))
+        return WithScratch(2, "scratch") if task.kind == "double" else answer(task)
+
+    plans = [double(1), binary(3, 0, 4)]
+    schedule = Schedule(
+        plans if at_the_top else [in_a_queue(plans)],
+        ended=lambda tasks: events.append(["scratch", *map(str, tasks)]),
+    )
+    drive(schedule, work=work)
+    assert [event for event in events if isinstance(event, list)] == [["scratch", "double 1"]]
+    assert events.index(["scratch", "double 1"]) == 1  # not only when the second plan has ended
+
+
+def test_results_of_queued_plans_are_in_their_order_and_an_error_ends_all():
+    schedule = Schedule([in_a_queue([binary(secret) for secret in (5, 700, 0)])])
+    drive(schedule, 3)
+    assert schedule.results == [[5, 700, 0]]
+    schedule = Schedule([in_a_queue([])])
+    assert [*schedule.tasks()] == []
+    assert schedule.results == [[]]
+    schedule = Schedule([in_a_queue([double(1), double(2)])])
+    task = next(schedule.tasks())
+    with pytest.raises(BadInput, match="x=1"):
+        schedule.give(JobResult(task, failure="x", error=BadInput("x", 1, "2")))
+    schedule.close()
 
 
 def test_closing_closes_every_plan():

@@ -6,9 +6,11 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mutiny.campaigns.engines.base import Engine as Engine
 from mutiny.campaigns.jobs import Job
 from mutiny.campaigns.runtime import Runtime as Runtime
 from mutiny.campaigns.session import Session
+from mutiny.campaigns.stores.base import Store as Store
 from mutiny.campaigns.verb import R, State, Verb
 from mutiny.subjects.given import Given
 

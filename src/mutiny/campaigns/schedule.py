@@ -50,6 +50,24 @@ def together(plans: Iterable[Plan[T]]) -> Generator[list[Plan[T]], Any, list[T]]
     return found
 
 
+@types.coroutine
+def queued(plans: Iterable[Plan[T]]) -> Generator[_Queue, Any, list[T]]:
+    """The results of several plans, in their order. Each begins when those before it have no job ready.
+
+    Fewer plans are under way than with `together`, and the scratch of a plan is forgotten as soon as that plan ends.
+    An error that one of them raises is not held back until the others have ended, and cannot be caught.
+    """
+    results: list[T] = yield _Queue(list(plans))
+    return results
+
+
+@dataclass(frozen=True)
+class _Queue:
+    """Plans that begin one after the other, as there is room."""
+
+    plans: Sequence[Plan[Any]]
+
+
 @dataclass(frozen=True)
 class _Look:
     """Asks whether a task was done before."""
@@ -69,11 +87,12 @@ class _Node:
     left: int = 0
     scratched: list[Job] = field(default_factory=list)
     failed: bool = False
+    queued: bool = False
 
     @property
     def root(self) -> _Node:
-        """The plan that it is a part of."""
-        return self if self.parent is None else self.parent.root
+        """The plan that it is a part of, and that keeps its scratch."""
+        return self if self.parent is None or self.queued else self.parent.root
 
 
 class Schedule:
@@ -139,17 +158,22 @@ class Schedule:
                 moves.extend(self._wished(node, wish))
 
     def _wished(
-        self, node: _Node, wish: Job | _Look | Sequence[Plan[Any]]
+        self, node: _Node, wish: Job | _Look | _Queue | Sequence[Plan[Any]]
     ) -> Iterator[tuple[_Node, Any, Exception | None]]:
         if isinstance(wish, _Look):
             yield node, self._known(wish.task) is not None, None
             return
         if not isinstance(wish, Job):
-            node.found, node.raised, node.left = [None] * len(wish), {}, len(wish)
-            parts = [_Node(plan, place, node) for place, plan in enumerate(wish)]
+            wait = isinstance(wish, _Queue)
+            plans = wish.plans if isinstance(wish, _Queue) else wish
+            node.found, node.raised, node.left = [None] * len(plans), {}, len(plans)
+            parts = [_Node(plan, place, node, queued=wait) for place, plan in enumerate(plans)]
             self._alive.update(parts)
-            yield from ((part, None, None) for part in parts)
-            if not wish:
+            if wait:
+                self._new.extend(parts)
+            else:
+                yield from ((part, None, None) for part in parts)
+            if not parts:
                 yield node, [], None
             return
         identity = wish.id
@@ -169,13 +193,13 @@ class Schedule:
     ) -> Iterator[tuple[_Node, Any, Exception | None]]:  # fmt: skip
         parent = node.parent
         self._alive.discard(node)
+        if error is not None and (parent is None or node.queued):
+            raise error
+        if node.scratched and not node.failed:
+            self._ended_with(node.scratched)
         if parent is None:
-            if error is not None:
-                raise error
             self.results[node.place] = value
             self.left -= 1
-            if node.scratched and not node.failed:
-                self._ended_with(node.scratched)
             return
         parent.found[node.place] = value
         if error is not None:

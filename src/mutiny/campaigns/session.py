@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,24 @@ from mutiny.subjects.inference.passes import Pace
 
 if TYPE_CHECKING:
     from mutiny.campaigns.verb import Verb
+
+
+def identifiers(
+    verb: Verb[Any, Any], given: Given, subject: Mapping[str, Any], settings: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Hash of everything that decides every job of a call, and the id of its campaign.
+
+    Args:
+        verb: What is asked.
+        given: What it is asked about.
+        subject: Identity of ``given``, from `identity_of`.
+        settings: Settings with which the campaign is begun.
+    """
+    decisive = {name: code_of(value) for name, value in verb.decisive().items()}
+    known = hash_of([subject, dict(settings), decisive_versions(), decisive])
+    models = 1 if given.subject is None else len(given.subject.models)
+    asked = {name: code_of(value) for name, value in verb.identity().items()}
+    return known, hash_of([verb.name, known, asked, given.name, given.source, models])
 
 
 class Session:
@@ -65,11 +83,7 @@ class Session:
     def _identify(self, store: Store, verb: Verb[Any, Any]) -> None:
         """The same call is the same campaign, on any day: its id is a hash of everything that decides the result."""
         subject = identity_of(self.given, self.originals, self.runtime.seed, self.runtime.device)
-        decisive = {name: code_of(value) for name, value in verb.decisive().items()}
-        self._known = hash_of([subject, self.settings, decisive_versions(), decisive])
-        models = 1 if self.given.subject is None else len(self.given.subject.models)
-        asked = {name: code_of(value) for name, value in verb.identity().items()}
-        own = hash_of([verb.name, self._known, asked, self.given.name, self.given.source, models])
+        self._known, own = identifiers(verb, self.given, subject, self.settings)
         begun = next((campaign for campaign in store.campaigns() if campaign.id == own), None)
         self.campaign = replace(begun or replace(self.campaign, id=own), network=subject["originals"][0])
 

@@ -81,12 +81,9 @@ def as_given(
         argument: what the user calls ``data``.
         pool: whether a subject's pool comes before its test set.
     """
-    if task is not None and not isinstance(task, Task):
-        raise BadInput("task", repr(task), "mutiny.Classification(classes) or mutiny.Regression(tolerance=...)")
+    _check_task(task)
     if isinstance(subject, Subject):
-        for name, value in (("train", train), ("task", task), ("forward", forward)):
-            if value is not None:
-                raise BadInput(name, "given beside a Subject", "a Subject that holds it", f"Leave out {name}=.")
+        _refuse_beside_subject(train=train, task=task, forward=forward)
         found, source = subject.test, "the test set"
         if data is not None:
             found, source = as_pool(data, argument), "given"
@@ -103,6 +100,44 @@ def as_given(
     known = None if train is None else as_data(train, "train")
     task = task or _guessed(model, inputs, call)
     return Given(type(model).__name__, matched(inputs, known, task), "given", known, task, call, None, model)
+
+
+def as_subject(subject: Any, data: Any, train: Any, task: Task | None, forward: Forward | None) -> Subject:
+    """A subject as it is, or one made of a model, its test set and its training set.
+
+    Args:
+        subject: A `Subject` or a model.
+        data: Test set of a model, inputs and targets; refused with a subject, as are the others.
+        train: Training set of a model.
+        task: What is correct; guessed from the number of outputs by default.
+        forward: Function that calls the model.
+    """
+    _check_task(task)
+    if isinstance(subject, Subject):
+        _refuse_beside_subject(data=data, train=train, task=task, forward=forward)
+        return subject
+    if not isinstance(subject, nn.Module):
+        raise BadInput("subject", type(subject).__name__, "a mutiny.Subject, or a model with data=... and train=...")
+    for name, value, which in (("data", data, "test"), ("train", train, "training")):
+        if value is None:
+            raise BadInput(name, None, f"the {which} set of the model", f"Give {name}=(inputs, targets).")
+    model, call = check_model(subject, "model"), forward or default_forward
+    known, tests = as_data(train, "train"), as_data(data, "data")
+    task = task or _guessed(model, tests, call)
+    name = type(model).__name__
+    return Subject(model, task=task, train=known, test=matched(tests, known, task), forward=forward, name=name)
+
+
+def _check_task(task: Any) -> None:
+    if task is not None and not isinstance(task, Task):
+        raise BadInput("task", repr(task), "mutiny.Classification(classes) or mutiny.Regression(tolerance=...)")
+
+
+def _refuse_beside_subject(**arguments: Any) -> None:
+    """A subject holds its data and its task itself."""
+    for name, value in arguments.items():
+        if value is not None:
+            raise BadInput(name, "given beside a Subject", "a Subject that holds it", f"Leave out {name}=.")
 
 
 def _guessed(model: nn.Module, data: Data, forward: Forward) -> Task:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.campaigns.jobs import Job, WithScratch
 from mutiny.core.records import Basis, Bits, KillBits, MutantRecord, Verdict
 from mutiny.core.stats import relative_standard_error
 from mutiny.faults import Operator
@@ -123,6 +124,12 @@ class Judge:
                 judged = self(same, split)
                 self._known[key] = replace(judged, record=replace(judged.record, strength=strength, same_as=same))
         return self._known[key]
+
+    def work(self, job: Job) -> Judged | WithScratch:
+        """Judges the mutant of a job, on any worker; what later mutants need of it is scratch."""
+        _, strength, split, _ = job.arguments
+        judged, piece = self.examine(strength, split, job.given)
+        return judged if piece is None else WithScratch(judged, piece)
 
     def pieces(self, split: str, strength: float | None) -> tuple[MemoryEntry, ...]:
         """What the mutants judged on a split so far tell about the one at ``strength``."""

@@ -13,14 +13,10 @@ from mutiny.campaigns.schedule import ask, is_known, together
 from mutiny.core.errors import NotApplicable, TaskFailed
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
-from mutiny.faults import Operator
-from mutiny.faults.evaluation import Runner, Screening
 from mutiny.verbs.assess.judge import Judge, Judged
-from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.redundancy import TRIVIAL, redundant
 from mutiny.verbs.assess.score import interval_score, sensitivity, set_score
-from mutiny.verbs.assess.search import Search, Trace, bisection, following, not_monotone
-from mutiny.verbs.assess.worker import Bench
+from mutiny.verbs.assess.search import Trace, bisection, following, not_monotone
 
 SETS = ("train", "test", "weak")
 
@@ -28,23 +24,15 @@ SETS = ("train", "test", "weak")
 class OperatorRun:
     """Searches the weakest killed mutant once per guiding set, then judges train's archive on the others.
 
-    After `run`, `judge` holds every mutant with its bits.
+    Args:
+        judge: Judge of the operator's mutants; after `run` it holds every mutant with its bits.
+        basis: Hash of everything but the job's arguments that decides a verdict.
     """
 
-    def __init__(
-        self,
-        runner: Runner,
-        operator: Operator,
-        label: str,
-        rule: KillRule,
-        search: Search,
-        screening: Screening | None = None,
-        basis: str = "",
-    ) -> None:
-        self.basis = basis
-        self.runner, self.operator, self.search, self.label = runner, operator, search, label
-        self.judge = Judge(runner, operator, label, rule, search, screening)
-        self.sets = tuple(name for name in SETS if name in runner.splits)
+    def __init__(self, judge: Judge, basis: str = "") -> None:
+        self.judge, self.basis, self.runner = judge, basis, judge.runner
+        self.operator, self.search, self.label = judge.operator, judge.search, judge.label
+        self.sets = tuple(name for name in SETS if name in self.runner.splits)
         self.traces: dict[str, Trace] = {}
         self.reason_against = self._reason_against()
         self._asked: dict[str, list[Job]] = {split: [] for split in self.sets}
@@ -65,8 +53,8 @@ class OperatorRun:
         return self._probes * len(self.sets)
 
     @property
-    def tasks(self) -> int:
-        """How many tasks that is at most, with what train's search killed and the other sets are asked about."""
+    def jobs(self) -> int:
+        """Largest number of jobs: the searches, and verdicts of the other sets on what train's search killed."""
         return self.steps + self._probes * (len(self.sets) - 1)
 
     @property
@@ -74,8 +62,8 @@ class OperatorRun:
         return 1 if self.operator.strength is None else self.search.probes(self.operator.bounds)
 
     def run(self, progress: Progress) -> OperatorRecord:
-        """The plan, done here and now."""
-        record: OperatorRecord = here(self.plan(progress), Bench(self.runner, {self.label: self.judge}))
+        """The record of the operator, from jobs that run here one after the other."""
+        record: OperatorRecord = here(self.plan(progress), self.judge.work)
         return record
 
     async def plan(self, progress: Progress) -> OperatorRecord:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from mutiny.campaigns.jobs import Job
 from mutiny.core.errors import BadInput, Diverged, MutinyError, NotApplicable
 from mutiny.core.random import generator_for, seed_for
 from mutiny.faults.evaluation import Outcome, Runner
@@ -61,6 +62,17 @@ class Trainer:
         self._walked: set[int] = set()
         self._identities: dict[tuple[TrainingOperator, int], tuple[str, bool]] = {}
         self.counted: dict[str, int] = {}
+
+    def work(self, job: Job) -> Instance | list[Instance] | int:
+        """Trains what a job asks for: one instance, a group of them, or the epochs of an original."""
+        match job.kind:
+            case "training":
+                return self.instance(*job.given)
+            case "group":
+                return self.group(*job.given)
+            case "walk":
+                return self.walk(*job.given)
+        raise ValueError(f"unknown kind of job: {job.kind}")
 
     def instance(self, operator: TrainingOperator, number: int) -> Instance:
         """One instance of a configuration, on all sets; raises `NotApplicable` if it cannot be trained."""

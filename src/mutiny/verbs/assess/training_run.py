@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mutiny.campaigns.campaign import here
+from mutiny.campaigns.jobs import Job
 from mutiny.campaigns.schedule import Plan, together
 from mutiny.core.errors import NotApplicable, TaskFailed
 from mutiny.core.parsing import described
@@ -25,7 +27,6 @@ from mutiny.verbs.assess.score import interval_score, sensitivity, set_score
 from mutiny.verbs.assess.search import Search, Trace, descent, following, not_monotone, steps, within
 from mutiny.verbs.assess.trainer import Instance, Trainer
 from mutiny.verbs.assess.training_jobs import trained
-from mutiny.verbs.assess.worker import Bench
 
 DIVERGED = "trainings diverged"
 WORTH = {False: "their answers count as wrong", True: "there is no verdict"}
@@ -131,8 +132,8 @@ class TrainingRun:
         return self._each * len(self.sets)
 
     @property
-    def tasks(self) -> int:
-        """How many trainings there are at most: searches share what the others trained, the severest value at least."""
+    def jobs(self) -> int:
+        """Largest number of trainings: searches share what others trained, at least the severest value."""
         shared = 0 if self.span is None else len(self.sets) - 1
         different = self._each if self.span is None else self.steps - shared
         return different * len(self.runner.models)
@@ -146,7 +147,7 @@ class TrainingRun:
 
     def run(self, progress: Progress) -> OperatorRecord:
         """The plan, done here and now."""
-        record: OperatorRecord = here(self.plan(progress), Bench(self.runner, trainer=self.trainer))
+        record: OperatorRecord = here(self.plan(progress), self._work)
         return record
 
     async def plan(self, progress: Progress) -> OperatorRecord:
@@ -167,8 +168,12 @@ class TrainingRun:
 
     def searched(self, split: str, progress: Progress) -> Trace:
         """The search of one set of inputs, done here and now."""
-        trace: Trace = here(self._searched(split, progress), Bench(self.runner, trainer=self.trainer))
+        trace: Trace = here(self._searched(split, progress), self._work)
         return trace
+
+    def _work(self, job: Job) -> Any:
+        assert self.trainer is not None
+        return self.trainer.work(job)
 
     async def _searched(self, split: str, progress: Progress) -> Trace:
         async def probe(key: Key) -> Verdict:

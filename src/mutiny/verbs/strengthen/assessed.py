@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mutiny.campaigns.memo import identity_of
+from mutiny.campaigns.session import identifiers
 from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.core.errors import BadInput
 from mutiny.core.records import Status
@@ -14,8 +16,10 @@ from mutiny.faults import Operator
 from mutiny.faults.naming import describe
 from mutiny.faults.parsing import as_faults
 from mutiny.subjects import Subject
-from mutiny.verbs.assess.identity import campaign_of
+from mutiny.subjects.given import as_given
+from mutiny.verbs.assess.arguments import AssessOptions
 from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.verb import Assess
 from mutiny.verbs.strengthen.kill_table import Key
 from mutiny.verbs.strengthen.mutant_pool import Range
 
@@ -39,10 +43,10 @@ def finished(
     for each in reversed(store.campaigns()):
         if each.verb != "assess" or each.settings["seed"] != seed:
             continue
-        if labels is not None and list(labels) != list(each.settings["operators"]):
-            continue
         found = store.outcome(each.id)
-        if isinstance(found, Assessment) and _same(each, subject, found, originals, device):
+        if not isinstance(found, Assessment) or (labels is not None and labels != found.settings["operators"]):
+            continue
+        if _same(each, subject, found, originals, device):
             return found
     return None
 
@@ -52,16 +56,17 @@ def _same(campaign: Campaign, subject: Subject, found: Assessment, wanted: int |
     count = found.subject.originals
     if wanted not in (None, count) or (subject.models and count > len(subject.models)):
         return False
-    originals = subject.fingerprints(count, seed=campaign.settings["seed"], device=device)
     try:
-        operators = as_faults([str(label) for label in campaign.settings["operators"]])
+        operators = as_faults([str(label) for label in found.settings["operators"]])
     except BadInput:  # an operator of the user's own, which has no name here
         return False
+    named = {describe(operator): operator for operator in operators}
+    verb = Assess(named, AssessOptions.of_settings(campaign.settings), count, subject.weak, subject.recipe)
+    given = as_given(subject, None, None, None, None, "data", pool=False)
+    identity = identity_of(given, count, campaign.settings["seed"], device)
     settings: dict[str, Any] = {name: value for name, value in campaign.settings.items() if name != "layout"}
     sizes = (settings["batch_size"], None)
-    return any(
-        campaign_of(subject, originals, operators, {**settings, "batch_size": size}).id == campaign.id for size in sizes
-    )
+    return any(identifiers(verb, given, identity, {**settings, "batch_size": size})[1] == campaign.id for size in sizes)
 
 
 def check_fits(result: Assessment, subject: Subject) -> None:
