@@ -35,6 +35,7 @@ from mutiny.subjects.training.together import reason_against, train_together
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.savings import Savings
 from mutiny.verbs.assess.search import Search, Trace
+from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer
 from mutiny.verbs.assess.training_run import TrainingRun
 from mutiny.verbs.assess.weak_set import WeakSet
@@ -112,12 +113,13 @@ def searched(
 ) -> tuple[dict[str, Trace], tuple[int, float]]:
     """The path of every search, and trainings and seconds."""
     trainer, (fault,) = Trainer(program, runner, folder, how), as_faults(code)
+    rule = KillRule().resolve(len(runner.models))
     start = time.process_time()
-    search = TrainingRun(runner, trainer, fault, code, KillRule().resolve(len(runner.models)), Search())  # type: ignore[arg-type]
+    search = TrainingRun(TrainedJudge(runner, trainer, code, rule, Search()), fault)  # type: ignore[arg-type]
     traces = {}
     for split in runner.splits:
         if not how.shared:
-            search = TrainingRun(runner, trainer, fault, code, KillRule().resolve(len(runner.models)), Search())  # type: ignore[arg-type]
+            search = TrainingRun(TrainedJudge(runner, trainer, code, rule, Search()), fault)  # type: ignore[arg-type]
         traces[split] = search.searched(split, Silent())
     return traces, (trainer.trainings, time.process_time() - start)
 

@@ -15,6 +15,7 @@ from mutiny.faults.parsing import Fault, as_faults
 from mutiny.faults.training.base import TrainingOperator
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
+from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.training_run import TrainingRun
 from studies.deepcrime.lab import SETS, Lab, in_text
 from studies.deepcrime.paper import OPERATORS, tool_of
@@ -64,7 +65,7 @@ def judged(lab: Lab, folder: Path, code: str) -> tuple[dict[str, Any], list[dict
     spent = Spent(folder, lab.name, code, trainer)
     run: TrainingRun | OperatorRun
     if isinstance(fault, TrainingOperator):
-        run = TrainingRun(runner, trainer, fault, describe(fault), lab.rule, lab.settings.search)
+        run = TrainingRun(TrainedJudge(runner, trainer, describe(fault), lab.rule, lab.settings.search), fault)
     else:
         how = lab.settings
         run = OperatorRun(Judge(runner, fault, describe(fault), lab.rule, how.search, how.screening))

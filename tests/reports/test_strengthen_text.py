@@ -22,7 +22,7 @@ def shown(result):
 
 @pytest.fixture(scope="module")
 def smaller():
-    return strengthen(1, weak_subject(1, pool=None), minimise=True)
+    return strengthen(1, weak_subject(1, pool=None), minimize=True)
 
 
 def test_one_repeat_has_no_interval():

@@ -201,7 +201,8 @@ def test_the_plain_way_is_that_every_search_trains_its_own(done, lab, tmp_path):
     subject, program = lab.subject, Program(RECIPE, lab.subject.train, lab.subject.task, lab.subject.forward)
     trainer = Trainer(program, lab.prepared, tmp_path, Savings.none())
     (fault,) = operators.as_faults("HNE")
-    run = operators.TrainingRun(lab.prepared, trainer, fault, "HNE", lab.rule, SETTINGS.search)
+    judge = operators.TrainedJudge(lab.prepared, trainer, "HNE", lab.rule, SETTINGS.search)
+    run = operators.TrainingRun(judge, fault)
     for split in run.sets:
         run.searched(split, mutiny.core.progress.Silent())
     assert savings.trainings(subject_rows(done[0]).get(NAME), of(done[0], "HNE")).plain == trainer.trainings

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mutiny.verbs.strengthen.result import Strengthening
 
 
-@verb(aliases={"methods": "compare", "minimise": "minimize"})
+@verb(aliases={"methods": "compare"})
 def strengthen(
     invocation: Invocation,
     budget: Annotated[str, option("Number or share of inputs to label: 50, 0.01, 1%, or several: 1%,2%,5%.")] = "5%",
@@ -78,8 +78,8 @@ def strengthen(
     from mutiny.reports.candidates import write_candidates
     from mutiny.reports.strengthen_text import strengthen_text
     from mutiny.verbs.select.parsing import as_methods
+    from mutiny.verbs.strengthen.arguments import check_budgets
     from mutiny.verbs.strengthen.strengthen import strengthen
-    from mutiny.verbs.strengthen.validation import check_budgets
 
     invocation.check({"--indices": indices, "--tests": tests, "--save": save}, {"--save": ".npz"})
     if tests is not None and not minimize:
@@ -103,7 +103,7 @@ def strengthen(
             tie_break=tie_break,
             mutants=mutants,
             repeats=repeats,
-            minimise=minimize,
+            minimize=minimize,
             synthesize=synthesize,
             exact=exact,
             **invocation.settings,

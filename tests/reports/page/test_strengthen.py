@@ -135,7 +135,7 @@ def test_inputs_are_listed_by_name(inputs, told):
 @pytest.fixture(scope="module")
 def strengthened(assessed):
     subject = blob_subject(6, name="blobs")
-    return mutiny.strengthen(subject, budget=(5, 10), assessment=assessed, repeats=2, minimise=True, pool=subject.train)
+    return mutiny.strengthen(subject, budget=(5, 10), assessment=assessed, repeats=2, minimize=True, pool=subject.train)
 
 
 def test_a_real_result_from_memory_and_from_its_file(strengthened, tmp_path):

@@ -15,6 +15,7 @@ from mutiny.verbs.assess.dry_run import plan
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.savings import Savings
 from mutiny.verbs.assess.search import Search, steps, weakest_killed
+from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer
 from mutiny.verbs.assess.training_run import TrainingRun
 
@@ -47,7 +48,7 @@ def test_no_more_is_trained_than_planned(tmp_path, code):
         Program(RECIPE, one.train, one.task, one.forward), runner, tmp_path / "mutants", Savings(beginnings=False)
     )
     (fault,) = as_faults(code)
-    TrainingRun(runner, trainer, fault, code, KillRule().resolve(3), Search()).run(Silent())
+    TrainingRun(TrainedJudge(runner, trainer, code, KillRule().resolve(3), Search()), fault).run(Silent())
     assert 0 < trainer.trainings <= planned.trainings
     if fault.strength is None:
         assert trainer.trainings == planned.trainings

@@ -25,6 +25,7 @@ from mutiny.subjects.training import OwnTraining, Recipe
 from mutiny.verbs.assess.dry_run import plan
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
+from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.training_run import TrainingRun
 from verbs.assess.test_training_run import COUNT, RECIPE, all_optimizers, build, made, run
 
@@ -97,7 +98,8 @@ def test_the_progress_bar_ends_at_its_end(tmp_path, operators):
 
 
 def searched(trainer, operator, search):
-    run = TrainingRun(trainer.runner, trainer, operator, operator.code, KillRule().resolve(COUNT), search)
+    judge = TrainedJudge(trainer.runner, trainer, operator.code, KillRule().resolve(COUNT), search)
+    run = TrainingRun(judge, operator)
     return run, run.run(Silent())
 
 

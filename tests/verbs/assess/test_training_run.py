@@ -30,6 +30,7 @@ from mutiny.subjects.training import Recipe
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.savings import Savings
 from mutiny.verbs.assess.search import Search, weakest_killed
+from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer
 from mutiny.verbs.assess.training_run import TrainingRun
 
@@ -57,8 +58,8 @@ def made(tmp_path, recipe=RECIPE, savings=None, task=None, data=None):
 
 
 def run(trainer, operator, search=None):
-    search = search or Search()
-    runs = TrainingRun(trainer.runner, trainer, operator, operator.code, KillRule().resolve(COUNT), search)
+    judge = TrainedJudge(trainer.runner, trainer, operator.code, KillRule().resolve(COUNT), search or Search())
+    runs = TrainingRun(judge, operator)
     return runs.run(Silent())
 
 

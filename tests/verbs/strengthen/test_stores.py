@@ -10,7 +10,7 @@ from campaigns.interrupting import Counting, interrupted, plain
 from mutiny.campaigns.engines.processes import Processes
 from mutiny.campaigns.stores.memory import MemoryStore
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.verbs.strengthen.assessed import finished
+from mutiny.verbs.strengthen.stored_assessment import finished
 from verbs.strengthen.tables import COARSE, strengthen, weak_subject
 
 OPERATORS = "WI(ratio=0.3)"
@@ -27,7 +27,7 @@ def test_a_finished_assessment_is_taken_whatever_its_settings():
     found = finished(store, weak_subject(1), None, None, 0, None)
     assert found.to_json() == result.to_json()
     engine = Counting()
-    strengthened = begun(store, engine, operators=None, minimise=True)
+    strengthened = begun(store, engine, operators=None, minimize=True)
     assert not [name for name in engine.done if "clean" in name or " at " in name]
     assert strengthened.score.value == result.score.value
     assert strengthened.settings["operators"] == [OPERATORS]
@@ -53,12 +53,12 @@ def test_an_assessment_of_something_else_is_not(subject, labels, originals, seed
 
 def test_an_interrupted_call_ends_as_an_undisturbed_one(tmp_path):
     whole = Counting()
-    undisturbed = begun(engine=whole, minimise=True)
-    done, result = interrupted(partial(begun, tmp_path / "a.mutiny", minimise=True), 9)
+    undisturbed = begun(engine=whole, minimize=True)
+    done, result = interrupted(partial(begun, tmp_path / "a.mutiny", minimize=True), 9)
     assert plain(result) == plain(undisturbed)
     assert sorted(done) == sorted(whole.done)
     again = Counting()
-    assert plain(begun(tmp_path / "a.mutiny", again, minimise=True)) == plain(undisturbed)
+    assert plain(begun(tmp_path / "a.mutiny", again, minimize=True)) == plain(undisturbed)
     assert again.done == []
     with SqliteStore(tmp_path / "a.mutiny", write=False) as store:
         assert [each.verb for each in store.campaigns()] == ["assess", "strengthen"]

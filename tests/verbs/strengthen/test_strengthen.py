@@ -94,16 +94,16 @@ def test_the_models_are_untouched(raising, monkeypatch):
 
         subject.forward = forward
         with pytest.raises(KeyboardInterrupt):
-            strengthen(3, subject, minimise=True)
+            strengthen(3, subject, minimize=True)
     else:
-        strengthen(3, subject, minimise=True, budget=5)
+        strengthen(3, subject, minimize=True, budget=5)
     assert [state.difference(ModelState.of(model)) for state, model in zip(states, subject.models, strict=True)] == [
         None
     ] * 3
 
 
 def test_a_smaller_test_set_is_judged_by_mutants_it_does_not_know():
-    found = strengthen(1, weak_subject(1, pool=None), minimise=True)
+    found = strengthen(1, weak_subject(1, pool=None), minimize=True)
     assert found.budgets == ()
     assert len(found.chosen) == 0
     assert 0 < len(found.subset) < found.subset.of == 60
@@ -128,7 +128,7 @@ def test_no_mutant_that_train_kills():
     subject = weak_subject(3)
     result = mutiny.assess(subject, "NS", search=COARSE)
     assert result.operators[0].status is not Status.SCORED
-    found = strengthen(3, subject, assessment=result, minimise=True)
+    found = strengthen(3, subject, assessment=result, minimize=True)
     assert "nothing is known that tests should notice" in found.notes[0]
     assert found.subset is None
 
@@ -169,7 +169,7 @@ def test_a_regression(originals):
     x, y = toys.line(80, seed=1)
     subject = toys.line_subject(originals, test=(x[:15], y[:15]), pool=toys.line(100, seed=3))
     result = mutiny.assess(subject, "WI(ratio=0.3)", search=replace(COARSE, rse=0.2))
-    found = mutiny.strengthen(subject, None, 8, assessment=result, mutants=2, repeats=1, minimise=True)
+    found = mutiny.strengthen(subject, None, 8, assessment=result, mutants=2, repeats=1, minimize=True)
     assert found.settings["methods"] == ["random", "disagreement" if originals > 1 else "kill-rate"]
     assert 0 < len(found.subset) < found.subset.of == 15
     assert found.subset.score >= found.subset.score_of_all == pytest.approx(result.score.value)
@@ -229,7 +229,7 @@ def test_mutants_of_which_there_are_only_a_few_do_not_judge(others, judging):
     """Another seed adds the same layer at the same few places: that would judge by what was chosen for."""
     result = assessed(1, f"{others}LA(activation=sigmoid)")
     assert result.operators[-1].status is Status.SCORED
-    found = strengthen(1, assessment=result, budget=5, repeats=1, minimise=True)
+    found = strengthen(1, assessment=result, budget=5, repeats=1, minimize=True)
     assert "Mutants of LA(activation=sigmoid) judge nothing" in " ".join(found.notes)
     assert bool(found.measured) is judging
     assert (found.smaller is not None) is judging

@@ -15,7 +15,7 @@ from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.strengthen.context import Stage
 from mutiny.verbs.strengthen.mutant_pool import Range
-from mutiny.verbs.strengthen.synthesis import synthesise
+from mutiny.verbs.strengthen.synthesis import synthesize
 from verbs.strengthen.tables import strengthen, weak_subject
 
 
@@ -31,7 +31,7 @@ def test_originals_keep_what_instances_lose(code, strength):
     subject = weak_subject(3)
     states = [ModelState.of(model) for model in subject.models]
     stage, operator = stage_of(subject, subject.pool), as_operators(code)[0]
-    found = synthesise(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", strength)], 6)
+    found = synthesize(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", strength)], 6)
     assert 0 < len(found) <= 6
     assert all(
         state.difference(ModelState.of(model)) is None for state, model in zip(states, subject.models, strict=True)
@@ -58,7 +58,7 @@ def test_what_has_no_boundary_or_cannot_move_is_refused():
     line = toys.line_subject(2)
     ranges = [Range(as_operators("WI")[0], "it", 0.3, 1.0)]
     with pytest.raises(NotApplicable, match="no answer"):
-        synthesise(stage_of(line, line.test), ranges, 0, [("it", 0.8)], 3)
+        synthesize(stage_of(line, line.test), ranges, 0, [("it", 0.8)], 3)
 
 
 def test_a_pool_far_from_the_boundary_calls_for_new_inputs():
@@ -80,7 +80,7 @@ def test_what_loses_already_or_is_a_test_is_no_start():
     subject = weak_subject(3)
     stage, operator = stage_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
     ranges, keys, allowed = [Range(operator, "it", 0.3, 1.0)], [("it", 0.8), ("it", 0.7)], np.arange(0, 200, 2)
-    found = synthesise(stage, ranges, 3, keys, 12, allowed)
+    found = synthesize(stage, ranges, 3, keys, 12, allowed)
     assert len(found) > 0
     assert set(found.indices.tolist()) <= set(allowed.tolist())
     assert (found.distances["linf"] > 0).all()
@@ -90,16 +90,16 @@ def test_what_loses_already_or_is_a_test_is_no_start():
         for number, model in enumerate(subject.models):
             with torch.no_grad(), runner.patch(operator.at(strength), number, 0).applied(model) as call:
                 assert int(call(start[None]).argmax()) == answer
-    assert synthesise(stage, ranges, 3, keys, 12, np.zeros(0, np.int64)) is None
+    assert synthesize(stage, ranges, 3, keys, 12, np.zeros(0, np.int64)) is None
 
 
-def test_nothing_is_synthesised_from_tests_or_copies(monkeypatch):
+def test_nothing_is_synthesized_from_tests_or_copies(monkeypatch):
     asked = []
 
     def recorded(stage, ranges, seed, mutants, count, allowed):
         asked.append(allowed)
 
-    monkeypatch.setattr("mutiny.verbs.strengthen.worker.synthesise", recorded)
+    monkeypatch.setattr("mutiny.verbs.strengthen.jobs.synthesize", recorded)
     test = weak_subject(1).test.inputs
     found = strengthen(1, weak_subject(1, pool=torch.cat([test, 1.01 * test, 1.01 * test])), budget=3, repeats=1)
     assert found.beyond
@@ -109,6 +109,6 @@ def test_nothing_is_synthesised_from_tests_or_copies(monkeypatch):
 def test_a_mutant_made_twice_proposes_once():
     subject = weak_subject(3)
     stage, operator = stage_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
-    once = synthesise(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8)], 4)
-    twice = synthesise(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8), ("it", 0.8)], 8)
+    once = synthesize(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8)], 4)
+    twice = synthesize(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8), ("it", 0.8)], 8)
     assert twice.indices.tolist() == once.indices.tolist()

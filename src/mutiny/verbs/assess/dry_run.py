@@ -17,10 +17,9 @@ from mutiny.faults.base import Operator
 from mutiny.faults.naming import describe
 from mutiny.faults.parsing import Fault, as_faults
 from mutiny.faults.training.base import Program, TrainingOperator
-from mutiny.models import ModelView
 from mutiny.models.forward import steady
 from mutiny.models.placement import placement
-from mutiny.models.view import PROBE_INPUTS
+from mutiny.models.view import PROBE_INPUTS, ModelView
 from mutiny.subjects import Subject
 from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.training.loop import built

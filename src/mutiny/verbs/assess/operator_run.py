@@ -9,8 +9,10 @@ import numpy as np
 
 from mutiny.campaigns.campaign import here
 from mutiny.campaigns.jobs import Job, WithScratch
+from mutiny.campaigns.memo import code_of
 from mutiny.campaigns.schedule import ask, is_known, together
 from mutiny.core.errors import NotApplicable, TaskFailed
+from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 from mutiny.verbs.assess.judge import Judge, Judged
@@ -26,11 +28,12 @@ class OperatorRun:
 
     Args:
         judge: Judge of the operator's mutants; after `run` it holds every mutant with its bits.
-        basis: Hash of everything but the job's arguments that decides a verdict.
+        basis: Hash of everything but the operator that decides a verdict.
     """
 
     def __init__(self, judge: Judge, basis: str = "") -> None:
-        self.judge, self.basis, self.runner = judge, basis, judge.runner
+        self.judge, self.runner = judge, judge.runner
+        self.basis = hash_of([basis, code_of(judge.operator)])
         self.operator, self.search, self.label = judge.operator, judge.search, judge.label
         self.sets = tuple(name for name in SETS if name in self.runner.splits)
         self.traces: dict[str, Trace] = {}

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.memo import code_of
 from mutiny.campaigns.schedule import ask
 from mutiny.campaigns.session import Session
-from mutiny.core.hashing import hash_of
 from mutiny.faults.evaluation import CleanPass, Runner
 from mutiny.faults.parsing import Fault
 from mutiny.faults.training.base import Program, TrainingOperator
@@ -19,6 +17,7 @@ from mutiny.verbs.assess.arguments import AssessOptions
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
 from mutiny.verbs.assess.preflight import preflight
+from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer
 from mutiny.verbs.assess.training_run import TrainingRun
 
@@ -67,9 +66,10 @@ class AssessState:
         for label, operator in operators.items():
             if isinstance(operator, TrainingOperator):
                 rule, search = options.rule, options.search
-                runs.append(TrainingRun(self.runner, self.trainer, operator, label, rule, search, basis))
+                judge = TrainedJudge(self.runner, self.trainer, label, rule, search, basis)
+                runs.append(TrainingRun(judge, operator))
             else:
-                runs.append(OperatorRun(self.judges[label], hash_of([basis, code_of(operator)])))
+                runs.append(OperatorRun(self.judges[label], basis))
         return runs
 
 

@@ -14,78 +14,19 @@ from mutiny.campaigns.schedule import Plan, together
 from mutiny.core.errors import NotApplicable, TaskFailed
 from mutiny.core.parsing import described
 from mutiny.core.progress import Progress
-from mutiny.core.records import Basis, KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
-from mutiny.core.stats import power_two_sample
-from mutiny.faults.evaluation import Runner
+from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 from mutiny.faults.training.base import Span, TrainingOperator
-from mutiny.verbs.assess.early_training_verdict import surely_killed
-from mutiny.verbs.assess.judge import Found, Judge, Judged, sample_of
-from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.judge import Judged
 from mutiny.verbs.assess.operator_run import SETS
 from mutiny.verbs.assess.redundancy import TRIVIAL, redundant
 from mutiny.verbs.assess.score import interval_score, sensitivity, set_score
-from mutiny.verbs.assess.search import Search, Trace, descent, following, not_monotone, steps, within
-from mutiny.verbs.assess.trainer import Instance, Trainer
-from mutiny.verbs.assess.training_jobs import trained
+from mutiny.verbs.assess.search import Trace, descent, following, not_monotone, steps, within
+from mutiny.verbs.assess.trained_judge import DIVERGED, Key, TrainedJudge
 
-DIVERGED = "trainings diverged"
 WORTH = {False: "their answers count as wrong", True: "there is no verdict"}
 """What becomes of these: a loss, unlike a share of right answers, has no value for an answer that is missing."""
 POWER = 0.8
 """Below this DeepCrime calls a mutant unstable."""
-
-Key = float | str
-"""A configuration: the value of a strength, or a text that says what is set."""
-
-
-class TrainedJudge(Judge):
-    """Judges networks that were trained with a fault, each configuration once on every set."""
-
-    def __init__(self, trainer: Trainer, label: str, rule: KillRule, search: Search, basis: str = "") -> None:
-        self.basis = basis
-        self.runner, self.trainer, self.label, self.rule, self.search = trainer.runner, trainer, label, rule, search
-        self._seen: dict[str, dict[Key, Judged]] = {}
-
-    async def configuration(self, key: Key, operator: TrainingOperator, split: str) -> Judged:
-        """The verdict on a configuration; raises `NotApplicable` if it cannot be trained."""
-        seen = self._seen.setdefault(split, {})
-        if key not in seen:
-            instances, found = await self._in_groups(operator, split)
-            judged = self._judged(found, None, split, single=False)
-            record = replace(_named(judged.record, key, instances), power=self._power(judged))
-            seen[key] = replace(judged, record=record)
-        return seen[key]
-
-    async def _in_groups(self, operator: TrainingOperator, split: str) -> tuple[list[Instance], Found]:
-        """Trains instances until the verdict is certain."""
-        instances: list[Instance] = []
-        total = len(self.runner.models)
-        for size in self.trainer.savings.groups(total):
-            instances += await trained(self.trainer, operator, range(len(instances), size), split, self.basis)
-            found = self._found(instances, split)
-            if size < total and surely_killed(found.sample, total, self.rule, self.runner.task):
-                return instances, replace(found, answer=Verdict.KILLED, basis=Basis.FOREGONE)
-        return instances, found
-
-    def _power(self, judged: Judged) -> float | None:
-        effect, sample = judged.record.effect_size, judged.sample
-        if self.rule.effect != "cohen-d" or effect is None or len(sample.originals) + sample.mutants.size < 3:
-            return None
-        return power_two_sample(effect, len(sample.originals), sample.mutants.size, self.rule.alpha)
-
-    def configurations(self, split: str) -> dict[Key, Judged]:
-        """All that were judged on a split, in the order of judging."""
-        return self._seen.get(split, {})
-
-    def _found(self, instances: list[Instance], split: str) -> Found:
-        outcomes = [instance.outcomes[split] for instance in instances]
-        sample = sample_of(self.runner.clean_outcomes(split), [outcomes])
-        answer = None
-        if np.isfinite(sample.mutants).all():
-            killed = self.rule.judge(sample, self.runner.task.higher_is_better).killed
-            answer = Verdict.KILLED if killed else Verdict.SURVIVED
-        right = np.array([[outcome.bits for outcome in outcomes]])
-        return Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
 
 
 class TrainingRun:
@@ -93,36 +34,31 @@ class TrainingRun:
 
     A binary search starts with the severest value, on each set by itself; what one search trained, the others know.
     Operators without a strength try every configuration.
+
+    Args:
+        judge: Judge of the operator's configurations.
+        operator: Operator before training.
     """
 
-    def __init__(
-        self,
-        runner: Runner,
-        trainer: Trainer | None,
-        operator: TrainingOperator,
-        label: str,
-        rule: KillRule,
-        search: Search,
-        basis: str = "",
-    ) -> None:
-        self.runner, self.trainer, self.operator, self.label = runner, trainer, operator, label
-        self.search = search
-        self.sets = tuple(name for name in SETS if name in runner.splits)
+    def __init__(self, judge: TrainedJudge, operator: TrainingOperator) -> None:
+        self.judge, self.operator, self.runner = judge, operator, judge.runner
+        self.label, self.search = judge.label, judge.search
+        self.sets = tuple(name for name in SETS if name in self.runner.splits)
         self.traces: dict[str, Trace] = {}
         self.failed: dict[Key, str] = {}
         self.span: Span | None = None
         self.reason_against: str | None = None
         self.configurations: dict[Key, TrainingOperator] = {}
-        if trainer is None:
+        if not judge.trains:
             self.reason_against = "the originals were given, and there is no recipe to train others"
             return
-        self.judge = TrainedJudge(trainer, label, rule, search, basis)
+        program = judge.trainer.program
         try:
-            found = operator.configurations(trainer.program)
+            configurations = operator.configurations(program)
             if operator.strength is None:
-                self.configurations = {described(one, one.code): one for one in found}
+                self.configurations = {described(each, each.code): each for each in configurations}
             else:
-                self.span = within(operator.span(trainer.program), search)
+                self.span = within(operator.span(program), self.search)
         except NotApplicable as reason:
             self.reason_against = str(reason)
 
@@ -172,8 +108,7 @@ class TrainingRun:
         return trace
 
     def _work(self, job: Job) -> Any:
-        assert self.trainer is not None
-        return self.trainer.work(job)
+        return self.judge.trainer.work(job)
 
     async def _searched(self, split: str, progress: Progress) -> Trace:
         async def probe(key: Key) -> Verdict:
@@ -349,12 +284,3 @@ class TrainingRun:
             for split in self.traces
             for judged in self.judge.configurations(split).values()
         }
-
-
-def _named(record: MutantRecord, key: Key, instances: list[Instance]) -> MutantRecord:
-    """With the configuration's name or value, and what became of its trainings."""
-    lost = sum(instance.diverged for instance in instances)
-    reason = f"{lost} of {len(instances)} {DIVERGED}" if lost else record.reason
-    if isinstance(key, str):
-        return replace(record, operator=key, reason=reason)
-    return replace(record, strength=float(key), reason=reason)

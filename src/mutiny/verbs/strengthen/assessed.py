@@ -1,72 +1,123 @@
-"""What an assessment has left behind: survivors, killable ranges of strength, and the assessment itself in a store."""
+"""What `strengthen` takes from an assessment: survivors, and the ranges of strength that the training set kills."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mutiny.campaigns.memo import identity_of
-from mutiny.campaigns.session import identifiers
-from mutiny.campaigns.stores.base import Campaign, Store
+from mutiny.campaigns.runtime import Runtime
+from mutiny.campaigns.stores.base import Store
 from mutiny.core.errors import BadInput
 from mutiny.core.records import Status
 from mutiny.faults import Operator
 from mutiny.faults.naming import describe
 from mutiny.faults.parsing import as_faults
 from mutiny.subjects import Subject
-from mutiny.subjects.given import as_given
+from mutiny.subjects.inference.passes import Pace
 from mutiny.verbs.assess.arguments import AssessOptions
+from mutiny.verbs.assess.assess import assess
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.assess.verb import Assess
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.mutant_pool import Range
+from mutiny.verbs.strengthen.mutant_pool import TEST, Range
+from mutiny.verbs.strengthen.stored_assessment import finished
 
 
-def finished(
-    store: Store | None, subject: Subject, labels: Sequence[str] | None, originals: int | None, seed: int,
-    device: str | None,
-) -> Assessment | None:  # fmt: skip
-    """The last finished assessment of these very networks and data, under this seed, that a store has.
+@dataclass(frozen=True)
+class StartingPoint:
+    """What `strengthen` takes from an assessment.
+
+    Attributes:
+        assessment: The assessment itself; it stays in the process of the caller.
+        ranges: Operators with the strengths that the training set kills.
+        survivors: Mutants that the training set kills and the test set does not, strong ones first.
+    """
+
+    assessment: Assessment
+    ranges: tuple[Range, ...]
+    survivors: tuple[Key, ...]
+
+    @classmethod
+    def of(cls, assessment: Assessment, operators: Sequence[Operator] | None) -> StartingPoint:
+        """Ranges and survivors of some operators, or of all that the assessment has."""
+        faults = as_faults(assessment.settings["operators"] if operators is None else operators)
+        known = ranges(assessment, [fault for fault in faults if isinstance(fault, Operator)])
+        labels = {killable.label for killable in known}
+        return cls(assessment, tuple(known), tuple(key for key in survivors(assessment) if key[0] in labels))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the assessment, which may be large and which no job needs."""
+        return {**vars(self), "assessment": None}
+
+    @property
+    def options(self) -> AssessOptions:
+        """How the assessment searched and judged mutants."""
+        return AssessOptions.of_settings(self.assessment.settings)
+
+    @property
+    def pace(self) -> Pace:
+        """Batch size and memory layout of the assessment."""
+        return Pace(int(self.assessment.settings["batch_size"]), self.assessment.settings["layout"])
+
+    @property
+    def seed(self) -> int:
+        """Seed of the originals and of the assessment's mutants."""
+        return int(self.assessment.settings["seed"])
+
+    @property
+    def originals(self) -> int:
+        """Number of originals."""
+        return self.assessment.subject.originals
+
+    def tested(self) -> dict[int, list[float | None]]:
+        """Strengths of the mutants judged on the test set, the same mutants once, by the number of the operator."""
+        records = {record.label: record for record in self.assessment.operators}
+        return {
+            number: [m.strength for m in records[label].mutants if m.guiding_set == TEST and m.same_as is None]
+            for number, label in enumerate(killable.label for killable in self.ranges)
+        }
+
+
+def starting_point(
+    assessment: Assessment | None,
+    subject: Subject,
+    operators: Sequence[Operator] | None,
+    originals: int | None,
+    exact: bool,
+    runtime: Runtime,
+) -> StartingPoint:
+    """What the given assessment, a finished one in the store, or a new one says.
 
     Args:
-        store: where it may be.
-        subject: what must have been assessed.
-        labels: of the operators, if they matter.
-        originals: how many, if that matters.
-        seed: of the campaign.
-        device: where.
+        assessment: Assessment given by the user.
+        subject: Subject that must have been assessed.
+        operators: Operators asked for; ``None`` for any.
+        originals: Number of originals; ``None`` for any.
+        exact: Evaluate every input in a new assessment.
+        runtime: Engine and store, open.
     """
-    if store is None:
-        return None
-    for each in reversed(store.campaigns()):
-        if each.verb != "assess" or each.settings["seed"] != seed:
-            continue
-        found = store.outcome(each.id)
-        if not isinstance(found, Assessment) or (labels is not None and labels != found.settings["operators"]):
-            continue
-        if _same(each, subject, found, originals, device):
-            return found
-    return None
-
-
-def _same(campaign: Campaign, subject: Subject, found: Assessment, wanted: int | None, device: str | None) -> bool:
-    """Whether a campaign has the identity that this subject would give it; its pace may have been measured later."""
-    count = found.subject.originals
-    if wanted not in (None, count) or (subject.models and count > len(subject.models)):
-        return False
-    try:
-        operators = as_faults([str(label) for label in found.settings["operators"]])
-    except BadInput:  # an operator of the user's own, which has no name here
-        return False
-    named = {describe(operator): operator for operator in operators}
-    verb = Assess(named, AssessOptions.of_settings(campaign.settings), count, subject.weak, subject.recipe)
-    given = as_given(subject, None, None, None, None, "data", pool=False)
-    identity = identity_of(given, count, campaign.settings["seed"], device)
-    settings: dict[str, Any] = {name: value for name, value in campaign.settings.items() if name != "layout"}
-    sizes = (settings["batch_size"], None)
-    return any(identifiers(verb, given, identity, {**settings, "batch_size": size})[1] == campaign.id for size in sizes)
+    assert runtime.store is None or isinstance(runtime.store, Store)
+    seed, device = runtime.seed, runtime.device
+    labels = None if operators is None else [*map(describe, operators)]
+    result = assessment or finished(runtime.store, subject, labels, originals, seed, device)
+    if result is None:
+        result = assess(
+            subject,
+            operators,
+            originals=originals,
+            exact=exact,
+            seed=seed,
+            device=device,
+            batch_size=runtime.batch_size,
+            engine=runtime.engine,
+            store=runtime.store,
+            folder=runtime.folder,
+            progress=runtime.progress,
+        )
+    check_fits(result, subject)
+    return StartingPoint.of(result, operators)
 
 
 def check_fits(result: Assessment, subject: Subject) -> None:
@@ -75,9 +126,11 @@ def check_fits(result: Assessment, subject: Subject) -> None:
     wanted = {"train": len(subject.train), "test": len(subject.test)}
     if sizes != wanted or result.subject.name != subject.name:
         raise BadInput(
-            "assessment", f"one of {result.subject.name} with {sizes}", f"one of {subject.name} with {wanted}",
+            "assessment",
+            f"one of {result.subject.name} with {sizes}",
+            f"one of {subject.name} with {wanted}",
             "Assess this subject, or leave out assessment=.",
-        )  # fmt: skip
+        )
 
 
 def ranges(result: Assessment, operators: Sequence[Operator]) -> list[Range]:

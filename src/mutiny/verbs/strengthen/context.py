@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from torch import nn
 
 from mutiny.faults import Operator
 from mutiny.faults.evaluation import Screening
 from mutiny.models import ModelView
+from mutiny.subjects.data.labels import unknown
+from mutiny.subjects.given import Given
+from mutiny.subjects.inference.output_kind import settle
 from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
-from mutiny.verbs.strengthen.answers import Answers, answered, answers_of
-from mutiny.verbs.strengthen.mutant_pool import POOL, TEST, Said, Troupe
+from mutiny.verbs.strengthen.answers import Answers, answered, answers_of, losses, right
+from mutiny.verbs.strengthen.assessed import StartingPoint
+from mutiny.verbs.strengthen.kill_table import KillTable, Row, is_exact
+from mutiny.verbs.strengthen.mutant_pool import POOL, TEST, Range, Said, Troupe
 from mutiny.verbs.strengthen.predicting import Belief
 
 
@@ -46,6 +53,28 @@ class Stage:
         self.evidence, self.splits, self.labels = evidence, dict(splits), labels
         self.rule, self.search, self.screening = rule, search, screening
 
+    @classmethod
+    def of(cls, models: Sequence[nn.Module], given: Given, start: StartingPoint, seed: int) -> Stage:
+        """The context of a call.
+
+        Args:
+            models: Originals.
+            given: Pool, or the test set if there is none, and the subject.
+            start: What is known from the assessment.
+            seed: Seed of the call.
+        """
+        subject, options = given.subject, start.options
+        assert subject is not None
+        has_pool = given.source != "the test set"
+        task = settle(subject.task, models, subject.train, subject.forward)
+        evidence = Evidence(
+            models, task, given.data, subject.train, forward=subject.forward, seed=seed, pace=start.pace
+        )
+        splits = {"train": subject.train, "test": subject.test, **({POOL: given.data} if has_pool else {})}
+        labeled = has_pool and not unknown(given.data.targets, task)
+        labels = task.check_targets(given.data.targets, POOL) if labeled else None
+        return cls(evidence, splits, options.rule, options.search, options.screening, labels)
+
     @property
     def task(self) -> Task:
         """What is correct."""
@@ -58,6 +87,26 @@ class Stage:
         return Troupe(
             known.models, known.task, splits, known.forward, known.pace, seed, self.rule, self.search, self.screening
         )  # fmt: skip
+
+    def table(self, rows: Sequence[Row]) -> KillTable:
+        """Mutants on every input of the test set, beside the originals."""
+        own, task = self.originals.test, self.task
+        return KillTable(
+            right(task, own, self.targets),
+            losses(task, own, self.targets),
+            tuple(rows),
+            self.rule,
+            self.search,
+            task.higher_is_better,
+        )
+
+    def has_answers(self, assessment: Assessment) -> bool:
+        """Whether the assessment kept the answers of its mutants to all test inputs."""
+        return is_exact(assessment) and isinstance(self.task, Classification)
+
+    def judges(self, ranges: Sequence[Range]) -> tuple[int, ...]:
+        """Numbers of the operators whose mutants of another seed are other mutants."""
+        return tuple(number for number, operator in enumerate(ranges) if self.renews(operator.operator))
 
     def renews(self, operator: Operator) -> bool:
         """Whether another seed makes other mutants: not where there are only a few, such as layers to remove."""

@@ -104,6 +104,6 @@ def notes_on_candidates(
     if not wanted:
         return
     if reason:
-        yield f"No inputs were synthesised for {'it' if one else 'them'}: {reason}."
+        yield f"No inputs were synthesized for {'it' if one else 'them'}: {reason}."
     elif made is None:
         yield f"No input near the pool's was found that tells {'it' if one else 'them'} from the originals."

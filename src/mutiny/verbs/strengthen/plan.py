@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.campaigns.jobs import Job
+from mutiny.campaigns.memo import code_of
 from mutiny.campaigns.schedule import ask, together
+from mutiny.campaigns.session import Session
 from mutiny.core.hashing import hash_of
-from mutiny.core.progress import Progress
 from mutiny.core.random import generator_for, seed_for
 from mutiny.verbs.select.ranking import Ranked, Refused
 from mutiny.verbs.strengthen.answers import Ints
-from mutiny.verbs.strengthen.kill_table import Key, Row
+from mutiny.verbs.strengthen.arguments import StrengthenOptions
+from mutiny.verbs.strengthen.assessed import StartingPoint, spread
+from mutiny.verbs.strengthen.context import Stage
+from mutiny.verbs.strengthen.kill_table import Key, KillTable, Row
 from mutiny.verbs.strengthen.measuring import BEFORE, OWN, Killed, Scores, name_of, scores_of
-from mutiny.verbs.strengthen.mutant_pool import Range
 from mutiny.verbs.strengthen.proposing import Proposal
+from mutiny.verbs.strengthen.subset import Subset, smallest_subset
 from mutiny.verbs.strengthen.synthesis import Candidates
 
 
@@ -33,6 +36,7 @@ class Told:
         repeats: how many there were.
         trials: scores of those in which mutants could be killed.
         skipped: methods that do not apply, and why.
+        subset: the smallest part of the test set, if it was asked for.
     """
 
     proposal: Proposal | None
@@ -41,6 +45,7 @@ class Told:
     repeats: int
     trials: tuple[Scores, ...]
     skipped: Mapping[str, str]
+    subset: Subset | None
 
 
 DRAWN = 0.8
@@ -55,41 +60,43 @@ Mutants = Sequence[tuple[int, float | None]]
 
 @dataclass(frozen=True)
 class Plan:
-    """Asks for everything.
+    """Asks for all jobs of `strengthen`.
 
     Attributes:
-        basis: of all tasks.
-        seed: of the call.
-        own: seed of the assessment's mutants.
-        ranges: operators.
-        codes: what identifies the methods, by name.
-        tie_break: the method that decides among equals and fills the budget.
-        budgets: numbers of labels, rising.
-        candidates: inputs of the pool that may be chosen.
-        count: mutants of each operator for which, and by which, is chosen and judged.
-        tests: inputs of the test set.
-        judges: which of the operators judge: those whose fresh mutants are not the ones that were chosen for.
-        progress: told what is done.
+        session: Call of the verb.
+        start: What is known from the assessment.
+        options: What is asked for.
+        tests: Number of inputs of the test set.
+        judges: Numbers of the operators that judge: those whose mutants of another seed differ from the ones that
+            inputs were chosen for.
     """
 
-    basis: str
-    seed: int
-    own: int
-    ranges: tuple[Range, ...]
-    codes: Mapping[str, str]
-    tie_break: str
-    budgets: tuple[int, ...]
-    candidates: Ints
-    count: int
+    session: Session
+    start: StartingPoint
+    options: StrengthenOptions
     tests: int
     judges: tuple[int, ...]
-    progress: Progress
 
-    async def table(self, mutants: Mapping[int, Sequence[float | None]] | None) -> list[Row]:
+    async def subset(self, context: Stage) -> Subset:
+        """The smallest part of the test set; runs the assessment's mutants again if it did not keep all answers."""
+        assessment = self.start.assessment
+        labels = [killable.label for killable in self.start.ranges]
+        records = [record for record in assessment.operators if record.label in labels]
+        kept = context.has_answers(assessment)
+        rows = await self._table(None if kept else self.start.tested())
+        known = KillTable.of(replace(assessment, operators=tuple(records))).rows if kept else ()
+        return smallest_subset(context.table([*known, *rows]), self.seed, records)
+
+    @property
+    def seed(self) -> int:
+        """Seed of the call, which need not be that of the assessment."""
+        return self.options.seed
+
+    async def _table(self, mutants: Mapping[int, Sequence[float | None]] | None) -> list[Row]:
         """Mutants on every input of the test set: the assessment's, unless they are known, and fresh ones."""
-        spread = {number: one.strengths(self.count) for number, one in enumerate(self.ranges)}
+        spread = {number: range_.strengths(self.options.mutants) for number, range_ in enumerate(self.start.ranges)}
         seeds = [seed_for(self.seed, "strengthen", SUBSET, number) for number in range(EMBODIMENTS)]
-        own = [] if mutants is None else [self._rows(self.own, mutants)]
+        own = [] if mutants is None else [self._rows(self.start.seed, mutants)]
         each = await together([*own, *(self._rows(seed, spread) for seed in seeds)])
         fresh = [replace(row, fresh=True) for some in each[len(own) :] for row in some]
         return [*(row for some in each[: len(own)] for row in some), *fresh]
@@ -97,67 +104,60 @@ class Plan:
     async def _rows(self, seed: int, mutants: Mapping[int, Sequence[float | None]]) -> list[Row]:
         """Mutants of one seed, an operator at a time."""
 
-        async def one(number: int, strengths: Sequence[float | None]) -> list[Row]:
-            label = self.ranges[number].label
-            task = Job("table", [label, seed, list(strengths)], self.basis, f"{label} on test",
-                        given=(seed, number, strengths))  # fmt: skip
-            found: list[Row] = await ask(task)
-            self.progress.step(label)
-            return found
+        async def of_operator(number: int, strengths: Sequence[float | None]) -> list[Row]:
+            label, given = self.start.ranges[number].label, (seed, number, strengths)
+            job = self.session.job("table", [label, seed, list(strengths)], f"{label} on test", given)
+            rows: list[Row] = await ask(job)
+            self.session.progress.step(label)
+            return rows
 
-        each = await together(one(number, strengths) for number, strengths in mutants.items())
+        each = await together(of_operator(number, strengths) for number, strengths in mutants.items())
         return [row for some in each for row in some]
 
-    async def all(
-        self,
-        survivors: Sequence[Key],
-        rivals: Sequence[str],
-        repeats: int,
-        subset: Ints | None,
-        labelled: bool,
-        most: int,
-    ) -> Told:
+    async def all(self, subset: Subset | None, labeled: bool) -> Told:
         """The proposal, and its measurement.
 
         Args:
-            survivors: for which inputs are chosen; without any, none are.
-            rivals: methods to compare with.
-            repeats: of the measurement.
-            subset: of the test set, if it is to be judged.
-            labelled: whether the labels of the pool are known.
-            most: new inputs for survivors that the pool cannot kill.
+            subset: Part of the test set to judge, if any.
+            labeled: Whether the labels of the pool are known.
         """
         proposal, made, unmade, skipped = None, None, "", dict[str, str]()
-        if survivors and self.budgets:
-            names = [*dict.fromkeys([self.tie_break, *rivals])]
+        survivors, rivals = [*spread(self.start.survivors, self.options.mutants)], self.options.methods
+        tie_break = self.options.tie_break_name
+        if survivors and self.options.budgets:
+            names = [*self.options.selectors]
             orders = dict(zip(names, await together(self._ranked(name, self.seed, "") for name in names), strict=True))
-            skipped = {name: one.reason.rstrip(".") for name, one in orders.items() if isinstance(one, Refused)}
-            rest = orders[self.tie_break]
+            skipped = {name: order.reason.rstrip(".") for name, order in orders.items() if isinstance(order, Refused)}
+            rest = orders[tie_break]
             if isinstance(rest, Refused):
-                raise rest.error(self.tie_break)
+                raise rest.error(tie_break)
             proposal = await self._proposal(survivors, rest)
-            if proposal.beyond and most:
-                made, unmade = await self._made(proposal.beyond, most)
-        who = [OWN, *(name for name in rivals if name not in skipped)] if proposal is not None and labelled else []
-        again = range(repeats if self.judges and (who or subset is not None) else 0)
-        trials = await together(self._trial(repeat, who, subset) for repeat in again)
-        return Told(proposal, made, unmade, len(again), tuple(one for one in trials if one is not None), skipped)
+            if proposal.beyond and self.options.synthesize:
+                made, unmade = await self._made(proposal.beyond)
+        who = [OWN, *(name for name in rivals if name not in skipped)] if proposal is not None and labeled else []
+        again = range(self.options.repeats if self.judges and (who or subset is not None) else 0)
+        part = None if subset is None else subset.indices
+        trials = await together(self._trial(repeat, who, part) for repeat in again)
+        valid = tuple(trial for trial in trials if trial is not None)
+        return Told(proposal, made, unmade, len(again), valid, skipped, subset)
 
     async def _proposal(self, survivors: Sequence[Key], rest: Ints) -> Proposal:
         """What to label for the assessment's own mutants: survivors, and others spread over the killable strengths."""
-        numbers = {one.label: number for number, one in enumerate(self.ranges)}
+        numbers = {range_.label: number for number, range_ in enumerate(self.start.ranges)}
         wanted = [(numbers[label], strength) for label, strength in survivors]
         mutants = [*dict.fromkeys([*wanted, *self._spread()])]
-        order = rest[np.isin(rest, self.candidates)]
-        return await self._choice(self.own, mutants, order, list(survivors), "chooses")
+        order = rest[np.isin(rest, self.options.new.indices)]
+        return await self._choice(self.start.seed, mutants, order, list(survivors), "chooses")
 
-    async def _made(self, mutants: Sequence[Key], most: int) -> tuple[Candidates | None, str]:
+    async def _made(self, mutants: Sequence[Key]) -> tuple[Candidates | None, str]:
         """New inputs for mutants that the pool cannot kill, or why there cannot be any."""
-        arguments = [self.own, [list(key) for key in mutants], most, hash_of(self.candidates.tolist())]
-        task = Job("synthesise", arguments, self.basis, "synthesises inputs",
-                    given=(self.own, mutants, most, self.candidates))  # fmt: skip
-        found: Candidates | Refused | None = await ask(task)
-        return (None, found.reason) if isinstance(found, Refused) else (found, "")
+        most, allowed = self.options.synthesize, self.options.new.indices
+        arguments = [self.start.seed, [list(key) for key in mutants], most, hash_of(allowed.tolist())]
+        given = (self.start.seed, mutants, most, allowed)
+        made: Candidates | Refused | None = await ask(
+            self.session.job("synthesize", arguments, "synthesizes inputs", given)
+        )
+        return (None, made.reason) if isinstance(made, Refused) else (made, "")
 
     async def _trial(self, repeat: int, methods: Sequence[str], subset: Ints | None) -> Scores | None:
         """One repeat: other mutants choose, and others again judge; ``None`` if none of these can be killed."""
@@ -171,7 +171,7 @@ class Plan:
             sets |= {
                 name_of(name, budget): np.concatenate([every, self.tests + order[:budget]])
                 for name, order in orders.items()
-                for budget in self.budgets
+                for budget in self.options.budgets
             }
         judge = seed_for(self.seed, "strengthen", "judge", repeat)
         killed = await together(self._judged(judge, number, sets, shown) for number in self.judges)
@@ -180,47 +180,51 @@ class Plan:
     async def _orders(self, repeat: int, methods: Sequence[str], shown: str) -> dict[str, Ints]:
         """What each method would label in its part of the pool; the first is the tie-break."""
         rng = generator_for(self.seed, "strengthen", "pool", repeat)
-        size = max(1, round(DRAWN * len(self.candidates)))
-        drawn = np.sort(rng.permutation(self.candidates)[:size])
+        candidates = self.options.new.indices
+        size = max(1, round(DRAWN * len(candidates)))
+        drawn = np.sort(rng.permutation(candidates)[:size])
         own = seed_for(self.seed, "strengthen", "rank", repeat)
-        names = [*dict.fromkeys([self.tie_break, *(name for name in methods if name != OWN)])]
+        names = [*dict.fromkeys([self.options.tie_break_name, *(name for name in methods if name != OWN)])]
         each = await together(self._ranked(name, own, shown) for name in names)
         orders = {n: o[np.isin(o, drawn)] for n, o in zip(names, each, strict=True) if not isinstance(o, Refused)}
         chooser = seed_for(self.seed, "strengthen", "choose", repeat)
-        found = await self._choice(chooser, self._spread(), orders[self.tie_break], [], f"{shown}chooses")
-        return {OWN: found.order, **{name: orders[name] for name in methods if name in orders}}
+        choice = await self._choice(chooser, self._spread(), orders[self.options.tie_break_name], [], f"{shown}chooses")
+        return {OWN: choice.order, **{name: orders[name] for name in methods if name in orders}}
 
     def _spread(self) -> list[tuple[int, float | None]]:
-        return [(n, strength) for n, one in enumerate(self.ranges) for strength in one.strengths(self.count)]
+        count = self.options.mutants
+        return [(number, strength) for number, r in enumerate(self.start.ranges) for strength in r.strengths(count)]
 
     async def _ranked(self, name: str, seed: int, shown: str) -> Ints | Refused:
-        task = Job("rank", [self.codes[name], seed, None], self.basis, f"{shown}{name}", given=(name, seed))
-        found: Ranked | Refused = await ask(task)
-        self.progress.step(name)
-        return found if isinstance(found, Refused) else found.order
+        arguments = [code_of(self.options.selectors[name]), seed, None]
+        ranking: Ranked | Refused = await ask(self.session.job("rank", arguments, f"{shown}{name}", (name, seed)))
+        self.session.progress.step(name)
+        return ranking if isinstance(ranking, Refused) else ranking.order
 
     async def _choice(self, seed: int, mutants: Mutants, rest: Ints, search: list[Key], shown: str) -> Proposal:
-        budget = min(self.budgets[-1], len(rest))
-        which: list[Any] = [[self.ranges[number].label, strength] for number, strength in mutants]
+        budget = min(self.options.budgets[-1], len(rest))
+        which: list[Any] = [[self.start.ranges[number].label, strength] for number, strength in mutants]
         arguments = [seed, which, hash_of(rest.tolist()), budget, [list(key) for key in search]]
-        task = Job("choose", arguments, self.basis, shown, given=(seed, mutants, rest, budget, search))
-        found: Proposal = await ask(task)
-        self.progress.step(shown)
-        return found
+        given = (seed, mutants, rest, budget, search)
+        proposal: Proposal = await ask(self.session.job("choose", arguments, shown, given))
+        self.session.progress.step(shown)
+        return proposal
 
     async def _judged(self, seed: int, number: int, sets: Mapping[str, Ints], shown: str) -> Killed:
-        label = self.ranges[number].label
+        label, count = self.start.ranges[number].label, self.options.mutants
         which = hash_of({name: chosen.tolist() for name, chosen in sets.items()})
-        task = Job("judge", [seed, label, self.count, which], self.basis, f"{shown}{label} judges",
-                    given=(number, seed, self.count, sets))  # fmt: skip
-        found: Killed = await ask(task)
-        self.progress.step(label)
-        return found
+        given = (number, seed, count, sets)
+        killed: Killed = await ask(
+            self.session.job("judge", [seed, label, count, which], f"{shown}{label} judges", given)
+        )
+        self.session.progress.step(label)
+        return killed
 
-    def steps(self, choosing: bool, rivals: int, repeats: int, labelled: bool, minimise: bool) -> int:
-        """How many tasks there are at most."""
-        choosing = choosing and bool(self.budgets)
-        once = (rivals + 2) * choosing + len(self.ranges) * (1 + EMBODIMENTS) * minimise
-        judging = len(self.judges) * ((choosing and labelled) or minimise)
-        each = judging + (rivals + 2) * (choosing and labelled)
-        return once + choosing + repeats * each * bool(self.judges)
+    def steps(self, labeled: bool) -> int:
+        """Largest number of jobs."""
+        choosing = bool(self.start.survivors) and bool(self.options.budgets)
+        rivals, minimize = len(self.options.methods), self.options.minimize
+        once = (rivals + 2) * choosing + len(self.start.ranges) * (1 + EMBODIMENTS) * minimize
+        judging = len(self.judges) * ((choosing and labeled) or minimize)
+        each = judging + (rivals + 2) * (choosing and labeled)
+        return once + choosing + self.options.repeats * each * bool(self.judges)

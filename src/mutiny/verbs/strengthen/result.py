@@ -249,7 +249,3 @@ def _read_candidates(given: JsonObject) -> Candidates | None:
 
 def _mutants(keys: tuple[Key, ...]) -> list[dict[str, Any]]:
     return [{"operator": label, "strength": strength} for label, strength in keys]
-
-
-NONE = np.zeros(0, np.int64)
-"""No inputs."""

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.core.errors import NotApplicable
-from mutiny.faults import Operator
 from mutiny.models.forward import steady
 from mutiny.models.placement import placement
 from mutiny.subjects.data.balls import Norm, distances
@@ -82,7 +81,7 @@ class Candidates:
         }
 
 
-def synthesise(
+def synthesize(
     stage: Stage,
     ranges: Sequence[Range],
     seed: int,
@@ -113,12 +112,12 @@ def synthesise(
         raise NotApplicable("inputs are not one tensor of real numbers")
     low, high = span(pool)
     far = RANGE * (high - low)
-    operators = {one.label: one.operator for one in ranges}
+    known = {killable.label: killable for killable in ranges}
     near = _nearest(stage, allowed)
     some, keys, found = mutants[:count], list[Key](), list[_Moved]()
     for number, (label, strength) in enumerate(some):
         share = count // len(some) + (number < count % len(some))
-        one = _moved(stage, seed, operators[label].at(strength), near, far, (low, high), share)
+        one = _moved(stage, seed, (known[label], strength), near, far, (low, high), share)
         if one is not None:
             keys += [(label, strength)] * len(one.indices)
             found.append(one)
@@ -163,14 +162,20 @@ def _nearest(stage: Stage, allowed: Ints | None) -> Ints:
 
 
 def _moved(
-    stage: Stage, seed: int, mutant: Operator, near: Ints, eps: float, ends: tuple[float, float], share: int
+    stage: Stage,
+    seed: int,
+    mutant: tuple[Range, float | None],
+    near: Ints,
+    eps: float,
+    ends: tuple[float, float],
+    share: int,
 ) -> _Moved | None:
     """The best ``share`` of the nearest inputs, moved; ``None`` if the mutant loses on all of them as they are."""
-    known, task = stage.evidence, stage.task
+    known, task, operator = stage.evidence, stage.task, mutant[0].operator.at(mutant[1])
     assert isinstance(task, Classification)
     runner = stage.troupe(seed).runner
     forward = as_logits(known.forward, task)
-    pairs = [(model, Member.of(model, runner.patch(mutant, number, 0))) for number, model in enumerate(known.models)]
+    pairs = [(model, Member.of(model, runner.patch(operator, number, 0))) for number, model in enumerate(known.models)]
     place = placement(known.models[0])
     starts = _unlost(stage, pairs, forward, near, STARTS * share)
     if not len(starts):
