@@ -30,9 +30,12 @@ def subject_of(count=3, **more):
 
 def screened(**more):
     return mutiny.Subject(
-        [classifier(seed) for seed in range(5)], task=mutiny.Classification(3), train=blobs(8000),
-        test=blobs(7000, seed=1), **more,
-    )  # fmt: skip
+        [classifier(seed) for seed in range(5)],
+        task=mutiny.Classification(3),
+        train=blobs(8000),
+        test=blobs(7000, seed=1),
+        **more,
+    )
 
 
 def build_classifier():

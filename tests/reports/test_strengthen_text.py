@@ -9,7 +9,7 @@ from rich.console import Console
 from mutiny.core.stats import Interval
 from mutiny.reports.strengthen_text import strengthen_text
 from mutiny.verbs.select.metrics import Repeated
-from mutiny.verbs.strengthen.result import Smaller
+from mutiny.verbs.strengthen.result import SubsetScores
 from verbs.strengthen.tables import strengthen, weak_subject
 
 
@@ -33,7 +33,7 @@ def test_one_repeat_has_no_interval():
 def test_a_smaller_set_keeps_or_loses(smaller):
     def held(part, whole):
         each = [Repeated(mean, 5, Interval(0.1, 0.9, 0.95, "student")) for mean in (whole, part, 0.1, whole - part)]
-        return replace(smaller, smaller=Smaller(*each))
+        return replace(smaller, smaller=SubsetScores(*each))
 
     assert "Enough: " in shown(held(0.5, 0.5))
     fell = shown(held(0.3, 0.5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutiny.reports.formatting import count
 from mutiny.verbs.select.metrics import Repeated
-from mutiny.verbs.strengthen.result import Smaller
+from mutiny.verbs.strengthen.result import SubsetScores
 
 STAND_OUT = "few inputs that disagree stand out more than many"
 SEEN = 3
@@ -32,7 +32,7 @@ def kills_told(kept: int, more: int, fresh: int) -> str:
     return told
 
 
-def held_out_told(held: Smaller) -> str:
+def held_out_told(held: SubsetScores) -> str:
     """What the part is worth on mutants for which it was not chosen, with intervals."""
     return (
         f"On mutants that nothing was chosen for they score {_mean(held.subset)}, all tests {_mean(held.all)}, as many "
@@ -40,7 +40,7 @@ def held_out_told(held: Smaller) -> str:
     )
 
 
-def falls(held: Smaller | None) -> bool:
+def falls(held: SubsetScores | None) -> bool:
     """Whether the part scores less than all tests on mutants for which it was not chosen, as far as is shown."""
     return held is not None and round(held.subset.mean, SEEN) < round(held.all.mean, SEEN)
 

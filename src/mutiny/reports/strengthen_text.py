@@ -15,7 +15,7 @@ from mutiny.reports import terminal
 from mutiny.reports.formatting import count
 from mutiny.reports.smaller_test_set_text import between, falls, held_out_told, kills_told
 from mutiny.verbs.select.metrics import Repeated
-from mutiny.verbs.strengthen.measuring import Gain
+from mutiny.verbs.strengthen.measuring import LabelGain
 from mutiny.verbs.strengthen.result import Strengthening
 
 SHOWN, SHOWN_NAMES = 12, 5
@@ -72,7 +72,7 @@ def _score(value: Repeated) -> tuple[str, str]:
     return f"{value.mean:.1%}", between(value) or "-"
 
 
-def _gain(one: Gain) -> tuple[str, str]:
+def _gain(one: LabelGain) -> tuple[str, str]:
     if one.ahead is None:
         return f"{100 * one.gain.mean:+.1f}", ""
     interval = one.ahead.interval

@@ -20,8 +20,8 @@ from mutiny.reports.page.strengthen import strengthen_section
 from mutiny.verbs.assess.result import Score
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.kill_table import KillTable
-from mutiny.verbs.strengthen.measuring import Gain
-from mutiny.verbs.strengthen.result import Smaller, Strengthening
+from mutiny.verbs.strengthen.measuring import LabelGain
+from mutiny.verbs.strengthen.result import Strengthening, SubsetScores
 from mutiny.verbs.strengthen.subset import Subset
 from reports.page.handmade import KILLED, SURVIVED, assessment, bits, operator
 from toys import blob_subject
@@ -49,10 +49,10 @@ STRENGTHENED = Strengthening(
     seconds=1.0,
     created="2026",
     measured=(
-        Gain("strengthen", 2, repeated(0.5, 0.45, 0.55), repeated(0.1, 0.05, 0.15)),
-        Gain("random", 2, repeated(0.42, 0.4, 0.44), repeated(0.02, 0.0, 0.04), repeated(0.08, 0.02, 0.14)),
-        Gain("strengthen", 4, repeated(0.9, 0.7, 1.1), repeated(0.5, 0.3, 0.7)),
-        Gain("random", 4, repeated(0.45, 0.4, 0.5), repeated(0.05, 0.0, 0.1), repeated(0.45, 0.3, 0.6)),
+        LabelGain("strengthen", 2, repeated(0.5, 0.45, 0.55), repeated(0.1, 0.05, 0.15)),
+        LabelGain("random", 2, repeated(0.42, 0.4, 0.44), repeated(0.02, 0.0, 0.04), repeated(0.08, 0.02, 0.14)),
+        LabelGain("strengthen", 4, repeated(0.9, 0.7, 1.1), repeated(0.5, 0.3, 0.7)),
+        LabelGain("random", 4, repeated(0.45, 0.4, 0.5), repeated(0.05, 0.0, 0.1), repeated(0.45, 0.3, 0.6)),
     ),
     notes=("A note.",),
     before=repeated(0.4, 0.3, 0.5),
@@ -91,7 +91,7 @@ def test_a_measured_choice():
     ],
 )
 def test_a_choice_that_does_not_help_is_not_praised(before, after, gain, told):
-    own = Gain("strengthen", 4, repeated(after, 0.4, 0.9), repeated(after - before, *gain))
+    own = LabelGain("strengthen", 4, repeated(after, 0.4, 0.9), repeated(after - before, *gain))
     (said, *_) = texts(strengthen_section(replace(STRENGTHENED, measured=(own,), before=repeated(before, 0.3, 0.6))))
     assert told in said
     assert ("may be chance" in said) == (gain[0] <= 0 <= gain[1])
@@ -199,7 +199,9 @@ def obvious(kills=None):
 
 
 def measured_part(kills, more, score, full, subset, all_):
-    held = Smaller(repeated(all_, 0.1, 0.9), repeated(subset, 0.2, 0.8), repeated(0.1, 0.0, 0.3), repeated(0, 0, 0))
+    held = SubsetScores(
+        repeated(all_, 0.1, 0.9), repeated(subset, 0.2, 0.8), repeated(0.1, 0.0, 0.3), repeated(0, 0, 0)
+    )
     mutants = tuple(("WI", float(number)) for number in range(9))
     chosen = Subset(np.array([3, 5, 7, 8]), 40, mutants[:kills], mutants[kills : kills + more], 1, score, full)
     return {"subset": chosen, "smaller": held}

@@ -387,12 +387,18 @@ def test_probabilities_and_logits_get_the_same_verdicts(several):
     ("originals", "test", "words"),
     [
         (1, "mcnemar", ["One original: verdicts come from a paired exact test over inputs (McNemar's, pooled over "]),
-        (1, "fisher", ["One original: verdicts come from Fisher's exact test on pooled answers and speak of this ",
-                       "No interval: one original is too few to resample; 5 or more would give one."]),
+        (
+            1,
+            "fisher",
+            [
+                "One original: verdicts come from Fisher's exact test on pooled answers and speak of this ",
+                "No interval: one original is too few to resample; 5 or more would give one.",
+            ],
+        ),
         (2, "fisher", ["No interval: 2 originals are too few to resample; 5 or more would give one."]),
         (2, "mcnemar", []),
     ],
-)  # fmt: skip
+)
 def test_the_test_behind_few_originals_is_named(originals, test, words):
     rule, search = mutiny.KillRule(test), mutiny.Search(max_probes=1)
     result = mutiny.assess(blob_subject(originals), "WI", rule=rule, search=search)
@@ -426,11 +432,14 @@ def test_what_the_originals_do_is_told_with_their_spread():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"seed": -1}, "seed=-1: expected a whole number of at least 0"), ({"seed": 0.5}, "seed=0.5"),
-        ({"seed": "0"}, "seed='0'"), ({"batch_size": 0}, "batch_size=0: expected a whole number of at least 1"),
-        ({"batch_size": "8"}, "batch_size='8'"), ({"batch_size": True}, "batch_size=True"),
+        ({"seed": -1}, "seed=-1: expected a whole number of at least 0"),
+        ({"seed": 0.5}, "seed=0.5"),
+        ({"seed": "0"}, "seed='0'"),
+        ({"batch_size": 0}, "batch_size=0: expected a whole number of at least 1"),
+        ({"batch_size": "8"}, "batch_size='8'"),
+        ({"batch_size": True}, "batch_size=True"),
     ],
-)  # fmt: skip
+)
 def test_numbers_that_are_no_settings(settings, words):
     with pytest.raises(mutiny.BadInput, match=f"^{words}"):
         mutiny.assess(blob_subject(2), "WI", **settings)

@@ -89,10 +89,18 @@ def test_not_monotone_needs_a_survivor_above_a_kill():
 @pytest.mark.parametrize(
     "bad",
     [
-        {"k_max": 0}, {"rse": 0}, {"precision": -1}, {"max_probes": 0}, {"max_seconds": 0}, {"rse": "0.1"},
-        {"precision": None}, {"max_probes": 2.5}, {"max_probes": "3"}, {"max_seconds": "9"},
+        {"k_max": 0},
+        {"rse": 0},
+        {"precision": -1},
+        {"max_probes": 0},
+        {"max_seconds": 0},
+        {"rse": "0.1"},
+        {"precision": None},
+        {"max_probes": 2.5},
+        {"max_probes": "3"},
+        {"max_seconds": "9"},
     ],
-)  # fmt: skip
+)
 def test_bad_settings_are_refused(bad):
     with pytest.raises(BadInput, match=next(iter(bad))):
         Search(**bad)

@@ -91,9 +91,13 @@ class Counting(Progress):
 def test_the_progress_bar_ends_at_its_end(tmp_path, operators):
     progress = Counting()
     assess(
-        subject_of(), operators, originals=2, folder=tmp_path, progress=progress,
+        subject_of(),
+        operators,
+        originals=2,
+        folder=tmp_path,
+        progress=progress,
         search=Search(k_max=3, max_probes=4),
-    )  # fmt: skip
+    )
     assert progress.done == progress.total > 0
 
 

@@ -69,9 +69,16 @@ def test_the_easy_input_goes_as_the_paper_is_worded_and_the_hard_one_on_demand()
 
 
 @pytest.mark.parametrize(
-    "bad", [{"share": 0}, {"share": 1}, {"share": float("nan")}, {"confidence": 0}, {"confidence": 1.1},
-            {"regression": "both"}],
-)  # fmt: skip
+    "bad",
+    [
+        {"share": 0},
+        {"share": 1},
+        {"share": float("nan")},
+        {"confidence": 0},
+        {"confidence": 1.1},
+        {"regression": "both"},
+    ],
+)
 def test_bad_settings_are_refused(bad):
     with pytest.raises(BadInput, match="weak"):
         WeakSet(**bad)

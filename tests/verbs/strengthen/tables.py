@@ -9,7 +9,7 @@ import mutiny
 import toys
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
-from mutiny.verbs.strengthen.kill_table import KillTable, Row
+from mutiny.verbs.strengthen.kill_table import KillTable, MutantRow
 
 COARSE = Search(precision=0.03)
 """Few probes."""
@@ -20,7 +20,7 @@ def table_of(right, mutants, labels=None, rule=None, search=None):
     right = np.asarray(right, bool)
     names = labels or ["WI"] * len(mutants)
     rows = tuple(
-        Row(name, float(number), np.asarray(one, bool))
+        MutantRow(name, float(number), np.asarray(one, bool))
         for number, (name, one) in enumerate(zip(names, mutants, strict=True))
     )
     return KillTable(right, None, rows, (rule or KillRule()).resolve(len(right)), search or Search(rse=10.0), True)

@@ -18,7 +18,7 @@ from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.strengthen.answers import losses, right
 from mutiny.verbs.strengthen.kill_table import KillTable, is_exact, mean_score, rules_of, scores
-from mutiny.verbs.strengthen.mutant_pool import Troupe, row_of
+from mutiny.verbs.strengthen.mutant_pool import MutantPool, row_of
 from verbs.strengthen.tables import COARSE, random_table, table_of, weak_subject
 
 OPERATORS = "WI(ratio=0.3),NI(ratio=0.5)"
@@ -62,12 +62,12 @@ def test_so_do_fresh_evaluations_of_a_regression(originals, metric):
     subject = toys.line_subject(originals, metric)
     result = mutiny.assess(subject, OPERATORS, search=replace(COARSE, rse=0.2), exact=True)
     rule, search = rules_of(result)
-    troupe = Troupe(subject.models, subject.task, subject.splits(), subject.forward, Pace(), 0, rule, search, None)
-    targets, rows = troupe.targets, []
+    mutants = MutantPool(subject.models, subject.task, subject.splits(), subject.forward, Pace(), 0, rule, search, None)
+    targets, rows = mutants.targets, []
     for operator, record in zip(as_operators(OPERATORS), result.operators, strict=True):
         for mutant in record.mutants:
             if mutant.guiding_set == "test" and mutant.same_as is None:
-                said = troupe.said(operator, mutant.strength).test
+                said = mutants.answers(operator, mutant.strength).test
                 rows.append(row_of(subject.task, record.label, mutant.strength, said, targets))
     with torch.no_grad():
         own = np.array([net(subject.test.inputs).double().numpy() for net in subject.models])
@@ -81,11 +81,19 @@ def test_fresh_evaluations_are_the_assessments_own():
     """The same seed makes the same mutants, so answers and kept bits agree."""
     subject = weak_subject(3)
     result = mutiny.assess(subject, "WI", search=COARSE, exact=True)
-    troupe = Troupe(subject.models, mutiny.Classification(3, "logits"), subject.splits(), subject.forward, Pace(), 0,
-                    *rules_of(result), None)  # fmt: skip
+    mutants = MutantPool(
+        subject.models,
+        mutiny.Classification(3, "logits"),
+        subject.splits(),
+        subject.forward,
+        Pace(),
+        0,
+        *rules_of(result),
+        None,
+    )
     for row in KillTable.of(result).rows:
-        said = troupe.said(as_operators("WI")[0], row.strength).test
-        np.testing.assert_array_equal(right(troupe.task, said, troupe.targets)[: len(row.right)], row.right)
+        said = mutants.answers(as_operators("WI")[0], row.strength).test
+        np.testing.assert_array_equal(right(mutants.task, said, mutants.targets)[: len(row.right)], row.right)
 
 
 @pytest.mark.parametrize("originals", [1, 3])
@@ -98,12 +106,12 @@ def test_a_part_says_what_an_assessment_of_that_part_says(originals):
     for _ in range(2):
         part = np.sort(rng.permutation(120)[: rng.integers(30, 110)])
         splits = {"train": subject.train, "test": subject.test.subset(part)}
-        troupe = Troupe(subject.models, task, subject.splits(), subject.forward, Pace(), 0, rule, search, None)
+        mutants = MutantPool(subject.models, task, subject.splits(), subject.forward, Pace(), 0, rule, search, None)
         runner = Runner(subject.models, task, splits, subject.forward, 0, pace=Pace())
         for operator in as_operators("WI(ratio=0.3),NEB"):
             for strength in (0.3, 0.6, 0.9):
-                said = troupe.said(operator, strength, least=search.k_max).test
-                row = row_of(task, operator.code, strength, said, troupe.targets)
+                said = mutants.answers(operator, strength, least=search.k_max).test
+                row = row_of(task, operator.code, strength, said, mutants.targets)
                 table = KillTable(_clean(subject), None, (row,), rule, search, True)
                 wanted = Judge(runner, operator, operator.code, rule, search)(strength, "test").record.verdict
                 assert table.verdict(row, part) is wanted
@@ -113,8 +121,12 @@ def test_a_part_says_what_an_assessment_of_that_part_says(originals):
 
 def _clean(subject):
     with torch.no_grad():
-        return np.array([(net(subject.test.inputs).argmax(1) == torch.from_numpy(subject.test.targets)).numpy()
-                         for net in subject.models])  # fmt: skip
+        return np.array(
+            [
+                (net(subject.test.inputs).argmax(1) == torch.from_numpy(subject.test.targets)).numpy()
+                for net in subject.models
+            ]
+        )
 
 
 @settings(max_examples=40, deadline=None)
@@ -130,8 +142,10 @@ def test_a_sample_is_what_a_slow_loop_counts(seed, size):
         for repetition in range(2):
             count = sum(bool(table.rows[0].right[repetition, original, at]) for at in part)
             assert sample.mutants_right[repetition, original] == count
-    lost = [sum(int(table.right[o, at]) - int(table.rows[0].right[r, o, at]) for r in range(2) for o in range(4))
-            for at in part]  # fmt: skip
+    lost = [
+        sum(int(table.right[o, at]) - int(table.rows[0].right[r, o, at]) for r in range(2) for o in range(4))
+        for at in part
+    ]
     assert sample.differences.tolist() == lost
 
 

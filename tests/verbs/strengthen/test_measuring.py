@@ -14,9 +14,9 @@ from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
-from mutiny.verbs.strengthen.context import Stage
+from mutiny.verbs.strengthen.context import StrengthenContext
 from mutiny.verbs.strengthen.measuring import Killed, gains, judged, scores_of
-from mutiny.verbs.strengthen.mutant_pool import Range
+from mutiny.verbs.strengthen.mutant_pool import KillableRange
 from verbs.strengthen.tables import weak_subject
 
 pytestmark = pytest.mark.rounding
@@ -28,10 +28,10 @@ def test_a_set_kills_what_a_judge_that_sees_only_it_kills(originals):
     rule, search, operator = KillRule().resolve(originals), Search(), as_operators("WI(ratio=0.3)")[0]
     evidence = Evidence(subject.models, task, subject.pool, subject.train, pace=Pace(64))
     splits = {**subject.splits(), "pool": subject.pool}
-    stage = Stage(evidence, splits, rule, search, None, labels=subject.pool.targets)
+    context = StrengthenContext(evidence, splits, rule, search, None, labels=subject.pool.targets)
     added = np.random.default_rng(0).permutation(200)[:40]
     sets = {"before": np.arange(60), "after": np.concatenate([np.arange(60), 60 + added])}
-    found = judged(stage, Range(operator, "WI", 0.5, 1.0), 7, 3, sets)
+    found = judged(context, KillableRange(operator, "WI", 0.5, 1.0), 7, 3, sets)
     x, y = (
         torch.cat([subject.test.inputs, subject.pool.inputs]),
         np.concatenate([subject.test.targets, subject.pool.targets]),

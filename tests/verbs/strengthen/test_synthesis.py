@@ -13,25 +13,25 @@ from mutiny.subjects.inference.passes import Pace
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
-from mutiny.verbs.strengthen.context import Stage
-from mutiny.verbs.strengthen.mutant_pool import Range
+from mutiny.verbs.strengthen.context import StrengthenContext
+from mutiny.verbs.strengthen.mutant_pool import KillableRange
 from mutiny.verbs.strengthen.synthesis import synthesize
 from verbs.strengthen.tables import strengthen, weak_subject
 
 
-def stage_of(subject, pool):
+def context_of(subject, pool):
     task = mutiny.Classification(3, "logits") if isinstance(subject.task, mutiny.Classification) else subject.task
     evidence = Evidence(subject.models, task, pool, subject.train, pace=Pace(64))
     rule = KillRule().resolve(len(subject.models))
-    return Stage(evidence, {**subject.splits(), "pool": pool}, rule, Search(), None)
+    return StrengthenContext(evidence, {**subject.splits(), "pool": pool}, rule, Search(), None)
 
 
 @pytest.mark.parametrize(("code", "strength"), [("WI(ratio=0.3)", 0.8), ("NEB", 0.2)])
 def test_originals_keep_what_instances_lose(code, strength):
     subject = weak_subject(3)
     states = [ModelState.of(model) for model in subject.models]
-    stage, operator = stage_of(subject, subject.pool), as_operators(code)[0]
-    found = synthesize(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", strength)], 6)
+    context, operator = context_of(subject, subject.pool), as_operators(code)[0]
+    found = synthesize(context, [KillableRange(operator, "it", 0.3, 1.0)], 3, [("it", strength)], 6)
     assert 0 < len(found) <= 6
     assert all(
         state.difference(ModelState.of(model)) is None for state, model in zip(states, subject.models, strict=True)
@@ -42,7 +42,7 @@ def test_originals_keep_what_instances_lose(code, strength):
     assert found.eps == pytest.approx(0.1 * (high - low))
     assert float((found.inputs - start).abs().max()) <= found.eps * (1 + 1e-6)
     assert low <= float(found.inputs.min()) <= float(found.inputs.max()) <= high
-    runner = stage.troupe(3).runner
+    runner = context.mutant_pool(3).runner
     lost = np.zeros(len(found))
     for number, model in enumerate(subject.models):
         with torch.no_grad():
@@ -56,9 +56,9 @@ def test_originals_keep_what_instances_lose(code, strength):
 
 def test_what_has_no_boundary_or_cannot_move_is_refused():
     line = toys.line_subject(2)
-    ranges = [Range(as_operators("WI")[0], "it", 0.3, 1.0)]
+    ranges = [KillableRange(as_operators("WI")[0], "it", 0.3, 1.0)]
     with pytest.raises(NotApplicable, match="no answer"):
-        synthesize(stage_of(line, line.test), ranges, 0, [("it", 0.8)], 3)
+        synthesize(context_of(line, line.test), ranges, 0, [("it", 0.8)], 3)
 
 
 def test_a_pool_far_from_the_boundary_calls_for_new_inputs():
@@ -78,25 +78,25 @@ def test_a_pool_far_from_the_boundary_calls_for_new_inputs():
 def test_what_loses_already_or_is_a_test_is_no_start():
     """Every proposal is a new input: no start tells the mutant from its originals, and none is there twice."""
     subject = weak_subject(3)
-    stage, operator = stage_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
-    ranges, keys, allowed = [Range(operator, "it", 0.3, 1.0)], [("it", 0.8), ("it", 0.7)], np.arange(0, 200, 2)
-    found = synthesize(stage, ranges, 3, keys, 12, allowed)
+    context, operator = context_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
+    ranges, keys, allowed = [KillableRange(operator, "it", 0.3, 1.0)], [("it", 0.8), ("it", 0.7)], np.arange(0, 200, 2)
+    found = synthesize(context, ranges, 3, keys, 12, allowed)
     assert len(found) > 0
     assert set(found.indices.tolist()) <= set(allowed.tolist())
     assert (found.distances["linf"] > 0).all()
     assert len(np.unique(found.inputs.numpy(), axis=0)) == len(found)
-    runner = stage.troupe(3).runner
+    runner = context.mutant_pool(3).runner
     for start, (_, strength), answer in zip(found.starts, found.mutants, found.answers, strict=True):
         for number, model in enumerate(subject.models):
             with torch.no_grad(), runner.patch(operator.at(strength), number, 0).applied(model) as call:
                 assert int(call(start[None]).argmax()) == answer
-    assert synthesize(stage, ranges, 3, keys, 12, np.zeros(0, np.int64)) is None
+    assert synthesize(context, ranges, 3, keys, 12, np.zeros(0, np.int64)) is None
 
 
 def test_nothing_is_synthesized_from_tests_or_copies(monkeypatch):
     asked = []
 
-    def recorded(stage, ranges, seed, mutants, count, allowed):
+    def recorded(context, ranges, seed, mutants, count, allowed):
         asked.append(allowed)
 
     monkeypatch.setattr("mutiny.verbs.strengthen.jobs.synthesize", recorded)
@@ -108,7 +108,7 @@ def test_nothing_is_synthesized_from_tests_or_copies(monkeypatch):
 
 def test_a_mutant_made_twice_proposes_once():
     subject = weak_subject(3)
-    stage, operator = stage_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
-    once = synthesize(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8)], 4)
-    twice = synthesize(stage, [Range(operator, "it", 0.3, 1.0)], 3, [("it", 0.8), ("it", 0.8)], 8)
+    context, operator = context_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
+    once = synthesize(context, [KillableRange(operator, "it", 0.3, 1.0)], 3, [("it", 0.8)], 4)
+    twice = synthesize(context, [KillableRange(operator, "it", 0.3, 1.0)], 3, [("it", 0.8), ("it", 0.8)], 8)
     assert twice.indices.tolist() == once.indices.tolist()

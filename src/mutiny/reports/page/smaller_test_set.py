@@ -10,7 +10,7 @@ from mutiny.reports.page.effective_tests import SmallerTestSet
 from mutiny.reports.smaller_test_set_text import STAND_OUT, falls, held_out_told, kills_told
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.kill_table import KillTable, is_exact
-from mutiny.verbs.strengthen.result import Smaller, Strengthening
+from mutiny.verbs.strengthen.result import Strengthening, SubsetScores
 from mutiny.verbs.strengthen.subset import Subset, smallest_subset
 
 LARGEST = 100_000_000
@@ -26,7 +26,7 @@ def subset_of(results: Mapping[str, Result]) -> SmallerTestSet | None:
     return _computed(assessed) if isinstance(assessed, Assessment) else None
 
 
-def _measured(part: Subset, held: Smaller | None) -> SmallerTestSet:
+def _measured(part: Subset, held: SubsetScores | None) -> SmallerTestSet:
     told = [kills_told(len(part.kept), len(part.more), part.fresh)]
     told += [] if held is None else [held_out_told(held)]
     note = " ".join([*told, SEARCHED])

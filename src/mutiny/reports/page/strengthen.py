@@ -8,7 +8,7 @@ from mutiny.reports.formatting import NONE, RANGE, count, percent
 from mutiny.reports.page.blocks import Block, Chart, Column, Fold, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.verbs.select.metrics import Repeated
-from mutiny.verbs.strengthen.measuring import OWN, Gain
+from mutiny.verbs.strengthen.measuring import OWN, LabelGain
 from mutiny.verbs.strengthen.result import Strengthening
 
 QUESTION = "Which inputs would make the tests stronger?"
@@ -68,7 +68,7 @@ def _tried(result: Strengthening) -> str:
     return f"{count(len(tried), 'mutant')} that slip{'s' * one} through{which}"
 
 
-def _change(before: Repeated, best: Gain) -> str:
+def _change(before: Repeated, best: LabelGain) -> str:
     """What labels do to the score, as far as the numbers that are shown differ."""
     one, start, end = "s" * (best.budget == 1), percent(before.mean), percent(best.score.mean)
     if start == end:
@@ -137,7 +137,7 @@ def _score(value: Repeated) -> tuple[TableCell, TableCell]:
     )
 
 
-def _gain(one: Gain) -> tuple[TableCell, TableCell]:
+def _gain(one: LabelGain) -> tuple[TableCell, TableCell]:
     gain = TableCell(f"{100 * one.gain.mean:+.1f}", one.gain.mean)
     if one.ahead is None:
         return gain, TableCell(NONE)

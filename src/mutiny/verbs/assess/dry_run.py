@@ -111,7 +111,7 @@ def _trained(
     seconds = trainings * (program.recipe.epochs * epoch + inputs * each)
     return replace(
         found, configurations=number, trainings=trainings, evaluations=number * count * inputs, seconds=seconds
-    )  # fmt: skip
+    )
 
 
 def _patched(

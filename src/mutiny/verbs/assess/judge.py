@@ -54,7 +54,7 @@ def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]])
 
 
 @dataclass(frozen=True)
-class Found:
+class MutantEvaluation:
     """What the instances of a mutant do, and what follows.
 
     Attributes:
@@ -169,7 +169,7 @@ class Judge:
 
     def examine(
         self, strength: float | None, split: str, pieces: Sequence[MemoryEntry] = ()
-    ) -> tuple[Judged, MemoryEntry | None]:  # fmt: skip
+    ) -> tuple[Judged, MemoryEntry | None]:
         """Evaluates a mutant. Nothing but the arguments decides what is found, and nothing is remembered here.
 
         Args:
@@ -190,7 +190,7 @@ class Judge:
         piece = None if strength is None else memory.piece(strength)
         return self._judged(found, strength, split, single), piece
 
-    def _judged(self, found: Found, strength: float | None, split: str, single: bool) -> Judged:
+    def _judged(self, found: MutantEvaluation, strength: float | None, split: str, single: bool) -> Judged:
         sample, metrics = found.sample, found.sample.mutants.ravel()
         finite = bool(np.isfinite(metrics).all())
         rse = self._rse(metrics, single) if finite else float("inf")
@@ -240,7 +240,7 @@ class Judge:
         killed = self.rule.judge(sample, self.runner.task.higher_is_better).killed
         return Verdict.KILLED if killed else Verdict.SURVIVED
 
-    def _exact(self, operator: Operator, split: str, single: bool) -> Found:
+    def _exact(self, operator: Operator, split: str, single: bool) -> MutantEvaluation:
         """Evaluates every input of one instance per original, and again until the mutant is stable."""
         originals, clean = range(len(self.runner.models)), self.runner.clean_outcomes(split)
         rounds: list[list[Outcome]] = []
@@ -250,7 +250,7 @@ class Judge:
             sample = sample_of(clean, rounds)
             answer = self._answer(sample, single)
         right = np.array([[outcome.bits for outcome in outcomes] for outcomes in rounds])
-        return Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
+        return MutantEvaluation(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
 
     def _outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
         """Evaluates an instance, unless another repetition made the very same patch: some have few to choose from."""
@@ -260,7 +260,7 @@ class Judge:
             self._outcomes[key] = self.runner.run(patch, original, split)
         return self._outcomes[key]
 
-    def _screened(self, operator: Operator, split: str, single: bool, memory: AnswerMemory) -> Found:
+    def _screened(self, operator: Operator, split: str, single: bool, memory: AnswerMemory) -> MutantEvaluation:
         """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""
         assert self.screening is not None
         clean, task = self.runner.clean_outcomes(split), self.runner.task
@@ -285,7 +285,7 @@ class Judge:
             answer, estimate = self._until_clear(screen, decide)
         screen.remember()
         sample = next(corners(estimate, clean, self.rule, task))
-        return Found(answer, sample, estimate.right, estimate.basis, estimate.evaluated, estimate.shift)
+        return MutantEvaluation(answer, sample, estimate.right, estimate.basis, estimate.evaluated, estimate.shift)
 
     @staticmethod
     def _until_clear(

@@ -166,16 +166,20 @@ class KillRule:
         test = self.test if self.test != "auto" else ("mcnemar" if originals == 1 else "glm")
         if originals == 1 and test in ("glm", "welch", "mann-whitney", "wilcoxon", "paired-t"):
             raise BadInput(
-                "test", repr(test), "mcnemar or fisher with a single original",
+                "test",
+                repr(test),
+                "mcnemar or fisher with a single original",
                 f"{test} compares trainings; give at least two originals.",
-            )  # fmt: skip
+            )
         over_inputs = test == "mcnemar" or originals == 1
         effect = self.effect if self.effect != "auto" else ("cohen-g" if over_inputs else "cohen-d")
         if (effect == "cohen-g") != over_inputs:
             raise BadInput(
-                "effect", repr(effect), f"{'cohen-g' if over_inputs else 'cohen-d or a12'} with {test}",
+                "effect",
+                repr(effect),
+                f"{'cohen-g' if over_inputs else 'cohen-d or a12'} with {test}",
                 "Cohen's g counts inputs, the others compare trainings.",
-            )  # fmt: skip
+            )
         return KillRule(test, self.alpha, effect, MEDIUM[effect] if self.beta is None else self.beta)
 
     def judge(self, sample: Sample, higher_is_better: bool) -> Evidence:

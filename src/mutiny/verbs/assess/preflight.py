@@ -37,7 +37,7 @@ def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...], most: int
     spread evenly; if those do not notice the wreck, of all.
     """
     for split in splits:
-        part = Part.of(runner, split, most)
+        part = SplitPart.of(runner, split, most)
         _repeats(part)
         _silent(runner, rule, split)
         try:
@@ -45,11 +45,11 @@ def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...], most: int
         except PreflightFailed:
             if part.chosen is None:
                 raise
-            _detects(Part.of(runner, split, None), rule)
+            _detects(SplitPart.of(runner, split, None), rule)
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitPart:
     """Some inputs of a split, or all of them (``chosen`` is ``None``), with the originals' answers to them."""
 
     runner: Runner
@@ -58,7 +58,7 @@ class Part:
     chosen: Indices | None
 
     @classmethod
-    def of(cls, runner: Runner, split: str, most: int | None) -> Part:
+    def of(cls, runner: Runner, split: str, most: int | None) -> SplitPart:
         """Evenly spread inputs, as many as ``most`` at least if there are so many."""
         size = len(runner.splits[split])
         if most is None or size <= most:
@@ -76,7 +76,7 @@ class Part:
         return Outcome.of(right, shares)
 
 
-def _repeats(part: Part) -> None:
+def _repeats(part: SplitPart) -> None:
     split, rounding = part.split, 1e-6 if part.chosen is None else 1e-4  # other batches round otherwise
     for original, before in enumerate(part.clean):
         again = part.run(EMPTY, original)
@@ -84,10 +84,11 @@ def _repeats(part: Part) -> None:
         if not (np.array_equal(before.bits, again.bits) and close):
             changed = f"{before.metric:.6f}, then {again.metric:.6f}"
             raise PreflightFailed(
-                f"models[{original}] on {split}", changed if before.metric != again.metric else "answers changed",
+                f"models[{original}] on {split}",
+                changed if before.metric != again.metric else "answers changed",
                 "the same answers from two clean runs",
                 "The model is not deterministic: fix dropout, sampling or batch statistics at inference.",
-            )  # fmt: skip
+            )
 
 
 def _silent(runner: Runner, rule: KillRule, split: str) -> None:
@@ -104,12 +105,14 @@ def _silent(runner: Runner, rule: KillRule, split: str) -> None:
     )
     if killed > len(pairs) / 2:
         raise PreflightFailed(
-            f"originals on {split}", f"killed by one another in {killed} of {len(pairs)} splits",
-            "a kill rule that keeps quiet where there is no fault", "Check --alpha and --beta.",
-        )  # fmt: skip
+            f"originals on {split}",
+            f"killed by one another in {killed} of {len(pairs)} splits",
+            "a kill rule that keeps quiet where there is no fault",
+            "Check --alpha and --beta.",
+        )
 
 
-def _detects(part: Part, rule: KillRule) -> None:
+def _detects(part: SplitPart, rule: KillRule) -> None:
     runner, split, clean = part.runner, part.split, part.clean
     wreck = [part.run(wrecked(view), original) for original, view in enumerate(runner.views)]
     if not all(np.isfinite(outcome.metric) for outcome in wreck):
@@ -123,4 +126,4 @@ def _detects(part: Part, rule: KillRule) -> None:
             f"p {evidence.p_value:.3g}, effect {evidence.effect_size:.3g})",
             f"the {split} set to tell a working network from one that forgot everything",
             "Use a model that beats a constant answer, more inputs, or more originals.",
-        )  # fmt: skip
+        )

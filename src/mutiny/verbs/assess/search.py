@@ -97,9 +97,7 @@ def binary_search(
     return _answered(bisection(bounds, search, clock), probe)
 
 
-def bisection(
-    bounds: tuple[float, float], search: Search, clock: Callable[[], float] = time.monotonic
-) -> Asking:  # fmt: skip
+def bisection(bounds: tuple[float, float], search: Search, clock: Callable[[], float] = time.monotonic) -> Asking:
     """Halves the interval: unstable or killed goes down, survived goes up (lines 2, 13-19)."""
     low, high = bounds
     tried: list[tuple[float, Verdict]] = []

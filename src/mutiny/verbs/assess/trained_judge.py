@@ -15,10 +15,10 @@ from mutiny.core.stats import power_two_sample
 from mutiny.faults.evaluation import Runner
 from mutiny.faults.training.base import TrainingOperator
 from mutiny.verbs.assess.early_training_verdict import surely_killed
-from mutiny.verbs.assess.judge import Found, Judge, Judged, sample_of
+from mutiny.verbs.assess.judge import Judge, Judged, MutantEvaluation, sample_of
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
-from mutiny.verbs.assess.trainer import Instance, Trainer
+from mutiny.verbs.assess.trainer import TrainedInstance, Trainer
 
 DIVERGED = "trainings diverged"
 
@@ -72,9 +72,11 @@ class TrainedJudge(Judge):
             seen[key] = replace(judged, record=record)
         return seen[key]
 
-    async def _in_groups(self, operator: TrainingOperator, split: str) -> tuple[list[Instance], Found]:
+    async def _in_groups(
+        self, operator: TrainingOperator, split: str
+    ) -> tuple[list[TrainedInstance], MutantEvaluation]:
         """Trains instances until the verdict is certain."""
-        instances: list[Instance] = []
+        instances: list[TrainedInstance] = []
         total = len(self.runner.models)
         for size in self.trainer.savings.groups(total):
             instances += await trained(self.trainer, operator, range(len(instances), size), split, self.basis)
@@ -93,7 +95,7 @@ class TrainedJudge(Judge):
         """All that were judged on a split, in the order of judging."""
         return self._seen.get(split, {})
 
-    def _found(self, instances: list[Instance], split: str) -> Found:
+    def _found(self, instances: list[TrainedInstance], split: str) -> MutantEvaluation:
         outcomes = [instance.outcomes[split] for instance in instances]
         sample = sample_of(self.runner.clean_outcomes(split), [outcomes])
         answer = None
@@ -101,10 +103,10 @@ class TrainedJudge(Judge):
             killed = self.rule.judge(sample, self.runner.task.higher_is_better).killed
             answer = Verdict.KILLED if killed else Verdict.SURVIVED
         right = np.array([[outcome.bits for outcome in outcomes]])
-        return Found(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
+        return MutantEvaluation(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
 
 
-def _named(record: MutantRecord, key: Key, instances: list[Instance]) -> MutantRecord:
+def _named(record: MutantRecord, key: Key, instances: list[TrainedInstance]) -> MutantRecord:
     """With the configuration's name or value, and what became of its trainings."""
     lost = sum(instance.diverged for instance in instances)
     reason = f"{lost} of {len(instances)} {DIVERGED}" if lost else record.reason
@@ -115,7 +117,7 @@ def _named(record: MutantRecord, key: Key, instances: list[Instance]) -> MutantR
 
 async def trained(
     trainer: Trainer, operator: TrainingOperator, numbers: Sequence[int], split: str, basis: str
-) -> list[Instance]:
+) -> list[TrainedInstance]:
     """Instances of a configuration.
 
     Args:
@@ -132,30 +134,32 @@ async def trained(
 
 async def _at_once(
     trainer: Trainer, operator: TrainingOperator, numbers: Sequence[int], split: str, basis: str
-) -> list[Instance]:
+) -> list[TrainedInstance]:
     programs = [trainer.identity(operator, number) for number in numbers]
     name = f"{described(operator, operator.code)} {numbers[0] + 1} to {numbers[-1] + 1}"
     task = _task("group", programs, trainer, split, basis, name, (operator, tuple(numbers)))
-    found: list[Instance] = await ask(task)
+    found: list[TrainedInstance] = await ask(task)
     trainer.counted[task.id] = sum(instance.trained for instance in found)
     return found
 
 
-async def _instance(trainer: Trainer, operator: TrainingOperator, number: int, split: str, basis: str) -> Instance:
+async def _instance(
+    trainer: Trainer, operator: TrainingOperator, number: int, split: str, basis: str
+) -> TrainedInstance:
     identity, name = trainer.identity(operator, number), f"{described(operator, operator.code)} {number + 1}"
     given = (operator, number)
     if trainer.is_beginning(operator, number):
         way = _task("walk", trainer.way(number), trainer, split, basis, f"on the way of original {number + 1}", given)
         trainer.counted[way.id] = await ask(way)
     task = _task("training", identity, trainer, split, basis, name, given)
-    found: Instance = await ask(task)
+    found: TrainedInstance = await ask(task)
     trainer.counted[task.id] = int(found.trained)
     return found
 
 
 def _task(
     kind: str, identity: object, trainer: Trainer, split: str, basis: str, name: str, given: tuple[object, ...]
-) -> Job:  # fmt: skip
+) -> Job:
     """What is trained decides, not which operator asks for it."""
     asks = () if trainer.savings.shared else (split,)
     return Job(kind, (identity, *asks), basis, name=name, given=given)

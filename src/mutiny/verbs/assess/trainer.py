@@ -27,7 +27,7 @@ from mutiny.subjects.training.together import reason_against, train_together
 from mutiny.verbs.assess.savings import Savings
 
 
-class Instance(NamedTuple):
+class TrainedInstance(NamedTuple):
     """One trained network of a faulty program, as far as it matters.
 
     Attributes:
@@ -53,17 +53,17 @@ class Trainer:
 
     def __init__(
         self, program: Program, runner: Runner, folder: Path | None = None, savings: Savings | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.program, self.runner, self.savings = program, runner, savings or Savings()
         self.folder = default_folder().with_name("mutants") if folder is None else Path(folder)
         self.trainings = 0
-        self._known: dict[tuple[TrainingOperator, int], Instance] = {}
-        self._twins: dict[str, Instance] = {}
+        self._known: dict[tuple[TrainingOperator, int], TrainedInstance] = {}
+        self._twins: dict[str, TrainedInstance] = {}
         self._walked: set[int] = set()
         self._identities: dict[tuple[TrainingOperator, int], tuple[str, bool]] = {}
         self.counted: dict[str, int] = {}
 
-    def work(self, job: Job) -> Instance | list[Instance] | int:
+    def work(self, job: Job) -> TrainedInstance | list[TrainedInstance] | int:
         """Trains what a job asks for: one instance, a group of them, or the epochs of an original."""
         match job.kind:
             case "training":
@@ -74,7 +74,7 @@ class Trainer:
                 return self.walk(*job.given)
         raise ValueError(f"unknown kind of job: {job.kind}")
 
-    def instance(self, operator: TrainingOperator, number: int) -> Instance:
+    def instance(self, operator: TrainingOperator, number: int) -> TrainedInstance:
         """One instance of a configuration, on all sets; raises `NotApplicable` if it cannot be trained."""
         key = (operator, number)
         if not self.savings.shared:
@@ -83,7 +83,7 @@ class Trainer:
             self._known[key] = self._made(operator, number)
         return self._known[key]
 
-    def group(self, operator: TrainingOperator, numbers: Sequence[int]) -> list[Instance]:
+    def group(self, operator: TrainingOperator, numbers: Sequence[int]) -> list[TrainedInstance]:
         """Several instances of a configuration, trained at once where that is wanted and possible."""
         missing = [number for number in numbers if (operator, number) not in self._known]
         new = self._at_once(operator, missing) if self.savings.together and len(missing) > 1 else {}
@@ -130,7 +130,7 @@ class Trainer:
     def _device(self) -> torch.device:
         return placement(self.runner.models[0]).device
 
-    def _at_once(self, operator: TrainingOperator, numbers: Sequence[int]) -> dict[int, Instance]:
+    def _at_once(self, operator: TrainingOperator, numbers: Sequence[int]) -> dict[int, TrainedInstance]:
         """The instances that can be trained together; they differ from others by rounding, and stay here."""
         programs = [self._program(operator, number) for number in numbers]
         recipe, data = programs[0].recipe, [program.data for program in programs]
@@ -142,7 +142,7 @@ class Trainer:
         try:
             models = train_together(
                 recipe, data, self.program.task, seeds, forward=self.program.forward, device=self._device
-            )  # fmt: skip
+            )
         except Exception:  # something is drawn, or cannot be stacked; one by one it may work, or says why not
             return {}
         self.trainings += len(models)
@@ -150,10 +150,10 @@ class Trainer:
         for number, model in zip(numbers, models, strict=True):
             outcome = partial(self._outcome, model) if model is not None else self._wrong
             outcomes = {split: outcome(split) for split in self.runner.splits}
-            made[number] = Instance(outcomes, True, model is None)
+            made[number] = TrainedInstance(outcomes, True, model is None)
         return made
 
-    def _made(self, operator: TrainingOperator, number: int) -> Instance:
+    def _made(self, operator: TrainingOperator, number: int) -> TrainedInstance:
         program = self._program(operator, number)
         stored = self._stored(program, self._seed(number))
         if self.savings.shared and stored.path.name in self._twins:  # another configuration is the very same program
@@ -164,7 +164,7 @@ class Trainer:
             outcomes = {split: self._outcome(model, split) for split in self.runner.splits}
         except Diverged:
             diverged, outcomes = True, {split: self._wrong(split) for split in self.runner.splits}
-        made = self._twins[stored.path.name] = Instance(outcomes, trained or diverged, diverged)
+        made = self._twins[stored.path.name] = TrainedInstance(outcomes, trained or diverged, diverged)
         return made
 
     def _network(self, program: Program, number: int, stored: Stored) -> tuple[nn.Module, bool]:
@@ -222,7 +222,7 @@ class Trainer:
         try:
             return program.recipe.train(
                 program.data, program.task, seed, forward=program.forward, device=self._device, watch=watch
-            )  # fmt: skip
+            )
         except (Diverged, NotApplicable):
             raise
         except BadInput as error:  # too few items for a validation split, and the like
@@ -234,17 +234,19 @@ class Trainer:
 
     def _stored(self, program: Program, seed: int) -> Stored:
         self.folder.mkdir(parents=True, exist_ok=True)
-        told = settings(
-            program.recipe, program.data, program.task, seed, forward=program.forward, device=self._device
-        )  # fmt: skip
+        told = settings(program.recipe, program.data, program.task, seed, forward=program.forward, device=self._device)
         return Stored(self.folder, told)
 
     def _outcome(self, model: nn.Module, split: str) -> Outcome:
         targets = self.runner.targets(split, placement(model).device)
         return evaluate(
-            lambda inputs: self.program.forward(model, inputs), model, self.runner.splits[split], targets,
-            self.runner.task, self.runner.pace,
-        )  # fmt: skip
+            lambda inputs: self.program.forward(model, inputs),
+            model,
+            self.runner.splits[split],
+            targets,
+            self.runner.task,
+            self.runner.pace,
+        )
 
     def _wrong(self, split: str) -> Outcome:
         """What a network that answers nothing does."""

@@ -52,9 +52,11 @@ class WeakSet:
                 kept = np.flatnonzero(mean >= self.confidence)
                 if not 0 < len(kept) < size:
                     raise BadInput(
-                        "weak confidence", self.confidence, "a threshold that keeps some of the test inputs, not all",
+                        "weak confidence",
+                        self.confidence,
+                        "a threshold that keeps some of the test inputs, not all",
                         f"It keeps {len(kept)} of {size}; the median confidence is {np.median(mean):.4f}.",
-                    )  # fmt: skip
+                    )
                 return kept
             return np.sort(np.argsort(-mean, kind="stable")[:keep])
         losses = np.array([p.shares for p in passes])

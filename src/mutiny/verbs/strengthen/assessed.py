@@ -21,7 +21,7 @@ from mutiny.verbs.assess.arguments import AssessOptions
 from mutiny.verbs.assess.assess import assess
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.mutant_pool import TEST, Range
+from mutiny.verbs.strengthen.mutant_pool import TEST, KillableRange
 from mutiny.verbs.strengthen.stored_assessment import finished
 
 
@@ -36,7 +36,7 @@ class StartingPoint:
     """
 
     assessment: Assessment
-    ranges: tuple[Range, ...]
+    ranges: tuple[KillableRange, ...]
     survivors: tuple[Key, ...]
 
     @classmethod
@@ -133,14 +133,16 @@ def check_fits(result: Assessment, subject: Subject) -> None:
         )
 
 
-def ranges(result: Assessment, operators: Sequence[Operator]) -> list[Range]:
+def ranges(result: Assessment, operators: Sequence[Operator]) -> list[KillableRange]:
     """The killable strengths of every operator that has a score."""
     known = {describe(operator): operator for operator in operators}
     return [
-        Range(known[one.label], one.label, one.sets["train"].weakest_killed, one.bounds[1] if one.bounds else None)
+        KillableRange(
+            known[one.label], one.label, one.sets["train"].weakest_killed, one.bounds[1] if one.bounds else None
+        )
         for one in result.operators
         if one.status is Status.SCORED and one.label in known
-    ]  # fmt: skip
+    ]
 
 
 def survivors(result: Assessment) -> tuple[Key, ...]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mutiny.verbs.strengthen.answers import Floats, Ints
-from mutiny.verbs.strengthen.kill_distance import Gauge
+from mutiny.verbs.strengthen.kill_distance import KillDistance
 
 GOALS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
 """How far past the rule's threshold mutants are brought, one goal after the other: first all are to be killed, then all
@@ -35,8 +35,8 @@ class Chosen(NamedTuple):
 
 
 def choose(
-    gauge: Gauge, weights: Floats, candidates: Ints, budget: int, goals: Sequence[float] = GOALS
-) -> Chosen:  # fmt: skip
+    gauge: KillDistance, weights: Floats, candidates: Ints, budget: int, goals: Sequence[float] = GOALS
+) -> Chosen:
     """Takes, again and again, what brings the mutants nearest to a goal; past it a mutant does not count.
 
     What would take back some of what an earlier goal has reached is never taken: that all are killed counts more than
@@ -74,7 +74,7 @@ def choose(
     return Chosen(np.array(taken, np.int64), np.array(reached).reshape(len(taken), len(weights)))
 
 
-def _gains(gauge: Gauge, weights: Floats, candidates: Ints, goals: Sequence[float]) -> Floats:
+def _gains(gauge: KillDistance, weights: Floats, candidates: Ints, goals: Sequence[float]) -> Floats:
     """By how much each candidate brings the mutants nearer to the last goal; less than 0 if it harms an earlier one."""
     now, ahead = gauge.reached(), gauge.ahead(candidates)
     *before, found = (np.minimum(ahead, goal) @ weights - np.minimum(now, goal) @ weights for goal in goals)

@@ -23,12 +23,12 @@ from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.strengthen.answers import Answers, answered, answers_of, losses, right
 from mutiny.verbs.strengthen.assessed import StartingPoint
-from mutiny.verbs.strengthen.kill_table import KillTable, Row, is_exact
-from mutiny.verbs.strengthen.mutant_pool import POOL, TEST, Range, Said, Troupe
+from mutiny.verbs.strengthen.kill_table import KillTable, MutantRow, is_exact
+from mutiny.verbs.strengthen.mutant_pool import POOL, TEST, KillableRange, MutantPool, SetAnswers
 from mutiny.verbs.strengthen.predicting import Belief
 
 
-class Stage:
+class StrengthenContext:
     """What stays the same, whoever the mutants are.
 
     Args:
@@ -54,7 +54,7 @@ class Stage:
         self.rule, self.search, self.screening = rule, search, screening
 
     @classmethod
-    def of(cls, models: Sequence[nn.Module], given: Given, start: StartingPoint, seed: int) -> Stage:
+    def of(cls, models: Sequence[nn.Module], given: Given, start: StartingPoint, seed: int) -> StrengthenContext:
         """The context of a call.
 
         Args:
@@ -80,15 +80,15 @@ class Stage:
         """What is correct."""
         return self.evidence.task
 
-    def troupe(self, seed: int, pool: bool = True) -> Troupe:
+    def mutant_pool(self, seed: int, pool: bool = True) -> MutantPool:
         """The originals with mutants of a seed, on the test set and, unless it does not matter, on the pool."""
         splits = {name: data for name, data in self.splits.items() if pool or name != POOL}
         known = self.evidence
-        return Troupe(
+        return MutantPool(
             known.models, known.task, splits, known.forward, known.pace, seed, self.rule, self.search, self.screening
-        )  # fmt: skip
+        )
 
-    def table(self, rows: Sequence[Row]) -> KillTable:
+    def table(self, rows: Sequence[MutantRow]) -> KillTable:
         """Mutants on every input of the test set, beside the originals."""
         own, task = self.originals.test, self.task
         return KillTable(
@@ -104,7 +104,7 @@ class Stage:
         """Whether the assessment kept the answers of its mutants to all test inputs."""
         return is_exact(assessment) and isinstance(self.task, Classification)
 
-    def judges(self, ranges: Sequence[Range]) -> tuple[int, ...]:
+    def judges(self, ranges: Sequence[KillableRange]) -> tuple[int, ...]:
         """Numbers of the operators whose mutants of another seed are other mutants."""
         return tuple(number for number, operator in enumerate(ranges) if self.renews(operator.operator))
 
@@ -114,7 +114,7 @@ class Stage:
 
     @cached_property
     def _views(self) -> tuple[ModelView, ...]:
-        return self.troupe(0, pool=False).runner.views
+        return self.mutant_pool(0, pool=False).runner.views
 
     @cached_property
     def targets(self) -> npt.NDArray[Any]:
@@ -122,14 +122,14 @@ class Stage:
         return self.task.check_targets(self.splits[TEST].targets, TEST)
 
     @cached_property
-    def originals(self) -> Said:
+    def originals(self) -> SetAnswers:
         """What the originals answer."""
         known, test, pool = self.evidence, list[Answers](), list[Answers]()
         for number, model in enumerate(known.models):
             test.append(answered(partial(known.forward, model), model, self.splits[TEST], self.task, known.pace))
             if POOL in self.splits:
                 pool.append(answers_of(self.task, known.outputs("pool", number)))
-        return Said(np.array(test), np.array(pool))
+        return SetAnswers(np.array(test), np.array(pool))
 
     @cached_property
     def belief(self) -> Belief:

@@ -11,16 +11,18 @@ from mutiny.campaigns.jobs import Job
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.verbs.select.base import Selector
 from mutiny.verbs.select.ranking import Refused, ranked
-from mutiny.verbs.strengthen.context import Stage
-from mutiny.verbs.strengthen.kill_table import Row
+from mutiny.verbs.strengthen.context import StrengthenContext
+from mutiny.verbs.strengthen.kill_table import MutantRow
 from mutiny.verbs.strengthen.measuring import judged
-from mutiny.verbs.strengthen.mutant_pool import Range, row_of
+from mutiny.verbs.strengthen.mutant_pool import KillableRange, row_of
 from mutiny.verbs.strengthen.proposing import propose
 from mutiny.verbs.strengthen.synthesis import synthesize
 
 
 @torch.inference_mode(False)  # some methods need gradients
-def do_job(job: Job, context: Stage, ranges: Sequence[Range], methods: Mapping[str, Selector]) -> Any:
+def do_job(
+    job: Job, context: StrengthenContext, ranges: Sequence[KillableRange], methods: Mapping[str, Selector]
+) -> Any:
     """The value of a job by its kind; its inputs are in ``job.given``.
 
     Args:
@@ -49,8 +51,10 @@ def do_job(job: Job, context: Stage, ranges: Sequence[Range], methods: Mapping[s
     raise ValueError(f"unknown kind of job: {job.kind}")
 
 
-def _rows(context: Stage, range_: Range, seed: int, strengths: Sequence[float | None]) -> list[Row]:
+def _rows(
+    context: StrengthenContext, range_: KillableRange, seed: int, strengths: Sequence[float | None]
+) -> list[MutantRow]:
     """An operator's mutants on every input of the test set."""
-    pool = context.troupe(seed, pool=False)
-    answers = [(strength, pool.said(range_.operator, strength).test) for strength in strengths]
+    pool = context.mutant_pool(seed, pool=False)
+    answers = [(strength, pool.answers(range_.operator, strength).test) for strength in strengths]
     return [row_of(context.task, range_.label, strength, given, context.targets) for strength, given in answers]

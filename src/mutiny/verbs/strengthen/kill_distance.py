@@ -18,7 +18,7 @@ DUST = 1e-9
 PAIRED = ("wilcoxon", "paired-t")
 
 
-class Gauge(ABC):
+class KillDistance(ABC):
     """All mutants' distances to being killed, as candidates are taken one by one."""
 
     @abstractmethod
@@ -34,7 +34,7 @@ class Gauge(ABC):
         """One more input is among the tests."""
 
 
-class BetweenTrainings(Gauge):
+class BetweenTrainings(KillDistance):
     """For rules that compare metrics of originals and instances: the fall of the mean in pooled standard deviations.
 
     The mean fall and the spread of sums over inputs are all that counts, so the number of inputs does not matter.
@@ -74,8 +74,10 @@ class BetweenTrainings(Gauge):
     def ahead(self, candidates: Ints) -> Floats:
         """The fall with each candidate."""
         own = self.expected.noise[candidates] + 2 * self.expected.shares[candidates] @ _centred(self.sums)
-        theirs = [one.noise[candidates] + 2 * one.shares[candidates] @ _centred(sums)
-                  for one, sums in zip(self.prospects, self.mutants, strict=True)]  # fmt: skip
+        theirs = [
+            one.noise[candidates] + 2 * one.shares[candidates] @ _centred(sums)
+            for one, sums in zip(self.prospects, self.mutants, strict=True)
+        ]
         squares = (self.noise + own)[:, None] + self.spreads + np.array(theirs).T
         return self._share(self.gaps + self.falls[candidates], squares)
 
@@ -93,7 +95,7 @@ class BetweenTrainings(Gauge):
         return np.clip(np.where(np.abs(gaps) <= DUST, 0, gaps / spread / self.needed), -FARTHEST, FARTHEST)
 
 
-class OverInputs(Gauge):
+class OverInputs(KillDistance):
     """For rules that count inputs on which answers were lost and found: significance and effect, whichever is less.
 
     Args:

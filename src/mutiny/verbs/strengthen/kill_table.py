@@ -22,7 +22,7 @@ Key = tuple[str, float | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class MutantRow:
     """One mutant on every input.
 
     Attributes:
@@ -61,7 +61,7 @@ class KillTable:
 
     right: Bools
     losses: Floats | None
-    rows: tuple[Row, ...]
+    rows: tuple[MutantRow, ...]
     rule: KillRule
     search: Search
     higher_is_better: bool
@@ -76,19 +76,19 @@ class KillTable:
         if not bits:
             return cls(np.zeros((1, 0), bool), None, (), rule, search, True)
         found = tuple(
-            Row(*key, _unpacked(one.mutants, one.inputs)) for key, one in zip(wanted, bits, strict=True)
-        )  # fmt: skip
+            MutantRow(*key, _unpacked(one.mutants, one.inputs)) for key, one in zip(wanted, bits, strict=True)
+        )
         most = max(bits, key=lambda one: len(one.originals))
         return cls(_unpacked(most.originals, most.inputs), None, found, rule, search, True)
 
     def __len__(self) -> int:
         return int(self.right.shape[1])
 
-    def of_rows(self, rows: Sequence[Row]) -> KillTable:
+    def of_rows(self, rows: Sequence[MutantRow]) -> KillTable:
         """The same originals with other mutants."""
         return replace(self, rows=tuple(rows))
 
-    def sample(self, row: Row, chosen: Ints, rounds: int) -> Sample:
+    def sample(self, row: MutantRow, chosen: Ints, rounds: int) -> Sample:
         """What the rule compares: the inputs at ``chosen``, and so many repetitions."""
         right, mutant = self.right[:, chosen], row.right[:rounds][..., chosen]
         counts, mutants = right.sum(axis=1), mutant.sum(axis=2)
@@ -100,7 +100,7 @@ class KillTable:
         fell = rounds * right[:originals].sum(axis=0, dtype=np.int16) - mutant.sum(axis=(0, 1), dtype=np.int16)
         return Sample(*metrics, counts, mutants, fell)
 
-    def verdict(self, row: Row, chosen: Ints) -> Verdict:
+    def verdict(self, row: MutantRow, chosen: Ints) -> Verdict:
         """The verdict of some inputs: with as few repetitions as are stable, as an assessment takes them."""
         rounds, each = row.right.shape[:2]
         single = rounds * each < self.search.min_instances  # only where repetitions would be copies
@@ -123,7 +123,7 @@ class KillTable:
         """The assessment's mutants that some inputs, or all, kill."""
         return {row.key for row in self.dead(chosen) if not row.fresh}
 
-    def dead(self, chosen: Ints | None = None) -> list[Row]:
+    def dead(self, chosen: Ints | None = None) -> list[MutantRow]:
         """All mutants that some inputs, or all, kill."""
         inputs = np.arange(len(self)) if chosen is None else chosen
         return [row for row in self.rows if self.verdict(row, inputs) is Verdict.KILLED]

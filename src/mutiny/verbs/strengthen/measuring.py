@@ -10,9 +10,9 @@ import numpy as np
 
 from mutiny.verbs.select.metrics import Repeated, over_repeats
 from mutiny.verbs.strengthen.answers import Ints, losses, right
-from mutiny.verbs.strengthen.context import Stage
+from mutiny.verbs.strengthen.context import StrengthenContext
 from mutiny.verbs.strengthen.kill_table import KillTable
-from mutiny.verbs.strengthen.mutant_pool import Range, row_of
+from mutiny.verbs.strengthen.mutant_pool import KillableRange, row_of
 
 OWN, BEFORE = "strengthen", "before"
 Sets = Mapping[str, Ints]
@@ -29,7 +29,7 @@ class Killed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gain:
+class LabelGain:
     """What a method's choice is worth, over repeats.
 
     Attributes:
@@ -47,32 +47,36 @@ class Gain:
     ahead: Repeated | None = None
 
 
-def judged(stage: Stage, one: Range, seed: int, count: int, sets: Sets) -> Killed:
+def judged(context: StrengthenContext, one: KillableRange, seed: int, count: int, sets: Sets) -> Killed:
     """Which share of an operator's mutants each set kills.
 
     Args:
-        stage: originals, test set and pool.
+        context: originals, test set and pool.
         one: the operator; mutants are spread over the strengths that the training set killed.
         seed: of the mutants. Only those that the training set kills in this embodiment, too, count.
         count: how many mutants.
         sets: of inputs.
     """
-    pool = stage.labels is not None
-    troupe, own, targets = stage.troupe(seed, pool), stage.originals, stage.targets
+    pool = context.labels is not None
+    mutants, own, targets = context.mutant_pool(seed, pool), context.originals, context.targets
     answers = own.test
-    if stage.labels is not None:
-        targets, answers = np.concatenate([targets, stage.labels]), np.concatenate([own.test, own.pool], axis=1)
+    if context.labels is not None:
+        targets, answers = np.concatenate([targets, context.labels]), np.concatenate([own.test, own.pool], axis=1)
     rows = []
     for strength in one.strengths(count):
-        rounds = troupe.killable(one.operator, one.label, strength)
+        rounds = mutants.killable(one.operator, one.label, strength)
         if rounds:
-            said = troupe.said(one.operator, strength, rounds)
+            said = mutants.answers(one.operator, strength, rounds)
             both = np.concatenate([said.test, said.pool], axis=2) if pool else said.test
-            rows.append(row_of(stage.task, one.label, strength, both, targets))
+            rows.append(row_of(context.task, one.label, strength, both, targets))
     table = KillTable(
-        right(stage.task, answers, targets), losses(stage.task, answers, targets), tuple(rows), stage.rule,
-        stage.search, stage.task.higher_is_better,
-    )  # fmt: skip
+        right(context.task, answers, targets),
+        losses(context.task, answers, targets),
+        tuple(rows),
+        context.rule,
+        context.search,
+        context.task.higher_is_better,
+    )
     return Killed(len(rows), {name: len(table.killed(chosen)) for name, chosen in sets.items()})
 
 
@@ -89,7 +93,7 @@ def name_of(method: str, budget: int) -> str:
     return f"{method} {budget}"
 
 
-def gains(repeats: Sequence[Scores], methods: Sequence[str], budgets: Sequence[int]) -> list[Gain]:
+def gains(repeats: Sequence[Scores], methods: Sequence[str], budgets: Sequence[int]) -> list[LabelGain]:
     """Means with intervals, from the scores of each repeat.
 
     >>> found = gains([{"before": 0.2, "strengthen 5": 0.5}, {"before": 0.4, "strengthen 5": 0.6}], ["strengthen"], [5])
@@ -103,5 +107,5 @@ def gains(repeats: Sequence[Scores], methods: Sequence[str], budgets: Sequence[i
             rise = [one - each[BEFORE] for one, each in zip(after, repeats, strict=True)]
             apart = [mine - theirs for mine, theirs in zip(own, after, strict=True)]
             ahead = None if method == OWN else over_repeats(apart)
-            found.append(Gain(method, budget, over_repeats(after), over_repeats(rise), ahead))
+            found.append(LabelGain(method, budget, over_repeats(after), over_repeats(rise), ahead))
     return found

@@ -23,13 +23,13 @@ from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.strengthen.answers import Answers, answered, losses, right
-from mutiny.verbs.strengthen.kill_table import Row
+from mutiny.verbs.strengthen.kill_table import MutantRow
 
 TEST, POOL = "test", "pool"
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class SetAnswers:
     """What the instances of a mutant, or originals, answer to the test set and to the pool, ``(..., n)`` each."""
 
     test: Answers
@@ -37,7 +37,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Range:
+class KillableRange:
     """The strengths of an operator that the training set kills: from the weakest to the upper bound.
 
     ``low`` and ``high`` are ``None`` for an operator without a strength.
@@ -52,7 +52,7 @@ class Range:
         """So many, spread evenly, each in the middle of its part.
 
         >>> from mutiny.faults import OPERATORS
-        >>> Range(OPERATORS["WI"](), "WI", 0.5, 1.0).strengths(2)
+        >>> KillableRange(OPERATORS["WI"](), "WI", 0.5, 1.0).strengths(2)
         [0.625, 0.875]
         """
         if self.low is None or self.high is None:
@@ -60,7 +60,7 @@ class Range:
         return [self.low + (number + 0.5) / count * (self.high - self.low) for number in range(count)]
 
 
-class Troupe:
+class MutantPool:
     """The originals with mutants of one seed.
 
     Args:
@@ -105,7 +105,7 @@ class Troupe:
         found = Judge(self.runner, operator, label, self.rule, self.search, self.screening)(strength, "train").record
         return found.instances // len(self.runner.models) if found.verdict is Verdict.KILLED else 0
 
-    def said(self, operator: Operator, strength: float | None, least: int = 1) -> Said:
+    def answers(self, operator: Operator, strength: float | None, least: int = 1) -> SetAnswers:
         """Answers of at least so many repetitions, and of more until the mutant is stable on the test set."""
         mutant, runner = operator.at(strength), self.runner
         splits = [split for split in (TEST, POOL) if split in runner.splits]
@@ -117,7 +117,7 @@ class Troupe:
                 found[split].append([one[split] for one in each])
             if repetition + 1 >= least and self._stable(np.array(found[TEST])):
                 break
-        return Said(*(np.array(found.get(split, [])) for split in (TEST, POOL)))
+        return SetAnswers(*(np.array(found.get(split, [])) for split in (TEST, POOL)))
 
     def _instance(self, mutant: Operator, original: int, repetition: int, splits: Sequence[str]) -> dict[str, Answers]:
         runner, model = self.runner, self.runner.models[original]
@@ -132,6 +132,6 @@ class Troupe:
         return metrics.size >= self.search.min_instances and relative_standard_error(metrics) <= self.search.rse
 
 
-def row_of(task: Task, label: str, strength: float | None, answers: Answers, targets: npt.NDArray[Any]) -> Row:
+def row_of(task: Task, label: str, strength: float | None, answers: Answers, targets: npt.NDArray[Any]) -> MutantRow:
     """A mutant of a kill table, from answers ``(repetitions, originals, n)`` and targets."""
-    return Row(label, strength, right(task, answers, targets), losses(task, answers, targets))
+    return MutantRow(label, strength, right(task, answers, targets), losses(task, answers, targets))

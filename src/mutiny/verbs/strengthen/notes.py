@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.mutant_pool import Range
+from mutiny.verbs.strengthen.mutant_pool import KillableRange
 from mutiny.verbs.strengthen.proposing import Proposal
 from mutiny.verbs.strengthen.synthesis import Candidates
 
 
-def notes_on_mutants(result: Assessment, found: Sequence[Range], left: Sequence[Key]) -> Iterator[str]:
+def notes_on_mutants(result: Assessment, found: Sequence[KillableRange], left: Sequence[Key]) -> Iterator[str]:
     """About what there is to notice."""
     if not found:
         yield (
@@ -93,9 +93,7 @@ def notes_on_measures(repeats: int, valid: int, skipped: Mapping[str, str]) -> I
         yield f"In {repeats - valid} of {repeats} repeats the training set killed no fresh mutant; these do not count."
 
 
-def notes_on_candidates(
-    beyond: Sequence[Key], made: Candidates | None, reason: str, wanted: bool
-) -> Iterator[str]:  # fmt: skip
+def notes_on_candidates(beyond: Sequence[Key], made: Candidates | None, reason: str, wanted: bool) -> Iterator[str]:
     """About mutants that the pool cannot kill."""
     if not beyond:
         return

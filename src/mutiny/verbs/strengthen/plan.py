@@ -17,8 +17,8 @@ from mutiny.verbs.select.ranking import Ranked, Refused
 from mutiny.verbs.strengthen.answers import Ints
 from mutiny.verbs.strengthen.arguments import StrengthenOptions
 from mutiny.verbs.strengthen.assessed import StartingPoint, spread
-from mutiny.verbs.strengthen.context import Stage
-from mutiny.verbs.strengthen.kill_table import Key, KillTable, Row
+from mutiny.verbs.strengthen.context import StrengthenContext
+from mutiny.verbs.strengthen.kill_table import Key, KillTable, MutantRow
 from mutiny.verbs.strengthen.measuring import BEFORE, OWN, Killed, Scores, name_of, scores_of
 from mutiny.verbs.strengthen.proposing import Proposal
 from mutiny.verbs.strengthen.subset import Subset, smallest_subset
@@ -26,7 +26,7 @@ from mutiny.verbs.strengthen.synthesis import Candidates
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class StrengthenFindings:
     """All that was found out.
 
     Attributes:
@@ -59,7 +59,7 @@ Mutants = Sequence[tuple[int, float | None]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class StrengthenPlan:
     """Asks for all jobs of `strengthen`.
 
     Attributes:
@@ -77,7 +77,7 @@ class Plan:
     tests: int
     judges: tuple[int, ...]
 
-    async def subset(self, context: Stage) -> Subset:
+    async def subset(self, context: StrengthenContext) -> Subset:
         """The smallest part of the test set; runs the assessment's mutants again if it did not keep all answers."""
         assessment = self.start.assessment
         labels = [killable.label for killable in self.start.ranges]
@@ -92,7 +92,7 @@ class Plan:
         """Seed of the call, which need not be that of the assessment."""
         return self.options.seed
 
-    async def _table(self, mutants: Mapping[int, Sequence[float | None]] | None) -> list[Row]:
+    async def _table(self, mutants: Mapping[int, Sequence[float | None]] | None) -> list[MutantRow]:
         """Mutants on every input of the test set: the assessment's, unless they are known, and fresh ones."""
         spread = {number: range_.strengths(self.options.mutants) for number, range_ in enumerate(self.start.ranges)}
         seeds = [seed_for(self.seed, "strengthen", SUBSET, number) for number in range(EMBODIMENTS)]
@@ -101,20 +101,20 @@ class Plan:
         fresh = [replace(row, fresh=True) for some in each[len(own) :] for row in some]
         return [*(row for some in each[: len(own)] for row in some), *fresh]
 
-    async def _rows(self, seed: int, mutants: Mapping[int, Sequence[float | None]]) -> list[Row]:
+    async def _rows(self, seed: int, mutants: Mapping[int, Sequence[float | None]]) -> list[MutantRow]:
         """Mutants of one seed, an operator at a time."""
 
-        async def of_operator(number: int, strengths: Sequence[float | None]) -> list[Row]:
+        async def of_operator(number: int, strengths: Sequence[float | None]) -> list[MutantRow]:
             label, given = self.start.ranges[number].label, (seed, number, strengths)
             job = self.session.job("table", [label, seed, list(strengths)], f"{label} on test", given)
-            rows: list[Row] = await ask(job)
+            rows: list[MutantRow] = await ask(job)
             self.session.progress.step(label)
             return rows
 
         each = await together(of_operator(number, strengths) for number, strengths in mutants.items())
         return [row for some in each for row in some]
 
-    async def all(self, subset: Subset | None, labeled: bool) -> Told:
+    async def all(self, subset: Subset | None, labeled: bool) -> StrengthenFindings:
         """The proposal, and its measurement.
 
         Args:
@@ -139,7 +139,7 @@ class Plan:
         part = None if subset is None else subset.indices
         trials = await together(self._trial(repeat, who, part) for repeat in again)
         valid = tuple(trial for trial in trials if trial is not None)
-        return Told(proposal, made, unmade, len(again), valid, skipped, subset)
+        return StrengthenFindings(proposal, made, unmade, len(again), valid, skipped, subset)
 
     async def _proposal(self, survivors: Sequence[Key], rest: Ints) -> Proposal:
         """What to label for the assessment's own mutants: survivors, and others spread over the killable strengths."""

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.strengthen.answers import Answers, Bools, Floats, Ints, losses, right
 from mutiny.verbs.strengthen.choosing import Chosen, choose, even
-from mutiny.verbs.strengthen.context import Stage
-from mutiny.verbs.strengthen.kill_distance import BetweenTrainings, Gauge, OverInputs
+from mutiny.verbs.strengthen.context import StrengthenContext
+from mutiny.verbs.strengthen.kill_distance import BetweenTrainings, KillDistance, OverInputs
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.mutant_pool import Range, Said
+from mutiny.verbs.strengthen.mutant_pool import KillableRange, SetAnswers
 from mutiny.verbs.strengthen.predicting import expected, expected_flips
 from mutiny.verbs.strengthen.subset import over_inputs
 
@@ -48,8 +48,8 @@ class Proposal:
 
 
 def propose(
-    stage: Stage,
-    ranges: Sequence[Range],
+    context: StrengthenContext,
+    ranges: Sequence[KillableRange],
     seed: int,
     mutants: Sequence[tuple[int, float | None]],
     rest: Ints,
@@ -59,7 +59,7 @@ def propose(
     """Chooses inputs of the pool.
 
     Args:
-        stage: originals, test set and pool.
+        context: originals, test set and pool.
         ranges: operators.
         seed: of the mutants.
         mutants: by the number of their range, and strength.
@@ -67,17 +67,17 @@ def propose(
         budget: how many.
         search: mutants of which it is to be found out whether the pool can kill them at all.
     """
-    troupe, names, said = stage.troupe(seed), list[Key](), list[Said]()
+    pool, names, said = context.mutant_pool(seed), list[Key](), list[SetAnswers]()
     for number, strength in mutants:
         names.append((ranges[number].label, strength))
-        said.append(troupe.said(ranges[number].operator, strength))
-    telling = np.flatnonzero(_telling(stage.originals.pool, said))
-    place = np.full(stage.evidence.size, -1)
+        said.append(pool.answers(ranges[number].operator, strength))
+    telling = np.flatnonzero(_telling(context.originals.pool, said))
+    place = np.full(context.evidence.size, -1)
     place[telling] = np.arange(len(telling))
     candidates = place[rest][place[rest] >= 0]
 
     def chosen(which: Sequence[int], goals: Sequence[float] | None = None) -> tuple[Floats, Chosen]:
-        gauge = _gauge(stage, [said[number] for number in which], telling)
+        gauge = _gauge(context, [said[number] for number in which], telling)
         weights, before = even([names[number][0] for number in which]), gauge.reached()
         more = {} if goals is None else {"goals": goals}
         return before, choose(gauge, weights, candidates, budget, **more)
@@ -94,7 +94,7 @@ def propose(
     return Proposal(np.concatenate([taken, others]), len(taken), tuple(names), reached, tuple(beyond))
 
 
-def _telling(originals: Answers, said: Sequence[Said]) -> Bools:
+def _telling(originals: Answers, said: Sequence[SetAnswers]) -> Bools:
     """Inputs on which not all networks agree, ``(n,)``; the others cannot tell a mutant from its original."""
     first = originals[0]
     found = np.zeros(len(first), bool)
@@ -104,17 +104,17 @@ def _telling(originals: Answers, said: Sequence[Said]) -> Bools:
     return found
 
 
-def _gauge(stage: Stage, said: Sequence[Said], telling: Ints) -> Gauge:
+def _gauge(context: StrengthenContext, said: Sequence[SetAnswers], telling: Ints) -> KillDistance:
     """How near mutants are with the test set, and what the telling inputs would change."""
-    task, targets, belief, own = stage.task, stage.targets, stage.belief[telling], stage.originals
+    task, targets, belief, own = context.task, context.targets, context.belief[telling], context.originals
     instances = [one.pool[:, :, telling] for one in said]
-    if over_inputs(stage.rule):
+    if over_inputs(context.rule):
         correct = right(task, own.test, targets).sum(axis=0)
         fell = [len(one.test) * correct - right(task, one.test, targets).sum(axis=(0, 1)) for one in said]
         flips = [expected_flips(task, own.pool[:, telling], one, belief) for one in instances]
-        return OverInputs(stage.rule, fell, flips)
+        return OverInputs(context.rule, fell, flips)
     return BetweenTrainings(
-        stage.rule,
+        context.rule,
         _sums(task, own.test, targets),
         [_sums(task, one.test, targets).ravel() for one in said],
         expected(task, own.pool[:, telling], belief),

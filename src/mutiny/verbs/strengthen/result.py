@@ -16,13 +16,13 @@ from mutiny.verbs.assess.result import Score
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.answers import Ints
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.measuring import Gain
+from mutiny.verbs.strengthen.measuring import LabelGain
 from mutiny.verbs.strengthen.subset import Subset
 from mutiny.verbs.strengthen.synthesis import Candidates
 
 
 @dataclass(frozen=True)
-class Smaller:
+class SubsetScores:
     """The subset's worth on mutants for which it was not chosen, over repeats.
 
     Attributes:
@@ -75,9 +75,9 @@ class Strengthening(Result):
     beyond: tuple[Key, ...]
     candidates: Candidates | None
     before: Repeated | None
-    measured: tuple[Gain, ...]
+    measured: tuple[LabelGain, ...]
     subset: Subset | None
-    smaller: Smaller | None
+    smaller: SubsetScores | None
     notes: tuple[str, ...]
     seconds: float
     created: str
@@ -88,7 +88,7 @@ class Strengthening(Result):
         """Indices of the inputs to label with the largest budget, best first."""
         return self.order
 
-    def gain(self, method: str, budget: int) -> Gain | None:
+    def gain(self, method: str, budget: int) -> LabelGain | None:
         """What was measured for a method and a budget."""
         return next((one for one in self.measured if (one.method, one.budget) == (method, budget)), None)
 
@@ -129,7 +129,7 @@ class Strengthening(Result):
         budgets = (*chosen.values, *predicted)
         expect(all(budget.isdecimal() for budget in budgets), "chosen", [*budgets], "numbers of labels")
         orders = [chosen.integers(budget) for budget in chosen.values]
-        before, measured = given.get("before", Repeated | None, None), given.get("measured", tuple[Gain, ...])
+        before, measured = given.get("before", Repeated | None, None), given.get("measured", tuple[LabelGain, ...])
         for value in ([] if before is None else [before]) + [gain.score for gain in measured]:
             expect_share(value.mean, "a score in before or measured")
         expect(not measured or before is not None, "before", None, "a score, because there are scores in measured")
@@ -141,7 +141,7 @@ class Strengthening(Result):
             "survivors": survivors,
             "tried": _keys(given, "tried") if "tried" in given.values else survivors,
             "budgets": tuple(map(int, chosen.values)),
-            "order": max(orders, key=len, default=NONE),
+            "order": max(orders, key=len, default=np.zeros(0, np.int64)),
             "useful": given.get("useful", int, 0),
             "predicted": {int(budget): killed for budget, killed in predicted.items()},
             "beyond": _keys(given, "beyond"),
@@ -186,7 +186,7 @@ class Strengthening(Result):
         }
 
 
-def _row(one: Gain) -> dict[str, Any]:
+def _row(one: LabelGain) -> dict[str, Any]:
     score, ahead = one.score, one.ahead
     return {
         "labels": one.budget,
@@ -208,7 +208,7 @@ def _key(mutant: JsonObject) -> Key:
     return mutant.get("operator", str), mutant.get("strength", float | None, None)
 
 
-def _read_subset(given: JsonObject) -> tuple[Subset | None, Smaller | None]:
+def _read_subset(given: JsonObject) -> tuple[Subset | None, SubsetScores | None]:
     if given.values.get("subset") is None:
         return None, None
     told = given.object("subset")
@@ -227,7 +227,7 @@ def _read_subset(given: JsonObject) -> tuple[Subset | None, Smaller | None]:
         score=score,
         score_of_all=whole,
     )
-    return subset, told.get("held_out", Smaller | None, None)
+    return subset, told.get("held_out", SubsetScores | None, None)
 
 
 def _read_candidates(given: JsonObject) -> Candidates | None:

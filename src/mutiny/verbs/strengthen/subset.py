@@ -12,8 +12,8 @@ from mutiny.core.records import OperatorRecord, Verdict
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.strengthen.answers import Bools, Floats, Ints
 from mutiny.verbs.strengthen.choosing import GAIN, GOALS, even
-from mutiny.verbs.strengthen.kill_distance import BetweenTrainings, Gauge, OverInputs
-from mutiny.verbs.strengthen.kill_table import Key, KillTable, Row, mean_score, scores
+from mutiny.verbs.strengthen.kill_distance import BetweenTrainings, KillDistance, OverInputs
+from mutiny.verbs.strengthen.kill_table import Key, KillTable, MutantRow, mean_score, scores
 from mutiny.verbs.strengthen.predicting import Expected, Flips
 
 TRIES = 200
@@ -117,7 +117,7 @@ def _pruned(table: KillTable, chosen: Ints) -> Ints:
         size //= 2
 
 
-def gauge_of(table: KillTable) -> Gauge:
+def gauge_of(table: KillTable) -> KillDistance:
     """How near mutants are to being killed, where answers are known; nothing is among the tests at first."""
     if over_inputs(table.rule):
         nothing = [np.zeros(0, np.int64) for _ in table.rows]
@@ -143,7 +143,7 @@ def _known(shares: Bools | Floats) -> Expected:
     return Expected(each, np.square(each - each.mean(axis=1, keepdims=True)).sum(axis=1, dtype=np.float64))
 
 
-def _flips(right: Bools, row: Row) -> Flips:
+def _flips(right: Bools, row: MutantRow) -> Flips:
     rounds, originals = row.right.shape[:2]
     change = rounds * right[:originals].sum(axis=0) - row.right.sum(axis=(0, 1), dtype=np.int64)
     return Flips(change.astype(np.float64), np.square(change).astype(np.float64), np.maximum(change, 0.0))

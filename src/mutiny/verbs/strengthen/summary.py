@@ -14,15 +14,19 @@ from mutiny.verbs.select.metrics import over_repeats
 from mutiny.verbs.strengthen import notes
 from mutiny.verbs.strengthen.arguments import StrengthenOptions
 from mutiny.verbs.strengthen.assessed import StartingPoint
-from mutiny.verbs.strengthen.context import Stage
+from mutiny.verbs.strengthen.context import StrengthenContext
 from mutiny.verbs.strengthen.measuring import BEFORE, OWN, Scores, gains
 from mutiny.verbs.strengthen.mutant_pool import POOL
-from mutiny.verbs.strengthen.plan import RANDOM_SUBSET, SUBSET, Told
-from mutiny.verbs.strengthen.result import Smaller, Strengthening
+from mutiny.verbs.strengthen.plan import RANDOM_SUBSET, SUBSET, StrengthenFindings
+from mutiny.verbs.strengthen.result import Strengthening, SubsetScores
 
 
 def strengthening_of(
-    session: Session, context: Stage, start: StartingPoint, options: StrengthenOptions, told: Told
+    session: Session,
+    context: StrengthenContext,
+    start: StartingPoint,
+    options: StrengthenOptions,
+    told: StrengthenFindings,
 ) -> Strengthening:
     """The result.
 
@@ -81,7 +85,11 @@ def strengthening_of(
 
 
 def _notes(
-    session: Session, context: Stage, start: StartingPoint, options: StrengthenOptions, told: Told
+    session: Session,
+    context: StrengthenContext,
+    start: StartingPoint,
+    options: StrengthenOptions,
+    told: StrengthenFindings,
 ) -> Iterator[str]:
     """What a careful reader should know."""
     data, proposal = session.given.data, told.proposal
@@ -105,7 +113,7 @@ def _notes(
     yield from notes.notes_on_measures(told.repeats, len(told.trials), told.skipped)
 
 
-def _smaller(trials: Sequence[Scores]) -> Smaller:
+def _smaller(trials: Sequence[Scores]) -> SubsetScores:
     each = {name: [trial[name] for trial in trials] for name in (BEFORE, SUBSET, RANDOM_SUBSET)}
     lost = [whole - part for whole, part in zip(each[BEFORE], each[SUBSET], strict=True)]
-    return Smaller(*map(over_repeats, (*each.values(), lost)))
+    return SubsetScores(*map(over_repeats, (*each.values(), lost)))

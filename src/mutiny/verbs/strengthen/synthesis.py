@@ -22,9 +22,9 @@ from mutiny.verbs.attack.ensemble_member import Member
 from mutiny.verbs.attack.pgd import Pgd
 from mutiny.verbs.locate.ascent import RANGE, span
 from mutiny.verbs.strengthen.answers import Bools, Floats, Ints
-from mutiny.verbs.strengthen.context import Stage
+from mutiny.verbs.strengthen.context import StrengthenContext
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.mutant_pool import POOL, Range
+from mutiny.verbs.strengthen.mutant_pool import POOL, KillableRange
 
 MEMBERS = 5
 """Originals, each with its instance of the mutant, whose gradients are followed; all of them judge."""
@@ -82,8 +82,8 @@ class Candidates:
 
 
 def synthesize(
-    stage: Stage,
-    ranges: Sequence[Range],
+    context: StrengthenContext,
+    ranges: Sequence[KillableRange],
     seed: int,
     mutants: Sequence[Key],
     count: int,
@@ -94,7 +94,7 @@ def synthesize(
     The steps are those of PGD, on the difference between a mutant's margin and what the originals' margins lack.
 
     Args:
-        stage: originals and pool.
+        context: originals and pool.
         ranges: operators.
         seed: of the mutants.
         mutants: that should be killed.
@@ -104,20 +104,20 @@ def synthesize(
     Returns:
         Those that worked, each once; ``None`` if none did.
     """
-    pool, task = stage.splits[POOL], stage.task
+    pool, task = context.splits[POOL], context.task
     if not isinstance(task, Classification):
         raise NotApplicable("a regression has no answer that changes at a boundary")
-    probe = placement(stage.evidence.models[0]).put(pool.first(1))
+    probe = placement(context.evidence.models[0]).put(pool.first(1))
     if not isinstance(probe, Tensor) or not probe.is_floating_point():
         raise NotApplicable("inputs are not one tensor of real numbers")
     low, high = span(pool)
     far = RANGE * (high - low)
     known = {killable.label: killable for killable in ranges}
-    near = _nearest(stage, allowed)
+    near = _nearest(context, allowed)
     some, keys, found = mutants[:count], list[Key](), list[_Moved]()
     for number, (label, strength) in enumerate(some):
         share = count // len(some) + (number < count % len(some))
-        one = _moved(stage, seed, (known[label], strength), near, far, (low, high), share)
+        one = _moved(context, seed, (known[label], strength), near, far, (low, high), share)
         if one is not None:
             keys += [(label, strength)] * len(one.indices)
             found.append(one)
@@ -150,37 +150,37 @@ def _first_of_each(inputs: Tensor) -> Ints:
     return found
 
 
-def _nearest(stage: Stage, allowed: Ints | None) -> Ints:
+def _nearest(context: StrengthenContext, allowed: Ints | None) -> Ints:
     """Inputs of the pool on which the originals agree, those first about whose label they are least sure."""
-    agreed = (stage.originals.pool == stage.originals.pool[0]).all(axis=0)
+    agreed = (context.originals.pool == context.originals.pool[0]).all(axis=0)
     if allowed is not None:
         agreed &= np.isin(np.arange(len(agreed)), allowed)
-    top = np.sort(stage.belief, axis=1)
+    top = np.sort(context.belief, axis=1)
     order = np.argsort(top[:, -1] - top[:, -2], kind="stable")
     found: Ints = order[agreed[order]]
     return found
 
 
 def _moved(
-    stage: Stage,
+    context: StrengthenContext,
     seed: int,
-    mutant: tuple[Range, float | None],
+    mutant: tuple[KillableRange, float | None],
     near: Ints,
     eps: float,
     ends: tuple[float, float],
     share: int,
 ) -> _Moved | None:
     """The best ``share`` of the nearest inputs, moved; ``None`` if the mutant loses on all of them as they are."""
-    known, task, operator = stage.evidence, stage.task, mutant[0].operator.at(mutant[1])
+    known, task, operator = context.evidence, context.task, mutant[0].operator.at(mutant[1])
     assert isinstance(task, Classification)
-    runner = stage.troupe(seed).runner
+    runner = context.mutant_pool(seed).runner
     forward = as_logits(known.forward, task)
     pairs = [(model, Member.of(model, runner.patch(operator, number, 0))) for number, model in enumerate(known.models)]
     place = placement(known.models[0])
-    starts = _unlost(stage, pairs, forward, near, STARTS * share)
+    starts = _unlost(context, pairs, forward, near, STARTS * share)
     if not len(starts):
         return None
-    inputs, said = _read(stage, starts)
+    inputs, said = _read(context, starts)
     labels = torch.from_numpy(said).to(place.device)
     both = _both(pairs[:MEMBERS], forward)
 
@@ -199,21 +199,23 @@ def _moved(
     return _Moved(new[where].cpu(), inputs[where].cpu(), starts[best], said[best], lost[best])
 
 
-def _unlost(stage: Stage, pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], order: Ints, most: int) -> Ints:
+def _unlost(
+    context: StrengthenContext, pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], order: Ints, most: int
+) -> Ints:
     """The first inputs of the pool, in an order, on which every instance says what the originals say."""
-    found, size = list[int](), stage.evidence.pace.batch_size
+    found, size = list[int](), context.evidence.pace.batch_size
     for at in range(0, len(order), size):
         some = order[at : at + size]
-        found += some[_judged(pairs, forward, *_read(stage, some))[1] == 0].tolist()
+        found += some[_judged(pairs, forward, *_read(context, some))[1] == 0].tolist()
         if len(found) >= most:
             break
     return np.array(found[:most], np.int64)
 
 
-def _read(stage: Stage, which: Ints) -> tuple[Tensor, Ints]:
+def _read(context: StrengthenContext, which: Ints) -> tuple[Tensor, Ints]:
     """Inputs of the pool, where the originals are, and what these say."""
-    inputs = placement(stage.evidence.models[0]).put(stage.splits[POOL].read(which))
-    return inputs, stage.originals.pool[0][which].astype(np.int64)
+    inputs = placement(context.evidence.models[0]).put(context.splits[POOL].read(which))
+    return inputs, context.originals.pool[0][which].astype(np.int64)
 
 
 def _judged(

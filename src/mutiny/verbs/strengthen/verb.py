@@ -14,15 +14,15 @@ from mutiny.core.hashing import hash_of
 from mutiny.subjects.data import Data
 from mutiny.verbs.strengthen.arguments import StrengthenOptions
 from mutiny.verbs.strengthen.assessed import StartingPoint
-from mutiny.verbs.strengthen.context import Stage
+from mutiny.verbs.strengthen.context import StrengthenContext
 from mutiny.verbs.strengthen.jobs import do_job
-from mutiny.verbs.strengthen.plan import Plan, Told
+from mutiny.verbs.strengthen.plan import StrengthenFindings, StrengthenPlan
 from mutiny.verbs.strengthen.result import Strengthening
 from mutiny.verbs.strengthen.summary import strengthening_of
 
 
 @dataclass(frozen=True)
-class Strengthen(Verb[Stage, Strengthening]):
+class Strengthen(Verb[StrengthenContext, Strengthening]):
     """Arguments of `strengthen`, checked.
 
     Attributes:
@@ -65,28 +65,28 @@ class Strengthen(Verb[Stage, Strengthening]):
             "operators": [operator.label for operator in self.start.ranges],
         }
 
-    def prepare(self, session: Session) -> Stage:
+    def prepare(self, session: Session) -> StrengthenContext:
         """The originals on the test set and on the pool."""
-        context = Stage.of(session.models, session.given, self.start, self.options.seed)
+        context = StrengthenContext.of(session.models, session.given, self.start, self.options.seed)
         session.check_constant()
         steps = self._plan(session, context).steps(context.labels is not None)
         session.progress.stage("strengthening the tests", steps)
         session.expect(steps)
         return context
 
-    async def plan(self, session: Session, state: Stage) -> Told:
+    async def plan(self, session: Session, state: StrengthenContext) -> StrengthenFindings:
         """The smaller test set if it is asked for, then the proposal and its measurement."""
         plan = self._plan(session, state)
         subset = await plan.subset(state) if self.options.minimize and self.start.ranges else None
         return await plan.all(subset, state.labels is not None)
 
-    def _plan(self, session: Session, context: Stage) -> Plan:
-        return Plan(session, self.start, self.options, len(self.tests), context.judges(self.start.ranges))
+    def _plan(self, session: Session, context: StrengthenContext) -> StrengthenPlan:
+        return StrengthenPlan(session, self.start, self.options, len(self.tests), context.judges(self.start.ranges))
 
-    def work(self, state: Stage, job: Job) -> Any:
+    def work(self, state: StrengthenContext, job: Job) -> Any:
         """Ranks the pool, chooses from it, or judges a choice."""
         return do_job(job, state, self.start.ranges, self.options.selectors)
 
-    def result(self, session: Session, state: Stage, found: Told) -> Strengthening:
+    def result(self, session: Session, state: StrengthenContext, found: StrengthenFindings) -> Strengthening:
         """What to label, and what it is worth."""
         return strengthening_of(session, state, self.start, self.options, found)
