@@ -68,7 +68,7 @@ def test_a_pool_far_from_the_boundary_calls_for_new_inputs():
     assert found.beyond
     assert found.measured == ()
     text = " ".join(found.notes)
-    assert "cannot be killed with this pool" in text
+    assert "probably cannot be killed with this pool" in text
     assert found.candidates is not None or "No input near the pool's" in text
     without = strengthen(1, subject, budget=3, synthesize=0)
     assert without.candidates is None

@@ -1,4 +1,4 @@
-"""What originals and mutants answer, before anyone looks at a label."""
+"""Answers of originals and mutants, independent of labels."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mutiny.subjects.inference.passes import Pace, rows
 from mutiny.subjects.tasks import Classification, Task
 
 Answers = npt.NDArray[Any]
-"""Classes ``(..., n)``, -1 for outputs that are no numbers; for regression the outputs themselves, ``(..., n, d)``."""
+"""Classes ``(..., n)``, -1 for outputs that are not finite; for regression the outputs, ``(..., n, d)``."""
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 def answers_of(task: Task, outputs: Tensor) -> Answers:
-    """The answers that outputs stand for.
+    """Answers from the outputs of a model.
 
     >>> import torch
     >>> answers_of(Classification(3, "logits"), torch.tensor([[0.0, 2.0, 1.0], [torch.nan, 0.0, 0.0]])).tolist()
@@ -34,12 +34,12 @@ def answers_of(task: Task, outputs: Tensor) -> Answers:
 
 
 def answered(call: Callable[[Any], Tensor], model: nn.Module, data: Data, task: Task, pace: Pace) -> Answers:
-    """What a model, or a patched one, answers to all inputs."""
+    """Answers of a model, or of a patched one, to all inputs."""
     return np.concatenate([answers_of(task, outputs) for outputs in rows(call, model, data, pace)])
 
 
 def right(task: Task, answers: Answers, targets: npt.NDArray[Any]) -> Bools:
-    """Which answers are right, ``(..., n)``; targets are those of the task."""
+    """Which answers are correct, ``(..., n)``; ``targets`` were checked by the task."""
     if isinstance(task, Classification):
         found: Bools = answers == targets
         return found
@@ -48,7 +48,7 @@ def right(task: Task, answers: Answers, targets: npt.NDArray[Any]) -> Bools:
 
 
 def losses(task: Task, answers: Answers, targets: npt.NDArray[Any]) -> Floats | None:
-    """Each answer's share of a regression's metric, ``(..., n)``; none for classification, where it is `right`.
+    """Loss of each answer in a regression, ``(..., n)``; ``None`` for classification, where `right` counts.
 
     >>> from mutiny import Regression
     >>> losses(Regression(0.5), np.array([[1.0], [3.0]]), np.array([[1.0], [1.0]])).tolist()

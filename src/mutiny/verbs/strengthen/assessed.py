@@ -20,7 +20,7 @@ from mutiny.subjects.inference.passes import Pace
 from mutiny.verbs.assess.arguments import AssessOptions
 from mutiny.verbs.assess.assess import assess
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.strengthen.kill_table import Key
+from mutiny.verbs.strengthen.kill_table import Key, is_exact
 from mutiny.verbs.strengthen.mutant_pool import TEST, KillableRange
 from mutiny.verbs.strengthen.stored_assessment import finished
 
@@ -55,6 +55,11 @@ class StartingPoint:
     def options(self) -> AssessOptions:
         """How the assessment searched and judged mutants."""
         return AssessOptions.of_settings(self.assessment.settings)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every verdict on the test set rests on all of its inputs."""
+        return is_exact(self.assessment)
 
     @property
     def pace(self) -> Pace:
@@ -121,7 +126,7 @@ def starting_point(
 
 
 def check_fits(result: Assessment, subject: Subject) -> None:
-    """An error if an assessment is of something else."""
+    """Raises an error if an assessment is of another subject."""
     sizes = {name: split.inputs for name, split in result.subject.splits.items() if name != "weak"}
     wanted = {"train": len(subject.train), "test": len(subject.test)}
     if sizes != wanted or result.subject.name != subject.name:
@@ -134,7 +139,7 @@ def check_fits(result: Assessment, subject: Subject) -> None:
 
 
 def ranges(result: Assessment, operators: Sequence[Operator]) -> list[KillableRange]:
-    """The killable strengths of every operator that has a score."""
+    """Strengths that the training set kills, for every operator with a score."""
     known = {describe(operator): operator for operator in operators}
     return [
         KillableRange(
@@ -155,7 +160,7 @@ def survivors(result: Assessment) -> tuple[Key, ...]:
 
 
 def spread(keys: Sequence[Key], most: int) -> Iterator[Key]:
-    """At most so many of each operator, evenly picked.
+    """Evenly spaced mutants, at most ``most`` per operator.
 
     >>> [*spread([("WI", 0.9), ("WI", 0.7), ("WI", 0.6), ("NI", 0.5)], 2)]
     [('WI', 0.9), ('WI', 0.6), ('NI', 0.5)]

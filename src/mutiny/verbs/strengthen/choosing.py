@@ -1,4 +1,4 @@
-"""Which inputs to label: the ones that bring most mutants nearest to being killed."""
+"""Greedy choice of the inputs that bring most mutants nearest to being killed."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from mutiny.verbs.strengthen.answers import Floats, Ints
 from mutiny.verbs.strengthen.kill_distance import KillDistance
 
 GOALS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)
-"""How far past the rule's threshold mutants are brought, one goal after the other: first all are to be killed, then all
-surely, for predictions may be wrong and other mutants harder."""
+"""Distances past the rule's threshold that mutants should reach, one goal after the other.
+
+The first goal is that all are predicted to be killed. Further goals add a margin, because predictions may be wrong and
+other mutants harder to kill."""
 AT_ONCE = 0.04
-"""So many, as a share of those already taken, are taken from one look at all candidates: never more at first than one,
-and the order does not depend on the budget."""
+"""Inputs taken at once, as a share of those already taken. It starts with one, and does not depend on the budget."""
 GAIN = 1e-6
-"""Gains that differ by less are equal."""
+"""Resolution of gains: smaller differences count as equal."""
 SHORT, LOOKS = 1000, 8
-"""So many candidates, the best of a look at all, are looked at alone so many times before all are looked at again."""
+"""Size of the short list of best candidates, and number of steps for which only the short list is evaluated."""
 
 
 class Chosen(NamedTuple):
-    """Candidates in the order in which they should be labelled.
+    """Candidates in the order in which they should be labeled.
 
     Attributes:
-        order: their numbers, ``(k,)``; fewer than the budget where no further one brings any mutant nearer.
-        reached: after each of them, how near each mutant is, ``(k, mutants)``.
+        order: Numbers of the candidates, ``(k,)``; fewer than the budget if no further one brings a mutant nearer.
+        reached: Distance of each mutant after each candidate, ``(k, mutants)``.
     """
 
     order: Ints
@@ -37,17 +38,17 @@ class Chosen(NamedTuple):
 def choose(
     gauge: KillDistance, weights: Floats, candidates: Ints, budget: int, goals: Sequence[float] = GOALS
 ) -> Chosen:
-    """Takes, again and again, what brings the mutants nearest to a goal; past it a mutant does not count.
+    """Repeatedly takes the candidate that brings the mutants nearest to the current goal.
 
-    What would take back some of what an earlier goal has reached is never taken: that all are killed counts more than
-    that some are killed surely.
+    A mutant past the goal does not count. A candidate that would undo part of an earlier goal is never taken, because
+    killing all mutants matters more than killing some of them with a margin.
 
     Args:
-        gauge: knows how near the mutants are; it is used up.
-        weights: of the mutants, ``(mutants,)``.
-        candidates: numbers of inputs, as the gauge has them; among equals the first is taken.
-        budget: how many.
-        goals: 1 is where the rule kills.
+        gauge: Distances of the mutants; it is changed.
+        weights: Weights of the mutants, ``(mutants,)``.
+        candidates: Numbers of inputs as in ``gauge``; among equals the first is taken.
+        budget: Largest number of inputs.
+        goals: Distances to reach; the rule kills at 1.
     """
     left, taken, reached = candidates, list[int](), list[Floats]()
     at, looks, short = 0, 0, candidates
@@ -67,15 +68,15 @@ def choose(
             at, looks = at + 1, 0
         else:
             looks = 0  # the best of before are not good any more
-        for one in best.tolist():
-            gauge.take(one)
-            taken.append(one)
+        for candidate in best.tolist():
+            gauge.take(candidate)
+            taken.append(candidate)
             reached.append(gauge.reached())
     return Chosen(np.array(taken, np.int64), np.array(reached).reshape(len(taken), len(weights)))
 
 
 def _gains(gauge: KillDistance, weights: Floats, candidates: Ints, goals: Sequence[float]) -> Floats:
-    """By how much each candidate brings the mutants nearer to the last goal; less than 0 if it harms an earlier one."""
+    """Gain of each candidate towards the last goal; negative if it harms an earlier goal."""
     now, ahead = gauge.reached(), gauge.ahead(candidates)
     *before, found = (np.minimum(ahead, goal) @ weights - np.minimum(now, goal) @ weights for goal in goals)
     for each in before:
@@ -84,7 +85,7 @@ def _gains(gauge: KillDistance, weights: Floats, candidates: Ints, goals: Sequen
 
 
 def even(labels: Sequence[str]) -> Floats:
-    """Weights by which every operator counts the same, however many mutants it has.
+    """Weights of mutants with which every operator counts the same.
 
     >>> even(["WI", "WI", "NI"]).tolist()
     [0.25, 0.25, 0.5]

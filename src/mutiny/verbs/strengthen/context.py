@@ -1,4 +1,4 @@
-"""The originals on the test set and on the pool: what proposals and judgements start from."""
+"""The originals on the test set and on the pool, which all jobs of `strengthen` need."""
 
 from __future__ import annotations
 
@@ -18,27 +18,25 @@ from mutiny.subjects.given import Given
 from mutiny.subjects.inference.output_kind import settle
 from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.strengthen.answers import Answers, answered, answers_of, losses, right
 from mutiny.verbs.strengthen.assessed import StartingPoint
-from mutiny.verbs.strengthen.kill_table import KillTable, MutantRow, is_exact
+from mutiny.verbs.strengthen.kill_table import KillTable, MutantRow
 from mutiny.verbs.strengthen.mutant_pool import POOL, TEST, KillableRange, MutantPool, SetAnswers
 from mutiny.verbs.strengthen.predicting import Belief
 
 
 class StrengthenContext:
-    """What stays the same, whoever the mutants are.
+    """What all jobs of `strengthen` need; it travels to workers.
 
     Args:
-        evidence: the originals, the task, how a model is called and at which pace; with the pool, if there is one, or
-            else with the test set in its place.
+        evidence: Originals, task, forward function and pace, with the pool, or with the test set if there is no pool.
         splits: ``train``, ``test`` and, if there is one, ``pool``.
-        rule: resolved.
-        search: how many repetitions, and what is stable.
-        screening: for verdicts on the training set; ``None`` evaluates every input.
-        labels: targets of the pool as the task wants them; ``None`` if they are not known. Choosing never reads them.
+        rule: Resolved kill rule.
+        search: Number of repetitions, and the limit below which a mutant is stable.
+        screening: Screening for verdicts on the training set; ``None`` evaluates every input.
+        labels: Targets of the pool, checked by the task; ``None`` if some are unknown. Choosing never reads them.
     """
 
     def __init__(
@@ -77,11 +75,11 @@ class StrengthenContext:
 
     @property
     def task(self) -> Task:
-        """What is correct."""
+        """Task of the originals."""
         return self.evidence.task
 
     def mutant_pool(self, seed: int, pool: bool = True) -> MutantPool:
-        """The originals with mutants of a seed, on the test set and, unless it does not matter, on the pool."""
+        """Mutants of a seed on the test set and, if ``pool``, on the pool."""
         splits = {name: data for name, data in self.splits.items() if pool or name != POOL}
         known = self.evidence
         return MutantPool(
@@ -100,16 +98,17 @@ class StrengthenContext:
             task.higher_is_better,
         )
 
-    def has_answers(self, assessment: Assessment) -> bool:
-        """Whether the assessment kept the answers of its mutants to all test inputs."""
-        return is_exact(assessment) and isinstance(self.task, Classification)
+    @property
+    def is_classifier(self) -> bool:
+        """Whether answers are classes."""
+        return isinstance(self.task, Classification)
 
     def judges(self, ranges: Sequence[KillableRange]) -> tuple[int, ...]:
         """Numbers of the operators whose mutants of another seed are other mutants."""
         return tuple(number for number, operator in enumerate(ranges) if self.renews(operator.operator))
 
     def renews(self, operator: Operator) -> bool:
-        """Whether another seed makes other mutants: not where there are only a few, such as layers to remove."""
+        """Whether another seed makes other mutants; not if there are only a few, such as layers to remove."""
         return any(operator.choices(view) is None for view in self._views)
 
     @cached_property
@@ -118,12 +117,12 @@ class StrengthenContext:
 
     @cached_property
     def targets(self) -> npt.NDArray[Any]:
-        """Of the test set."""
+        """Targets of the test set."""
         return self.task.check_targets(self.splits[TEST].targets, TEST)
 
     @cached_property
     def originals(self) -> SetAnswers:
-        """What the originals answer."""
+        """Answers of the originals."""
         known, test, pool = self.evidence, list[Answers](), list[Answers]()
         for number, model in enumerate(known.models):
             test.append(answered(partial(known.forward, model), model, self.splits[TEST], self.task, known.pace))
@@ -133,7 +132,7 @@ class StrengthenContext:
 
     @cached_property
     def belief(self) -> Belief:
-        """What the originals believe in the mean about the labels of the pool."""
+        """Mean prediction of the originals for the pool: class probabilities, or outputs of a regression."""
         total: Any = 0.0
         for number in range(len(self.evidence.models)):
             if isinstance(self.task, Classification):

@@ -1,4 +1,4 @@
-"""How near is a mutant to being killed, and how near would one more input bring it? 1 is where the rule kills."""
+"""How near mutants are to being killed, and how near one more input would bring them. The rule kills at 1."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from mutiny.verbs.strengthen.answers import Floats, Ints
 from mutiny.verbs.strengthen.predicting import Expected, Flips
 
 FARTHEST = 100.0
-"""Stands for a mutant that is worse without any spread."""
+"""Largest distance, used for a mutant that is worse without any spread."""
 DUST = 1e-9
 PAIRED = ("wilcoxon", "paired-t")
 
 
 class KillDistance(ABC):
-    """All mutants' distances to being killed, as candidates are taken one by one."""
+    """How near each mutant is to being killed, as candidates are added to the tests one by one."""
 
     @abstractmethod
     def reached(self) -> Floats:
-        """Of each mutant, ``(mutants,)``."""
+        """Distance of each mutant with the tests so far, ``(mutants,)``."""
 
     @abstractmethod
     def ahead(self, candidates: Ints) -> Floats:
-        """What each candidate alone would make of it, ``(candidates, mutants)``."""
+        """Distances after adding each candidate alone, ``(candidates, mutants)``."""
 
     @abstractmethod
     def take(self, candidate: int) -> None:
-        """One more input is among the tests."""
+        """Adds a candidate to the tests."""
 
 
 class BetweenTrainings(KillDistance):
     """For rules that compare metrics of originals and instances: the fall of the mean in pooled standard deviations.
 
-    The mean fall and the spread of sums over inputs are all that counts, so the number of inputs does not matter.
+    Only the mean fall and the spread of sums over inputs count, so the number of inputs does not matter.
 
     Args:
-        rule: resolved.
-        originals: sums of the metric over the tests so far, ``(originals,)``.
-        mutants: the same of each mutant's instances, ``(instances,)`` each.
-        expected: of the originals on the candidates.
-        prospects: of each mutant's instances on the candidates.
+        rule: Resolved kill rule.
+        originals: Sums of the metric over the tests so far, ``(originals,)``.
+        mutants: Sums for the instances of each mutant, ``(instances,)`` each.
+        expected: Expected metric of the originals on the candidates.
+        prospects: Expected metric of each mutant's instances on the candidates.
         sign: 1 if a higher metric is better, else -1.
     """
 
@@ -68,11 +68,11 @@ class BetweenTrainings(KillDistance):
         self.gaps = np.array([sign * (self.sums.mean() - one.mean()) for one in self.mutants])
 
     def reached(self) -> Floats:
-        """The fall so far."""
+        """Fall with the tests so far."""
         return self._share(self.gaps, self.noise + self.spreads)
 
     def ahead(self, candidates: Ints) -> Floats:
-        """The fall with each candidate."""
+        """Fall with each candidate."""
         own = self.expected.noise[candidates] + 2 * self.expected.shares[candidates] @ _centred(self.sums)
         theirs = [
             one.noise[candidates] + 2 * one.shares[candidates] @ _centred(sums)
@@ -82,7 +82,7 @@ class BetweenTrainings(KillDistance):
         return self._share(self.gaps + self.falls[candidates], squares)
 
     def take(self, candidate: int) -> None:
-        """Expected shares stand for real ones, and so does expected noise."""
+        """Adds a candidate, with its expected shares and noise."""
         self.noise += self.expected.noise[candidate] + 2 * float(self.expected.shares[candidate] @ _centred(self.sums))
         for number, (one, sums) in enumerate(zip(self.prospects, self.mutants, strict=True)):
             self.spreads[number] += one.noise[candidate] + 2 * float(one.shares[candidate] @ _centred(sums))
@@ -96,12 +96,12 @@ class BetweenTrainings(KillDistance):
 
 
 class OverInputs(KillDistance):
-    """For rules that count inputs on which answers were lost and found: significance and effect, whichever is less.
+    """For rules that count inputs whose answers became wrong or right: significance or effect, whichever is smaller.
 
     Args:
-        rule: resolved.
-        differences: per mutant and test so far, lost less found, ``(tests,)`` each.
-        prospects: the same, expected, on the candidates.
+        rule: Resolved kill rule.
+        differences: For each mutant, answers lost minus answers gained per test so far, ``(tests,)`` each.
+        prospects: Expected differences on the candidates.
     """
 
     def __init__(self, rule: KillRule, differences: Sequence[Ints], prospects: Sequence[Flips]) -> None:
@@ -111,15 +111,15 @@ class OverInputs(KillDistance):
         self.surprise, self.beta = float(norm.isf(rule.alpha / 2)), rule.beta or DUST
 
     def reached(self) -> Floats:
-        """With the tests so far."""
+        """Distance with the tests so far."""
         return self._share(self.sums)
 
     def ahead(self, candidates: Ints) -> Floats:
-        """With each candidate."""
+        """Distance with each candidate."""
         return self._share(self.sums + self.each[candidates])
 
     def take(self, candidate: int) -> None:
-        """Expected numbers stand for real ones."""
+        """Adds a candidate, with its expected differences."""
         self.sums = self.sums + self.each[candidate]
 
     def _share(self, sums: Floats) -> Floats:
@@ -135,7 +135,7 @@ class OverInputs(KillDistance):
 
 
 def _needed(rule: KillRule, originals: int, instances: Ints) -> Floats:
-    """Fall in standard deviations at which the rule kills."""
+    """Fall in pooled standard deviations at which the rule kills."""
     beta = rule.beta or 0.0
     effect = 2**0.5 * float(norm.ppf(min(beta, 1 - 1e-6))) if rule.effect == "a12" else beta
     sure = float(norm.isf(rule.alpha / 2)) * np.sqrt(1 / originals + 1 / instances)

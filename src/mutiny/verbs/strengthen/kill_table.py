@@ -1,4 +1,4 @@
-"""Who kills whom: what any part of a set of inputs would say about each mutant."""
+"""Verdicts that any part of a set of inputs would give on each mutant."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class MutantRow:
     """One mutant on every input.
 
     Attributes:
-        label: of its operator.
-        strength: ``None`` if the operator has none.
-        right: which answers of its instances are right, ``(repetitions, originals, n)``; the last originals may be
+        label: Label of the operator.
+        strength: Strength; ``None`` if the operator has none.
+        right: Which answers of the instances are correct, ``(repetitions, originals, n)``; the last originals may be
             missing.
-        losses: their shares of a regression's metric, of the same shape; ``None`` for classification.
-        fresh: whether it is of another seed than the assessment's mutants.
+        losses: Losses of the instances in the same shape; ``None`` for classification.
+        fresh: Whether the seed differs from that of the assessment's mutants.
     """
 
     label: str
@@ -42,7 +42,7 @@ class MutantRow:
 
     @property
     def key(self) -> Key:
-        """By which it is known."""
+        """Label and strength."""
         return self.label, self.strength
 
 
@@ -51,12 +51,12 @@ class KillTable:
     """Originals and mutants on every input of a set, and the rule by which an assessment judges.
 
     Attributes:
-        right: which answers of the originals are right, ``(originals, n)``.
-        losses: their shares of a regression's metric; ``None`` for classification.
-        rows: the mutants.
-        rule: resolved.
-        search: what counts as stable.
-        higher_is_better: the metric's direction.
+        right: Which answers of the originals are correct, ``(originals, n)``.
+        losses: Losses of the originals; ``None`` for classification.
+        rows: Mutants.
+        rule: Resolved kill rule.
+        search: Limits below which a mutant is stable.
+        higher_is_better: Whether a higher metric is better.
     """
 
     right: Bools
@@ -68,7 +68,7 @@ class KillTable:
 
     @classmethod
     def of(cls, result: Assessment) -> Self:
-        """From the bits that an assessment of a classifier keeps; all its verdicts on the test set must be exact."""
+        """Table from the stored answers of a classifier's assessment, whose verdicts on the test set must be exact."""
         rule, search = rules_of(result)
         judged = [m for r in result.operators for m in r.mutants if m.guiding_set == "test" and m.same_as is None]
         wanted = [(m.operator, m.strength) for m in judged if (m.operator, m.strength, "test") in result.kills]
@@ -85,11 +85,11 @@ class KillTable:
         return int(self.right.shape[1])
 
     def of_rows(self, rows: Sequence[MutantRow]) -> KillTable:
-        """The same originals with other mutants."""
+        """Table of the same originals with other mutants."""
         return replace(self, rows=tuple(rows))
 
     def sample(self, row: MutantRow, chosen: Ints, rounds: int) -> Sample:
-        """What the rule compares: the inputs at ``chosen``, and so many repetitions."""
+        """Sample for the rule: the inputs at ``chosen``, and the first ``rounds`` repetitions."""
         right, mutant = self.right[:, chosen], row.right[:rounds][..., chosen]
         counts, mutants = right.sum(axis=1), mutant.sum(axis=2)
         if self.losses is None or row.losses is None:
@@ -101,7 +101,7 @@ class KillTable:
         return Sample(*metrics, counts, mutants, fell)
 
     def verdict(self, row: MutantRow, chosen: Ints) -> Verdict:
-        """The verdict of some inputs: with as few repetitions as are stable, as an assessment takes them."""
+        """Verdict of some inputs on a mutant, with as few repetitions as are stable, as in `assess`."""
         rounds, each = row.right.shape[:2]
         single = rounds * each < self.search.min_instances  # only where repetitions would be copies
         if not len(chosen):
@@ -120,17 +120,17 @@ class KillTable:
         return Verdict.UNSTABLE
 
     def killed(self, chosen: Ints | None = None) -> set[Key]:
-        """The assessment's mutants that some inputs, or all, kill."""
+        """Mutants of the assessment that the inputs at ``chosen`` kill; all inputs by default."""
         return {row.key for row in self.dead(chosen) if not row.fresh}
 
     def dead(self, chosen: Ints | None = None) -> list[MutantRow]:
-        """All mutants that some inputs, or all, kill."""
+        """All mutants that the inputs at ``chosen`` kill; all inputs by default."""
         inputs = np.arange(len(self)) if chosen is None else chosen
         return [row for row in self.rows if self.verdict(row, inputs) is Verdict.KILLED]
 
 
 def rules_of(result: Assessment) -> tuple[KillRule, Search]:
-    """By which an assessment judged."""
+    """Kill rule and search of an assessment."""
     return KillRule(**result.settings["rule"]), Search(**result.settings["search"])
 
 
@@ -140,11 +140,11 @@ def is_exact(result: Assessment) -> bool:
 
 
 def scores(records: Iterable[OperatorRecord], killed: Collection[Key]) -> dict[str, float]:
-    """The score of each scored operator, in its own form, if these mutants are killed on the test set, and no others.
+    """Score of each scored operator, in its own form, if the test set killed exactly these mutants.
 
     Args:
-        records: of the assessment.
-        killed: mutants; the very same ones at other strengths need not be named.
+        records: Operators of the assessment.
+        killed: Mutants; a mutant that is the same at several strengths need be named only once.
     """
     return {one.label: _score(one, killed) for one in records if one.status is Status.SCORED}
 
@@ -161,7 +161,7 @@ def _score(record: OperatorRecord, killed: Collection[Key]) -> float:
 
 
 def mean_score(each: Mapping[str, float]) -> float | None:
-    """The mean over operators; ``None`` if none has a score."""
+    """Mean over operators; ``None`` if none has a score."""
     return float(np.mean([*each.values()])) if each else None
 
 

@@ -1,4 +1,4 @@
-"""Did it help? Mutants that nothing was chosen for judge, and other choices of as many inputs stand beside."""
+"""Scores of choices on held-out mutants, compared with choices of other methods of the same size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from mutiny.verbs.strengthen.mutant_pool import KillableRange, row_of
 
 OWN, BEFORE = "strengthen", "before"
 Sets = Mapping[str, Ints]
-"""Inputs by a name: numbers of the test set, and behind it those of the pool."""
+"""Inputs by the name of a set: numbers in the test set, followed by those in the pool."""
 Scores = Mapping[str, float]
-"""Mean over operators, by the name of the set, in one repeat."""
+"""Mean score over operators by the name of a set, in one repeat."""
 
 
 class Killed(NamedTuple):
-    """Of so many mutants that the training set kills, the number that each set kills."""
+    """Number of mutants that the training set kills, and how many of them each set kills."""
 
     of: int
     by: dict[str, int]
@@ -30,14 +30,14 @@ class Killed(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelGain:
-    """What a method's choice is worth, over repeats.
+    """Worth of the inputs that a method chose, over repeats.
 
     Attributes:
-        method: that chose.
-        budget: inputs that were added.
-        score: after, with its interval.
-        gain: after less before, in the same repeats.
-        ahead: `strengthen` less this method, in the same repeats; ``None`` for itself.
+        method: Method that chose.
+        budget: Number of inputs added to the tests.
+        score: Score after, with its interval.
+        gain: Score after minus score before, in the same repeats.
+        ahead: Score of `strengthen` minus score of this method, in the same repeats; ``None`` for `strengthen`.
     """
 
     method: str
@@ -47,15 +47,15 @@ class LabelGain:
     ahead: Repeated | None = None
 
 
-def judged(context: StrengthenContext, one: KillableRange, seed: int, count: int, sets: Sets) -> Killed:
-    """Which share of an operator's mutants each set kills.
+def judged(context: StrengthenContext, killable: KillableRange, seed: int, count: int, sets: Sets) -> Killed:
+    """Number of an operator's mutants that each set kills.
 
     Args:
-        context: originals, test set and pool.
-        one: the operator; mutants are spread over the strengths that the training set killed.
-        seed: of the mutants. Only those that the training set kills in this embodiment, too, count.
-        count: how many mutants.
-        sets: of inputs.
+        context: Originals, test set and pool.
+        killable: Operator; mutants are spread over the strengths that the training set killed.
+        seed: Seed of the mutants. Only those that the training set kills with this seed count.
+        count: Number of mutants.
+        sets: Sets of inputs.
     """
     pool = context.labels is not None
     mutants, own, targets = context.mutant_pool(seed, pool), context.originals, context.targets
@@ -63,12 +63,12 @@ def judged(context: StrengthenContext, one: KillableRange, seed: int, count: int
     if context.labels is not None:
         targets, answers = np.concatenate([targets, context.labels]), np.concatenate([own.test, own.pool], axis=1)
     rows = []
-    for strength in one.strengths(count):
-        rounds = mutants.killable(one.operator, one.label, strength)
+    for strength in killable.strengths(count):
+        rounds = mutants.killable(killable.operator, killable.label, strength)
         if rounds:
-            said = mutants.answers(one.operator, strength, rounds)
+            said = mutants.answers(killable.operator, strength, rounds)
             both = np.concatenate([said.test, said.pool], axis=2) if pool else said.test
-            rows.append(row_of(context.task, one.label, strength, both, targets))
+            rows.append(row_of(context.task, killable.label, strength, both, targets))
     table = KillTable(
         right(context.task, answers, targets),
         losses(context.task, answers, targets),
@@ -81,20 +81,20 @@ def judged(context: StrengthenContext, one: KillableRange, seed: int, count: int
 
 
 def scores_of(each: Sequence[Killed]) -> Scores | None:
-    """The mean over operators with killable mutants, of one repeat; ``None`` if there are none."""
-    known = [one for one in each if one.of]
+    """Mean over the operators with killable mutants in one repeat; ``None`` if there are none."""
+    known = [killed for killed in each if killed.of]
     if not known:
         return None
-    return {name: float(np.mean([one.by[name] / one.of for one in known])) for name in known[0].by}
+    return {name: float(np.mean([killed.by[name] / killed.of for killed in known])) for name in known[0].by}
 
 
 def name_of(method: str, budget: int) -> str:
-    """Of the set that a method makes of the tests with so many labels."""
+    """Name of the set of tests and the inputs that a method chose."""
     return f"{method} {budget}"
 
 
 def gains(repeats: Sequence[Scores], methods: Sequence[str], budgets: Sequence[int]) -> list[LabelGain]:
-    """Means with intervals, from the scores of each repeat.
+    """Means with intervals from the scores of each repeat.
 
     >>> found = gains([{"before": 0.2, "strengthen 5": 0.5}, {"before": 0.4, "strengthen 5": 0.6}], ["strengthen"], [5])
     >>> round(found[0].score.mean, 2), round(found[0].gain.mean, 2)

@@ -1,4 +1,4 @@
-"""Mutants of one seed and what they answer: those for which inputs are chosen, and others that judge the choice."""
+"""Mutants of one seed and their answers to the test set and the pool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEST, POOL = "test", "pool"
 
 @dataclass(frozen=True, eq=False)
 class SetAnswers:
-    """What the instances of a mutant, or originals, answer to the test set and to the pool, ``(..., n)`` each."""
+    """Answers of a mutant's instances, or of originals, to the test set and the pool, ``(..., n)`` each."""
 
     test: Answers
     pool: Answers
@@ -49,7 +49,7 @@ class KillableRange:
     high: float | None
 
     def strengths(self, count: int) -> list[float | None]:
-        """So many, spread evenly, each in the middle of its part.
+        """Evenly spaced strengths, each in the middle of one of ``count`` equal parts.
 
         >>> from mutiny.faults import OPERATORS
         >>> KillableRange(OPERATORS["WI"](), "WI", 0.5, 1.0).strengths(2)
@@ -64,15 +64,15 @@ class MutantPool:
     """The originals with mutants of one seed.
 
     Args:
-        models: the originals.
-        task: settled.
-        splits: ``train``, ``test`` and, where there is one, ``pool``, of which nothing but inputs is read.
-        forward: how a model is called.
-        pace: of passes.
-        seed: of the mutants.
-        rule: resolved.
-        search: how many repetitions, and what is stable.
-        screening: for verdicts on the training set; ``None`` evaluates every input.
+        models: Originals.
+        task: Task whose kind of outputs is known.
+        splits: ``train``, ``test`` and optionally ``pool``, of which only inputs are read.
+        forward: Function that calls a model.
+        pace: Batch size and memory layout.
+        seed: Seed of the mutants.
+        rule: Resolved kill rule.
+        search: Number of repetitions, and the limit below which a mutant is stable.
+        screening: Screening for verdicts on the training set; ``None`` evaluates every input.
     """
 
     def __init__(
@@ -92,21 +92,21 @@ class MutantPool:
 
     @property
     def task(self) -> Task:
-        """What is correct."""
+        """Task of the originals."""
         return self.runner.task
 
     @cached_property
     def targets(self) -> npt.NDArray[Any]:
-        """Of the test set."""
+        """Targets of the test set."""
         return self.task.check_targets(self.runner.splits[TEST].targets, TEST)
 
     def killable(self, operator: Operator, label: str, strength: float | None) -> int:
-        """How many repetitions the training set needs to kill a mutant; 0 if it does not."""
+        """Number of repetitions with which the training set kills a mutant; 0 if it does not."""
         found = Judge(self.runner, operator, label, self.rule, self.search, self.screening)(strength, "train").record
         return found.instances // len(self.runner.models) if found.verdict is Verdict.KILLED else 0
 
     def answers(self, operator: Operator, strength: float | None, least: int = 1) -> SetAnswers:
-        """Answers of at least so many repetitions, and of more until the mutant is stable on the test set."""
+        """Answers of at least ``least`` repetitions, and of more until the mutant is stable on the test set."""
         mutant, runner = operator.at(strength), self.runner
         splits = [split for split in (TEST, POOL) if split in runner.splits]
         single = all(mutant.choices(view) == 1 for view in runner.views)

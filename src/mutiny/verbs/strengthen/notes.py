@@ -1,4 +1,4 @@
-"""What a careful reader should know about a test set that was strengthened."""
+"""Notes of a result of `strengthen`."""
 
 from __future__ import annotations
 
@@ -12,96 +12,96 @@ from mutiny.verbs.strengthen.synthesis import Candidates
 
 
 def notes_on_mutants(result: Assessment, found: Sequence[KillableRange], left: Sequence[Key]) -> Iterator[str]:
-    """About what there is to notice."""
+    """Notes on the mutants of the assessment."""
     if not found:
         yield (
-            "No operator on trained models has a mutant that the training set kills, so nothing is known that tests "
-            "should notice: other operators or a larger training set may help."
+            "The training set kills no mutant of any operator on trained models, so there is nothing that the tests "
+            "are known to miss. Try other operators or a larger training set."
         )
     elif not left:
         yield (
-            "Nothing slips through: of the mutants tried that the training set kills, the test set kills all on which "
-            "it has a verdict."
+            "Nothing slips through: the test set kills every mutant that the training set kills and on which the test "
+            "set gives a stable verdict."
         )
     if result.subject.originals == 1:
         yield (
-            "One original: what is chosen and measured speaks of this network and its mutants only, and what the label "
-            "may be is its own belief."
+            "One original: the choice and its score hold for this network and its mutants only, and labels are "
+            "predicted by this network alone."
         )
-    known = {one.label for one in found}
-    others = [one.label for one in result.operators if one.score is not None and one.label not in known]
+    known = {killable.label for killable in found}
+    others = [record.label for record in result.operators if record.score is not None and record.label not in known]
     if others:
-        yield f"{', '.join(others)} left out: faults before training are assessed, but no inputs are chosen for them."
+        yield f"No inputs are chosen for {', '.join(others)}: operators before training are only assessed."
 
 
 def notes_on_pool(
-    proposal: Proposal | None, budget: int, tie_break: str, labelled: bool, missing: int, twins: int, copies: int
+    proposal: Proposal | None, budget: int, tie_break: str, labeled: bool, missing: int, twins: int, copies: int
 ) -> Iterator[str]:
-    """About the pool and what was chosen.
+    """Notes on the pool and the choice.
 
     Args:
-        proposal: what to label, if something is.
-        budget: the largest.
-        tie_break: the method that fills the budget.
-        labelled: whether all labels are known.
-        missing: how many are not, if some are.
-        twins: inputs of the pool that are in the test set.
-        copies: inputs of the pool that equal one before them.
+        proposal: Inputs to label, if any.
+        budget: Largest budget.
+        tie_break: Method that fills the budget.
+        labeled: Whether all labels are known.
+        missing: Number of unknown labels, if some are known.
+        twins: Number of inputs of the pool that are in the test set.
+        copies: Number of inputs of the pool that equal an earlier one.
     """
     if twins:
-        yield f"{twins:,} inputs of the pool are in the test set already, and are not proposed."
+        yield f"{twins:,} inputs of the pool are already in the test set and are not proposed."
     if copies:
-        yield f"{copies:,} inputs of the pool are copies of others in it; of equal ones only the first is proposed."
+        yield f"{copies:,} inputs of the pool are copies of others in it; only the first of equal inputs is proposed."
     if proposal is None:
         return
     if proposal.useful < budget:
         which = f"only the first {proposal.useful:,}" if proposal.useful else "none"
         yield (
-            f"Of {budget:,} inputs {which} bring{'s' * (not proposal.useful)} mutants nearer to being killed, as far "
-            f"as can be predicted; the rest is what {tie_break} says."
+            f"Of {budget:,} inputs, {which} {'are' if proposal.useful else 'is'} predicted to bring mutants nearer to "
+            f"being killed; {tie_break} chose the rest."
         )
-    if not labelled:
+    if not labeled:
         known = f"{missing:,} labels of the pool are" if missing else "The labels of the pool are"
         yield (
-            f"{known} not known, so what the choice is worth was not measured. Label it, add it to the test set, and "
+            f"{known} unknown, so the choice was not scored. Label the chosen inputs, add them to the test set, and "
             "assess again."
         )
 
 
 def notes_on_judges(repeated: Sequence[str]) -> Iterator[str]:
-    """About operators whose mutants of another seed are the same ones."""
+    """Note on operators whose mutants are the same with every seed."""
     if repeated:
         yield (
-            f"Mutants of {', '.join(repeated)} judge nothing: there are only a few, so that fresh ones would be "
-            "the very ones for which inputs were chosen."
+            f"Mutants of {', '.join(repeated)} judge nothing: there are so few that held-out mutants would be the same "
+            "ones for which inputs were chosen."
         )
 
 
 def notes_on_measures(repeats: int, valid: int, skipped: Mapping[str, str]) -> Iterator[str]:
-    """About methods that do not apply, and what was measured, ``valid`` times of ``repeats``."""
+    """Notes on methods that do not apply, and on the ``valid`` repeats among ``repeats``."""
     for name, reason in skipped.items():
         yield f"{name} is left out: {reason}."
     if repeats and not valid:
         yield (
-            "Nothing could be measured: the training set kills no mutant of a fresh seed. More mutants, repeats or "
-            "originals may help."
+            "Nothing could be measured: the training set kills no held-out mutant. More mutants, repeats or originals "
+            "may help."
         )
         return
     if valid == 1:
-        yield "Measured once, so there are no intervals: more repeats would give them."
+        yield "Measured once, so there are no intervals. Use more repeats."
     if valid < repeats:
-        yield f"In {repeats - valid} of {repeats} repeats the training set killed no fresh mutant; these do not count."
+        yield f"{repeats - valid} of {repeats} repeats do not count: the training set killed no held-out mutant in them."
 
 
 def notes_on_candidates(beyond: Sequence[Key], made: Candidates | None, reason: str, wanted: bool) -> Iterator[str]:
-    """About mutants that the pool cannot kill."""
+    """Notes on mutants that the pool cannot kill."""
     if not beyond:
         return
     one = len(beyond) == 1
-    yield f"{len(beyond)} survivor{'s' * (not one)} cannot be killed with this pool and budget, as far as predicted."
+    yield f"{len(beyond)} survivor{'s' * (not one)} probably cannot be killed with this pool and budget."
     if not wanted:
         return
     if reason:
         yield f"No inputs were synthesized for {'it' if one else 'them'}: {reason}."
     elif made is None:
-        yield f"No input near the pool's was found that tells {'it' if one else 'them'} from the originals."
+        yield f"No input near the pool tells {'it' if one else 'them'} from the originals."

@@ -1,4 +1,4 @@
-"""What strengthening asks for: rankings of the pool, choices, and their judgement by mutants that they do not know."""
+"""The plan of `strengthen`: rankings of the pool, choices, and their score on held-out mutants."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from mutiny.verbs.strengthen.synthesis import Candidates
 
 @dataclass(frozen=True, eq=False)
 class StrengthenFindings:
-    """All that was found out.
+    """What the jobs of `strengthen` found.
 
     Attributes:
-        proposal: what to label; ``None`` if nothing is to be.
-        made: new inputs for what the pool cannot kill.
-        unmade: why there are none, if inputs of this kind cannot be made.
-        repeats: how many there were.
-        trials: scores of those in which mutants could be killed.
-        skipped: methods that do not apply, and why.
-        subset: the smallest part of the test set, if it was asked for.
+        proposal: Inputs to label; ``None`` without survivors or without a pool.
+        made: Synthesized inputs for mutants that the pool cannot kill.
+        unmade: Reason why inputs of this kind cannot be synthesized.
+        repeats: Number of repeats.
+        trials: Scores of the repeats in which some mutant is killable.
+        skipped: Methods that do not apply, with the reason.
+        subset: Smallest part of the test set, if it was asked for.
     """
 
     proposal: Proposal | None
@@ -49,13 +49,12 @@ class StrengthenFindings:
 
 
 DRAWN = 0.8
-"""Share of the pool from which each repeat chooses, so that intervals tell of other pools like it."""
+"""Share of the pool from which each repeat chooses, so that intervals cover the choice of the pool."""
 EMBODIMENTS = 3
-"""Seeds of mutants, beside the assessment's, whose kills a smaller test set must keep: chosen for one seed alone, it
-would know that seed by heart."""
+"""Additional seeds of mutants whose kills a smaller test set must keep; with one seed alone it would overfit."""
 SUBSET, RANDOM_SUBSET = "subset", "random subset"
 Mutants = Sequence[tuple[int, float | None]]
-"""By the number of their range, and strength."""
+"""Mutants by the number of their operator, and strength."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class StrengthenPlan:
         assessment = self.start.assessment
         labels = [killable.label for killable in self.start.ranges]
         records = [record for record in assessment.operators if record.label in labels]
-        kept = context.has_answers(assessment)
+        kept = self.start.is_exact and context.is_classifier  # then the assessment has all answers
         rows = await self._table(None if kept else self.start.tested())
         known = KillTable.of(replace(assessment, operators=tuple(records))).rows if kept else ()
         return smallest_subset(context.table([*known, *rows]), self.seed, records)
@@ -93,7 +92,7 @@ class StrengthenPlan:
         return self.options.seed
 
     async def _table(self, mutants: Mapping[int, Sequence[float | None]] | None) -> list[MutantRow]:
-        """Mutants on every input of the test set: the assessment's, unless they are known, and fresh ones."""
+        """Mutants on every input of the test set: the given ones of the assessment, and some of other seeds."""
         spread = {number: range_.strengths(self.options.mutants) for number, range_ in enumerate(self.start.ranges)}
         seeds = [seed_for(self.seed, "strengthen", SUBSET, number) for number in range(EMBODIMENTS)]
         own = [] if mutants is None else [self._rows(self.start.seed, mutants)]
@@ -102,7 +101,7 @@ class StrengthenPlan:
         return [*(row for some in each[: len(own)] for row in some), *fresh]
 
     async def _rows(self, seed: int, mutants: Mapping[int, Sequence[float | None]]) -> list[MutantRow]:
-        """Mutants of one seed, an operator at a time."""
+        """Mutants of one seed, one job per operator."""
 
         async def of_operator(number: int, strengths: Sequence[float | None]) -> list[MutantRow]:
             label, given = self.start.ranges[number].label, (seed, number, strengths)
@@ -142,7 +141,7 @@ class StrengthenPlan:
         return StrengthenFindings(proposal, made, unmade, len(again), valid, skipped, subset)
 
     async def _proposal(self, survivors: Sequence[Key], rest: Ints) -> Proposal:
-        """What to label for the assessment's own mutants: survivors, and others spread over the killable strengths."""
+        """Inputs to label for mutants of the assessment: survivors, and others spread over the killable strengths."""
         numbers = {range_.label: number for number, range_ in enumerate(self.start.ranges)}
         wanted = [(numbers[label], strength) for label, strength in survivors]
         mutants = [*dict.fromkeys([*wanted, *self._spread()])]
@@ -150,7 +149,7 @@ class StrengthenPlan:
         return await self._choice(self.start.seed, mutants, order, list(survivors), "chooses")
 
     async def _made(self, mutants: Sequence[Key]) -> tuple[Candidates | None, str]:
-        """New inputs for mutants that the pool cannot kill, or why there cannot be any."""
+        """Synthesized inputs for mutants that the pool cannot kill, or the reason why there are none."""
         most, allowed = self.options.synthesize, self.options.new.indices
         arguments = [self.start.seed, [list(key) for key in mutants], most, hash_of(allowed.tolist())]
         given = (self.start.seed, mutants, most, allowed)
@@ -160,7 +159,10 @@ class StrengthenPlan:
         return (None, made.reason) if isinstance(made, Refused) else (made, "")
 
     async def _trial(self, repeat: int, methods: Sequence[str], subset: Ints | None) -> Scores | None:
-        """One repeat: other mutants choose, and others again judge; ``None`` if none of these can be killed."""
+        """One repeat, with one seed for the mutants to choose by and another for those that judge.
+
+        ``None`` if the training set kills none of the judging mutants.
+        """
         shown, every = f"repeat {repeat + 1}: ", np.arange(self.tests)
         sets: dict[str, Ints] = {BEFORE: every}
         if subset is not None:
@@ -178,7 +180,7 @@ class StrengthenPlan:
         return scores_of(killed)
 
     async def _orders(self, repeat: int, methods: Sequence[str], shown: str) -> dict[str, Ints]:
-        """What each method would label in its part of the pool; the first is the tie-break."""
+        """Inputs that each method would label in this repeat's part of the pool."""
         rng = generator_for(self.seed, "strengthen", "pool", repeat)
         candidates = self.options.new.indices
         size = max(1, round(DRAWN * len(candidates)))

@@ -1,4 +1,4 @@
-"""How often would an answer be right, if nobody knows the label? What the originals believe decides."""
+"""Probability that an answer to an unlabeled input is correct, from the predictions of the originals."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.strengthen.answers import Answers, Floats
 
 Belief = npt.NDArray[np.float32]
-"""What the label may be: mean class probabilities of the originals ``(n, classes)``, or mean outputs ``(n, d)``."""
+"""Predicted labels: mean class probabilities of the originals ``(n, classes)``, or mean outputs ``(n, d)``."""
 Singles = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What is expected of answers to unlabelled inputs.
+    """Expected metric of answers to unlabeled inputs.
 
     Attributes:
-        shares: of the metric, for each input and answer, ``(n, answers)``: chances to be right, or losses.
-        noise: sum of squares around the mean over the answers that each input alone is expected to add, ``(n,)``.
+        shares: Probability of being correct, or loss, for each input and answer, ``(n, answers)``.
+        noise: Expected sum of squares around the mean over answers that each input adds, ``(n,)``.
     """
 
     shares: Singles
@@ -29,16 +29,16 @@ class Expected:
 
 
 def expected(task: Task, answers: Answers, belief: Belief) -> Expected:
-    """What several networks' answers would be worth.
+    """Expected metric of the answers of several networks.
 
-    An answer of class ``a`` is right with the probability that the originals give to ``a`` in the mean; a regression's
-    answer loses what separates it from their mean output. All networks share one label: where it goes against all of
-    them alike, it adds nothing to the spread between them.
+    An answer of class ``a`` is correct with the mean probability that the originals give to ``a``. The loss of a
+    regression's answer is its distance to their mean output. All networks share one label, so a label that none of them
+    gives adds nothing to the spread between them.
 
     Args:
-        task: what is correct.
-        answers: ``(answers, n)``, or ``(answers, n, d)`` for regression.
-        belief: of the originals.
+        task: Task of the networks.
+        answers: Answers ``(answers, n)``, or ``(answers, n, d)`` for regression.
+        belief: Predicted labels.
 
     >>> belief = np.array([[0.9, 0.1]], np.float32)
     >>> found = expected(Classification(2), np.array([[0], [0], [1], [1]]), belief)
@@ -65,12 +65,12 @@ def expected(task: Task, answers: Answers, belief: Belief) -> Expected:
 
 @dataclass(frozen=True, eq=False)
 class Flips:
-    """What a test over inputs would count: per input, how many instances lose the right answer less how many find it.
+    """Expected counts of a test over inputs: per input, instances that become wrong minus those that become right.
 
     Attributes:
-        mean: expected difference, ``(n,)``.
-        square: of its square.
-        lost: of the part above 0.
+        mean: Expected difference, ``(n,)``.
+        square: Expected square of the difference.
+        lost: Expected positive part of the difference.
     """
 
     mean: Floats
@@ -79,13 +79,13 @@ class Flips:
 
 
 def expected_flips(task: Task, originals: Answers, instances: Answers, belief: Belief) -> Flips:
-    """The same for tests over inputs; a regression's answer is right if it is within the tolerance of the belief.
+    """Expected counts for tests over inputs; a regression's answer is correct within the tolerance of ``belief``.
 
     Args:
-        task: what is correct.
-        originals: their answers, ``(originals, n)`` or ``(originals, n, d)``.
-        instances: those of a mutant's, ``(repetitions, originals, n)`` or with ``d`` behind.
-        belief: of the originals.
+        task: Task of the networks.
+        originals: Answers of the originals, ``(originals, n)`` or ``(originals, n, d)``.
+        instances: Answers of a mutant's instances, ``(repetitions, originals, n)`` or ``(..., n, d)``.
+        belief: Predicted labels.
 
     >>> belief = np.array([[0.75, 0.25]], np.float32)
     >>> found = expected_flips(Classification(2), np.array([[0]]), np.array([[[1]], [[0]]]), belief)
@@ -106,7 +106,7 @@ def expected_flips(task: Task, originals: Answers, instances: Answers, belief: B
 
 
 def _votes(answers: Answers, classes: int) -> Floats:
-    """How many answers are of each class, ``(n, classes)``."""
+    """Number of answers of each class, ``(n, classes)``."""
     found, every = np.zeros((answers.shape[1], classes)), np.arange(answers.shape[1])
     for said in answers:
         found[every, np.maximum(said, 0)] += said >= 0

@@ -1,4 +1,4 @@
-"""What to label for the mutants of one seed, and what that is predicted to do. No label of the pool is read here."""
+"""Inputs to label for the mutants of one seed, and their predicted effect. No label of the pool is read here."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from mutiny.verbs.strengthen.predicting import expected, expected_flips
 from mutiny.verbs.strengthen.subset import over_inputs
 
 LOST = 1e9
-"""Stands for a loss that is no number."""
+"""Replaces a loss that is not finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """What to label.
+    """Inputs to label.
 
     Attributes:
-        order: inputs of the pool, the first to be labelled first, ``(budget,)``.
-        useful: how many of them bring some mutant nearer to being killed; the rest is what another method says.
-        mutants: for which they were chosen.
-        reached: how near each mutant is to being killed by the tests and by the first so many inputs,
+        order: Inputs of the pool, best first, ``(budget,)``.
+        useful: Number of them that bring some mutant nearer to being killed; another method chose the rest.
+        mutants: Mutants for which they were chosen.
+        reached: Distance of each mutant with the tests and the first 0 to ``useful`` inputs,
             ``(1 + useful, mutants)``; 1 is killed.
-        beyond: mutants that the pool cannot kill, as far as can be predicted, however the budget is spent.
+        beyond: Mutants that the pool is predicted not to kill, however the budget is spent.
     """
 
     order: Ints
@@ -42,7 +42,7 @@ class Proposal:
     beyond: tuple[Key, ...] = ()
 
     def predicted(self, budget: int, among: Sequence[Key]) -> int:
-        """How many of some mutants are predicted to be killed with so many labels."""
+        """Number of the mutants in ``among`` that are predicted to be killed with ``budget`` labels."""
         now = self.reached[min(budget, self.useful)]
         return sum(bool(share >= 1) for key, share in zip(self.mutants, now, strict=True) if key in among)
 
@@ -59,13 +59,13 @@ def propose(
     """Chooses inputs of the pool.
 
     Args:
-        context: originals, test set and pool.
-        ranges: operators.
-        seed: of the mutants.
-        mutants: by the number of their range, and strength.
-        rest: inputs that may be chosen, best first, by a method that decides among equals and fills the budget.
-        budget: how many.
-        search: mutants of which it is to be found out whether the pool can kill them at all.
+        context: Originals, test set and pool.
+        ranges: Operators.
+        seed: Seed of the mutants.
+        mutants: Mutants by the number of their operator, and strength.
+        rest: Inputs that may be chosen, ranked by the method that decides among equals and fills the budget.
+        budget: Number of inputs to choose.
+        search: Mutants to check for whether the pool can kill them at all.
     """
     pool, names, said = context.mutant_pool(seed), list[Key](), list[SetAnswers]()
     for number, strength in mutants:
@@ -95,7 +95,7 @@ def propose(
 
 
 def _telling(originals: Answers, said: Sequence[SetAnswers]) -> Bools:
-    """Inputs on which not all networks agree, ``(n,)``; the others cannot tell a mutant from its original."""
+    """Inputs on which networks disagree, ``(n,)``; the others cannot tell a mutant from its original."""
     first = originals[0]
     found = np.zeros(len(first), bool)
     for answers in (originals, *(one.pool.reshape(-1, *first.shape) for one in said)):
@@ -105,7 +105,7 @@ def _telling(originals: Answers, said: Sequence[SetAnswers]) -> Bools:
 
 
 def _gauge(context: StrengthenContext, said: Sequence[SetAnswers], telling: Ints) -> KillDistance:
-    """How near mutants are with the test set, and what the telling inputs would change."""
+    """Distances of mutants with the test set, and how the inputs at ``telling`` would change them."""
     task, targets, belief, own = context.task, context.targets, context.belief[telling], context.originals
     instances = [one.pool[:, :, telling] for one in said]
     if over_inputs(context.rule):

@@ -1,4 +1,4 @@
-"""The smallest part of a test set that still kills whatever the whole kills."""
+"""Search for the smallest part of a test set that kills every mutant that the whole set kills."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mutiny.verbs.strengthen.kill_table import Key, KillTable, MutantRow, mean_s
 from mutiny.verbs.strengthen.predicting import Expected, Flips
 
 TRIES = 200
-"""Blocks of inputs that are left out for a try, of one size; sizes halve."""
+"""Number of blocks of one size that are tried for removal; sizes halve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +25,13 @@ class Subset:
     """A part of a test set.
 
     Attributes:
-        indices: of the inputs that are kept, in the order in which they were chosen.
-        of: inputs of the whole set.
-        kept: mutants of the assessment that the whole set kills, and this part, too.
-        fresh: mutants of other seeds that the whole set kills, and this part, too.
-        more: mutants that only this part kills: fewer inputs can have less noise.
-        score: mean over operators, on the mutants for which it was chosen.
-        score_of_all: the same for the whole set.
+        indices: Inputs to keep, in the order in which they were chosen.
+        of: Number of inputs of the whole set.
+        kept: Mutants of the assessment that both the whole set and this part kill.
+        fresh: Number of mutants of other seeds that both kill.
+        more: Mutants that only this part kills; fewer inputs can have less noise.
+        score: Mean score over operators, on the mutants for which it was chosen.
+        score_of_all: Mean score of the whole set.
     """
 
     indices: Ints
@@ -49,13 +49,13 @@ class Subset:
 def smallest_subset(table: KillTable, seed: int = 0, records: Iterable[OperatorRecord] = ()) -> Subset:
     """Few inputs that kill every mutant that all inputs kill, so that no operator's score falls.
 
-    Inputs are added that bring the mutants nearest to the rule's thresholds, until the rule kills all of them; then
-    whatever is not needed is left out again. It is a search, not a proof: a smaller subset may exist.
+    Adds the inputs that bring the mutants nearest to the rule's thresholds until the rule kills all of them, then
+    removes the inputs that are not needed. The search is heuristic: a smaller subset may exist.
 
     Args:
-        table: originals and mutants on every input.
-        seed: decides among equals.
-        records: of the assessment that the mutants are from, for scores.
+        table: Originals and mutants on every input.
+        seed: Seed that decides among equals.
+        records: Operators of the assessment, for scores.
     """
     dead = table.dead()
     wanted, needed = tuple(row.key for row in dead if not row.fresh), table.of_rows(dead)
@@ -74,12 +74,12 @@ def smallest_subset(table: KillTable, seed: int = 0, records: Iterable[OperatorR
 
 
 def _kills(table: KillTable, chosen: Ints) -> bool:
-    """Whether some inputs kill every mutant; those that were hard the last time are not asked first, for it is rare."""
+    """Whether some inputs kill every mutant."""
     return all(table.verdict(row, chosen) is Verdict.KILLED for row in table.rows)
 
 
 def _grown(table: KillTable, order: Ints) -> Ints:
-    """Inputs that kill all mutants, best first; all inputs if the way there is not found."""
+    """Inputs that kill all mutants, best first; all inputs if the search finds no such part."""
     weights, gauge = even([row.label for row in table.rows]), gauge_of(table)
     taken: list[int] = []
     left, goals, alive = order, list(GOALS), np.ones(len(weights), bool)
@@ -102,7 +102,7 @@ def _grown(table: KillTable, order: Ints) -> Ints:
 
 
 def _pruned(table: KillTable, chosen: Ints) -> Ints:
-    """The same without inputs that are not needed; those that came last are tried first."""
+    """The inputs without those that are not needed; the last ones are tried first."""
     size = max(1, len(chosen) // 2)
     while True:
         block, at, tries = max(size, -(-len(chosen) // TRIES)), len(chosen), 0
@@ -118,7 +118,7 @@ def _pruned(table: KillTable, chosen: Ints) -> Ints:
 
 
 def gauge_of(table: KillTable) -> KillDistance:
-    """How near mutants are to being killed, where answers are known; nothing is among the tests at first."""
+    """Distances of mutants where answers are known, starting without any tests."""
     if over_inputs(table.rule):
         nothing = [np.zeros(0, np.int64) for _ in table.rows]
         return OverInputs(table.rule, nothing, [_flips(table.right, row) for row in table.rows])
@@ -134,7 +134,7 @@ def gauge_of(table: KillTable) -> KillDistance:
 
 
 def over_inputs(rule: KillRule) -> bool:
-    """Whether a rule counts inputs, and does not compare trainings."""
+    """Whether a rule counts inputs instead of comparing trainings."""
     return rule.effect == "cohen-g"
 
 

@@ -1,4 +1,4 @@
-"""Inputs for mutants that the pool cannot kill: pool inputs near the boundary, moved until mutants give them away."""
+"""Synthesized inputs for mutants that the pool cannot kill: pool inputs near a boundary, moved until mutants err."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from mutiny.verbs.strengthen.kill_table import Key
 from mutiny.verbs.strengthen.mutant_pool import POOL, KillableRange
 
 MEMBERS = 5
-"""Originals, each with its instance of the mutant, whose gradients are followed; all of them judge."""
+"""Number of originals, each with its instance of the mutant, whose gradients are followed; all of them judge."""
 STARTS = 4
-"""Inputs that are moved for each one that is wanted."""
+"""Inputs moved for each one that is wanted."""
 ITERATIONS = 20
 SAFE = 0.5
-"""By how much the originals' own answers should lead, in logits: less costs them."""
+"""Margin in logits that the originals' answers should keep."""
 KEPT = 10.0
-"""What it costs, for each logit that is missing."""
+"""Penalty for each logit by which an original falls short of the margin."""
 
 Pairs = Sequence[tuple[nn.Module, Member]]
 """Originals, each with its instance of a mutant."""
@@ -42,17 +42,17 @@ Pairs = Sequence[tuple[nn.Module, Member]]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """New inputs that nobody has labelled yet.
+    """Synthesized inputs, which have no labels.
 
     Attributes:
-        inputs: as they are now, ``(n, ...)``; ``None`` if loaded from JSON.
-        starts: inputs of the pool that they were made from; ``None`` if loaded from JSON.
-        indices: of these in the pool, ``(n,)``.
-        mutants: for which each was made.
-        answers: what the originals say to each, the start's answer, ``(n,)``. It is no label.
-        lost: share of the mutant's instances that say something else, ``(n,)``; all originals keep their answer.
-        distances: ``linf``, ``l2`` and ``l1`` from start to new input, ``(n,)`` each; empty if loaded from JSON.
-        eps: the largest ``linf`` that was allowed.
+        inputs: Synthesized inputs, ``(n, ...)``; ``None`` if loaded from JSON.
+        starts: Inputs of the pool that they were made from; ``None`` if loaded from JSON.
+        indices: Numbers of the starts in the pool, ``(n,)``.
+        mutants: Mutant for which each was made.
+        answers: Answers of the originals, the same as to the start, ``(n,)``. They are not labels.
+        lost: Share of the mutant's instances with another answer, ``(n,)``; all originals keep their answer.
+        distances: ``linf``, ``l2`` and ``l1`` from start to synthesized input, ``(n,)`` each; empty if loaded from JSON.
+        eps: Largest ``linf`` allowed.
     """
 
     inputs: Tensor | None
@@ -89,27 +89,27 @@ def synthesize(
     count: int,
     allowed: Ints | None = None,
 ) -> Candidates | None:
-    """Changes inputs of the pool a little so that the originals keep their answer and instances of mutants lose it.
+    """Changes inputs of the pool slightly so that the originals keep their answer and instances of mutants lose it.
 
-    The steps are those of PGD, on the difference between a mutant's margin and what the originals' margins lack.
+    Uses the steps of PGD on the mutant's margin minus a penalty for originals that lose their margin.
 
     Args:
-        context: originals and pool.
-        ranges: operators.
-        seed: of the mutants.
-        mutants: that should be killed.
-        count: how many inputs at most, in total.
-        allowed: inputs of the pool to start from; all if not given.
+        context: Originals and pool.
+        ranges: Operators.
+        seed: Seed of the mutants.
+        mutants: Mutants to kill.
+        count: Largest number of inputs in total.
+        allowed: Inputs of the pool to start from; all by default.
 
     Returns:
-        Those that worked, each once; ``None`` if none did.
+        Distinct inputs for which it worked; ``None`` if there are none.
     """
     pool, task = context.splits[POOL], context.task
     if not isinstance(task, Classification):
-        raise NotApplicable("a regression has no answer that changes at a boundary")
+        raise NotApplicable("a regression has no decision boundary")
     probe = placement(context.evidence.models[0]).put(pool.first(1))
     if not isinstance(probe, Tensor) or not probe.is_floating_point():
-        raise NotApplicable("inputs are not one tensor of real numbers")
+        raise NotApplicable("inputs are not a single floating-point tensor")
     low, high = span(pool)
     far = RANGE * (high - low)
     known = {killable.label: killable for killable in ranges}
@@ -134,7 +134,7 @@ def synthesize(
 
 
 class _Moved(NamedTuple):
-    """What became of the starts for one mutant."""
+    """Starts that were moved for one mutant."""
 
     inputs: Tensor
     starts: Tensor
@@ -144,14 +144,14 @@ class _Moved(NamedTuple):
 
 
 def _first_of_each(inputs: Tensor) -> Ints:
-    """Where equal inputs stand first, rising."""
+    """Positions of the first of equal inputs, ascending."""
     rows = inputs.reshape(len(inputs), -1).double().numpy()
     found: Ints = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     return found
 
 
 def _nearest(context: StrengthenContext, allowed: Ints | None) -> Ints:
-    """Inputs of the pool on which the originals agree, those first about whose label they are least sure."""
+    """Inputs of the pool on which the originals agree, the least certain first."""
     agreed = (context.originals.pool == context.originals.pool[0]).all(axis=0)
     if allowed is not None:
         agreed &= np.isin(np.arange(len(agreed)), allowed)
@@ -170,7 +170,7 @@ def _moved(
     ends: tuple[float, float],
     share: int,
 ) -> _Moved | None:
-    """The best ``share`` of the nearest inputs, moved; ``None`` if the mutant loses on all of them as they are."""
+    """The best ``share`` of the nearest inputs, moved; ``None`` if the mutant already errs on all of them."""
     known, task, operator = context.evidence, context.task, mutant[0].operator.at(mutant[1])
     assert isinstance(task, Classification)
     runner = context.mutant_pool(seed).runner
@@ -202,7 +202,7 @@ def _moved(
 def _unlost(
     context: StrengthenContext, pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], order: Ints, most: int
 ) -> Ints:
-    """The first inputs of the pool, in an order, on which every instance says what the originals say."""
+    """The first inputs of the pool, in an order, on which every instance agrees with the originals."""
     found, size = list[int](), context.evidence.pace.batch_size
     for at in range(0, len(order), size):
         some = order[at : at + size]
@@ -213,7 +213,7 @@ def _unlost(
 
 
 def _read(context: StrengthenContext, which: Ints) -> tuple[Tensor, Ints]:
-    """Inputs of the pool, where the originals are, and what these say."""
+    """Inputs of the pool on the device of the originals, and the originals' answers."""
     inputs = placement(context.evidence.models[0]).put(context.splits[POOL].read(which))
     return inputs, context.originals.pool[0][which].astype(np.int64)
 
@@ -221,7 +221,7 @@ def _read(context: StrengthenContext, which: Ints) -> tuple[Tensor, Ints]:
 def _judged(
     pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], inputs: Tensor, said: Ints
 ) -> tuple[Bools, Floats]:
-    """Whether all originals say what was said, and the share of instances that does not, ``(n,)`` each."""
+    """Whether all originals give the answer ``said``, and the share of instances that do not, ``(n,)`` each."""
     with steady(), torch.no_grad():
         outputs = _both(pairs, forward)(pairs[0][0], inputs)
     answers = np.stack([one.argmax(dim=1).cpu().numpy() for one in outputs.chunk(2 * len(pairs), dim=1)])
@@ -229,7 +229,7 @@ def _judged(
 
 
 def _both(pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor]) -> Callable[[nn.Module, Any], Tensor]:
-    """A call that gives the logits of each original, and behind them those of its instance, side by side."""
+    """A forward function that returns the logits of each original followed by those of its instance."""
 
     def call(_: nn.Module, inputs: Any) -> Tensor:
         found = []
