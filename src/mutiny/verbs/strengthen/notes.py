@@ -90,7 +90,7 @@ def notes_on_measures(repeats: int, valid: int, skipped: Mapping[str, str]) -> I
     if valid == 1:
         yield "Measured once, so there are no intervals. Use more repeats."
     if valid < repeats:
-        yield f"{repeats - valid} of {repeats} repeats do not count: the training set killed no held-out mutant in them."
+        yield f"{repeats - valid} of {repeats} repeats do not count; the training set killed no held-out mutant."
 
 
 def notes_on_candidates(beyond: Sequence[Key], made: Candidates | None, reason: str, wanted: bool) -> Iterator[str]:
