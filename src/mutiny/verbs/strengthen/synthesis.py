@@ -51,7 +51,7 @@ class Candidates:
         mutants: Mutant for which each was made.
         answers: Answers of the originals, the same as to the start, ``(n,)``. They are not labels.
         lost: Share of the mutant's instances with another answer, ``(n,)``; all originals keep their answer.
-        distances: ``linf``, ``l2`` and ``l1`` from start to synthesized input, ``(n,)`` each; empty if loaded from JSON.
+        distances: ``linf``, ``l2`` and ``l1`` from start to new input, ``(n,)`` each; empty if loaded from JSON.
         eps: Largest ``linf`` allowed.
     """
 
