@@ -20,7 +20,7 @@ from mutiny.faults.training.label_change import LabelChange
 from mutiny.faults.training.learning_rate import LearningRate
 from mutiny.faults.training.loss import OtherLoss
 from mutiny.faults.training.optimiser import OtherOptimiser
-from mutiny.reports.assess_text import assessment_text
+from mutiny.reports.assess_text import assess_text
 from mutiny.subjects.training import OwnTraining, Recipe
 from mutiny.verbs.assess.dry_run import plan
 from mutiny.verbs.assess.kill_rule import KillRule
@@ -244,7 +244,7 @@ def test_words_follow_the_direction(tmp_path):
     subject = scripted({n: (0.5 if n <= 5 else 0.0, 0.5 if n <= 3 else 0.0) for n in range(1, 8)})
     console = Console(width=200, record=True, file=None, quiet=False)
     with console.capture() as captured:
-        console.print(assessment_text(assess(subject, "HNE", originals=6, folder=tmp_path), 200))
+        console.print(assess_text(assess(subject, "HNE", originals=6, folder=tmp_path), 200))
     assert "train notices epochs 5, test only epochs 3 and less." in captured.get()
 
 
@@ -255,7 +255,7 @@ def test_words_for_lists_of_configurations(tmp_path):
     (record,) = result.operators
     console = Console(width=100)
     with console.capture() as captured:
-        console.print(assessment_text(result, 100))
+        console.print(assess_text(result, 100))
     text, summary = captured.get(), record.sets["train"]
     assert f"{summary.killed}/{summary.killed + summary.survived + summary.unstable}" in text
     unseen, noticed = record.missed()
