@@ -1,4 +1,4 @@
-"""mutiny: can you trust this neural network?
+"""mutiny: would your tests notice if the network went wrong?
 
 >>> import mutiny
 >>> subject = mutiny.load_subject("digits")
@@ -7,127 +7,83 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from mutiny.core.errors import BadInput, MutinyError, NotApplicable, PreflightFailed, UntrustedFile
-    from mutiny.core.records import Verdict
-    from mutiny.faults import OPERATORS, Operator
-    from mutiny.faults.evaluation import Screening
-    from mutiny.reports.loading import load_result
-    from mutiny.subjects import Subject, load_subject
-    from mutiny.subjects.data import mutate
-    from mutiny.subjects.tasks import Classification, Regression
-    from mutiny.subjects.training import Recipe, load_weights
-    from mutiny.verbs.assess.assess import assess
-    from mutiny.verbs.assess.kill_rule import KillRule
-    from mutiny.verbs.assess.result import Assessment
-    from mutiny.verbs.assess.search import Search
-    from mutiny.verbs.assess.weak_set import WeakSet
-    from mutiny.verbs.attack.attack import attack
-    from mutiny.verbs.attack.result import Robustness
-    from mutiny.verbs.locate.locate import locate
-    from mutiny.verbs.locate.result import Location
-    from mutiny.verbs.locate.synthesis import Ascent
-    from mutiny.verbs.locate.synthesize import synthesize
-    from mutiny.verbs.repair.repair import repair
-    from mutiny.verbs.repair.result import Repair
-    from mutiny.verbs.select import METHODS, Selector
-    from mutiny.verbs.select.result import Selection
-    from mutiny.verbs.select.retraining.retraining import accuracy_after_retraining
-    from mutiny.verbs.select.select import select
-    from mutiny.verbs.strengthen.result import Strengthening
-    from mutiny.verbs.strengthen.strengthen import strengthen
-
-_WHERE = {
-    "Ascent": "mutiny.verbs.locate.synthesis",
-    "Assessment": "mutiny.verbs.assess.result",
-    "BadInput": "mutiny.core.errors",
-    "Classification": "mutiny.subjects.tasks",
-    "KillRule": "mutiny.verbs.assess.kill_rule",
-    "Location": "mutiny.verbs.locate.result",
-    "METHODS": "mutiny.verbs.select",
-    "MutinyError": "mutiny.core.errors",
-    "NotApplicable": "mutiny.core.errors",
-    "OPERATORS": "mutiny.faults",
-    "Operator": "mutiny.faults",
-    "PreflightFailed": "mutiny.core.errors",
-    "Recipe": "mutiny.subjects.training",
-    "Regression": "mutiny.subjects.tasks",
-    "Repair": "mutiny.verbs.repair.result",
-    "Robustness": "mutiny.verbs.attack.result",
-    "Screening": "mutiny.faults.evaluation",
-    "Search": "mutiny.verbs.assess.search",
-    "Selection": "mutiny.verbs.select.result",
-    "Selector": "mutiny.verbs.select",
-    "Strengthening": "mutiny.verbs.strengthen.result",
-    "Subject": "mutiny.subjects",
-    "UntrustedFile": "mutiny.core.errors",
-    "Verdict": "mutiny.core.records",
-    "WeakSet": "mutiny.verbs.assess.weak_set",
-    "accuracy_after_retraining": "mutiny.verbs.select.retraining.retraining",
-    "assess": "mutiny.verbs.assess.assess",
-    "attack": "mutiny.verbs.attack.attack",
-    "load_result": "mutiny.reports.loading",
-    "load_subject": "mutiny.subjects",
-    "load_weights": "mutiny.subjects.training",
-    "locate": "mutiny.verbs.locate.locate",
-    "mutate": "mutiny.subjects.data",
-    "repair": "mutiny.verbs.repair.repair",
-    "select": "mutiny.verbs.select.select",
-    "strengthen": "mutiny.verbs.strengthen.strengthen",
-    "synthesize": "mutiny.verbs.locate.synthesize",
-}
-
 __version__ = "0.1.0"
-"""The only place where the version is written: pyproject.toml and all stored results take it from here."""
 
-__all__ = [
-    "METHODS",
-    "OPERATORS",
-    "Ascent",
-    "Assessment",
-    "BadInput",
-    "Classification",
-    "KillRule",
-    "Location",
-    "MutinyError",
-    "NotApplicable",
-    "Operator",
-    "PreflightFailed",
-    "Recipe",
-    "Regression",
-    "Repair",
-    "Robustness",
-    "Screening",
-    "Search",
-    "Selection",
-    "Selector",
-    "Strengthening",
-    "Subject",
-    "UntrustedFile",
-    "Verdict",
-    "WeakSet",
-    "accuracy_after_retraining",
-    "assess",
-    "attack",
-    "load_result",
-    "load_subject",
-    "load_weights",
-    "locate",
-    "mutate",
-    "repair",
-    "select",
-    "strengthen",
-    "synthesize",
-]
+# The public names, written once: type checkers read these imports, and the lines below read them as a table of what to
+# import when a name is first used, so that importing mutiny imports nothing heavy.
+if TYPE_CHECKING:
+    from mutiny.core.errors import BadInput as BadInput
+    from mutiny.core.errors import MutinyError as MutinyError
+    from mutiny.core.errors import NotApplicable as NotApplicable
+    from mutiny.core.errors import PreflightFailed as PreflightFailed
+    from mutiny.core.errors import UntrustedFile as UntrustedFile
+    from mutiny.core.records import Verdict as Verdict
+    from mutiny.faults import OPERATORS as OPERATORS
+    from mutiny.faults import Operator as Operator
+    from mutiny.faults.evaluation import Screening as Screening
+    from mutiny.faults.mutants import FaultyModel as FaultyModel
+    from mutiny.faults.mutants import mutants as mutants
+    from mutiny.reports.loading import load_result as load_result
+    from mutiny.subjects import Subject as Subject
+    from mutiny.subjects import load_subject as load_subject
+    from mutiny.subjects.data import Benign as Benign
+    from mutiny.subjects.data import Mutation as Mutation
+    from mutiny.subjects.data import Noise as Noise
+    from mutiny.subjects.data import mutate as mutate
+    from mutiny.subjects.tasks import Classification as Classification
+    from mutiny.subjects.tasks import Regression as Regression
+    from mutiny.subjects.training import OwnTraining as OwnTraining
+    from mutiny.subjects.training import Recipe as Recipe
+    from mutiny.subjects.training import load_weights as load_weights
+    from mutiny.verbs.assess.assess import assess as assess
+    from mutiny.verbs.assess.kill_rule import KillRule as KillRule
+    from mutiny.verbs.assess.result import Assessment as Assessment
+    from mutiny.verbs.assess.savings import Savings as Savings
+    from mutiny.verbs.assess.search import Search as Search
+    from mutiny.verbs.assess.weak_set import WeakSet as WeakSet
+    from mutiny.verbs.attack.attack import attack as attack
+    from mutiny.verbs.attack.base import Attack as Attack
+    from mutiny.verbs.attack.methods import ATTACKS as ATTACKS
+    from mutiny.verbs.attack.mutants import Choice as Choice
+    from mutiny.verbs.attack.result import Robustness as Robustness
+    from mutiny.verbs.locate.locate import locate as locate
+    from mutiny.verbs.locate.measures import MEASURES as MEASURES
+    from mutiny.verbs.locate.measures import Measure as Measure
+    from mutiny.verbs.locate.result import Location as Location
+    from mutiny.verbs.locate.synthesis import Ascent as Ascent
+    from mutiny.verbs.locate.synthesize import synthesize as synthesize
+    from mutiny.verbs.repair.repair import repair as repair
+    from mutiny.verbs.repair.result import Repair as Repair
+    from mutiny.verbs.select import METHODS as METHODS
+    from mutiny.verbs.select import Selector as Selector
+    from mutiny.verbs.select.result import Selection as Selection
+    from mutiny.verbs.select.retraining.retraining import accuracy_after_retraining as accuracy_after_retraining
+    from mutiny.verbs.select.select import select as select
+    from mutiny.verbs.strengthen.result import Strengthening as Strengthening
+    from mutiny.verbs.strengthen.strengthen import strengthen as strengthen
+
+
+def _public_names() -> dict[str, str]:
+    """The module of each public name: constants first, then classes, then functions."""
+    (block,) = [node for node in ast.parse(Path(__file__).read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom) and node.module]
+    found = {alias.name: str(node.module) for node in imports for alias in node.names}
+    return dict(sorted(found.items(), key=lambda item: (not item[0].isupper(), item[0][0].islower(), item[0])))
+
+
+_MODULES = _public_names()
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first used, so that importing mutiny imports nothing heavy."""
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name]), name)
+    """Imports a public name when it is first used."""
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'mutiny' has no attribute {name!r}")
 
 

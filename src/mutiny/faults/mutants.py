@@ -1,0 +1,125 @@
+"""`mutants`: faulty versions of a model, for people who want mutants and nothing else."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
+from mutiny.core.random import generator_for
+from mutiny.faults.base import Operator
+from mutiny.faults.parsing import as_operators
+from mutiny.models import Forward, ModelView, Patch, check_model, default_forward
+from mutiny.models.patch import WeightEdit
+from mutiny.models.placement import placement
+from mutiny.models.view import PROBE_INPUTS
+from mutiny.subjects.data import as_pool
+
+
+def mutants(
+    model: nn.Module,
+    operator: str | Operator,
+    *,
+    inputs: Any,
+    count: int = 5,
+    seed: int = 0,
+    forward: Forward | None = None,
+) -> tuple[FaultyModel, ...]:
+    """Mutants of a model: the same that `assess` evaluates on its first original under this seed.
+
+    Args:
+        model: Model in evaluation mode. It is not changed, except inside `FaultyModel.applied`.
+        operator: One operator, such as ``"NEB(ratio=0.1)"``; see ``mutiny operators``.
+        inputs: Some inputs, with or without targets; one forward pass on the first of them finds the layers.
+        count: Number of mutants; fewer if the operator cannot make so many different ones of this model.
+        seed: Seed of the random choice of weights, neurons or layers.
+        forward: Function from model and inputs to outputs; ``model(inputs)`` by default.
+
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+    >>> x = torch.randn(10, 4)
+    >>> faulty = mutants(net, "NEB(ratio=0.5)", inputs=x, count=2)
+    >>> with faulty[0].applied() as call:  # in place: the model is restored afterwards
+    ...     changed = call(x)
+    >>> torch.equal(faulty[0].copy()(x), changed), torch.equal(net(x), changed)
+    (True, False)
+    """
+    check_whole("count", count)
+    check_whole("seed", seed, 0)
+    operators = as_operators([operator] if isinstance(operator, Operator) else operator)
+    if len(operators) != 1:
+        raise BadInput("operator", repr(operator), "one operator", "Call mutants once for each.")
+    call = forward or default_forward
+    check_model(model, "model")
+    view = ModelView.of(model, placement(model).put(as_pool(inputs, "inputs").first(PROBE_INPUTS)), call)
+    found: dict[str, FaultyModel] = {}
+    for repetition in range(count):
+        patch = operators[0].patch(view, generator_for(seed, "mutant", operators[0].code, 0, repetition))
+        found.setdefault(patch.digest, FaultyModel(model, patch, call))
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class FaultyModel:
+    """A model with a fault, in place or as a copy.
+
+    Attributes:
+        model: The user's model.
+        patch: The exact edit.
+        forward: Function from model and inputs to outputs.
+    """
+
+    model: nn.Module
+    patch: Patch
+    forward: Forward = default_forward
+
+    @contextmanager
+    def applied(self) -> Iterator[Callable[[Any], Tensor]]:
+        """Changes the model in place and gives a function from inputs to the mutant's outputs.
+
+        Call that function, not the model: some faults sit between layers. On leaving, also by an exception, the model
+        is bit for bit what it was.
+        """
+        with self.patch.applied(self.model, self.forward) as call:
+            yield call
+
+    def copy(self) -> nn.Module:
+        """An independent copy with the fault in it, called as the model is called.
+
+        A fault in the weights gives a model of the same class, with the same ``state_dict`` keys. Other faults give a
+        module that holds the copy and applies the fault in each call.
+        """
+        twin = copy.deepcopy(self.model)
+        weights = tuple(edit for edit in self.patch.edits if isinstance(edit, WeightEdit))
+        parameters = dict(twin.named_parameters(remove_duplicate=False))
+        with torch.no_grad():
+            for edit in weights:
+                tensor = parameters[edit.parameter].data
+                tensor.put_(torch.from_numpy(edit.indices).to(tensor.device), edit.values.to(tensor))
+        rest = tuple(edit for edit in self.patch.edits if not isinstance(edit, WeightEdit))
+        return PatchedModule(twin, Patch(rest, self.patch.first_layer)) if rest else twin
+
+
+class PatchedModule(nn.Module):
+    """A module that applies a patch to another one in each call.
+
+    Args:
+        model: Module that is called; it must not be used elsewhere.
+        patch: Edit that is applied while it runs.
+    """
+
+    def __init__(self, model: nn.Module, patch: Patch) -> None:
+        super().__init__()
+        self.model, self.patch = model, patch
+        self.train(model.training)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The outputs of the patched model."""
+        with self.patch.applied(self.model, lambda model, _: model(*args, **kwargs)) as call:
+            return call(None)

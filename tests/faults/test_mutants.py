@@ -1,0 +1,86 @@
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+import mutiny
+from mutiny.core.random import generator_for
+from mutiny.faults import OPERATORS
+from mutiny.models import ModelState, ModelView
+from zoo import make
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
+
+
+@pytest.mark.parametrize("code", OPERATORS)
+def test_copies_and_models_in_place_answer_the_same_and_the_model_is_untouched(net, code):
+    x, before = torch.randn(20, 4), ModelState.of(net)
+    for faulty in mutiny.mutants(net, code, inputs=x, count=3):
+        with faulty.applied() as call, torch.no_grad():
+            in_place = call(x)
+        twin = faulty.copy()
+        with torch.no_grad():
+            torch.testing.assert_close(twin(x), in_place)
+        shared = {t.data_ptr() for t in twin.state_dict().values()} & {t.data_ptr() for t in net.state_dict().values()}
+        assert not shared
+    assert before.difference(ModelState.of(net)) is None
+
+
+def test_they_are_the_mutants_that_assess_evaluates(net):
+    x = torch.randn(20, 4)
+    operator = OPERATORS["GF"](ratio=0.3)
+    view = ModelView.of(net, x)
+    expected = [operator.patch(view, generator_for(7, "mutant", "GF", 0, repetition)) for repetition in range(3)]
+    assert [faulty.patch for faulty in mutiny.mutants(net, "GF(ratio=0.3)", inputs=x, count=3, seed=7)] == expected
+
+
+def test_faults_in_weights_give_a_model_of_the_same_class(net):
+    (faulty,) = mutiny.mutants(net, "GF(ratio=0.5)", inputs=torch.randn(3, 4), count=1)
+    twin = faulty.copy()
+    assert type(twin) is type(net)
+    assert twin.state_dict().keys() == net.state_dict().keys()
+    assert any(not torch.equal(twin.state_dict()[name], value) for name, value in net.state_dict().items())
+
+
+def test_copies_are_trained_and_pickled_like_other_modules(net):
+    x = torch.randn(5, 4)
+    (faulty,) = mutiny.mutants(net, "NEB(ratio=0.5)", inputs=x, count=1)
+    twin = copy.deepcopy(faulty.copy())
+    twin(x).sum().backward()
+    assert all(parameter.grad is not None for parameter in twin.parameters())
+
+
+def test_fewer_mutants_where_the_operator_cannot_make_more():
+    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 3)).eval()
+    assert len(mutiny.mutants(net, "LR", inputs=torch.randn(3, 4), count=9)) < 9
+
+
+@pytest.mark.parametrize("name", ["transformer_tied", "lstm_bidirectional"])
+def test_unusual_models(name):
+    model, inputs = make(name)
+    for faulty in mutiny.mutants(model, "WI(ratio=0.3)", inputs=inputs, count=2):
+        with faulty.applied() as call, torch.no_grad():
+            in_place = call(inputs)
+        with torch.no_grad():
+            torch.testing.assert_close(faulty.copy()(inputs), in_place, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"operator": "WI,NI"}, "one operator"),
+        ({"operator": "XX"}, "XX"),
+        ({"count": 0}, "count=0"),
+        ({"seed": -1}, "seed=-1"),
+        ({"model": nn.Dropout()}, "model"),
+    ],
+)
+def test_mistakes(net, settings, message):
+    arguments = {"model": net, "operator": "WI", "inputs": torch.randn(3, 4), **settings}
+    with pytest.raises(mutiny.BadInput, match=message):
+        mutiny.mutants(arguments.pop("model"), arguments.pop("operator"), **arguments)
