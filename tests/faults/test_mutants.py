@@ -55,9 +55,8 @@ def test_copies_are_trained_and_pickled_like_other_modules(net):
     assert all(parameter.grad is not None for parameter in twin.parameters())
 
 
-def test_fewer_mutants_where_the_operator_cannot_make_more():
-    net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 3)).eval()
-    assert len(mutiny.mutants(net, "LR", inputs=torch.randn(3, 4), count=9)) < 9
+def test_fewer_mutants_where_the_operator_cannot_make_more(net):
+    assert len(mutiny.mutants(net, "LR", inputs=torch.randn(3, 4), count=30)) < 30
 
 
 @pytest.mark.parametrize("name", ["transformer_tied", "lstm_bidirectional"])
