@@ -491,3 +491,17 @@ def test_a_model_whose_forward_pass_writes_to_it_is_refused_before_any_mutant():
     with pytest.raises(mutiny.BadInput, match=r"^models\[1\]=one whose forward pass writes to asked: "):
         mutiny.assess(blob_subject(models=models), "WI(ratio=0.3)", search=QUICK)
     assert models[1].asked < 5
+
+
+def test_a_bare_model_with_data_is_a_subject_of_one_original():
+    net, train, test = classifier(0), blobs(), blobs(120, seed=1)
+    quick = {"search": mutiny.Search(max_probes=2), "batch_size": 64}
+    bare = mutiny.assess(net, "WI", data=test, train=train, **quick).to_json()
+    subject = mutiny.Subject(net, task=mutiny.Classification(3), train=train, test=test, name="Sequential")
+    whole = mutiny.assess(subject, "WI", **quick).to_json()
+    assert {**bare, "timing": None} == {**whole, "timing": None}
+    for missing, given in (("train", {"data": test}), ("data", {"train": train})):
+        with pytest.raises(mutiny.BadInput, match=f"{missing}=None"):
+            mutiny.assess(net, "WI", **given)
+    with pytest.raises(mutiny.BadInput, match="Leave out data="):
+        mutiny.assess(subject, "WI", data=test)

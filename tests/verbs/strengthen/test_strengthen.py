@@ -234,3 +234,13 @@ def test_mutants_of_which_there_are_only_a_few_do_not_judge(others, judging):
     assert bool(found.measured) is judging
     assert (found.smaller is not None) is judging
     assert not any("judge nothing" in note for note in usual().notes)
+
+
+def test_a_bare_model_with_data_and_a_pool():
+    test, pool = weak_parts()
+    net, quick = toys.classifier(0), {"operators": "WI(ratio=0.3)", "mutants": 2, "repeats": 1, "synthesize": 0}
+    found = mutiny.strengthen(net, pool, 5, data=test, train=toys.blobs(), batch_size=64, **quick)
+    assert found.subject.name == "Sequential"
+    assert len(found.order) in (0, 5)  # nothing is chosen if nothing survives
+    with pytest.raises(mutiny.BadInput, match="train=None"):
+        mutiny.strengthen(net, pool, 5, data=test)

@@ -1,4 +1,4 @@
-"""What a campaign would do and about how long it would take, before it starts."""
+"""Estimated work and time of an assessment, before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts that instances which are not yet trained cannot change."""
+"""Early verdicts on faulty programs, which the remaining trainings cannot change."""
 
 from __future__ import annotations
 

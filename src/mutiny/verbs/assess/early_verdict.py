@@ -1,4 +1,4 @@
-"""Is a verdict clear already? The rule is asked at the corners of all that the metrics can still be."""
+"""Early verdicts: the rule is evaluated at the extremes of the values that the metrics can still take."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.assess.kill_rule import KillRule, Sample
 
 BY_MEANS = ("glm", "welch")
-"""Tests that see only mean and spread of the mutants' metrics."""
+"""Tests that depend only on mean and spread of the mutants' metrics."""
 BY_PAIRS = ("paired-t",)
-"""Tests that see only mean and spread of the differences between originals and their mutants."""
+"""Tests that depend only on mean and spread of the differences between originals and their mutants."""
 
 SPREADS = 5
 """Spreads tried between the least and the largest."""

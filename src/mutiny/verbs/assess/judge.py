@@ -32,7 +32,7 @@ class Judged:
 
 
 def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]]) -> Sample:
-    """Originals and instances as the kill rule takes them.
+    """Sample for the kill rule from the outcomes of originals and instances.
 
     ``rounds`` holds one list of outcomes per repetition; instances of the last originals may be missing.
     """
@@ -55,15 +55,15 @@ def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]])
 
 @dataclass(frozen=True)
 class MutantEvaluation:
-    """What the instances of a mutant do, and what follows.
+    """Evaluation of a mutant's instances.
 
     Attributes:
-        answer: unstable, killed or survived; ``None`` if metrics are not numbers.
-        sample: what the kill rule compares.
-        right: packed correctness of the instances, ``(repetitions, originals, bytes)``.
-        basis: what the answer rests on.
-        evaluated: (instance, input) pairs.
-        error: how far off the mean metric can be.
+        answer: Unstable, killed or survived; ``None`` if metrics are not finite.
+        sample: What the kill rule compares.
+        right: Packed correctness of the instances, ``(repetitions, originals, bytes)``.
+        basis: Evidence that the answer rests on.
+        evaluated: Number of (instance, input) pairs evaluated.
+        error: Largest error of the mean metric.
     """
 
     answer: Verdict | None
@@ -75,15 +75,15 @@ class MutantEvaluation:
 
 
 class Judge:
-    """Judges mutants of one operator, remembering what it has seen.
+    """Judges mutants of one operator, and keeps the verdicts.
 
     Args:
-        runner: the originals and their data.
-        operator: whose mutants; its strength is set for each.
-        label: the operator's name in records.
-        rule: the resolved kill rule.
+        runner: Originals and their data.
+        operator: Operator; its strength is set for each mutant.
+        label: Name of the operator in records.
+        rule: Resolved kill rule.
         search: `k_max`, the RSE threshold and the fewest instances.
-        screening: how sure a verdict must be; ``None`` evaluates every input.
+        screening: Confidence required to stop before all inputs are evaluated; ``None`` evaluates every input.
     """
 
     def __init__(
@@ -106,14 +106,14 @@ class Judge:
         self._same: dict[float | None, float | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What decides verdicts, without what was seen: a copy elsewhere begins afresh."""
+        """Arguments that decide verdicts; a copy on a worker starts without verdicts."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
     def __call__(self, strength: float | None, split: str) -> Judged:
-        """The verdict on the mutant at ``strength`` (``None``: the operator has none)."""
+        """Verdict on the mutant at ``strength`` (``None`` if the operator has no strength)."""
         key = (strength, split)
         if key not in self._known:
             same = self.representative(strength)
@@ -132,23 +132,23 @@ class Judge:
         return judged if piece is None else WithScratch(judged, piece)
 
     def pieces(self, split: str, strength: float | None) -> tuple[MemoryEntry, ...]:
-        """What the mutants judged on a split so far tell about the one at ``strength``."""
+        """What is remembered of mutants judged on a split that helps to judge the one at ``strength``."""
         self._pieces[split] = nearest_entries(self._pieces.get(split, ()), strength)
         return self._pieces[split]
 
     def learn(self, judged: Judged, piece: MemoryEntry | None) -> None:
-        """Takes over what `examine` found, here or elsewhere."""
+        """Stores a verdict of `examine`, computed here or on a worker."""
         split = judged.record.guiding_set
         self._known[judged.record.strength, split] = judged
         if piece is not None:
             self._pieces[split] = (*self._pieces.get(split, ()), piece)
 
     def forget(self, split: str) -> None:
-        """Drops what the mutants judged on a split left behind; their verdicts stay."""
+        """Drops what is remembered of mutants judged on a split, except their verdicts."""
         self._pieces.pop(split, None)
 
     def tried(self, split: str) -> list[float | None]:
-        """The strengths that were examined on a split, in order."""
+        """Strengths that were examined on a split, in order."""
         return [strength for strength, judged in self.seen(split).items() if judged.record.same_as is None]
 
     def known(self, strength: float | None, split: str) -> bool:
@@ -156,7 +156,7 @@ class Judge:
         return (strength, split) in self._known
 
     def representative(self, strength: float | None) -> float | None:
-        """The first strength seen that makes the very same mutant: ratios may round to the same number of neurons."""
+        """First strength that makes the same mutant; different ratios may round to the same number of neurons."""
         if strength not in self._same:
             operator = self.operator.at(strength)
             patches = (self.runner.patch(operator, original, 0) for original in range(len(self.runner.models)))
@@ -170,15 +170,15 @@ class Judge:
     def examine(
         self, strength: float | None, split: str, pieces: Sequence[MemoryEntry] = ()
     ) -> tuple[Judged, MemoryEntry | None]:
-        """Evaluates a mutant. Nothing but the arguments decides what is found, and nothing is remembered here.
+        """Evaluates a mutant. Only the arguments decide the verdict, and nothing is stored.
 
         Args:
-            strength: of the mutant.
-            split: the set of inputs.
-            pieces: what was left behind by mutants judged on the same set before.
+            strength: Strength of the mutant.
+            split: Set of inputs.
+            pieces: What is remembered of mutants judged on the same set before.
 
         Returns:
-            The verdict, and what the mutant leaves behind for the next.
+            The verdict, and what to remember of the mutant for later ones.
         """
         operator = self.operator.at(strength)
         single = all(operator.choices(view) == 1 for view in self.runner.views)  # repetitions would be copies
@@ -231,7 +231,7 @@ class Judge:
         return 0.0 if alone else relative_standard_error(metrics)
 
     def _answer(self, sample: Sample, single: bool) -> Verdict | None:
-        """What the metrics say; ``None`` if they are not numbers."""
+        """Answer from the metrics; ``None`` if they are not finite."""
         metrics = sample.mutants.ravel()
         if not np.isfinite(metrics).all():
             return None
@@ -241,7 +241,7 @@ class Judge:
         return Verdict.KILLED if killed else Verdict.SURVIVED
 
     def _exact(self, operator: Operator, split: str, single: bool) -> MutantEvaluation:
-        """Evaluates every input of one instance per original, and again until the mutant is stable."""
+        """Evaluates one instance per original on every input, and repeats until the mutant is stable."""
         originals, clean = range(len(self.runner.models)), self.runner.clean_outcomes(split)
         rounds: list[list[Outcome]] = []
         answer: Verdict | None = Verdict.UNSTABLE
@@ -253,7 +253,7 @@ class Judge:
         return MutantEvaluation(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
 
     def _outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
-        """Evaluates an instance, unless another repetition made the very same patch: some have few to choose from."""
+        """Evaluates an instance, unless another repetition made the same patch."""
         patch = self.runner.patch(operator, original, repetition)
         key = (original, patch.digest, split)
         if key not in self._outcomes:
@@ -261,7 +261,7 @@ class Judge:
         return self._outcomes[key]
 
     def _screened(self, operator: Operator, split: str, single: bool, memory: AnswerMemory) -> MutantEvaluation:
-        """Evaluates as many inputs as it takes until the answer is clear, in the same order of repetitions."""
+        """Evaluates only as many inputs as the answer needs, in the same order of repetitions."""
         assert self.screening is not None
         clean, task = self.runner.clean_outcomes(split), self.runner.task
         if split not in self._checks:

@@ -42,7 +42,7 @@ class OperatorRun:
         self._forgotten: set[str] = set()
 
     def _reason_against(self) -> str | None:
-        """Why the operator cannot be applied to these originals, or ``None``; a wrong parameter raises at once."""
+        """Reason why the operator does not apply to these originals, or ``None``; a wrong parameter raises an error."""
         try:
             for original in range(len(self.runner.models)):
                 self.runner.patch(self.operator, original, 0)
@@ -52,7 +52,7 @@ class OperatorRun:
 
     @property
     def steps(self) -> int:
-        """How many probes the searches need at most."""
+        """Largest number of probes of the searches."""
         return self._probes * len(self.sets)
 
     @property
@@ -70,7 +70,7 @@ class OperatorRun:
         return record
 
     async def plan(self, progress: Progress) -> OperatorRecord:
-        """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
+        """Record of the operator; p-values are not yet adjusted for multiplicity."""
         if self.reason_against is not None:
             progress.step(self.label, self.steps)
             return self._record(Status.INVALID, self.reason_against)
@@ -100,7 +100,7 @@ class OperatorRun:
             await self._judged(strength, split)
 
     async def _judged(self, strength: float | None, split: str) -> Judged:
-        """The verdict on a mutant, as one task; what was judged before on the same set helps."""
+        """Verdict on a mutant, from one job that uses what is remembered of earlier ones on the same set."""
         same = self.judge.representative(strength)
         if not self.judge.known(same, split):
             task = Job(
@@ -122,7 +122,7 @@ class OperatorRun:
             self._forgotten.add(split)
 
     async def _recall(self, split: str) -> None:
-        """Makes what the probes on a set left behind once more, where the store has forgotten it."""
+        """Repeats the probes on a set whose scratch the store has dropped."""
         self.judge.forget(split)
         for task in self._asked[split]:
             task = replace(task, given=self.judge.pieces(split, task.arguments[1]))
@@ -136,16 +136,16 @@ class OperatorRun:
         return self.traces[split].archive
 
     def _killed(self, split: str) -> set[float | None]:
-        """Killed mutants, the very same ones once."""
+        """Distinct killed mutants."""
         seen = self.judge.seen(split)
         return {self.judge.representative(s) for s, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
 
     def _killable(self) -> list[float | None]:
-        """What train's search killed, from easy to hard, the very same mutants once."""
+        """Distinct mutants that train's search killed, from easy to hard."""
         return list(dict.fromkeys(map(self.judge.representative, self._archive("train"))))
 
     def _weakest(self, split: str) -> float | None:
-        """The smallest killed strength of the set's own search; if that lost its way, of all mutants judged on it."""
+        """Smallest killed strength of the set's own search; if that killed none, of all mutants judged on it."""
         seen = self.judge.seen(split)
         killed = [strength for strength, judged in seen.items() if judged.record.verdict is Verdict.KILLED]
         return min((s for s in self._archive(split) or killed if s is not None), default=None)
@@ -218,7 +218,7 @@ class OperatorRun:
                 yield f"not monotone on {split}: killed at {odd[0]:.4g} but survived at {odd[1]:.4g}"
 
     def _hidden(self) -> int:
-        """Survivors on train that a paired rank test over originals would kill, the very same mutants once."""
+        """Number of distinct survivors on train that a paired rank test over originals would kill."""
         rule, better = self.judge.rule, self.runner.task.higher_is_better
         if rule.test not in ("glm", "welch"):
             return 0
@@ -254,15 +254,15 @@ class OperatorRun:
         )
 
     def judged(self) -> dict[str, dict[float | None, Judged]]:
-        """Every mutant by set and strength."""
+        """All verdicts by set and strength."""
         return {split: self.judge.seen(split) for split in self.sets}
 
     def scored(self) -> tuple[dict[str, dict[float | None, Judged]], float | None]:
-        """What decides the score, and the upper bound of the strength."""
+        """Verdicts that decide the score, and the upper bound of the strength."""
         return self.searched(), None if self.operator.strength is None else self.search.bounds(self.operator.bounds)[1]
 
     def kills(self) -> dict[tuple[str, float | None, str], KillBits]:
-        """Which inputs kill which mutants, by label, strength and set."""
+        """Kill bits by label, strength and set."""
         return {
             (self.label, strength, split): judged.bits
             for split, mutants in self.judged().items()
@@ -270,6 +270,6 @@ class OperatorRun:
         }
 
     def searched(self) -> dict[str, dict[float | None, Judged]]:
-        """The mutants that each set's own search probed, which decide the score."""
+        """Mutants that each set's own search probed; they decide the score."""
         own = {split: {s: self.judge(s, split) for s, _ in self.traces[split].probes} for split in self.sets}
         return {split: own[split] if self._archive(split) else self.judge.seen(split) for split in self.sets}

@@ -1,4 +1,4 @@
-"""Which mutants say nothing new: triviality and redundancy, as DeepCrime defines them."""
+"""Trivial and redundant mutants, as DeepCrime defines them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mutiny.core.stats import wilson, wilson_bounds
 
 TRIVIAL = 0.9
-"""From this share of (instance, input) pairs on, a mutant is trivial."""
+"""Share of killed (instance, input) pairs from which a mutant is trivial."""
 
 Key = TypeVar("Key")
 

@@ -1,4 +1,4 @@
-"""How far a score can be trusted: the whole judgement repeated on resampled originals or inputs."""
+"""Confidence interval of a score, from verdicts repeated on resampled originals or inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mutiny.verbs.assess.score import interval_score, set_score
 
 RESAMPLES = 500
 FEWEST_ORIGINALS = 5
-"""With fewer, too many draws are all of one original, which has no spread and would be taken for certainty."""
+"""Fewest originals to resample; with fewer, too many draws repeat one original and have no spread."""
 
 Draw = Callable[[Sample], Sample]
 Mutants = Mapping[str, Mapping[Any, Judged]]

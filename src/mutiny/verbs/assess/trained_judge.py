@@ -63,7 +63,7 @@ class TrainedJudge(Judge):
         return self._trainer
 
     async def configuration(self, key: Key, operator: TrainingOperator, split: str) -> Judged:
-        """The verdict on a configuration; raises `NotApplicable` if it cannot be trained."""
+        """Verdict on a configuration; raises `NotApplicable` if it cannot be trained."""
         seen = self._seen.setdefault(split, {})
         if key not in seen:
             instances, found = await self._in_groups(operator, split)
@@ -92,7 +92,7 @@ class TrainedJudge(Judge):
         return power_two_sample(effect, len(sample.originals), sample.mutants.size, self.rule.alpha)
 
     def configurations(self, split: str) -> dict[Key, Judged]:
-        """All that were judged on a split, in the order of judging."""
+        """Configurations judged on a split, in the order of judging."""
         return self._seen.get(split, {})
 
     def _found(self, instances: list[TrainedInstance], split: str) -> MutantEvaluation:
@@ -107,7 +107,7 @@ class TrainedJudge(Judge):
 
 
 def _named(record: MutantRecord, key: Key, instances: list[TrainedInstance]) -> MutantRecord:
-    """With the configuration's name or value, and what became of its trainings."""
+    """The record with the name or value of the configuration, and the number of diverged trainings."""
     lost = sum(instance.diverged for instance in instances)
     reason = f"{lost} of {len(instances)} {DIVERGED}" if lost else record.reason
     if isinstance(key, str):
@@ -121,11 +121,11 @@ async def trained(
     """Instances of a configuration.
 
     Args:
-        trainer: says what is the same training, and what lies on the way of another.
-        operator: the configuration.
-        numbers: which instances.
-        split: the set of inputs whose search asks; it matters only where nothing is shared.
-        basis: hash of what decides how networks are evaluated.
+        trainer: Trainer, which knows equal trainings and intermediate states.
+        operator: Configuration.
+        numbers: Numbers of the instances.
+        split: Set of inputs whose search asks; it matters only if nothing is shared.
+        basis: Hash of what decides how networks are evaluated.
     """
     if trainer.savings.together and len(numbers) > 1:
         return await _at_once(trainer, operator, numbers, split, basis)
@@ -160,6 +160,6 @@ async def _instance(
 def _task(
     kind: str, identity: object, trainer: Trainer, split: str, basis: str, name: str, given: tuple[object, ...]
 ) -> Job:
-    """What is trained decides, not which operator asks for it."""
+    """A job identified by what is trained, not by the operator that asks for it."""
     asks = () if trainer.savings.shared else (split,)
     return Job(kind, (identity, *asks), basis, name=name, given=given)

@@ -1,4 +1,4 @@
-"""Networks of faulty programs: trained once, kept on disk, evaluated on every set of inputs."""
+"""Networks of faulty programs: trained once, stored on disk, evaluated on every set of inputs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from mutiny.verbs.assess.savings import Savings
 
 
 class TrainedInstance(NamedTuple):
-    """One trained network of a faulty program, as far as it matters.
+    """One trained network of a faulty program.
 
     Attributes:
-        outcomes: by set of inputs.
-        trained: whether it was trained now; if not, it was known.
-        diverged: whether its loss did not stay a number; then every answer is wrong.
+        outcomes: Outcomes by set of inputs.
+        trained: Whether it was trained now, instead of loaded.
+        diverged: Whether its loss became infinite or NaN; then every answer counts as wrong.
     """
 
     outcomes: dict[str, Outcome]
@@ -45,10 +45,10 @@ class Trainer:
     """Trains the instances of faulty programs: number ``i`` with the seed of original ``i``.
 
     Args:
-        program: that trained the originals.
-        runner: the originals, the sets of inputs and the campaign's seed.
-        folder: where trained networks are kept.
-        savings: what is not trained again.
+        program: Program that trained the originals.
+        runner: Originals, sets of inputs and seed.
+        folder: Folder for trained networks.
+        savings: Trainings that may be shared or left out.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Trainer:
         raise ValueError(f"unknown kind of job: {job.kind}")
 
     def instance(self, operator: TrainingOperator, number: int) -> TrainedInstance:
-        """One instance of a configuration, on all sets; raises `NotApplicable` if it cannot be trained."""
+        """One instance of a configuration on all sets; raises `NotApplicable` if it cannot be trained."""
         key = (operator, number)
         if not self.savings.shared:
             return self._made(operator, number)
@@ -84,7 +84,7 @@ class Trainer:
         return self._known[key]
 
     def group(self, operator: TrainingOperator, numbers: Sequence[int]) -> list[TrainedInstance]:
-        """Several instances of a configuration, trained at once where that is wanted and possible."""
+        """Several instances of a configuration, trained together if that is wanted and possible."""
         missing = [number for number in numbers if (operator, number) not in self._known]
         new = self._at_once(operator, missing) if self.savings.together and len(missing) > 1 else {}
         if self.savings.shared:
@@ -105,12 +105,12 @@ class Trainer:
         return self._stored(self.program, self._seed(number)).path.stem
 
     def is_beginning(self, operator: TrainingOperator, number: int) -> bool:
-        """Whether the instance is taken from the way of its original's training."""
+        """Whether the instance is an intermediate state of its original's training."""
         self.identity(operator, number)
         return self.savings.beginnings and self._identities[operator, number][1]
 
     def walk(self, operator: TrainingOperator, number: int) -> int:
-        """Keeps everything on the way of an original's training, unless the instance is there; trainings it took."""
+        """Stores intermediate states of an original's training unless the instance exists; returns new trainings."""
         program, seed = self._program(operator, number), self._seed(number)
         before = self.trainings
         if self._remembered(self._stored(program, seed), program, seed) is None and number not in self._walked:
@@ -118,12 +118,12 @@ class Trainer:
         return self.trainings - before
 
     def network(self, operator: TrainingOperator, number: int) -> nn.Module:
-        """The network of an instance, from the disk if it is kept there; raises `Diverged` if training gives none."""
+        """Network of an instance, from disk if stored; raises `Diverged` if training gives none."""
         program, seed = self._program(operator, number), self._seed(number)
         return self._network(program, number, self._stored(program, seed))[0]
 
     def _seed(self, number: int) -> int:
-        """With which an original and all its instances are trained."""
+        """Seed with which an original and all its instances are trained."""
         return seed_for(self.runner.seed, "original", number)
 
     @property
@@ -131,7 +131,7 @@ class Trainer:
         return placement(self.runner.models[0]).device
 
     def _at_once(self, operator: TrainingOperator, numbers: Sequence[int]) -> dict[int, TrainedInstance]:
-        """The instances that can be trained together; they differ from others by rounding, and stay here."""
+        """Instances that can be trained together; rounding differs from single trainings, so they are not stored."""
         programs = [self._program(operator, number) for number in numbers]
         recipe, data = programs[0].recipe, [program.data for program in programs]
         if any(program.recipe != recipe for program in programs) or is_beginning(recipe, self.program.recipe):
@@ -183,7 +183,7 @@ class Trainer:
         return stored.load(program.recipe, seed, self._device) if kept else None
 
     def _trained(self, program: Program, number: int, stored: Stored) -> nn.Module:
-        """Trains a network, or the longer one on whose way it lies."""
+        """Trains a network, or the longer training of which it is an intermediate state."""
         seed = self._seed(number)
         if self.savings.beginnings and program.data is self.program.data:
             if is_beginning(program.recipe, self.program.recipe) and number not in self._walked:
@@ -197,7 +197,7 @@ class Trainer:
         return model
 
     def _walk(self, number: int, seed: int) -> None:
-        """Trains as the original was trained, and keeps what lies on the way."""
+        """Trains as the original was trained, and stores intermediate states."""
         self._walked.add(number)
         whole = self.program.recipe
 
@@ -249,7 +249,7 @@ class Trainer:
         )
 
     def _wrong(self, split: str) -> Outcome:
-        """What a network that answers nothing does."""
+        """Outcome of a network that gives no valid answer."""
         inputs = len(self.runner.splits[split])
         metric = 0.0 if self.runner.task.higher_is_better else float("inf")
         return Outcome(np.packbits(np.zeros(inputs, bool)), inputs, metric)

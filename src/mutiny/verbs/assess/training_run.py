@@ -24,16 +24,16 @@ from mutiny.verbs.assess.search import Trace, descent, following, not_monotone, 
 from mutiny.verbs.assess.trained_judge import DIVERGED, Key, TrainedJudge
 
 WORTH = {False: "their answers count as wrong", True: "there is no verdict"}
-"""What becomes of these: a loss, unlike a share of right answers, has no value for an answer that is missing."""
+"""Effect of diverged trainings, by whether the verdict is unstable: a loss has no value for a missing answer."""
 POWER = 0.8
-"""Below this DeepCrime calls a mutant unstable."""
+"""Power below which DeepCrime calls a mutant unstable."""
 
 
 class TrainingRun:
     """Trains the configurations of an operator and judges them on every set.
 
-    A binary search starts with the severest value, on each set by itself; what one search trained, the others know.
-    Operators without a strength try every configuration.
+    A binary search starts with the severest value, separately on each set; searches share trained networks. Operators
+    without a strength try every configuration.
 
     Args:
         judge: Judge of the operator's configurations.
@@ -64,7 +64,7 @@ class TrainingRun:
 
     @property
     def steps(self) -> int:
-        """How many verdicts the searches of all sets need at most."""
+        """Largest number of verdicts of the searches on all sets."""
         return self._each * len(self.sets)
 
     @property
@@ -76,18 +76,18 @@ class TrainingRun:
 
     @property
     def _each(self) -> int:
-        """How many configurations one search tries at most."""
+        """Largest number of configurations of one search."""
         if self.reason_against is not None:
             return 0
         return len(self.configurations) if self.span is None else steps(self.span, self.search)
 
     def run(self, progress: Progress) -> OperatorRecord:
-        """The plan, done here and now."""
+        """Record of the operator, from jobs that run here one after the other."""
         record: OperatorRecord = here(self.plan(progress), self._work)
         return record
 
     async def plan(self, progress: Progress) -> OperatorRecord:
-        """Everything about the operator; the p-values are not yet adjusted for multiplicity."""
+        """Record of the operator; p-values are not yet adjusted for multiplicity."""
         if self.reason_against is None:
             try:
                 for split, trace in zip(self.sets, await together(self._searches(progress)), strict=True):
@@ -103,7 +103,7 @@ class TrainingRun:
         return (self._searched(split, progress) for split in self.sets)
 
     def searched(self, split: str, progress: Progress) -> Trace:
-        """The search of one set of inputs, done here and now."""
+        """Search on one set of inputs, from jobs that run here one after the other."""
         trace: Trace = here(self._searched(split, progress), self._work)
         return trace
 
@@ -135,7 +135,7 @@ class TrainingRun:
             return Verdict.INVALID
 
     def _keys(self) -> list[Key]:
-        """Everything that was trained, once."""
+        """Distinct configurations that were trained."""
         tried = [key for trace in self.traces.values() for key, _ in trace.probes]
         return [key for key in dict.fromkeys(tried) if key is not None and key not in self.failed]
 
@@ -144,13 +144,13 @@ class TrainingRun:
         return {key for key, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
 
     def severity(self, key: Key | None) -> float | None:
-        """Where a value lies between the mildest (0) and the severest (1)."""
+        """Position of a value between the mildest (0) and the severest (1)."""
         if self.span is None or not isinstance(key, (int, float)):
             return None
         return (key - self.span.mild) / (self.span.severe - self.span.mild)
 
     def _weakest(self, split: str) -> Key | None:
-        """The mildest value that the set's own search killed."""
+        """Mildest value that the set's own search killed."""
         archive = [key for key in self.traces[split].archive if key is not None]
         return min(archive, key=lambda key: self.severity(key) or 0.0, default=None)
 
@@ -243,7 +243,7 @@ class TrainingRun:
         yield from self._odd()
 
     def _odd(self) -> Iterator[str]:
-        """Where a severer value survives though a milder one is killed: the search assumes that there is no such."""
+        """Notes on sets where a severer value survives although a milder one is killed."""
         for split in self.traces if self.span is not None else ():
             seen = self.judge.configurations(split)
             places = {place: key for key in seen if (place := self.severity(key)) is not None}
@@ -253,7 +253,7 @@ class TrainingRun:
                 yield f"not monotone on {split}: killed at {killed:.4g} but survived at {survived:.4g}, the severer one"
 
     def _only_reason(self) -> str | None:
-        """Why nothing at all could be trained; the record's own reason says it already."""
+        """The one reason why nothing could be trained, which the record already states."""
         reasons = set(self.failed.values())
         return reasons.pop() if len(reasons) == 1 and not self._keys() else None
 
@@ -267,7 +267,7 @@ class TrainingRun:
                 yield replace(judged.record, searched=key in probed)
 
     def scored(self) -> tuple[dict[str, dict[Key, Judged]], float | None]:
-        """What decides the score, by severity where there is a strength, and its upper bound."""
+        """Verdicts that decide the score, by severity if there is a strength, and the upper bound."""
         seen = {split: self.judge.configurations(split) for split in self.sets}
         if self.span is None:
             return seen, None
@@ -278,7 +278,7 @@ class TrainingRun:
         }, 1.0
 
     def kills(self) -> dict[tuple[str, float | None, str], KillBits]:
-        """Which inputs kill which configurations, by label, strength and set."""
+        """Kill bits by label, strength and set."""
         return {
             (judged.record.operator, judged.record.strength, split): judged.bits
             for split in self.traces
