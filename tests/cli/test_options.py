@@ -102,6 +102,8 @@ def test_errors_in_python_name_arguments():
     [
         (("assess", "--lower", "0.5", "--upper", "0.2"), "--lower=0.5: expected less than --upper 0.2."),
         (("attack", "--low", "1", "--high", "0"), "--low, --high="),
+        (("attack", "--mutants", "0"), "mutiny: inputs=numbers from"),
+        (("attack", "--mutants", "0"), "State their range with --low and --high"),
         (("strengthen", "--operators", "NEB"), "or --minimize"),
         (("locate", "--k", "0"), "--k=0: expected a whole number"),
         (("select", "--repeats", "0"), "--repeats=0: expected a whole number"),

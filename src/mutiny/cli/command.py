@@ -66,7 +66,10 @@ class VerbCommand:
         try:
             return self.function(invocation, **{name: values[name] for name in self.own})
         except BadInput as error:
-            raise in_options(error, self.name, self.flags, invocation.aliases(self.aliases)) from error
+            flags = self.flags
+            if values.get("inputs") is None:
+                flags.pop("inputs", None)  # the inputs are the test set, not those of an option
+            raise in_options(error, self.name, flags, invocation.aliases(self.aliases)) from error
 
     def callback(self) -> Callable[..., None]:
         """The function that typer makes a command of."""
