@@ -27,9 +27,15 @@ def images(rng, n=SIZE):
 
 def lenet():
     return nn.Sequential(
-        nn.Conv2d(1, 3, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 6), nn.ReLU(), nn.Dropout(0.3),
+        nn.Conv2d(1, 3, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(27, 6),
+        nn.ReLU(),
+        nn.Dropout(0.3),
         nn.Linear(6, CLASSES),
-    )  # fmt: skip
+    )
 
 
 def resnet():
@@ -58,9 +64,10 @@ def transformer():
     layer = nn.TransformerEncoderLayer(6, 2, 8, batch_first=True)
     return Lambda(
         lambda m, x: m.head(m.encoder(m.embed(x)).mean(1)),
-        embed=nn.Embedding(11, 6), encoder=nn.TransformerEncoder(layer, 1, enable_nested_tensor=False),
+        embed=nn.Embedding(11, 6),
+        encoder=nn.TransformerEncoder(layer, 1, enable_nested_tensor=False),
         head=nn.Linear(6, CLASSES),
-    )  # fmt: skip
+    )
 
 
 def conv1d():

@@ -11,8 +11,8 @@ from mutiny.core.errors import NotApplicable
 from mutiny.core.parsing import described
 from mutiny.faults import OPERATORS
 from mutiny.faults.parsing import as_faults
+from mutiny.faults.training import ALL, TRAINING_OPERATORS
 from mutiny.faults.training.base import Program
-from mutiny.faults.training.catalogue import ALL, TRAINING
 from mutiny.models import default_forward
 from mutiny.subjects.data import as_data
 from mutiny.subjects.tasks import Classification, Regression
@@ -25,9 +25,14 @@ DEEPMUTATION = "DR LE DM DF NP LRs LAs AFRs"
 
 def build(outputs=3):
     return nn.Sequential(
-        nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8, bias=False), nn.Dropout(0.3), nn.Linear(8, 8), nn.Tanh(),
+        nn.Linear(4, 8),
+        nn.ReLU(),
+        nn.Linear(8, 8, bias=False),
+        nn.Dropout(0.3),
+        nn.Linear(8, 8),
+        nn.Tanh(),
         nn.Linear(8, outputs),
-    )  # fmt: skip
+    )
 
 
 def program(task):
@@ -36,9 +41,14 @@ def program(task):
     labels = np.repeat([0, 1, 2], [30, 20, 10])
     y = labels if isinstance(task, Classification) else x[:, :1] + 0.1 * labels[:, None]
     recipe = Recipe(
-        build if isinstance(task, Classification) else lambda: build(1), epochs=3, batch_size=8, validation=0.2,
-        patience=2, clip_norm=1.0, regularisers={"0": (0.0, 0.01)},
-    )  # fmt: skip
+        build if isinstance(task, Classification) else lambda: build(1),
+        epochs=3,
+        batch_size=8,
+        validation=0.2,
+        patience=2,
+        clip_norm=1.0,
+        regularizers={"0": (0.0, 0.01)},
+    )
     return Program(recipe, as_data((x, y), "train"), task, default_forward)
 
 
@@ -51,9 +61,9 @@ def case(request):
 
 
 def test_all_of_the_papers_are_there():
-    assert set(TRAINING) == {*TABLE_II.split(), *DEEPMUTATION.split()}
-    assert not set(TRAINING) & set(OPERATORS)
-    assert len(as_faults("all")) == len(TRAINING) + len(OPERATORS)
+    assert set(TRAINING_OPERATORS) == {*TABLE_II.split(), *DEEPMUTATION.split()}
+    assert not set(TRAINING_OPERATORS) & set(OPERATORS)
+    assert len(as_faults("all")) == len(TRAINING_OPERATORS) + len(OPERATORS)
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.code)

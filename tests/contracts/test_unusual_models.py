@@ -103,10 +103,20 @@ def data_parallel():
 
 
 UNUSUAL = [
-    encoder_decoder, attention_with_extra_biases, states_written_into_a_buffer, mixed_precision, u_net,
-    squeeze_and_excite, vector_as_weight, stack_of_matrices, numbers_between_layers_that_are_not_real,
-    tied_autoencoder, one_neuron_wide, data_parallel, written_by_hand,
-]  # fmt: skip
+    encoder_decoder,
+    attention_with_extra_biases,
+    states_written_into_a_buffer,
+    mixed_precision,
+    u_net,
+    squeeze_and_excite,
+    vector_as_weight,
+    stack_of_matrices,
+    numbers_between_layers_that_are_not_real,
+    tied_autoencoder,
+    one_neuron_wide,
+    data_parallel,
+    written_by_hand,
+]
 
 
 @pytest.mark.parametrize("make", UNUSUAL, ids=lambda make: make.__name__)

@@ -16,11 +16,11 @@ from mutiny import NotApplicable, Subject, assess, load_subject
 from mutiny.cli import main
 from mutiny.core.records import Status
 from mutiny.faults.parsing import as_faults
+from mutiny.faults.training import TRAINING_OPERATORS
 from mutiny.faults.training.base import Program
-from mutiny.faults.training.catalogue import TRAINING
 from mutiny.models import ModelView
 from mutiny.subjects.training import OwnTraining, fingerprint
-from mutiny.subjects.training.own import PARTS, Items
+from mutiny.subjects.training.own import PARTS, TrainingDataset
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own-training.md").read_text()
 NEEDS = {"my_subject": None, "lightning_subject": "lightning", "transformers_subject": "transformers.trainer"}
@@ -31,9 +31,9 @@ QUICK = {  # enough to be better than a network of zeros
 }
 ARM = {"transformers_subject": "ARM(layer=pre_classifier)"}  # it has three activations, and one will do
 DENIED = {
-    "my_subject": {"LCH": "loss", "RAW": "regularisers"},
+    "my_subject": {"LCH": "loss", "RAW": "regularizers"},
     "lightning_subject": {},
-    "transformers_subject": {"OCG": "clipping", "RAW": "regularisers"},
+    "transformers_subject": {"OCG": "clipping", "RAW": "regularizers"},
 }
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*LeafSpec.*",  # Lightning asks torch in a way that torch no longer likes
@@ -121,8 +121,8 @@ def test_fewer_epochs_arrive(subject):
 
 
 def test_less_data_arrives(subject, monkeypatch):
-    seen, read = set(), Items.__getitem__
-    monkeypatch.setattr(Items, "__getitem__", lambda self, index: seen.add(index) or read(self, index))
+    seen, read = set(), TrainingDataset.__getitem__
+    monkeypatch.setattr(TrainingDataset, "__getitem__", lambda self, index: seen.add(index) or read(self, index))
     less = faulty(subject, "TRD(share=0.75)")
     less.recipe.train(less.data, less.task, 1)
     assert 0 < len(seen) <= len(less.data) < len(subject.train) / 2
@@ -137,7 +137,7 @@ def test_another_network_arrives(subject, name):
 
 def test_what_is_not_obeyed_says_so(subject, name):
     denied = {}
-    for code, kind in TRAINING.items():
+    for code, kind in TRAINING_OPERATORS.items():
         try:
             kind().configurations(program_of(subject))
         except NotApplicable as reason:
@@ -199,7 +199,7 @@ def test_the_table_says_which_operators_a_part_allows():
         for code, more in re.findall(r"([A-Z]+s?)\b(?: \(with (\w+)\))?", cell)
     }
     assert {part for part, _ in rows} == set(PARTS)
-    assert told == {code: changed_parts(code) for code in TRAINING}
+    assert told == {code: changed_parts(code) for code in TRAINING_OPERATORS}
 
 
 def changed_parts(code):
@@ -208,7 +208,7 @@ def changed_parts(code):
     settings = {each: getattr(has_all.recipe, each) for each in vars(has_all.recipe)}
     recipe = OwnTraining(**settings, function=lambda given: given.build(), obeys=tuple(PARTS))
     found = set()
-    for one in TRAINING[code]().configurations(replace(has_all, recipe=recipe)):
+    for one in TRAINING_OPERATORS[code]().configurations(replace(has_all, recipe=recipe)):
         faulty = one.change(replace(has_all, recipe=recipe), np.random.default_rng(0))
         found |= {"data"} if faulty.data is not has_all.data else set()
         found |= {

@@ -179,11 +179,11 @@ BY_HAND = {
     "buffers": lambda m, x: torch.sigmoid((m.enter(x) - m.norm.running_mean) / torch.sqrt(m.norm.running_var + 1e-5)),
     "single numbers": lambda m, x: torch.sigmoid(m.enter(x) * torch.tensor(2.0) + m.number),
     "maximum": lambda m, x: (lambda h: torch.maximum(h, torch.zeros_like(h)) + 1)(m.enter(x)),
-    "after a call that copies nothing": lambda m, x: (
-        lambda h: (lambda gate: h.contiguous() * gate)(torch.sigmoid(h))
-    )(m.enter(x)),
+    "after a call that copies nothing": lambda m, x: (lambda h: (lambda gate: h.contiguous() * gate)(torch.sigmoid(h)))(
+        m.enter(x)
+    ),
     "written into a constant": written_into_a_constant,
-}  # fmt: skip
+}
 
 
 def hand_written(form):

@@ -12,12 +12,17 @@ from references.by_hand import agree, clean, mutated, patch_of, view_of
 from zoo import Lambda, lively, make
 
 INSERTED = {
-    "tanh": torch.tanh, "softmax": lambda x: x.exp() / x.exp().sum(-1, keepdim=True), "relu": lambda x: x.clamp(min=0),
-    "elu": lambda x: torch.where(x > 0, x, x.exp() - 1), "softsign": lambda x: x / (1 + x.abs()),
-    "softplus": lambda x: (1 + x.exp()).log(), "sigmoid": lambda x: 1 / (1 + (-x).exp()),
-    "hard_sigmoid": lambda x: (x / 6 + 0.5).clamp(0, 1), "linear": lambda x: x,
+    "tanh": torch.tanh,
+    "softmax": lambda x: x.exp() / x.exp().sum(-1, keepdim=True),
+    "relu": lambda x: x.clamp(min=0),
+    "elu": lambda x: torch.where(x > 0, x, x.exp() - 1),
+    "softsign": lambda x: x / (1 + x.abs()),
+    "softplus": lambda x: (1 + x.exp()).log(),
+    "sigmoid": lambda x: 1 / (1 + (-x).exp()),
+    "hard_sigmoid": lambda x: (x / 6 + 0.5).clamp(0, 1),
+    "linear": lambda x: x,
     "selu": lambda x: 1.0507009873554805 * torch.where(x > 0, x, 1.6732632423543772 * (x.exp() - 1)),
-}  # fmt: skip
+}
 
 
 def sequence(model, inputs, plan):
@@ -162,9 +167,11 @@ def test_modules_called_by_keyword_or_looked_at_by_class():
     model, inputs = Lambda(forward, layers=layers).eval(), torch.randn(5, 3)
     before = ModelState.of(model)
     for operator, plan in (
-        (LayerRemoval(), [0, 2, 3]), (LayerDuplication(), [0, 1, 1, 2, 3]), (ActivationRemoval(), [0, 1, 3]),
+        (LayerRemoval(), [0, 2, 3]),
+        (LayerDuplication(), [0, 1, 1, 2, 3]),
+        (ActivationRemoval(), [0, 1, 3]),
         (LayerAddition(layer="layers.1", activation="sigmoid"), [0, 1, torch.sigmoid, 2, 3]),
-    ):  # fmt: skip
+    ):
         assert agree(mutated(operator, model, inputs), sequence(layers, inputs, plan))
     assert before == ModelState.of(model)
 

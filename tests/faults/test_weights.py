@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from mutiny.faults import (  # fmt: skip
+from mutiny.faults import (
     GaussianFuzzing,
     NeuronActivationInverse,
     NeuronEffectBlock,
@@ -141,10 +141,14 @@ def test_incoming_multiplies_all_that_feeds_a_neuron(operator, factor, biases, n
 @pytest.mark.parametrize(
     "add",
     [
-        lambda h, b: h + b, lambda h, b: b + h, lambda h, b: h.add_(b), torch.add,
-        lambda h, b: torch.add(b, other=h), lambda h, b: h.__iadd__(b),
+        lambda h, b: h + b,
+        lambda h, b: b + h,
+        lambda h, b: h.add_(b),
+        torch.add,
+        lambda h, b: torch.add(b, other=h),
+        lambda h, b: h.__iadd__(b),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("product", [lambda x, w: x @ w, torch.mm, lambda x, w: torch.nn.functional.linear(x, w.t())])
 @pytest.mark.parametrize(("kind", "factor"), [(NeuronEffectBlock, 0.0), (NeuronActivationInverse, -1.0)])
 def test_a_bias_that_is_added_by_hand_is_a_bias(kind, factor, product, add, biases):

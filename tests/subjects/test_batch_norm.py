@@ -1,4 +1,4 @@
-"""Batch normalisation keeps a counter without dimensions beside its weights."""
+"""Batch normalization keeps a counter without dimensions beside its weights."""
 
 import copy
 

@@ -164,8 +164,16 @@ def test_numpy_numbers_are_numbers():
     assert Regression(np.float32(0.5)).tolerance == 0.5
 
 
-@pytest.mark.parametrize("bad", [{"tolerance": 0}, {"tolerance": float("nan")}, {"tolerance": "1"}, {"tolerance": -1},
-                                 {"tolerance": 1, "metric": "rmse"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"tolerance": 0},
+        {"tolerance": float("nan")},
+        {"tolerance": "1"},
+        {"tolerance": -1},
+        {"tolerance": 1, "metric": "rmse"},
+    ],
+)
 def test_bad_regressions_are_refused(bad):
     with pytest.raises(BadInput):
         Regression(**bad)

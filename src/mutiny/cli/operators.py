@@ -23,15 +23,15 @@ def operators(
     """List operators: the faults that can be injected."""
     with loading():
         from mutiny.cli.listing import explain, show
-        from mutiny.faults import ALL
+        from mutiny.faults import OPERATORS
         from mutiny.faults.parsing import as_faults
-        from mutiny.faults.training import catalogue
+        from mutiny.faults.training import TRAINING_OPERATORS
 
     if code is not None:
         explain(as_faults(code))
         return
-    rows = [(kind.code, kind.title, kind.__module__.split(".")[-2], _bounds(kind), _source(kind)) for kind in ALL]
-    rows += [(kind.code, kind.title, kind.level, kind.tries, _source(kind)) for kind in catalogue.ALL]
+    rows = [(kind.code, kind.title, kind.family, _bounds(kind), _source(kind)) for kind in OPERATORS.values()]
+    rows += [(kind.code, kind.title, kind.level, kind.tries, _source(kind)) for kind in TRAINING_OPERATORS.values()]
     show(
         ("code", "fault", "level", "tried", "defined in"),
         rows,

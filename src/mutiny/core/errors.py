@@ -6,6 +6,7 @@
     ├── BadInput            an argument, a file or a model is not what was expected (command line: exit code 2)
     │   ├── Diverged        a training whose loss is no longer a finite number
     │   ├── UntrustedFile   loading it could run code, and the user did not allow that
+    │   ├── PluginError     an installed package adds something to mutiny that cannot be used
     │   ├── PreflightFailed the harness could not detect any fault with this subject, so no verdict would mean anything
     │   └── StoreError      a file that keeps campaigns cannot be used as it is
     │       ├── StoreBusy       another process is writing it
@@ -52,6 +53,10 @@ class Diverged(BadInput):
 
 class UntrustedFile(BadInput):
     """Loading this file could run code, and the user did not allow that."""
+
+
+class PluginError(BadInput):
+    """An installed package adds an operator, a method, a measure or an attack that cannot be used."""
 
 
 class PreflightFailed(BadInput):

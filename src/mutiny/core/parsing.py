@@ -52,9 +52,7 @@ class Names:
         while position < len(text.rstrip()):
             match = ITEM.match(text, position)
             if match is None:
-                raise BadInput(
-                    self.argument, repr(text), f"codes with optional parameters, such as {self.example}"
-                )  # fmt: skip
+                raise BadInput(self.argument, repr(text), f"codes with optional parameters, such as {self.example}")
             items.append(match.group().strip().rstrip(","))
             position = match.end()
         return items

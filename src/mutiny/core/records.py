@@ -51,7 +51,7 @@ class Basis(StrEnum):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class KillEvidence:
     """What a kill rule found: the numbers, and the conclusion from them.
 
     Attributes:
@@ -245,7 +245,7 @@ def to_plain(value: Any) -> Any:
 
     The metadata of a dataclass field may give it another ``key``, or say ``omit_none``.
 
-    >>> to_plain(Evidence(True, 0.01, float("inf")))
+    >>> to_plain(KillEvidence(True, 0.01, float("inf")))
     {'killed': True, 'p_value': 0.01, 'effect_size': None, 'note': ''}
     """
     if is_dataclass(value) and not isinstance(value, type):

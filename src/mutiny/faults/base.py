@@ -23,16 +23,18 @@ class Operator(ABC):
     must not depend on the strength, so that the probes of a search differ in strength only.
 
     Attributes:
-        code: the short name that the field uses.
-        title: the name in words.
-        source: where it was defined.
+        code: short name used in the literature.
+        title: name in words.
+        source: publication that defines it.
+        family: group in listings: where the fault sits.
         tunable: parameters that a search may tune, with bounds; the first is the default. A larger value means a
-            larger change. Empty: the operator has no strength.
+            larger change. An operator without tunable parameters has no strength.
     """
 
     code: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
+    family: ClassVar[str] = "other"
     tunable: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     @property

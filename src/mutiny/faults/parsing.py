@@ -6,34 +6,35 @@ from collections.abc import Iterable
 
 from mutiny.core.errors import BadInput
 from mutiny.core.parsing import Names
-from mutiny.faults import OPERATORS
+from mutiny.core.registry import JoinedRegistry
+from mutiny.faults import ALL, OPERATORS
 from mutiny.faults.base import Operator
+from mutiny.faults.training import TRAINING_OPERATORS
 from mutiny.faults.training.base import TrainingOperator
-from mutiny.faults.training.catalogue import TRAINING
 
 EXAMPLE, COMMAND = "WI,NI(ratio=0.1)", "mutiny operators"
 NAMES = Names("operators", Operator, OPERATORS, EXAMPLE, COMMAND)
-BOTH = Names("operators", (Operator, TrainingOperator), {**OPERATORS, **TRAINING}, EXAMPLE, COMMAND)
+BOTH = Names("operators", (Operator, TrainingOperator), JoinedRegistry(OPERATORS, TRAINING_OPERATORS), EXAMPLE, COMMAND)
 EVERY = "all"
 
 Fault = Operator | TrainingOperator
 
 
 def as_operators(wanted: str | Iterable[str | Operator] | None) -> tuple[Operator, ...]:
-    """Operators from codes, from text with parameters, from instances, or all of them.
+    """Operators from codes, from text with parameters, from instances, or all built-in ones.
 
     >>> as_operators("WI, NI(ratio=0.1, direction=incoming)")[1].direction
     'incoming'
     >>> [operator.code for operator in as_operators(["GF", OPERATORS["WS"](ratio=0.2)])]
     ['GF', 'WS']
     """
-    return tuple(kind() for kind in OPERATORS.values()) if wanted is None else NAMES.parse(wanted)
+    return tuple(kind() for kind in ALL) if wanted is None else NAMES.parse(wanted)
 
 
 def as_faults(wanted: str | Iterable[str | Fault] | None) -> tuple[Fault, ...]:
-    """The same with faults that are made before training; ``"all"`` is every one of both kinds.
+    """Operators on trained models and before training; ``"all"`` means every one, also those of other packages.
 
-    Without a wish, those on trained models: they need no training.
+    ``None`` means the built-in operators on trained models, which need no training.
 
     >>> [fault.code for fault in as_faults("WI, HLR")]
     ['WI', 'HLR']
@@ -43,5 +44,5 @@ def as_faults(wanted: str | Iterable[str | Fault] | None) -> tuple[Fault, ...]:
     if wanted == EVERY:
         return tuple(kind() for kind in BOTH.kinds.values())
     if isinstance(wanted, str) and EVERY in [name.strip() for name in wanted.split(",")]:
-        raise BadInput("operators", repr(wanted), "all alone, for it has every operator already, or some by name")
+        raise BadInput("operators", repr(wanted), "either all, alone, or operators by name")
     return BOTH.parse(wanted)

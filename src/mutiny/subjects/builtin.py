@@ -60,7 +60,7 @@ def _idx(data: Path | None, name: str, source: str) -> tuple[Data, Data]:
     return splits[0], splits[1]
 
 
-def _grey(name: str, source: str, build: Callable[[], nn.Module]) -> Callable[[Path | None], Subject]:
+def _gray(name: str, source: str, build: Callable[[], nn.Module]) -> Callable[[Path | None], Subject]:
     def make(data: Path | None = None) -> Subject:
         train, test = _idx(data, name, source)
         recipe = Recipe(build, epochs=4, batch_size=128, learning_rate=4e-3, schedule="onecycle")
@@ -79,9 +79,15 @@ def _cifar(build: Callable[[], nn.Module]) -> Callable[[Path | None], Subject]:
             raise BadInput("data", folder, "cifar10/ or cifar10*.zip in it", f"People usually get it from {source}.")
         train, test = as_data(root / "train", "train"), as_data(root / "test", "test")
         recipe = Recipe(
-            build, epochs=15, batch_size=128, optimizer="sgd", learning_rate=0.1,
-            optimizer_settings={"momentum": 0.9, "nesterov": True}, weight_decay=5e-4, schedule="onecycle",
-        )  # fmt: skip
+            build,
+            epochs=15,
+            batch_size=128,
+            optimizer="sgd",
+            learning_rate=0.1,
+            optimizer_settings={"momentum": 0.9, "nesterov": True},
+            weight_decay=5e-4,
+            schedule="onecycle",
+        )
         return Subject(task=Classification(10, "logits"), train=train, test=test, recipe=recipe, name="cifar10")
 
     return make
@@ -91,8 +97,8 @@ MNIST = "yann.lecun.com or the mirror that torchvision uses"
 FASHION = "github.com/zalandoresearch/fashion-mnist, or Debian's package dataset-fashion-mnist"
 BUILTIN: dict[str, Callable[[Path | None], Subject]] = {"digits": digits}
 for _name, _source in (("mnist", MNIST), ("fashion-mnist", FASHION)):
-    BUILTIN[_name] = BUILTIN[f"{_name}/lenet5"] = _grey(_name, _source, LeNet5)
-    BUILTIN[f"{_name}/lenet1"] = _grey(_name, _source, LeNet1)
-    BUILTIN[f"{_name}/cnn"] = _grey(_name, _source, MnistCnn)
+    BUILTIN[_name] = BUILTIN[f"{_name}/lenet5"] = _gray(_name, _source, LeNet5)
+    BUILTIN[f"{_name}/lenet1"] = _gray(_name, _source, LeNet1)
+    BUILTIN[f"{_name}/cnn"] = _gray(_name, _source, MnistCnn)
 BUILTIN["cifar10"] = BUILTIN["cifar10/resnet20"] = _cifar(ResNet20)
 BUILTIN["cifar10/vgg16"] = _cifar(VGG16)

@@ -147,7 +147,9 @@ def _guessed(model: nn.Module, data: Data, forward: Forward) -> Task:
         said = first_call(forward, model, put(data.first(2)), "model")
     if said.ndim != 2 or said.shape[1] < 2:
         raise BadInput(
-            "task", None, f"what an output of shape {tuple(said.shape)} means",
+            "task",
+            None,
+            f"what an output of shape {tuple(said.shape)} means",
             "Give task=mutiny.Classification(2) or task=mutiny.Regression(tolerance=...).",
-        )  # fmt: skip
+        )
     return Classification(said.shape[1])

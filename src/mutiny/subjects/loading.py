@@ -39,9 +39,11 @@ def load_subject(text: str, data: str | Path | None = None) -> Subject:
         value = _named(_from_file(where) if is_file else _from_module(where), where, name)
     if not isinstance(value, Subject):
         raise BadInput(
-            "subject", repr(text), "a mutiny.Subject, or a function that returns one",
+            "subject",
+            repr(text),
+            "a mutiny.Subject, or a function that returns one",
             f"It is of type {type(value).__name__}.",
-        )  # fmt: skip
+        )
     if value.name == "subject":
         value.name = f"{Path(where).name}:{name}" if is_file else text  # the same from every folder
     return value

@@ -39,7 +39,7 @@ class Subject:
         train: what the originals were trained on; anything that `mutiny.subjects.data.as_data` reads.
         test: the test set under assessment.
         weak: a weaker test set for sensitivity; made from ``test`` if not given.
-        pool: unlabelled inputs to choose from, where a verb needs them.
+        pool: unlabeled inputs to choose from, where a verb needs them.
         recipe: how to train originals, in place of ``models``.
         forward: ``forward(model, inputs) -> outputs`` where calling the model is not enough.
         name: shown in reports.
@@ -80,7 +80,7 @@ class Subject:
         return f"Subject({self.name!r}, {trained}, {self.task}, train={len(self.train)}, test={len(self.test)})"
 
     def splits(self) -> dict[str, Data]:
-        """The labelled splits by name."""
+        """The labeled splits by name."""
         found = {"train": self.train, "test": self.test, "weak": self.weak}
         return {name: data for name, data in found.items() if data is not None}
 
@@ -90,9 +90,11 @@ class Subject:
             targets = self.task.check_targets(data.targets, name)
             if isinstance(self.task, Classification) and len(np.unique(targets)) == 1 and name != "weak":
                 raise BadInput(
-                    f"{name} labels", f"only class {int(targets[0])}", "at least two classes",
+                    f"{name} labels",
+                    f"only class {int(targets[0])}",
+                    "at least two classes",
                     "A network that always gives this answer would pass every test.",
-                )  # fmt: skip
+                )
         if self.recipe is not None and not self.models:
             with seeded(0):
                 _new(self.recipe)
@@ -120,9 +122,16 @@ class Subject:
             with seeded(seed):
                 check_parameters(_new(self.recipe), "the recipe's network")  # before hours of training, not after
             models = train_originals(
-                self.recipe, self.train, self.task, number, seed,
-                folder=folder, forward=self.forward, device=target or "cpu", progress=progress,
-            )  # fmt: skip
+                self.recipe,
+                self.train,
+                self.task,
+                number,
+                seed,
+                folder=folder,
+                forward=self.forward,
+                device=target or "cpu",
+                progress=progress,
+            )
         return [model if target is None else on_device(model, target) for model in models]
 
     def device(self, wanted: str | None) -> str:
@@ -161,9 +170,11 @@ class Subject:
         check_whole("originals", wanted)
         if self.models and wanted > len(self.models):
             raise BadInput(
-                "originals", wanted, f"at most {len(self.models)}, the number of models in the subject",
+                "originals",
+                wanted,
+                f"at most {len(self.models)}, the number of models in the subject",
                 "Train more, or give the subject a recipe.",
-            )  # fmt: skip
+            )
         return wanted
 
 
@@ -189,9 +200,11 @@ def _new(recipe: Recipe) -> nn.Module:
     again = {id(parameter) for parameter in second.parameters()}
     if any(id(parameter) in again for parameter in first.parameters()):
         raise BadInput(
-            "build", "a function that returns the same network twice", "a new nn.Module on each call",
+            "build",
+            "a function that returns the same network twice",
+            "a new nn.Module on each call",
             "Make the network inside the function, or pass its class.",
-        )  # fmt: skip
+        )
     return first
 
 
@@ -201,15 +214,19 @@ def _check_distinct(models: Sequence[nn.Module]) -> None:
     for index, shape in enumerate(shapes):
         if shape != shapes[0]:
             raise BadInput(
-                f"models[{index}]", "other parameters than models[0]", "instances of one architecture",
+                f"models[{index}]",
+                "other parameters than models[0]",
+                "instances of one architecture",
                 "Assess different architectures one by one.",
-            )  # fmt: skip
+            )
     seen: dict[tuple[str, ...], int] = {}
     for index, model in enumerate(models):
         weights = tuple(digest(tensor) for tensor in model.state_dict().values() if isinstance(tensor, torch.Tensor))
         if weights in seen:
             raise BadInput(
-                f"models[{index}]", f"the same weights as models[{seen[weights]}]", "independently trained originals",
+                f"models[{index}]",
+                f"the same weights as models[{seen[weights]}]",
+                "independently trained originals",
                 "Pass each trained network once.",
-            )  # fmt: skip
+            )
         seen[weights] = index

@@ -62,16 +62,20 @@ class Classification:
         )
         if not whole:
             raise BadInput(
-                f"{split} labels", f"values of type {targets.dtype}", "whole numbers",
+                f"{split} labels",
+                f"values of type {targets.dtype}",
+                "whole numbers",
                 "Use mutiny.Regression(tolerance=...) if the targets are real numbers.",
-            )  # fmt: skip
+            )
         outside = (targets < 0) | (targets >= self.classes)
         if outside.any():
             where = int(np.flatnonzero(outside)[0])
             raise BadInput(
-                f"{split} label at index {where}", f"{targets[where]:g}", f"a class between 0 and {self.classes - 1}",
+                f"{split} label at index {where}",
+                f"{targets[where]:g}",
+                f"a class between 0 and {self.classes - 1}",
                 f"{int(outside.sum())} of {targets.size} labels are out of range; check Classification(classes=...).",
-            )  # fmt: skip
+            )
         return targets.astype(np.int64)
 
     def resolve(self, outputs: Tensor) -> Classification:
@@ -79,14 +83,18 @@ class Classification:
         single = outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
         if single and self.classes != 2:
             raise BadInput(
-                "model output", f"shape {tuple(outputs.shape)}", f"(n, {self.classes})",
+                "model output",
+                f"shape {tuple(outputs.shape)}",
+                f"(n, {self.classes})",
                 "A model with one output column fits Classification(2) or Regression.",
-            )  # fmt: skip
+            )
         if not single and (outputs.ndim != 2 or outputs.shape[1] != self.classes):
             raise BadInput(
-                "model output", f"shape {tuple(outputs.shape)}", f"(n, {self.classes})",
+                "model output",
+                f"shape {tuple(outputs.shape)}",
+                f"(n, {self.classes})",
                 "Give the subject a forward=... that returns one row of class scores per input.",
-            )  # fmt: skip
+            )
         values = outputs.float()
         inside = bool(((values >= -1e-4) & (values <= 1 + 1e-4)).all())
         looks = inside if single else inside and bool(((values.sum(dim=1) - 1).abs() < 1e-2).all())
@@ -95,9 +103,11 @@ class Classification:
             return Classification(self.classes, seen)
         if self.outputs != seen and not (self.outputs == "logits" and single and len(outputs) < TELLING):
             raise BadInput(
-                "outputs", repr(self.outputs), f"{seen!r}, for that is what the model returns",
+                "outputs",
+                repr(self.outputs),
+                f"{seen!r}, for that is what the model returns",
                 f'State outputs="{seen}" in the task.',
-            )  # fmt: skip
+            )
         return self
 
     def probabilities(self, outputs: Tensor) -> Tensor:

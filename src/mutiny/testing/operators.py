@@ -28,7 +28,7 @@ from mutiny.models import (
     SignalEdit,
     WeightEdit,
     default_forward,
-)  # fmt: skip
+)
 from mutiny.models.forward import steady
 
 SEEDS = range(12)

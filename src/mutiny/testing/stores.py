@@ -17,7 +17,7 @@ import numpy as np
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
 from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally
 from mutiny.core.errors import BadInput
-from mutiny.core.records import Evidence, KillBits, MutantRecord, Verdict
+from mutiny.core.records import KillBits, KillEvidence, MutantRecord, Verdict
 
 Make = Callable[[], Store]
 Reopen = Callable[[Store], Store]
@@ -87,8 +87,8 @@ def check_values(make: Make, reopen: Reopen) -> None:
     values: list[Any] = [
         None, False, 3, 1 << 200, 0.1, float("inf"), "é\n", b"\x00", [1, [2]], (1, (2,)), {"a": {1: "b"}},
         {(1, 2): {3}, None: frozenset({4})}, np.float32(0.5), np.arange(6.0).reshape(2, 3).T,
-        MutantRecord("WI", 0.25, "test", Verdict.KILLED, metrics=((0.5, 0.25),)), Evidence(True, 0.01, float("inf")),
-        KillBits(bits[0], bits, 16),
+        MutantRecord("WI", 0.25, "test", Verdict.KILLED, metrics=((0.5, 0.25),)),
+        KillEvidence(True, 0.01, float("inf")), KillBits(bits[0], bits, 16),
     ]  # fmt: skip
     store = make()
     store.open(ONE)

@@ -20,7 +20,7 @@ from mutiny.campaigns.stores import sealing
 from mutiny.campaigns.stores.encoding import Encoder
 from mutiny.campaigns.stores.sealing import MARK, START, header_of, seal, unseal
 from mutiny.core.errors import BadInput, StoreDamaged, StoreError
-from mutiny.core.records import Evidence, KillBits, MutantRecord, Status, Verdict
+from mutiny.core.records import KillBits, KillEvidence, MutantRecord, Status, Verdict
 from mutiny.subjects.inference.condensed_outputs import by_columns
 from mutiny.subjects.training.loop import Epoch
 
@@ -72,7 +72,7 @@ keys = st.recursive(
     | st.sampled_from([Verdict.KILLED, Status.INVALID]),
     lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3), max_leaves=4,
 )  # fmt: skip
-records = st.builds(Evidence, st.booleans(), st.floats(), st.floats(), st.text()) | st.builds(
+records = st.builds(KillEvidence, st.booleans(), st.floats(), st.floats(), st.text()) | st.builds(
     Epoch, *[st.floats() for _ in Epoch._fields]
 )
 values = st.recursive(
@@ -315,7 +315,7 @@ def test_what_a_module_of_mutiny_imports_is_not_mutinys(module, monkeypatch):
      {"!": "int", "hex": "x"},
      {"!": "tensor", "dtype": "load", "shape": [], "axes": [], "part": 0}, {"!": "bytes", "part": 9},
      {"!": "dict", "items": [[[], 1]]}, {"!": "float", "hex": "00"}, {"!": "record", "class": 5, "fields": {}},
-     {"!": "record", "class": "mutiny.core.records:Evidence", "fields": 5}],
+     {"!": "record", "class": "mutiny.core.records:KillEvidence", "fields": 5}],
     ids=str,
 )  # fmt: skip
 def test_a_forged_file_gets_a_sentence(tree):

@@ -71,8 +71,16 @@ def test_cohen_g_of_a_histogram_is_that_of_its_expansion(histogram):
 
 
 def test_bad_samples_get_a_sentence():
-    for call in (lambda: cohen_d([1.0], [2.0]), lambda: a12([], [1.0]), lambda: a12([math.nan], [1.0]),
-                 lambda: cohen_g([math.nan]), lambda: cohen_g([[1]]), lambda: cohen_g([1], [1, 2]),
-                 lambda: cohen_g([1], [-1]), lambda: cohen_g([1], [math.nan]), lambda: cohen_g([1], 1)):  # fmt: skip
+    for call in (
+        lambda: cohen_d([1.0], [2.0]),
+        lambda: a12([], [1.0]),
+        lambda: a12([math.nan], [1.0]),
+        lambda: cohen_g([math.nan]),
+        lambda: cohen_g([[1]]),
+        lambda: cohen_g([1], [1, 2]),
+        lambda: cohen_g([1], [-1]),
+        lambda: cohen_g([1], [math.nan]),
+        lambda: cohen_g([1], 1),
+    ):
         with pytest.raises(BadInput):
             call()

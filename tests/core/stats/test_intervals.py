@@ -99,8 +99,9 @@ def test_a_statistic_with_axis_a_loop_and_small_batches_agree(method, monkeypatc
     one_by_one = bootstrap(values, lambda row: float(np.mean(row)), 0, resamples=200, method=method)
     monkeypatch.setattr(intervals, "BATCH", 60)
     assert at_once == one_by_one == bootstrap(values, np.mean, 0, resamples=200, method=method)
-    assert ends(at_once) == pytest.approx(ends(bootstrap(values, math.fsum, 0, resamples=200, method=method)) /
-                                          np.float64(25))  # fmt: skip
+    assert ends(at_once) == pytest.approx(
+        ends(bootstrap(values, math.fsum, 0, resamples=200, method=method)) / np.float64(25)
+    )
 
 
 @settings(deadline=None, max_examples=40)
@@ -139,14 +140,23 @@ def test_bad_input_gets_a_sentence():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for call in (
-            lambda: wilson(3, 2), lambda: wilson(-1, 2), lambda: wilson(1, 2, 1.0),
-            lambda: wilson_bounds([1, 3], 2), lambda: wilson_bounds([1, 1], [2] * 3), lambda: wilson_bounds([1], 2, 0),
-            lambda: wilson_bounds([math.nan], 2), lambda: wilson_bounds([1], math.inf), lambda: percentile_interval([]),
-            lambda: percentile_interval([math.nan]), lambda: percentile_interval(values, 0.0),
-            lambda: bootstrap([], np.mean, 0), lambda: bootstrap(values, np.mean, 0, resamples=0),
-            lambda: bootstrap(values, np.mean, 0, method="magic"), lambda: bootstrap(values, np.mean, 0, level=2),
+            lambda: wilson(3, 2),
+            lambda: wilson(-1, 2),
+            lambda: wilson(1, 2, 1.0),
+            lambda: wilson_bounds([1, 3], 2),
+            lambda: wilson_bounds([1, 1], [2] * 3),
+            lambda: wilson_bounds([1], 2, 0),
+            lambda: wilson_bounds([math.nan], 2),
+            lambda: wilson_bounds([1], math.inf),
+            lambda: percentile_interval([]),
+            lambda: percentile_interval([math.nan]),
+            lambda: percentile_interval(values, 0.0),
+            lambda: bootstrap([], np.mean, 0),
+            lambda: bootstrap(values, np.mean, 0, resamples=0),
+            lambda: bootstrap(values, np.mean, 0, method="magic"),
+            lambda: bootstrap(values, np.mean, 0, level=2),
             lambda: bootstrap(values, lambda row: math.nan, 0),
-        ):  # fmt: skip
+        ):
             with pytest.raises(BadInput):
                 call()
 

@@ -22,7 +22,7 @@ def test_tango(wins, losses, n):
 
 
 def score(wins, losses, n, difference):
-    """The likelihood is maximised under the difference by trying many rates."""
+    """The likelihood is maximized under the difference by trying many rates."""
     rare = np.linspace(max(0, -difference), min(1, (1 - difference) / 2 + 1e-12), 4001)
     other = rare + difference
     rest = 1 - rare - other

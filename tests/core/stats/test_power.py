@@ -68,9 +68,11 @@ def test_no_effect_is_too_small_or_too_large(d, n, alpha):
 
 def test_impossible_questions_get_a_sentence():
     for call in (
-        lambda: power_two_sample(1.0, 1, 1), lambda: power_two_sample(1.0, 0, 5),
-        lambda: power_two_sample(math.nan, 5, 5), lambda: power_two_sample(1.0, 5, 5, 0.0),
+        lambda: power_two_sample(1.0, 1, 1),
+        lambda: power_two_sample(1.0, 0, 5),
+        lambda: power_two_sample(math.nan, 5, 5),
+        lambda: power_two_sample(1.0, 5, 5, 0.0),
         lambda: power_two_sample(1.0, 5, 5, 1.5),
-    ):  # fmt: skip
+    ):
         with pytest.raises(BadInput):
             call()

@@ -84,9 +84,13 @@ def test_which_mutants_are_compared():
     rows = within_and_between(given, OPERATORS, [("WI", "DC"), ("NI", "DC")])
     within = {(row.pair, row.mutant_a, row.mutant_b) for row in rows if row.group_a == row.group_b}
     assert within == {
-        ("WI-WI", "a", "b"), ("WI-WI", "a", "c"), ("WI-WI", "b", "c"), ("NI-NI", "a", "b"),
-        ("DC-DC", "LCH=mae", "LCH=mse"), ("DC-DC", "ACH=tanh", "ACH=elu"),
-    }  # fmt: skip
+        ("WI-WI", "a", "b"),
+        ("WI-WI", "a", "c"),
+        ("WI-WI", "b", "c"),
+        ("NI-NI", "a", "b"),
+        ("DC-DC", "LCH=mae", "LCH=mse"),
+        ("DC-DC", "ACH=tanh", "ACH=elu"),
+    }
     counts = {pair: len(distances) for pair, distances in by_pair(rows).items()}
     assert counts == {"WI-WI": 3, "NI-NI": 1, "DC-DC": 2, "WI-DC": 15, "NI-DC": 10}
     for row in rows:

@@ -51,10 +51,12 @@ def test_disagreement_is_the_loop(correct):
 
 def test_bad_input_gets_a_sentence():
     for call in (
-        lambda: relative_standard_error([]), lambda: relative_standard_error([[1.0]]),
+        lambda: relative_standard_error([]),
+        lambda: relative_standard_error([[1.0]]),
         lambda: disagreement_rate(np.zeros((3, 0), dtype=bool)),
         lambda: disagreement_rate(np.zeros((0, 3), dtype=bool)),
-        lambda: disagreement_rate(np.zeros(3, dtype=bool)), lambda: disagreement_rate(np.zeros((2, 2))),
-    ):  # fmt: skip
+        lambda: disagreement_rate(np.zeros(3, dtype=bool)),
+        lambda: disagreement_rate(np.zeros((2, 2))),
+    ):
         with pytest.raises(BadInput):
             call()

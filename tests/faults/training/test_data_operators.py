@@ -13,16 +13,18 @@ from torch import nn
 
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.faults.training.base import Program, Span
-from mutiny.faults.training.class_overlap import ClassOverlap
-from mutiny.faults.training.data_missing import DataMissing
-from mutiny.faults.training.data_removal import DataRemoval
-from mutiny.faults.training.data_repetition import DataRepetition
-from mutiny.faults.training.data_shuffle import DataShuffle
-from mutiny.faults.training.data_unbalance import DataUnbalance
-from mutiny.faults.training.label_change import LabelChange
-from mutiny.faults.training.label_error import LabelError
-from mutiny.faults.training.noise_addition import NoiseAddition
-from mutiny.faults.training.noise_perturbation import NoisePerturbation
+from mutiny.faults.training.data import (
+    ClassOverlap,
+    DataMissing,
+    DataRemoval,
+    DataRepetition,
+    DataShuffle,
+    DataUnbalance,
+    LabelChange,
+    LabelError,
+    NoiseAddition,
+    NoisePerturbation,
+)
 from mutiny.subjects.data import as_data
 from mutiny.subjects.data.altered import Altered
 from mutiny.subjects.tasks import Classification, Regression
@@ -459,11 +461,11 @@ def test_noise_perturbation(ratio, of, seed):
 @pytest.mark.parametrize(
     ("operator", "labels", "told"),
     [
-        (DataMissing(0.99), [0, 1], "too few items to do without one: 2"),
+        (DataMissing(0.99), [0, 1], "too few items to remove one: 2"),
         (DataRemoval(0.99), [3, 3, 3], "too few items would be left: 1 of 3"),
-        (DataRemoval(0.5), [0, 1, 2], "each class or bucket has one item"),
-        (DataShuffle(0.5), [1], "one item alone"),
-        (DataShuffle(0.5, of=1), [0, 0, 1], "one item alone"),
+        (DataRemoval(0.5), [0, 1, 2], "each class or bucket has only one item"),
+        (DataShuffle(0.5), [1], "a single item"),
+        (DataShuffle(0.5, of=1), [0, 0, 1], "a single item"),
         (DataRepetition(0.0), [1], "too few items would be left: 1 of 1"),
     ],
 )

@@ -11,20 +11,24 @@ from torch.nn import functional as F
 
 import zoo
 from mutiny.core.errors import BadInput, NotApplicable
-from mutiny.faults.training.activation_addition import AddedActivation
-from mutiny.faults.training.activation_change import OtherActivation
-from mutiny.faults.training.activation_function_removal import NoActivationFunction
-from mutiny.faults.training.activation_removal import NoActivation
+from mutiny.faults.training.activations import (
+    AddedActivation,
+    ChangedActivation,
+    RemovedActivation,
+    RemovedActivationFunction,
+)
 from mutiny.faults.training.base import Program
-from mutiny.faults.training.bias_addition import AddedBias
-from mutiny.faults.training.bias_removal import NoBias
-from mutiny.faults.training.dropout_rate import OtherDropoutRate
-from mutiny.faults.training.initialiser import OtherInitialiser
-from mutiny.faults.training.layer_addition import LayerPutIn
-from mutiny.faults.training.layer_removal import LayerLeftOut
-from mutiny.faults.training.regulariser_addition import AddedRegulariser
-from mutiny.faults.training.regulariser_change import OtherRegulariser
-from mutiny.faults.training.regulariser_removal import NoRegulariser
+from mutiny.faults.training.layers import (
+    AddedBias,
+    AddedLayer,
+    AddedRegularizer,
+    ChangedDropoutRate,
+    ChangedInitializer,
+    ChangedRegularizer,
+    RemovedBias,
+    RemovedLayer,
+    RemovedRegularizer,
+)
 from mutiny.models import default_forward
 from mutiny.subjects.architectures import DigitsCnn, ResNet20
 from mutiny.subjects.data import as_data
@@ -34,12 +38,23 @@ from mutiny.subjects.training import Recipe, train_originals
 OPERATORS = {
     operator.code: operator
     for operator in (
-        OtherActivation, AddedActivation, NoActivation, AddedRegulariser, OtherRegulariser, NoRegulariser,
-        OtherDropoutRate, OtherInitialiser, AddedBias, NoBias, LayerLeftOut, LayerPutIn, NoActivationFunction,
+        ChangedActivation,
+        AddedActivation,
+        RemovedActivation,
+        AddedRegularizer,
+        ChangedRegularizer,
+        RemovedRegularizer,
+        ChangedDropoutRate,
+        ChangedInitializer,
+        AddedBias,
+        RemovedBias,
+        RemovedLayer,
+        AddedLayer,
+        RemovedActivationFunction,
     )
-}  # fmt: skip
+}
 ACTIVATIONS = "tanh softmax elu selu softplus softsign relu sigmoid hard_sigmoid linear exponential".split()
-INITIALISERS = (
+INITIALIZERS = (
     "zeros ones constant normal uniform trunc_normal orthogonal xavier_uniform xavier_normal kaiming_uniform "
     "kaiming_normal lecun_uniform lecun_normal".split()
 )
@@ -66,11 +81,19 @@ class FunctionalLeNet(nn.Module):
 def lenet():
     return nn.Sequential(
         OrderedDict(
-            conv1=nn.Conv2d(1, 4, 3), act1=nn.ReLU(), pool1=nn.MaxPool2d(2), conv2=nn.Conv2d(4, 6, 3), act2=nn.Tanh(),
-            drop=nn.Dropout(0.25), flatten=nn.Flatten(), fc1=nn.Linear(6 * 16, 8), fc2=nn.Linear(8, 8),
-            act3=nn.Hardsigmoid(), head=nn.Linear(8, 3),
+            conv1=nn.Conv2d(1, 4, 3),
+            act1=nn.ReLU(),
+            pool1=nn.MaxPool2d(2),
+            conv2=nn.Conv2d(4, 6, 3),
+            act2=nn.Tanh(),
+            drop=nn.Dropout(0.25),
+            flatten=nn.Flatten(),
+            fc1=nn.Linear(6 * 16, 8),
+            fc2=nn.Linear(8, 8),
+            act3=nn.Hardsigmoid(),
+            head=nn.Linear(8, 3),
         )
-    )  # fmt: skip
+    )
 
 
 class LstmClassifier(nn.Module):
@@ -96,9 +119,15 @@ class Transformer(nn.Module):
 
 def conv1d():
     return nn.Sequential(
-        nn.Conv1d(2, 4, 3, bias=False), nn.BatchNorm1d(4), nn.ReLU(), nn.Conv1d(4, 4, 3, padding=1), nn.AvgPool1d(2),
-        nn.ELU(), nn.Flatten(), nn.Linear(12, 3, bias=False),
-    )  # fmt: skip
+        nn.Conv1d(2, 4, 3, bias=False),
+        nn.BatchNorm1d(4),
+        nn.ReLU(),
+        nn.Conv1d(4, 4, 3, padding=1),
+        nn.AvgPool1d(2),
+        nn.ELU(),
+        nn.Flatten(),
+        nn.Linear(12, 3, bias=False),
+    )
 
 
 def no_biases():
@@ -159,10 +188,10 @@ EXPECTED = {
     ("lenet", "ARM"): every(["conv1", "conv2", "fc2"]),
     ("lenet", "AFRs"): every(["conv1", "conv2", "fc2"]),
     ("lenet", "RAW"): every(["conv1", "conv2", "fc1", "fc2", "head"], KINDS),
-    ("lenet", "RCW"): "no regulariser",
-    ("lenet", "RRW"): "no regulariser",
+    ("lenet", "RCW"): "no layer has a regularizer",
+    ("lenet", "RRW"): "no layer has a regularizer",
     ("lenet", "RCD"): every(["drop"], RATES, {("drop", 0.25)}),
-    ("lenet", "WCI"): every(["conv1", "conv2", "fc1", "fc2", "head"], INITIALISERS),
+    ("lenet", "WCI"): every(["conv1", "conv2", "fc1", "fc2", "head"], INITIALIZERS),
     ("lenet", "WAB"): "every layer has a bias",
     ("lenet", "WRB"): every(["conv1", "conv2", "fc1", "fc2", "head"]),
     ("lenet", "LRs"): every(["fc2"]),
@@ -186,8 +215,13 @@ EXPECTED = {
     ("resnet", "WRB"): every(["head"]),
     ("resnet", "LAs"): every(CONVS, ["relu", "batch_norm"]),
     ("resnet", "LRs"): every(
-        ["norm"] + [f"{block}.{part}" for block in BLOCKS for part in ("conv1", "norm1", "conv2", "norm2")
-                    if (block, part) not in {("block2_1", "conv1"), ("block3_1", "conv1")}]
+        ["norm"]
+        + [
+            f"{block}.{part}"
+            for block in BLOCKS
+            for part in ("conv1", "norm1", "conv2", "norm2")
+            if (block, part) not in {("block2_1", "conv1"), ("block3_1", "conv1")}
+        ]
     ),
     ("projecting resnet", "AAL"): every(["block2_1.conv2", "block3_1.conv2"], ADDED),
     ("digits", "LRs"): every(["conv2"]),
@@ -196,7 +230,7 @@ EXPECTED = {
     ("lstm", "ARM"): "the network calls no activation function",
     ("lstm", "RAW"): every(["lstm", "dense", "head"], KINDS),
     ("lstm", "RCD"): every(["lstm"], RATES),
-    ("lstm", "WCI"): every(["lstm", "dense", "head"], INITIALISERS),
+    ("lstm", "WCI"): every(["lstm", "dense", "head"], INITIALIZERS),
     ("lstm", "WRB"): every(["dense", "head"]),
     ("lstm", "LAs"): every(["dense"], ["relu", "batch_norm"]),
     ("transformer", "ACH"): every([HIDDEN + "linear1"], [name for name in ACTIVATIONS if name != "relu"]),
@@ -220,10 +254,10 @@ EXPECTED = {
     ("no biases", "WRB"): "no layer has a bias",
     ("one layer", "AAL"): "no hidden layer is a linear module or a convolution module",
     ("one layer", "RAW"): every(["model"], KINDS),
-    ("one layer", "WCI"): every(["model"], INITIALISERS),
+    ("one layer", "WCI"): every(["model"], INITIALIZERS),
     ("one layer", "WRB"): every(["model"]),
     ("one layer", "LAs"): "no hidden layer is a linear module or a convolution module",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("name", "code"), EXPECTED)
@@ -241,7 +275,7 @@ def test_the_functional_lenet_has_what_the_other_has_with_dropout_that_never_act
     model, inputs = zoo.make("lenet_functional")
     program = Program(Recipe(lambda: model), as_data((inputs, [0, 1, 2]), "train"), Classification(5))
     with pytest.raises(NotApplicable, match="no dropout layer"):
-        OtherDropoutRate().configurations(program)
+        ChangedDropoutRate().configurations(program)
 
 
 def test_attention_that_a_network_calls_as_a_function_is_no_dropout():
@@ -253,51 +287,63 @@ def test_attention_that_a_network_calls_as_a_function_is_no_dropout():
         def forward(self, x):
             own, x = self.attention, x[None]
             pooled, _ = F.multi_head_attention_forward(
-                x, x, x, 5, 1, own.in_proj_weight, own.in_proj_bias, None, None, False, 0.5, own.out_proj.weight,
-                own.out_proj.bias, training=self.training,
-            )  # fmt: skip
+                x,
+                x,
+                x,
+                5,
+                1,
+                own.in_proj_weight,
+                own.in_proj_bias,
+                None,
+                None,
+                False,
+                0.5,
+                own.out_proj.weight,
+                own.out_proj.bias,
+                training=self.training,
+            )
             return self.head(F.dropout(pooled[0], 0.1, self.training))
 
     program = replace(program_of("no biases"), recipe=Recipe(Pooling))
-    assert found(OtherDropoutRate(), program) == every(["attention.in_proj"], RATES)
+    assert found(ChangedDropoutRate(), program) == every(["attention.in_proj"], RATES)
 
 
 REGULARISED = {"conv1": (0.1, 0.0), "fc1": (0.0, 0.5), "fc2": (0.0, 0.0), "head": (0.2, 0.2)}
 
 
-def test_regularisers_that_there_are():
-    program = program_of("lenet", regularisers=REGULARISED)
-    assert found(AddedRegulariser(), program) == every(["conv2", "fc2"], KINDS)
+def test_regularizers_that_there_are():
+    program = program_of("lenet", regularizers=REGULARISED)
+    assert found(AddedRegularizer(), program) == every(["conv2", "fc2"], KINDS)
     now = {("conv1", "l1"), ("fc1", "l2"), ("head", "l1_l2")}
-    assert found(OtherRegulariser(), program) == every(["conv1", "fc1", "head"], KINDS, now)
-    assert found(NoRegulariser(), program) == every(["conv1", "fc1", "head"])
+    assert found(ChangedRegularizer(), program) == every(["conv1", "fc1", "head"], KINDS, now)
+    assert found(RemovedRegularizer(), program) == every(["conv1", "fc1", "head"])
     rng = np.random.default_rng(0)
-    recipe = OtherRegulariser("fc1", "l1_l2").mutate(program, rng).recipe
-    assert recipe.regularisers == {**REGULARISED, "fc1": (0.01, 0.01)}
-    recipe = AddedRegulariser("conv2", "l2").mutate(program, rng).recipe
-    assert recipe.regularisers == {**REGULARISED, "conv2": (0.0, 0.01)}
-    recipe = NoRegulariser("conv1").mutate(program, rng).recipe
-    assert recipe.regularisers == {name: sizes for name, sizes in REGULARISED.items() if name != "conv1"}
+    recipe = ChangedRegularizer("fc1", "l1_l2").mutate(program, rng).recipe
+    assert recipe.regularizers == {**REGULARISED, "fc1": (0.01, 0.01)}
+    recipe = AddedRegularizer("conv2", "l2").mutate(program, rng).recipe
+    assert recipe.regularizers == {**REGULARISED, "conv2": (0.0, 0.01)}
+    recipe = RemovedRegularizer("conv1").mutate(program, rng).recipe
+    assert recipe.regularizers == {name: sizes for name, sizes in REGULARISED.items() if name != "conv1"}
 
 
-def test_a_regulariser_of_a_module_around_counts():
-    program = program_of("transformer", regularisers={"encoder": (0.1, 0.0)})
-    assert found(AddedRegulariser(), program) == every(["head"], KINDS)
-    with pytest.raises(NotApplicable, match="every layer has a regulariser"):
-        AddedRegulariser().configurations(program_of("transformer", regularisers={"": (0.1, 0.0)}))
+def test_a_regularizer_of_a_module_around_counts():
+    program = program_of("transformer", regularizers={"encoder": (0.1, 0.0)})
+    assert found(AddedRegularizer(), program) == every(["head"], KINDS)
+    with pytest.raises(NotApplicable, match="every layer has a regularizer"):
+        AddedRegularizer().configurations(program_of("transformer", regularizers={"": (0.1, 0.0)}))
 
 
-def test_weight_decay_is_no_regulariser():
-    with pytest.raises(NotApplicable, match=r"no regulariser \(weight_decay"):
-        NoRegulariser().configurations(program_of("lenet", weight_decay=0.1))
+def test_weight_decay_is_no_regularizer():
+    with pytest.raises(NotApplicable, match=r"no layer has a regularizer \(weight_decay"):
+        RemovedRegularizer().configurations(program_of("lenet", weight_decay=0.1))
 
 
-def test_the_initialiser_that_a_recipe_names_is_left_out():
-    program = program_of("lenet", initialisers={"fc1": "zeros"})
-    expected = every(["conv1", "conv2", "fc1", "fc2", "head"], INITIALISERS, {("fc1", "zeros")})
-    assert found(OtherInitialiser(), program) == expected
-    changed = OtherInitialiser("fc1", "ones").mutate(program, np.random.default_rng(0))
-    assert changed.recipe.initialisers == {"fc1": "ones"}
+def test_the_initializer_that_a_recipe_names_is_left_out():
+    program = program_of("lenet", initializers={"fc1": "zeros"})
+    expected = every(["conv1", "conv2", "fc1", "fc2", "head"], INITIALIZERS, {("fc1", "zeros")})
+    assert found(ChangedInitializer(), program) == expected
+    changed = ChangedInitializer("fc1", "ones").mutate(program, np.random.default_rng(0))
+    assert changed.recipe.initializers == {"fc1": "ones"}
     assert bool((changed.view.model.fc1.weight == 1).all())
     assert not bool((changed.view.model.fc2.weight == 1).any())
 
@@ -305,19 +351,19 @@ def test_the_initialiser_that_a_recipe_names_is_left_out():
 def test_some_parameters_can_be_fixed():
     program = program_of("lenet")
     without = [name for name in ACTIVATIONS if name != "relu"]
-    assert found(OtherActivation(layer="conv1"), program) == every(["conv1"], without)
-    assert found(OtherActivation(activation="relu"), program) == every(["conv2", "fc2"], ["relu"])
-    assert found(OtherDropoutRate(rate=0.9), program) == [("drop", 0.9)]
-    assert found(LayerPutIn(addition="relu"), program) == every(["conv2", "fc1", "fc2"], ["relu"])
-    assert found(LayerLeftOut(inactive=True), program) == every(["drop", "fc2"])
+    assert found(ChangedActivation(layer="conv1"), program) == every(["conv1"], without)
+    assert found(ChangedActivation(activation="relu"), program) == every(["conv2", "fc2"], ["relu"])
+    assert found(ChangedDropoutRate(rate=0.9), program) == [("drop", 0.9)]
+    assert found(AddedLayer(addition="relu"), program) == every(["conv2", "fc1", "fc2"], ["relu"])
+    assert found(RemovedLayer(inactive=True), program) == every(["drop", "fc2"])
 
 
 @pytest.mark.parametrize(
     ("operator", "reason"),
     [
-        (OtherActivation("conv1", "relu"), "activation relu would change nothing in conv1"),
-        (OtherDropoutRate(rate=0.25), "rate 0.25 would change nothing in drop"),
-        (LayerPutIn("conv1", "relu"), "addition relu would change nothing in conv1"),
+        (ChangedActivation("conv1", "relu"), "activation relu would change nothing in conv1"),
+        (ChangedDropoutRate(rate=0.25), "rate 0.25 would change nothing in drop"),
+        (AddedLayer("conv1", "relu"), "addition relu would change nothing in conv1"),
     ],
 )
 def test_what_is_so_already_changes_nothing(operator, reason):
@@ -329,17 +375,17 @@ def test_what_is_so_already_changes_nothing(operator, reason):
 @pytest.mark.parametrize(
     ("wrong", "text"),
     [
-        (lambda: OtherActivation(activation="swish"), "ACH activation='swish': expected one of tanh, "),
+        (lambda: ChangedActivation(activation="swish"), "ACH activation='swish': expected one of tanh, "),
         (lambda: AddedActivation(activation="linear"), "AAL activation='linear': expected one of tanh, "),
-        (lambda: OtherDropoutRate(rate=1.5), "RCD rate=1.5: expected a number between 0 and 1."),
-        (lambda: OtherDropoutRate(rate=True), "RCD rate=True: expected a number between 0 and 1."),
-        (lambda: AddedRegulariser(kind="l3"), "RAW kind='l3': expected one of l1, l2, l1_l2."),
-        (lambda: OtherInitialiser(initialiser="he"), "WCI initialiser='he': expected one of zeros, "),
-        (lambda: LayerPutIn(addition="tanh"), "LAs addition='tanh': expected one of relu, batch_norm."),
-        (OtherActivation("conv9"), "ACH layer='conv9': expected one of conv1, conv2, fc2."),
+        (lambda: ChangedDropoutRate(rate=1.5), "RCD rate=1.5: expected a number between 0 and 1."),
+        (lambda: ChangedDropoutRate(rate=True), "RCD rate=True: expected a number between 0 and 1."),
+        (lambda: AddedRegularizer(kind="l3"), "RAW kind='l3': expected one of l1, l2, l1_l2."),
+        (lambda: ChangedInitializer(initializer="he"), "WCI initializer='he': expected one of zeros, "),
+        (lambda: AddedLayer(addition="tanh"), "LAs addition='tanh': expected one of relu, batch_norm."),
+        (ChangedActivation("conv9"), "ACH layer='conv9': expected one of conv1, conv2, fc2."),
         (AddedActivation("conv1"), "AAL layer='conv1': expected one of fc1."),
-        (NoBias("pool1"), "WRB layer='pool1': expected one of conv1, conv2, fc1, fc2, head."),
-        (OtherDropoutRate("fc1", 0.75), "RCD layer='fc1': expected one of drop."),
+        (RemovedBias("pool1"), "WRB layer='pool1': expected one of conv1, conv2, fc1, fc2, head."),
+        (ChangedDropoutRate("fc1", 0.75), "RCD layer='fc1': expected one of drop."),
     ],
 )
 def test_bad_parameters(wrong, text):
@@ -354,12 +400,12 @@ def changed_network(operator, program):
 
 
 REWRITTEN = [
-    (OtherActivation("conv1", "elu"), {"first": F.elu}),
-    (OtherActivation("conv2", "softmax"), {"second": lambda x: F.softmax(x, 1)}),
-    (OtherActivation("fc1", "exponential"), {"third": torch.exp}),
-    (NoActivation("conv2"), {"second": lambda x: x}),
-    (NoActivationFunction("fc1"), {"third": lambda x: x}),
-    (OtherDropoutRate("fc1", 0.75), {"rate": 0.75}),
+    (ChangedActivation("conv1", "elu"), {"first": F.elu}),
+    (ChangedActivation("conv2", "softmax"), {"second": lambda x: F.softmax(x, 1)}),
+    (ChangedActivation("fc1", "exponential"), {"third": torch.exp}),
+    (RemovedActivation("conv2"), {"second": lambda x: x}),
+    (RemovedActivationFunction("fc1"), {"third": lambda x: x}),
+    (ChangedDropoutRate("fc1", 0.75), {"rate": 0.75}),
 ]
 
 
@@ -391,7 +437,7 @@ def test_one_use_of_a_shared_module_is_changed():
             return self.c(self.act(self.b(self.act(self.a(x)))))
 
     program = replace(program_of("no biases"), recipe=Recipe(Shared))
-    model = changed_network(OtherActivation("b", "tanh"), program)
+    model = changed_network(ChangedActivation("b", "tanh"), program)
     x = torch.randn(3, 5)
     assert torch.equal(model(x), model.c(torch.tanh(model.b(F.relu(model.a(x))))))
 
@@ -411,9 +457,9 @@ def test_several_activations_after_one_layer_have_names():
 
     program = replace(program_of("no biases"), recipe=Recipe(Gated))
     layers = ["input:tanh", "gates:sigmoid", "gates:tanh", "gates:tanh2"]
-    assert found(NoActivation(), program) == every(layers)
-    assert len(OtherActivation().configurations(program)) == 4 * 10
-    model = changed_network(OtherActivation("gates:tanh2", "elu"), program)
+    assert found(RemovedActivation(), program) == every(layers)
+    assert len(ChangedActivation().configurations(program)) == 4 * 10
+    model = changed_network(ChangedActivation("gates:tanh2", "elu"), program)
     x = torch.randn(3, 5)
     h = torch.tanh(x)
     for _ in range(2):
@@ -429,24 +475,24 @@ def test_functions_outside_the_network_are_left_alone():
     program = replace(program_of("functional"), forward=forward)
     assert len(program.view.activations) == 2
     with pytest.raises(NotApplicable, match="the network calls no activation function"):
-        OtherActivation().configurations(program)
+        ChangedActivation().configurations(program)
     around = replace(program_of("functional"), forward=lambda model, x: torch.sigmoid(model(x)))
-    assert found(NoActivation(), around) == every(["conv1", "conv2", "fc1"])
+    assert found(RemovedActivation(), around) == every(["conv1", "conv2", "fc1"])
     inside = replace(program_of("lenet"), forward=lambda model, x: nn.Sequential(*model)(x))
-    assert found(NoActivation(), inside) == every(["conv1", "conv2", "fc2"])
+    assert found(RemovedActivation(), inside) == every(["conv1", "conv2", "fc2"])
 
 
 def test_layers_put_in_and_left_out():
     program = program_of("lenet")
     x = torch.from_numpy(NETWORKS["lenet"][1])
     usual = program.view.model
-    model = changed_network(LayerLeftOut("fc2"), program)
+    model = changed_network(RemovedLayer("fc2"), program)
     assert torch.equal(model(x), usual.head(usual.act3(usual[:-3](x))))
-    model = changed_network(LayerPutIn("fc1", "relu"), program)
+    model = changed_network(AddedLayer("fc1", "relu"), program)
     assert torch.equal(model(x), usual[-3:](F.relu(usual[:-3](x))))
     model = changed_network(AddedActivation("fc1", "softsign"), program)
     assert torch.equal(model(x), usual[-3:](F.softsign(usual[:-3](x))))
-    model = changed_network(LayerPutIn("conv1", "batch_norm"), program).train()
+    model = changed_network(AddedLayer("conv1", "batch_norm"), program).train()
     inner = nn.BatchNorm2d(4)(usual.conv1(x))
     model.drop.eval()
     torch.testing.assert_close(model(x), usual[1:](inner), rtol=1e-4, atol=1e-5)
@@ -461,7 +507,7 @@ def test_relu_that_matters_is_not_taken_for_needless_where_weights_begin_at_zero
         return model
 
     program = replace(program_of("resnet"), recipe=Recipe(build))
-    assert found(LayerPutIn("block1_1.conv2"), program) == every(["block1_1.conv2"], ["relu", "batch_norm"])
+    assert found(AddedLayer("block1_1.conv2"), program) == every(["block1_1.conv2"], ["relu", "batch_norm"])
 
 
 def test_what_is_open_is_drawn():

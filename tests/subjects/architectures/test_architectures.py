@@ -5,7 +5,7 @@ from mutiny.core.errors import BadInput
 from mutiny.subjects.architectures import VGG16, DigitsCnn, LeNet1, LeNet5, MnistCnn, ResNet20
 
 # LeNet5, MnistCnn, ResNet20 (0.27M in He et al., table 6): published totals. VGG16: the convolutions' published total
-# (Keras VGG16 without top), plus scale and shift of 4,224 normalised channels and the linear layer. Others by hand.
+# (Keras VGG16 without top), plus scale and shift of 4,224 normalized channels and the linear layer. Others by hand.
 CASES = [
     (LeNet1, (1, 28, 28), 4 * 26 + 12 * 101 + 193 * 10),
     (LeNet5, (1, 28, 28), 61_706),

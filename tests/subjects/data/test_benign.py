@@ -11,14 +11,19 @@ from scipy import ndimage, stats
 from mutiny.core.errors import BadInput
 from mutiny.subjects.data import MutatedData, Noise, as_data, as_pool
 from mutiny.subjects.data.benign import LIMITS, OPERATIONS, Benign, image_in, mutate
-from mutiny.subjects.data.pixels import affine_matrices, black_and_white, blurred, mean_grey, warped
+from mutiny.subjects.data.pixels import affine_matrices, black_and_white, blurred, mean_gray, warped
 
 SHAPES = [(1, 28, 28), (3, 32, 32), (1, 8, 8), (4, 5, 7), (3, 6, 2), (1, 1, 9), (2, 1, 1)]
 UNIT = Benign(value_range=(0, 1))
 TABLE_4 = {
-    "shift": (0.05, 0.15), "rotation": (5, 25), "scale": (0.8, 1.2), "shear": (15, 30), "contrast": (0.5, 1.5),
-    "brightness": (0.5, 1.5), "blur": (2, 7),
-}  # fmt: skip
+    "shift": (0.05, 0.15),
+    "rotation": (5, 25),
+    "scale": (0.8, 1.2),
+    "shear": (15, 30),
+    "contrast": (0.5, 1.5),
+    "brightness": (0.5, 1.5),
+    "blur": (2, 7),
+}
 
 
 def images(n, shape, seed=0, dtype=torch.float32):
@@ -85,8 +90,8 @@ def slow(image, name, amount, interpolation="bilinear", kernel="box"):
     if name == "brightness":
         return np.clip(image * amount[0], 0, 1)
     weights = np.array([0.2989, 0.587, 0.114]) if len(image) == 3 else np.full(len(image), 1 / len(image))
-    grey = np.mean(np.tensordot(weights, image, 1))
-    return np.clip(grey + (image - grey) * amount[0], 0, 1)
+    gray = np.mean(np.tensordot(weights, image, 1))
+    return np.clip(gray + (image - gray) * amount[0], 0, 1)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -138,7 +143,7 @@ def test_directions():
     assert goes(0, 2, "rotation", -90.0) == (2, 0)
     assert goes(1, 1, "shift", 0.2, 0.4) == (3, 2)  # right and down
     assert goes(1, 1, "shift", -0.2, -0.4) is None  # out of the image
-    assert goes(1, 1, "scale", 2.0) == (0, 0)  # away from the centre
+    assert goes(1, 1, "scale", 2.0) == (0, 0)  # away from the center
     assert goes(1, 2, "shear", 45.0) == (1, 3)  # leans to the right
     assert goes(3, 2, "shear", 45.0) == (3, 1)
     assert goes(2, 2, "shear", 45.0) == (2, 2)
@@ -151,9 +156,9 @@ def test_an_even_box_reaches_up_and_left():
 
 
 def test_grey_is_what_the_eye_sees():
-    colours = torch.eye(3)[:, :, None, None].expand(3, 3, 2, 2)
-    assert mean_grey(colours).flatten().tolist() == pytest.approx([0.2989, 0.587, 0.114])
-    assert mean_grey(torch.tensor([[[[1.0]], [[3.0]]]])).item() == 2
+    colors = torch.eye(3)[:, :, None, None].expand(3, 3, 2, 2)
+    assert mean_gray(colors).flatten().tolist() == pytest.approx([0.2989, 0.587, 0.114])
+    assert mean_gray(torch.tensor([[[[1.0]], [[3.0]]]])).item() == 2
 
 
 @pytest.mark.parametrize("options", [{}, {"interpolation": "nearest"}, {"kernel": "gaussian"}])

@@ -82,11 +82,14 @@ def test_tensor_dataset_is_not_copied():
     assert data.first(5).data_ptr() == x.data_ptr()
 
 
-@pytest.mark.parametrize("make", [
-    lambda d: DataLoader(d, batch_size=64, shuffle=True, drop_last=True),
-    lambda d: DataLoader(d, batch_size=64, collate_fn=padded, shuffle=True),
-    lambda d: DataLoader(d, batch_sampler=BatchSampler(RandomSampler(d), 64, drop_last=True)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d: DataLoader(d, batch_size=64, shuffle=True, drop_last=True),
+        lambda d: DataLoader(d, batch_size=64, collate_fn=padded, shuffle=True),
+        lambda d: DataLoader(d, batch_sampler=BatchSampler(RandomSampler(d), 64, drop_last=True)),
+    ],
+)
 def test_a_shuffling_loader_is_read_in_order(make):
     data = as_data(make(Listed(PAIRS)), "train")
     assert isinstance(data, ArrayData)

@@ -132,8 +132,8 @@ def fill(root, modes=("RGB", "RGB"), sizes=((3, 2), (3, 2))):
         (root / label).mkdir(parents=True)
         for picture in range(2):
             value = number * 100 + picture * 10
-            colour = value if mode in ("L", "I;16") else (value, 0, 255)
-            Image.new(mode, size, colour).save(root / label / f"{picture}.png")
+            color = value if mode in ("L", "I;16") else (value, 0, 255)
+            Image.new(mode, size, color).save(root / label / f"{picture}.png")
     (root / ".hidden").mkdir()
     (root / "ant" / "notes.txt").write_text("not an image")
 
@@ -156,7 +156,7 @@ def test_image_folder(tmp_path, packed):
     np.testing.assert_allclose(inputs[:, 0, 0, 0].numpy() * 255, [100, 110, 0, 10], rtol=1e-6)
     np.testing.assert_allclose(inputs[:, 2].numpy(), 1)
     assert image_folder(path, classes=["zebra"]).targets.tolist() == [0, 0]
-    assert image_folder(path, grey=True, size=(5, 7)).first(1).shape == (1, 1, 5, 7)
+    assert image_folder(path, gray=True, size=(5, 7)).first(1).shape == (1, 1, 5, 7)
     assert sorted(child.name for child in tmp_path.iterdir()) == ["a.zip", "images"][1 - packed :]
 
 
@@ -173,10 +173,10 @@ def test_classes_are_named_by_their_folders(tmp_path):
     assert as_data((np.zeros((2, 1)), [0, 1]), "train").classes is None
 
 
-def test_grey_images_have_one_channel_unless_some_are_coloured(tmp_path):
-    fill(tmp_path / "grey", modes=("L", "L"))
+def test_grey_images_have_one_channel_unless_some_are_colored(tmp_path):
+    fill(tmp_path / "gray", modes=("L", "L"))
     fill(tmp_path / "mixed", modes=("L", "RGB"))
-    assert as_data(tmp_path / "grey", "train").first(1).shape[1] == 1
+    assert as_data(tmp_path / "gray", "train").first(1).shape[1] == 1
     assert as_data(tmp_path / "mixed", "train").first(1).shape[1] == 3
 
 
@@ -238,7 +238,7 @@ def test_a_pool_of_images_in_one_folder(tmp_path):
         Image.new("L", (4, 5), 51 * number).save(tmp_path / f"img_{number}.png")
     (tmp_path / "notes.txt").write_text("not an image")
     pool = as_pool(tmp_path)
-    assert (len(pool), pool.labelled, pool.names) == (3, False, ("img_0.png", "img_1.png", "img_2.png"))
+    assert (len(pool), pool.labeled, pool.names) == (3, False, ("img_0.png", "img_1.png", "img_2.png"))
     assert pool.read(slice(0, 3))[:, 0, 0, 0].tolist() == pytest.approx([0, 0.2, 0.4])
     assert pool.subset(np.array([2, 0])).names == ("img_2.png", "img_0.png")
     with zipfile.ZipFile(tmp_path / "flat.zip", "w") as file:
@@ -262,8 +262,8 @@ def test_pools_of_arrays_without_targets(tmp_path):
     np.save(tmp_path / "x.npy", x)
     np.savez(tmp_path / "x.npz", x=x)
     np.savez(tmp_path / "xy.npz", x=x, y=[0, 1, 0])
-    for name, labelled in (("x.npy", False), ("x.npz", False), ("xy.npz", True)):
+    for name, labeled in (("x.npy", False), ("x.npz", False), ("xy.npz", True)):
         pool = as_pool(tmp_path / name)
-        assert (pool.labelled, pool.read(slice(0, 3)).tolist()) == (labelled, x.tolist())
+        assert (pool.labeled, pool.read(slice(0, 3)).tolist()) == (labeled, x.tolist())
     with pytest.raises(BadInput, match="arrays x and y"):
         as_data(tmp_path / "x.npz", "train")

@@ -45,7 +45,7 @@ def test_a_pool_of_images_without_targets():
         pool = mutate(images, seed=4)
         found = pool.read(slice(None))
         assert torch.equal(found["image"] if isinstance(found, dict) else found, expected)
-        assert (len(pool), pool.labelled, pool.subset([3, 1]).labelled) == (50, False, False)
+        assert (len(pool), pool.labeled, pool.subset([3, 1]).labeled) == (50, False, False)
 
 
 @pytest.mark.parametrize("mutation", [Benign(), Noise()])

@@ -56,7 +56,7 @@ class Lengthless(Dataset):
 def check(pool, expected):
     """The pool holds the expected inputs, in order, and no targets; subsets too."""
     torch.testing.assert_close(pool.read(slice(None)), expected, rtol=0, atol=0)
-    assert (len(pool), pool.labelled, pool.subset([7, 2]).labelled) == (300, False, False)
+    assert (len(pool), pool.labeled, pool.subset([7, 2]).labeled) == (300, False, False)
     torch.testing.assert_close(pool.subset([7]).first(1), pool.read(slice(7, 8)), rtol=0, atol=0)
 
 
@@ -130,7 +130,7 @@ def test_a_pair_from_items_without_targets_is_not_guessed():
     with pytest.raises(BadInput, match=r"pool collate_fn=.*return \(\(a, b\), None\)"):
         as_pool(DataLoader(Listed(list(A)), collate_fn=padded))
     named = DataLoader(Listed(list(A)), collate_fn=lambda items: {"x": torch.stack(items), "y": [0] * len(items)})
-    assert as_pool(named).labelled
+    assert as_pool(named).labeled
     records = DataLoader(Listed([{"image": a, "kind": 2} for a in A]), collate_fn=images_and_kinds)
     assert as_pool(records).targets.tolist() == [2] * 300
 
@@ -140,7 +140,7 @@ def test_ragged_and_large_pools_are_read_batch_by_batch(monkeypatch):
     ragged = as_pool(DataLoader(Listed(items), collate_fn=lambda some: pad_sequence(some, batch_first=True)))
     assert isinstance(ragged, ItemData)
     assert [tuple(batch.shape) for batch in ragged.batches(3)] == [(3, 3), (3, 4), (3, 4), (1, 2)]
-    assert not ragged.subset([4, 0]).labelled
+    assert not ragged.subset([4, 0]).labeled
     monkeypatch.setattr(datasets_module, "MEMORY_LIMIT_BYTES", 100)
     streamed = as_pool(Listed(DICTS))
     assert isinstance(streamed, ItemData)
@@ -150,13 +150,17 @@ def test_ragged_and_large_pools_are_read_batch_by_batch(monkeypatch):
 def test_what_has_targets_keeps_them():
     y = np.arange(300) % 3
     sources = [
-        (A, y), [A, y], as_data((A, y), "train"), TensorDataset(A, torch.from_numpy(y)),
-        Listed(list(zip(A, y, strict=True))), Stream(list(zip(A, y, strict=True))),
+        (A, y),
+        [A, y],
+        as_data((A, y), "train"),
+        TensorDataset(A, torch.from_numpy(y)),
+        Listed(list(zip(A, y, strict=True))),
+        Stream(list(zip(A, y, strict=True))),
         Listed([{"ids": a, "labels": label} for a, label in zip(A, y, strict=True)]),
-    ]  # fmt: skip
+    ]
     for source in sources:
         pool = as_pool(source)
-        assert pool.labelled
+        assert pool.labeled
         np.testing.assert_array_equal(pool.targets, y)
     assert as_pool((A, A)).targets.shape == (300, 2)
 

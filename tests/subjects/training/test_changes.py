@@ -219,7 +219,7 @@ FOLLOWED = {
 
 
 @pytest.mark.parametrize("case", FOLLOWED)
-def test_batch_normalisation_after_a_layer(case):
+def test_batch_normalization_after_a_layer(case):
     layer, norm, shape = copy.deepcopy(FOLLOWED[case])
     reference = nn.Sequential(copy.deepcopy(layer), norm)
     changed = ModuleFollowed("0", "batch_norm").apply(nn.Sequential(layer))
@@ -228,7 +228,7 @@ def test_batch_normalisation_after_a_layer(case):
     torch.testing.assert_close(changed[0].then1.running_mean, norm.running_mean)
 
 
-def test_batch_normalisation_of_sequences_is_of_their_features():
+def test_batch_normalization_of_sequences_is_of_their_features():
     layer, norm, x = nn.Linear(4, 6), nn.BatchNorm1d(6), torch.randn(5, 7, 4)
     expected = norm(layer(x).flatten(0, 1)).view(5, 7, 6)
     torch.testing.assert_close(ModuleFollowed("0", "batch_norm").apply(nn.Sequential(layer))(x), expected)
@@ -407,7 +407,7 @@ TASK = Classification(3)
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_changed_networks_are_trained_stored_and_loaded(change, tmp_path):
-    recipe = Recipe(Dropping, epochs=2, batch_size=8, changes=(change,), regularisers={"fc1": (0.0, 0.01)})
+    recipe = Recipe(Dropping, epochs=2, batch_size=8, changes=(change,), regularizers={"fc1": (0.0, 0.01)})
     models, told = [], []
     for _ in range(2):
         epochs = []

@@ -92,9 +92,13 @@ DIFFERENT = {
     "methods": (Plain(1).__eq__, Plain(2).__eq__),
     "built-in methods": ([1].count, [2].count),
     "defaults": tuple(with_default(torch.full((1,), value)) for value in (0.0, 1.0)),
-    "modules": (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(label_smoothing=0.1),
-                nn.CrossEntropyLoss(weight=torch.ones(2)), nn.CrossEntropyLoss(weight=torch.zeros(2))),
-}  # fmt: skip
+    "modules": (
+        nn.CrossEntropyLoss(),
+        nn.CrossEntropyLoss(label_smoothing=0.1),
+        nn.CrossEntropyLoss(weight=torch.ones(2)),
+        nn.CrossEntropyLoss(weight=torch.zeros(2)),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -265,18 +269,30 @@ def print_of(folder, monkeypatch, *changes):
 
 
 USED = [
-    ("WIDTH = 3", "WIDTH = 4"), ('"depth": [1, 2]', '"depth": [1, 3]'), ('"c"}}', '"d"}}'),
+    ("WIDTH = 3", "WIDTH = 4"),
+    ('"depth": [1, 2]', '"depth": [1, 3]'),
+    ('"c"}}', '"d"}}'),
     ("torch.tensor([1.0", "torch.tensor([2.0"),
-    ("TABLE = np.array([1.0", "TABLE = np.array([2.0"), ("smoothing: float = 0.0", "smoothing: float = 0.1"),
-    ("OPTIONS = Options()", "OPTIONS = Options(0.2)"), ("GAIN = 1.0", "GAIN = 2.0"), ("OFFSET = 0", "OFFSET = 1"),
-    ("x + deeper(x)", "x - deeper(x)"), ("0 * x", "1 * x"), ("FACTOR = 1.0", "FACTOR = 2.0"),
-    ("return x * FACTOR", "return x + FACTOR"), ('not in {"a"', 'not in {"z"'), ("range(2)", "range(3)"),
-]  # fmt: skip
+    ("TABLE = np.array([1.0", "TABLE = np.array([2.0"),
+    ("smoothing: float = 0.0", "smoothing: float = 0.1"),
+    ("OPTIONS = Options()", "OPTIONS = Options(0.2)"),
+    ("GAIN = 1.0", "GAIN = 2.0"),
+    ("OFFSET = 0", "OFFSET = 1"),
+    ("x + deeper(x)", "x - deeper(x)"),
+    ("0 * x", "1 * x"),
+    ("FACTOR = 1.0", "FACTOR = 2.0"),
+    ("return x * FACTOR", "return x + FACTOR"),
+    ('not in {"a"', 'not in {"z"'),
+    ("range(2)", "range(3)"),
+]
 NOT_USED = [
-    ("UNUSED = 1", "UNUSED = 2"), ("def unused(x):\n    return x", "def unused(x):\n    return -x"),
-    ("NEVER = None", "NEVER = object()"), ("\nsize = 1", "\nsize = 2"), ("OTHER = 1.0", "OTHER = 2.0"),
+    ("UNUSED = 1", "UNUSED = 2"),
+    ("def unused(x):\n    return x", "def unused(x):\n    return -x"),
+    ("NEVER = None", "NEVER = object()"),
+    ("\nsize = 1", "\nsize = 2"),
+    ("OTHER = 1.0", "OTHER = 2.0"),
     ("def other(x):\n    return x", "def other(x):\n    return -x"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("change", USED)

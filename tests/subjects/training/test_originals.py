@@ -47,8 +47,9 @@ RECIPE = Recipe(Tied, epochs=2, batch_size=8)
 
 def originals(folder, count=2, recipe=RECIPE, seed=0, **more):
     trained = []
-    models = train_originals(recipe, DATA, TASK, count, seed, folder=folder, progress=lambda *at: trained.append(at),
-                             **more)  # fmt: skip
+    models = train_originals(
+        recipe, DATA, TASK, count, seed, folder=folder, progress=lambda *at: trained.append(at), **more
+    )
     return models, trained
 
 
@@ -147,14 +148,23 @@ def test_the_fingerprint_changes_with_all_that_decides_the_result():
         *(
             fingerprint(replace(RECIPE, **change), DATA, TASK, 0)
             for change in (
-                {"epochs": 3}, {"batch_size": 9}, {"learning_rate": 0.1}, {"optimizer": "sgd"}, {"loss": "mse"},
-                {"optimizer_settings": {"eps": 1e-7}}, {"weight_decay": 0.1}, {"schedule": "cosine"},
-                {"build": functools.partial(build_wide, 3)}, {"build": functools.partial(build_wide, 5)},
-                {"loss": make_smoothed(0.1)}, {"loss": make_smoothed(0.2)},
-                {"loss": nn.CrossEntropyLoss()}, {"loss": nn.CrossEntropyLoss(label_smoothing=0.1)},
+                {"epochs": 3},
+                {"batch_size": 9},
+                {"learning_rate": 0.1},
+                {"optimizer": "sgd"},
+                {"loss": "mse"},
+                {"optimizer_settings": {"eps": 1e-7}},
+                {"weight_decay": 0.1},
+                {"schedule": "cosine"},
+                {"build": functools.partial(build_wide, 3)},
+                {"build": functools.partial(build_wide, 5)},
+                {"loss": make_smoothed(0.1)},
+                {"loss": make_smoothed(0.2)},
+                {"loss": nn.CrossEntropyLoss()},
+                {"loss": nn.CrossEntropyLoss(label_smoothing=0.1)},
             )
         ),
-    ]  # fmt: skip
+    ]
     assert len(set(prints)) == len(prints)
     assert prints[0] == fingerprint(replace(RECIPE), as_data((X.copy(), Y), "other"), TASK, 0)
 

@@ -12,10 +12,10 @@ from torch.utils.data import DataLoader
 from mutiny import BadInput, Classification, NotApplicable, Regression, Subject, assess
 from mutiny.core.errors import Diverged
 from mutiny.core.records import Status
+from mutiny.faults.training import TRAINING_OPERATORS
 from mutiny.faults.training.base import Program
-from mutiny.faults.training.catalogue import TRAINING
 from mutiny.subjects.data import as_data
-from mutiny.subjects.training import OwnTraining, Settings
+from mutiny.subjects.training import OwnTraining, TrainingSettings
 from mutiny.subjects.training.own import PARTS
 from mutiny.verbs.assess.dry_run import plan
 
@@ -72,39 +72,39 @@ def test_settings_arrive():
     one = program(own(function=spy))
     rng = np.random.default_rng(0)
     for code in ("HNE", "HLR", "TRD", "ARM"):
-        faulty = TRAINING[code]().mutate(one, rng)
+        faulty = TRAINING_OPERATORS[code]().mutate(one, rng)
         faulty.recipe.train(faulty.data, faulty.task, 0)
     epochs, rate, data, network = seen
     assert epochs.recipe.epochs == 1
     assert rate.recipe.learning_rate < 0.01
     assert len(data.dataset()) < 150
     assert not any(isinstance(module, nn.ReLU) for module in network.build())
-    assert isinstance(epochs, Settings)
+    assert isinstance(epochs, TrainingSettings)
 
 
-@pytest.mark.parametrize("code", sorted(TRAINING))
+@pytest.mark.parametrize("code", sorted(TRAINING_OPERATORS))
 def test_whatever_is_not_obeyed_is_not_applicable(code):
     """An operator applies only if all that it changes is obeyed."""
     everything = program(own(validation=0.2, patience=2, clip_norm=1.0))
     try:
-        TRAINING[code]().configurations(everything)
+        TRAINING_OPERATORS[code]().configurations(everything)
     except NotApplicable:
         return  # no such thing in this network
     with pytest.raises(NotApplicable, match="does not obey"):
-        TRAINING[code]().configurations(replace(everything, recipe=replace(everything.recipe, obeys=())))
+        TRAINING_OPERATORS[code]().configurations(replace(everything, recipe=replace(everything.recipe, obeys=())))
 
 
 def test_one_configuration_that_is_not_obeyed_is_enough():
-    """Most optimisers have another learning rate by default; the first of the list may have the same."""
+    """Most optimizers have another learning rate by default; the first of the list may have the same."""
     one = program(replace(own(("optimizer",)), learning_rate=1e-3))
     with pytest.raises(NotApplicable, match="does not obey learning_rate"):
-        TRAINING["OCH"]().configurations(one)
+        TRAINING_OPERATORS["OCH"]().configurations(one)
 
 
 def test_the_plan_says_what_applies():
     subject = Subject(
         recipe=own(("data", "epochs")), task=Classification(3), train=toys.blobs(60), test=toys.blobs(60, seed=1)
-    )  # fmt: skip
+    )
     planned = {one.label: one for one in plan(subject, "TRD,HNE,HLR,ACH", originals=2)}
     assert planned["HLR"].reason == "the training function does not obey learning_rate"
     assert planned["ACH"].reason == "the training function does not obey build"
@@ -119,8 +119,8 @@ def test_a_campaign(tmp_path):
 
 
 def test_the_penalty_follows_the_weights():
-    one = program(own(regularisers={"0": (0.5, 0.25)}))
-    settings = Settings(one.recipe, one.data, one.task, 0)
+    one = program(own(regularizers={"0": (0.5, 0.25)}))
+    settings = TrainingSettings(one.recipe, one.data, one.task, 0)
     model = settings.build()
     weight = model[0].weight.detach().numpy().astype(np.float64)
     penalty = settings.penalty(model)
@@ -133,7 +133,7 @@ def test_the_penalty_follows_the_weights():
 def test_items_of_a_dataset():
     inputs, targets = {"a": np.zeros((4, 2), np.float32), "b": np.arange(4.0)}, np.arange(4.0)
     data = as_data((inputs, targets), "train")
-    items = Settings(own(), data, Regression(0.1), 0).dataset()
+    items = TrainingSettings(own(), data, Regression(0.1), 0).dataset()
     one, target = items[2]
     assert (one["a"].shape, float(one["b"]), float(target)) == ((2,), 2.0, 2.0)
     assert float(items[-1][1]) == 3.0

@@ -53,8 +53,15 @@ def same(a, b):
     ],
 )
 def test_training_equals_an_explicit_loop_bit_for_bit(kind, settings):
-    recipe = Recipe(build, epochs=3, batch_size=16, learning_rate=0.05, optimizer=kind.__name__.lower(),
-                    optimizer_settings=settings, weight_decay=1e-3)  # fmt: skip
+    recipe = Recipe(
+        build,
+        epochs=3,
+        batch_size=16,
+        learning_rate=0.05,
+        optimizer=kind.__name__.lower(),
+        optimizer_settings=settings,
+        weight_decay=1e-3,
+    )
     trained = recipe.train(DATA, Classification(2), seed=5)
     with torch.random.fork_rng():
         torch.manual_seed(seed_for(5, "train"))
@@ -194,10 +201,12 @@ def test_loss_functions_forward_and_progress():
 
     data = as_data(({"a": X[:, :2], "b": X[:, 2:]}, Y), "train")
     model = Recipe(build, epochs=2, loss=weighted).train(
-        data, Classification(2), 0,
+        data,
+        Classification(2),
+        0,
         forward=lambda net, parts: net(torch.cat([parts["a"], parts["b"]], dim=1)),
         progress=lambda done, total: seen.append((done, total)),
-    )  # fmt: skip
+    )
     assert seen == [(1, 2), (2, 2)]
     assert same(model, Recipe(build, epochs=2, loss=weighted).train(DATA, Classification(2), 0))
 

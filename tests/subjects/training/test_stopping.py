@@ -1,4 +1,4 @@
-"""Validation, early stopping, clipping, regularisers and initialisers, each against an obvious reading of it."""
+"""Validation, early stopping, clipping, regularizers and initializers, each against an obvious reading of it."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from mutiny.core.errors import BadInput, Diverged
 from mutiny.subjects.data import as_data
 from mutiny.subjects.tasks import Classification
 from mutiny.subjects.training import Recipe, fingerprint
-from mutiny.subjects.training.initialisers import INITIALISERS
+from mutiny.subjects.training.initializers import INITIALIZERS
 from mutiny.subjects.training.loop import stops
 
 TASK = Classification(3)
@@ -56,7 +56,7 @@ def test_validation_data_are_only_looked_at():
         targets[item] = (targets[item] + 1) % 3
         other = as_data((poisoned.read(slice(0, 120)), targets), "train")
         changed.append(not torch.equal(weights(recipe.train(other, TASK, 3)), weights(model)))
-    assert 5 <= sum(changed) <= 11  # about three quarters of twelve are learnt from
+    assert 5 <= sum(changed) <= 11  # about three quarters of twelve are learned from
     assert len(curves[-1]) == 6
 
 
@@ -100,9 +100,9 @@ def one_step(**settings):
 
     with seeded(seed_for(0, "train")):
         start = nn.Linear(2, 3)
-        for name in recipe.initialisers.values():
+        for name in recipe.initializers.values():
             with torch.no_grad():
-                INITIALISERS[name](start.weight)
+                INITIALIZERS[name](start.weight)
     before = torch.cat([start.weight.detach().flatten(), start.bias.detach()])
     loss = nn.functional.cross_entropy(start(x), y)
     return start, loss, before - weights(after), x, y
@@ -122,26 +122,32 @@ def test_clipping():
     torch.testing.assert_close(step, 0.05 * slope / slope.norm(), atol=1e-6, rtol=1e-3)
 
 
-def test_regularisers_are_part_of_the_loss():
-    start, loss, step, _, _ = one_step(regularisers={"": (0.3, 0.2)})
+def test_regularizers_are_part_of_the_loss():
+    start, loss, step, _, _ = one_step(regularizers={"": (0.3, 0.2)})
     total = loss + 0.3 * start.weight.abs().sum() + 0.2 * (start.weight**2).sum()
     torch.testing.assert_close(step, flat(torch.autograd.grad(total, [*start.parameters()])), atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", INITIALISERS)
-def test_initialisers(name):
-    start, loss, step, _, _ = one_step(initialisers={"": name})
+@pytest.mark.parametrize("name", INITIALIZERS)
+def test_initializers(name):
+    start, loss, step, _, _ = one_step(initializers={"": name})
     torch.testing.assert_close(step, flat(torch.autograd.grad(loss, [*start.parameters()])), atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
     ("name", "spread"),
-    [("kaiming_normal", (2 / 300) ** 0.5), ("lecun_normal", (1 / 300) ** 0.5), ("xavier_normal", (2 / 500) ** 0.5),
-     ("lecun_uniform", (1 / 300) ** 0.5), ("normal", 0.05), ("uniform", 0.05 / 3**0.5)],
-)  # fmt: skip
+    [
+        ("kaiming_normal", (2 / 300) ** 0.5),
+        ("lecun_normal", (1 / 300) ** 0.5),
+        ("xavier_normal", (2 / 500) ** 0.5),
+        ("lecun_uniform", (1 / 300) ** 0.5),
+        ("normal", 0.05),
+        ("uniform", 0.05 / 3**0.5),
+    ],
+)
 def test_spreads(name, spread):
     torch.manual_seed(0)
-    assert float(INITIALISERS[name](torch.empty(200, 300)).std()) == pytest.approx(spread, rel=0.03)
+    assert float(INITIALIZERS[name](torch.empty(200, 300)).std()) == pytest.approx(spread, rel=0.03)
 
 
 def test_a_training_that_diverges():
@@ -152,16 +158,21 @@ def test_a_training_that_diverges():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"validation": 1.0}, "share from 0 to below 1"), ({"patience": 0}, "whole number"),
-     ({"clip_norm": -1.0}, "number above 0"), ({"regularisers": {"0": (0.1,)}}, "two numbers"),
-     ({"regularisers": {"0": (-1.0, 0.0)}}, "at least 0"), ({"initialisers": {"0": "magic"}}, "one of zeros")],
-)  # fmt: skip
+    [
+        ({"validation": 1.0}, "share from 0 to below 1"),
+        ({"patience": 0}, "whole number"),
+        ({"clip_norm": -1.0}, "number above 0"),
+        ({"regularizers": {"0": (0.1,)}}, "two numbers"),
+        ({"regularizers": {"0": (-1.0, 0.0)}}, "at least 0"),
+        ({"initializers": {"0": "magic"}}, "one of zeros"),
+    ],
+)
 def test_mistakes(settings, message):
     with pytest.raises(BadInput, match=message):
         replace(RECIPE, **settings)
 
 
-@pytest.mark.parametrize("settings", [{"regularisers": {"9": (0.1, 0)}}, {"initialisers": {"1": "zeros"}}])
+@pytest.mark.parametrize("settings", [{"regularizers": {"9": (0.1, 0)}}, {"initializers": {"1": "zeros"}}])
 def test_layers_that_are_not_there(settings):
     with pytest.raises(BadInput, match="a module with weights: 0, 3"):
         trained(replace(RECIPE, **settings))
@@ -169,12 +180,17 @@ def test_layers_that_are_not_there(settings):
 
 def test_later_settings_count_only_where_they_are_used():
     plain = fingerprint(RECIPE, data(), TASK, 0)
-    for settings in ({"validation": 0.1}, {"patience": 2}, {"clip_norm": 1.0}, {"regularisers": {"0": (0.1, 0.0)}},
-                     {"initialisers": {"0": "zeros"}}):  # fmt: skip
+    for settings in (
+        {"validation": 0.1},
+        {"patience": 2},
+        {"clip_norm": 1.0},
+        {"regularizers": {"0": (0.1, 0.0)}},
+        {"initializers": {"0": "zeros"}},
+    ):
         assert fingerprint(replace(RECIPE, **settings), data(), TASK, 0) != plain
 
 
 def test_orthogonal_for_any_type_and_layout():
     weight = torch.empty(4, 2, 3, 3, dtype=torch.bfloat16).to(memory_format=torch.channels_last)
-    rows = INITIALISERS["orthogonal"](weight).float().flatten(1)
+    rows = INITIALIZERS["orthogonal"](weight).float().flatten(1)
     torch.testing.assert_close(rows @ rows.T, torch.eye(4), atol=0.02, rtol=0)

@@ -63,20 +63,27 @@ def agree(recipe, data, task=None, forward=None):
 
 
 @pytest.mark.parametrize("optimizer", BY_NUMBER)
-def test_every_optimiser(optimizer):
+def test_every_optimizer(optimizer):
     agree(Recipe(perceptron, epochs=3, batch_size=16, optimizer=optimizer), [points()] * 3)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"schedule": "onecycle"}, {"schedule": "cosine"}, {"clip_norm": 0.1}, {"clip_value": 0.01},
-        {"weight_decay": 0.1}, {"loss": "mse"}, {"loss": functional.cross_entropy},
-        {"initialisers": {"0": "kaiming_normal"}}, {"optimizer": "sgd", "optimizer_settings": {"momentum": 0.9}},
-        {"batch_size": 7}, {"batch_size": 500},
+        {"schedule": "onecycle"},
+        {"schedule": "cosine"},
+        {"clip_norm": 0.1},
+        {"clip_value": 0.01},
+        {"weight_decay": 0.1},
+        {"loss": "mse"},
+        {"loss": functional.cross_entropy},
+        {"initializers": {"0": "kaiming_normal"}},
+        {"optimizer": "sgd", "optimizer_settings": {"momentum": 0.9}},
+        {"batch_size": 7},
+        {"batch_size": 500},
     ],
     ids=lambda settings: "-".join(settings),
-)  # fmt: skip
+)
 def test_every_setting(settings):
     usual = {"epochs": 2, "batch_size": 16, "learning_rate": 0.01}
     agree(Recipe(perceptron, **{**usual, **settings}), [points()] * 3)
@@ -138,10 +145,10 @@ def normalising():
         (Recipe(normalising), "remembers"),
         (Recipe(perceptron, loss="squared_hinge"), "one network at a time"),
         (Recipe(perceptron, patience=2), "end when it likes"),
-        (Recipe(perceptron, regularisers={"0": (0.1, 0.0)}), "added to the loss"),
+        (Recipe(perceptron, regularizers={"0": (0.1, 0.0)}), "added to the loss"),
         (Recipe(perceptron, optimizer="adafactor"), "by itself"),
     ],
-    ids=["dropout", "buffers", "loss", "patience", "regularisers", "optimiser"],
+    ids=["dropout", "buffers", "loss", "patience", "regularizers", "optimizer"],
 )
 def test_reasons_against(recipe, reason):
     assert reason in reason_against(recipe, [points()])

@@ -19,11 +19,14 @@ def equal(a, b):
     return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
 
 
-@pytest.mark.parametrize("wrap", [
-    lambda state: state,
-    lambda state: {"state_dict": state, "epoch": 3},
-    lambda state: {"model_state_dict": {f"module.{name}": value for name, value in state.items()}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda state: state,
+        lambda state: {"state_dict": state, "epoch": 3},
+        lambda state: {"model_state_dict": {f"module.{name}": value for name, value in state.items()}},
+    ],
+)
 def test_torch_files(tmp_path, wrap):
     source, target = net(), net().eval()
     torch.save(wrap(source.state_dict()), tmp_path / "a.pt")

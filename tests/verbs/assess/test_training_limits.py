@@ -14,12 +14,14 @@ from mutiny.core.progress import Progress, Silent
 from mutiny.core.records import Status, Verdict
 from mutiny.faults.parsing import as_faults
 from mutiny.faults.training.base import Program
-from mutiny.faults.training.batch_size import BatchSize
-from mutiny.faults.training.epochs import FewerEpochs
-from mutiny.faults.training.label_change import LabelChange
-from mutiny.faults.training.learning_rate import LearningRate
-from mutiny.faults.training.loss import OtherLoss
-from mutiny.faults.training.optimiser import OtherOptimiser
+from mutiny.faults.training.data import LabelChange
+from mutiny.faults.training.settings import (
+    ChangedBatchSize,
+    ChangedLoss,
+    ChangedOptimizer,
+    FewerEpochs,
+    LowerLearningRate,
+)
 from mutiny.reports.assess_text import assess_text
 from mutiny.subjects.training import OwnTraining, Recipe
 from mutiny.verbs.assess.dry_run import plan
@@ -66,7 +68,11 @@ def test_a_build_that_returns_one_network_is_noticed(tmp_path):
 
 @pytest.mark.parametrize(
     ("operator", "said"),
-    [(BatchSize(16), "16 already"), (OtherLoss("cross_entropy"), "already"), (OtherOptimiser("adam"), "already")],
+    [
+        (ChangedBatchSize(16), "16 already"),
+        (ChangedLoss("cross_entropy"), "already"),
+        (ChangedOptimizer("adam"), "already"),
+    ],
 )
 def test_no_change_is_not_trained(tmp_path, operator, said):
     record = run(made(tmp_path), operator)
@@ -115,9 +121,9 @@ def test_limits_of_the_search_hold_before_training_too(tmp_path):
         assert len(trace.probes) <= 2
         assert all(2 <= epochs <= 7 for epochs, _ in trace.probes)
     assert (run.span.mild, run.span.severe) == (7, 2)
-    closer, _ = searched(trainer, LearningRate(), Search(precision=0.004))
+    closer, _ = searched(trainer, LowerLearningRate(), Search(precision=0.004))
     assert closer.span.precision == 0.004
-    usual, _ = searched(trainer, LearningRate(), Search(max_probes=1))
+    usual, _ = searched(trainer, LowerLearningRate(), Search(max_probes=1))
     assert usual.span.precision == pytest.approx(1e-4)
     assert [len(trace.probes) for trace in usual.traces.values()] == [1, 1]
 
@@ -133,10 +139,10 @@ def test_bounds_outside_are_refused_before_anything_is_trained(tmp_path):
 def test_the_learning_rate_goes_down_to_a_thousandth_of_the_real_one():
     subject = subject_of()
     program = Program(RECIPE, subject.train, subject.task, subject.forward)
-    span = LearningRate().span(program)
+    span = LowerLearningRate().span(program)
     assert (span.mild, span.severe, span.precision) == pytest.approx((0.01, 1e-5, 1e-4))
     own = replace(program, recipe=replace(RECIPE, optimizer="sgd", optimizer_settings={"lr": 0.5}))
-    assert LearningRate().span(own).mild == 0.5
+    assert LowerLearningRate().span(own).mild == 0.5
 
 
 def test_every_instance_has_faults_of_its_own(tmp_path):
@@ -151,7 +157,7 @@ def test_every_instance_has_faults_of_its_own(tmp_path):
 
 def test_instability_is_the_share_with_little_power(tmp_path):
     shares = []
-    for record in (all_optimizers(), run(made(tmp_path), OtherLoss())):
+    for record in (all_optimizers(), run(made(tmp_path), ChangedLoss())):
         powers = [one.power for one in record.mutants if one.guiding_set == "train"]
         shares.append(sum(power < 0.8 for power in powers) / len(powers))
         assert record.sets["train"].instability == pytest.approx(shares[-1])

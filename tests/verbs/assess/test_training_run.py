@@ -18,14 +18,17 @@ from mutiny.core.progress import Silent
 from mutiny.core.records import Basis, Status, Verdict
 from mutiny.faults.evaluation import Runner
 from mutiny.faults.training.base import Program, Span
-from mutiny.faults.training.batch_size import BatchSize, NoBatches
-from mutiny.faults.training.clipping import Clipping
-from mutiny.faults.training.epochs import FewerEpochs
-from mutiny.faults.training.learning_rate import LearningRate
-from mutiny.faults.training.loss import OtherLoss
-from mutiny.faults.training.optimiser import OtherOptimiser
-from mutiny.faults.training.patience import Patience
-from mutiny.faults.training.validation import NoValidation
+from mutiny.faults.training.settings import (
+    ChangedBatchSize,
+    ChangedClipping,
+    ChangedLoss,
+    ChangedOptimizer,
+    DisabledBatching,
+    FewerEpochs,
+    LowerLearningRate,
+    LowerPatience,
+    RemovedValidation,
+)
 from mutiny.subjects.training import Recipe
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.savings import Savings
@@ -67,7 +70,7 @@ def run(trainer, operator, search=None):
 def all_optimizers():
     """The record of every configuration of an operator, trained once for all tests that read it."""
     with TemporaryDirectory() as folder:
-        return run(made(Path(folder)), OtherOptimiser())
+        return run(made(Path(folder)), ChangedOptimizer())
 
 
 def weights(model):
@@ -87,7 +90,7 @@ def test_fewer_epochs_by_binary_search(tmp_path):
     assert 0 <= record.score <= 1
 
 
-@pytest.mark.parametrize("operator", [FewerEpochs(), Patience()])
+@pytest.mark.parametrize("operator", [FewerEpochs(), LowerPatience()])
 def test_beginnings_of_a_training_are_the_same_as_trainings(tmp_path, operator):
     recipe = replace(RECIPE, learning_rate=0.3, validation=0.3, patience=4, epochs=12)
     plain, saving = made(tmp_path / "plain", recipe, Savings.none()), made(tmp_path / "saving", recipe)
@@ -106,7 +109,7 @@ def verdicts(record):
     return {(mutant.operator, mutant.strength, mutant.guiding_set): mutant.verdict for mutant in record.mutants}
 
 
-@pytest.mark.parametrize("operator", [FewerEpochs(), LearningRate(), OtherOptimiser()])
+@pytest.mark.parametrize("operator", [FewerEpochs(), LowerLearningRate(), ChangedOptimizer()])
 def test_savings_leave_every_verdict(tmp_path, operator):
     """Each search trains its own, or everything is shared and in groups of two: only the trainings differ."""
     plain = made(tmp_path / "plain", LIGHT, savings=Savings.none())
@@ -119,7 +122,7 @@ def test_savings_leave_every_verdict(tmp_path, operator):
 
 @pytest.mark.rounding
 @pytest.mark.parametrize(
-    ("operator", "shared"), [(LearningRate(), False), (OtherOptimiser(), True), (NoBatches(), True)]
+    ("operator", "shared"), [(LowerLearningRate(), False), (ChangedOptimizer(), True), (DisabledBatching(), True)]
 )
 def test_networks_trained_at_once_get_the_same_verdicts(tmp_path, operator, shared):
     one_by_one = made(tmp_path / "one", LIGHT, savings=Savings(shared=shared))
@@ -130,7 +133,7 @@ def test_networks_trained_at_once_get_the_same_verdicts(tmp_path, operator, shar
     assert not list((tmp_path / "two" / "mutants").glob("*"))  # all of them were trained at once
 
 
-@pytest.mark.parametrize("operator", [FewerEpochs(3), LearningRate(1e-3)])
+@pytest.mark.parametrize("operator", [FewerEpochs(3), LowerLearningRate(1e-3)])
 def test_the_network_of_an_instance_is_the_one_that_was_judged(tmp_path, operator):
     trainer = made(tmp_path)
     judged, trainings = trainer.instance(operator, 1), trainer.trainings
@@ -145,10 +148,10 @@ def test_the_network_of_an_instance_is_the_one_that_was_judged(tmp_path, operato
 
 def test_a_network_that_is_not_there_is_trained_unless_it_diverges(tmp_path):
     trainer = made(tmp_path, replace(RECIPE, optimizer="sgd"))
-    assert weights(trainer.network(LearningRate(1e-3), 0)).isfinite().all()
+    assert weights(trainer.network(LowerLearningRate(1e-3), 0)).isfinite().all()
     assert trainer.trainings == 1
     with pytest.raises(Diverged):
-        trainer.network(LearningRate(1e30), 0)
+        trainer.network(LowerLearningRate(1e30), 0)
 
 
 def test_killability_and_instability(tmp_path):
@@ -167,7 +170,7 @@ def test_killability_and_instability(tmp_path):
 
 def test_a_group_is_enough_where_the_others_cannot_matter(tmp_path):
     trainer = made(tmp_path, savings=Savings(first_group=2))
-    record = run(trainer, LearningRate(1e-9))
+    record = run(trainer, LowerLearningRate(1e-9))
     early = [mutant for mutant in record.mutants if mutant.basis is Basis.FOREGONE]
     assert early
     for mutant in early:
@@ -194,7 +197,11 @@ def test_every_configuration_is_tried():
 
 @pytest.mark.parametrize(
     ("operator", "reason"),
-    [(Patience(), "no early stopping"), (Clipping(), "not clipped"), (NoValidation(), "no validation data")],
+    [
+        (LowerPatience(), "no early stopping"),
+        (ChangedClipping(), "not clipped"),
+        (RemovedValidation(), "no validation data"),
+    ],
 )
 def test_what_does_not_apply_says_why(tmp_path, operator, reason):
     record = run(made(tmp_path), operator)
@@ -207,19 +214,19 @@ def test_settings_are_really_changed():
     program = Program(replace(usual, optimizer="sgd", optimizer_settings={"momentum": 0.9}), *_parts())
     rng = np.random.default_rng(0)
     assert FewerEpochs(3).mutate(program, rng).recipe.epochs == 3
-    assert LearningRate(0.5).mutate(program, rng).recipe.learning_rate == 0.5
-    assert Patience(2).mutate(program, rng).recipe.patience == 2
-    assert NoValidation().mutate(program, rng).recipe.validation == 0
-    assert NoBatches().mutate(program, rng).recipe.batch_size == 150
-    assert [one.size for one in BatchSize().configurations(program)] == [4, 8, 32, 64]
-    assert [one.clip for one in Clipping().configurations(program)] == ["off", "norm", "value"]
-    assert Clipping("value").mutate(program, rng).recipe.clip_value == 0.5
-    assert Clipping("value").mutate(program, rng).recipe.clip_norm is None
-    names = [one.optimizer for one in OtherOptimiser().configurations(program)]
+    assert LowerLearningRate(0.5).mutate(program, rng).recipe.learning_rate == 0.5
+    assert LowerPatience(2).mutate(program, rng).recipe.patience == 2
+    assert RemovedValidation().mutate(program, rng).recipe.validation == 0
+    assert DisabledBatching().mutate(program, rng).recipe.batch_size == 150
+    assert [one.size for one in ChangedBatchSize().configurations(program)] == [4, 8, 32, 64]
+    assert [one.clip for one in ChangedClipping().configurations(program)] == ["off", "norm", "value"]
+    assert ChangedClipping("value").mutate(program, rng).recipe.clip_value == 0.5
+    assert ChangedClipping("value").mutate(program, rng).recipe.clip_norm is None
+    names = [one.optimizer for one in ChangedOptimizer().configurations(program)]
     assert names == ["rmsprop", "adagrad", "adam", "adamax", "nadam", "adadelta"]
-    changed = OtherOptimiser("adadelta").mutate(program, rng).recipe
+    changed = ChangedOptimizer("adadelta").mutate(program, rng).recipe
     assert (changed.optimizer, changed.learning_rate, changed.optimizer_settings) == ("adadelta", 1.0, {})
-    assert OtherLoss().mutate(program, rng).recipe.loss is not None
+    assert ChangedLoss().mutate(program, rng).recipe.loss is not None
     assert program.recipe.loss is None
 
 
@@ -228,7 +235,7 @@ def _parts():
     return subject.train, subject.task, subject.forward
 
 
-@pytest.mark.parametrize("operator", [OtherOptimiser(), OtherLoss(), BatchSize()])
+@pytest.mark.parametrize("operator", [ChangedOptimizer(), ChangedLoss(), ChangedBatchSize()])
 def test_every_configuration_trains(operator):
     program = Program(replace(RECIPE, epochs=1), *_parts())
     for one in operator.configurations(program):
@@ -238,7 +245,7 @@ def test_every_configuration_trains(operator):
 
 def test_a_training_that_diverges_answers_nothing(tmp_path):
     trainer = made(tmp_path, replace(RECIPE, optimizer="sgd"))
-    found = trainer.instance(LearningRate(1e30), 0)
+    found = trainer.instance(LowerLearningRate(1e30), 0)
     assert found.diverged
     assert found.outcomes["test"].metric == 0
     assert not found.outcomes["test"].correct.any()
@@ -249,9 +256,9 @@ def test_a_regression_that_diverges_has_no_verdict(tmp_path):
     y = x.sum(1, keepdim=True)
     recipe = Recipe(lambda: nn.Linear(2, 1), epochs=4, batch_size=20, learning_rate=0.1, optimizer="sgd")
     trainer = made(tmp_path, recipe, task=Regression(tolerance=0.1), data=((x, y), (x[:50], y[:50])))
-    record = run(trainer, LearningRate())
+    record = run(trainer, LowerLearningRate())
     assert record.status in (Status.SCORED, Status.NOT_KILLABLE)
-    assert trainer.instance(LearningRate(1e30), 0).outcomes["test"].metric == float("inf")
+    assert trainer.instance(LowerLearningRate(1e30), 0).outcomes["test"].metric == float("inf")
 
 
 class Fussy(nn.Module):
@@ -268,7 +275,7 @@ class Fussy(nn.Module):
 
 
 def test_a_program_that_raises_is_invalid_with_the_reason(tmp_path):
-    record = run(made(tmp_path, replace(RECIPE, build=Fussy)), NoBatches())
+    record = run(made(tmp_path, replace(RECIPE, build=Fussy)), DisabledBatching())
     assert record.status is Status.INVALID
     assert "training raised RuntimeError: too many at once" in record.reason
 
@@ -319,7 +326,7 @@ def test_the_user_is_told_which_trainings_diverged(tmp_path):
     y = x.sum(1, keepdim=True) / 1e4
     recipe = Recipe(lambda: nn.Linear(2, 1), epochs=20, batch_size=20, learning_rate=0.01, optimizer="adam")
     trainer = made(tmp_path, recipe, task=Regression(tolerance=0.1), data=((x, y), (x[:30], y[:30])))
-    record = run(trainer, OtherOptimiser())
+    record = run(trainer, ChangedOptimizer())
     assert any(note.startswith("OCH(optimizer=sgd): 5 of 5 trainings diverged") for note in record.notes)
     (first, *_) = [one for one in record.mutants if "sgd" in one.operator]
     assert first.verdict is not Verdict.SURVIVED

@@ -90,8 +90,8 @@ def wilson_bounds(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tu
         raise BadInput("successes, n", (hits[bad][0], tries[bad][0]), "counts with 0 <= successes <= n")
     z, some = float(stats.norm.isf((1 - level) / 2)), np.maximum(tries, 1)
     p = hits / some
-    centre, half = p + z * z / (2 * some), z * np.sqrt(p * (1 - p) / some + z * z / (4 * some * some))
-    low, high = ((centre + side * half) / (1 + z * z / some) for side in (-1, 1))
+    center, half = p + z * z / (2 * some), z * np.sqrt(p * (1 - p) / some + z * z / (4 * some * some))
+    low, high = ((center + side * half) / (1 + z * z / some) for side in (-1, 1))
     # With nothing or everything seen, an end is exactly 0 or 1; rounding must not say otherwise.
     return np.where(hits > 0, np.maximum(low, 0), 0.0), np.where(hits < tries, np.minimum(high, 1), 1.0)
 
@@ -150,8 +150,12 @@ def bootstrap(
     sizes = [min(size, resamples - done) for done in range(0, resamples, size)]
     drawn = np.concatenate([_apply(statistic, data[rng.integers(0, data.size, (rows, data.size))]) for rows in sizes])
     if not np.isfinite(drawn).all():
-        raise BadInput("statistic", "NaN or infinity on a resample", "a statistic defined for every resample",
-                       "Draw the resamples yourself and use percentile_interval.")  # fmt: skip
+        raise BadInput(
+            "statistic",
+            "NaN or infinity on a resample",
+            "a statistic defined for every resample",
+            "Draw the resamples yourself and use percentile_interval.",
+        )
     if method == "percentile" or data.size == 1:
         return Interval(*_ends(drawn, (1 - level) / 2, (1 + level) / 2), level, method)
     return Interval(*_ends(drawn, *_bca_levels(data, statistic, drawn, level)), level, method)
@@ -165,10 +169,12 @@ def _bca_levels(data: Floats, statistic: Callable[..., Any], drawn: Floats, leve
     bias = float(stats.norm.ppf(np.clip(share, least, 1 - least)))
     size = max(1, BATCH // data.size)
     others = np.arange(data.size - 1)
-    left_out = np.concatenate([
-        _apply(statistic, data[others + (others >= np.arange(start, min(start + size, data.size))[:, None])])
-        for start in range(0, data.size, size)
-    ])  # fmt: skip
+    left_out = np.concatenate(
+        [
+            _apply(statistic, data[others + (others >= np.arange(start, min(start + size, data.size))[:, None])])
+            for start in range(0, data.size, size)
+        ]
+    )
     influence = left_out.mean() - left_out
     spread = float((influence**2).sum()) ** 1.5
     acceleration = float((influence**3).sum()) / (6 * spread) if spread > 0 else 0.0
@@ -179,10 +185,10 @@ def _bca_levels(data: Floats, statistic: Callable[..., Any], drawn: Floats, leve
 
 def _apply(statistic: Callable[..., Any], rows: Floats) -> Floats:
     try:
-        vectorised = "axis" in inspect.signature(statistic).parameters
+        vectorized = "axis" in inspect.signature(statistic).parameters
     except ValueError:  # a builtin without a signature
-        vectorised = False
-    results = statistic(rows, axis=-1) if vectorised else [statistic(row) for row in rows]
+        vectorized = False
+    results = statistic(rows, axis=-1) if vectorized else [statistic(row) for row in rows]
     return np.asarray(results, dtype=np.float64)
 
 

@@ -55,9 +55,11 @@ def two_samples(originals: ArrayLike, mutants: ArrayLike, least: int = 1, togeth
     first, second = sample(originals, "originals", least), sample(mutants, "mutants", least)
     if first.size + second.size < together:
         raise BadInput(
-            "originals and mutants", f"{first.size} + {second.size} values", f"at least {together} together",
+            "originals and mutants",
+            f"{first.size} + {second.size} values",
+            f"at least {together} together",
             "For a single original compare input by input: sign_flip.",
-        )  # fmt: skip
+        )
     scale = max(float(np.abs(first).max()), float(np.abs(second).max()))
     return (first / scale, second / scale) if scale > 0 else (first, second)
 

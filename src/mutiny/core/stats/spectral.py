@@ -163,7 +163,9 @@ def _checked(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = N
         raise BadInput(name, "numbers that are negative, infinite or NaN", "the share of neurons in each bin")
     if shape is not None and spectra.shape != shape:
         raise BadInput(
-            name, f"an array of shape {spectra.shape}", f"shape {shape}, as the others",
+            name,
+            f"an array of shape {spectra.shape}",
+            f"shape {shape}, as the others",
             "Compare spectra over the same inputs and the same bins.",
-        )  # fmt: skip
+        )
     return spectra

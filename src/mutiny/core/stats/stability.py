@@ -54,6 +54,9 @@ def disagreement_rate(correct: NDArray[np.bool_]) -> float:
     """
     array = np.asarray(correct)
     if array.ndim != 2 or 0 in array.shape or array.dtype != np.bool_:
-        raise BadInput("correct", f"an array of {array.dtype} of shape {array.shape}",
-                       "booleans of shape (instances, n), not empty")  # fmt: skip
+        raise BadInput(
+            "correct",
+            f"an array of {array.dtype} of shape {array.shape}",
+            "booleans of shape (instances, n), not empty",
+        )
     return float((array.any(axis=0) & ~array.all(axis=0)).mean())

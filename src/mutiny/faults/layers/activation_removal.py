@@ -26,6 +26,7 @@ class ActivationRemoval(Operator):
     code: ClassVar[str] = "AFR"
     title: ClassVar[str] = "activation removal"
     source: ClassVar[str] = "DeepMutation"
+    family: ClassVar[str] = "layers"
     activation: str | None = None
 
     def choices(self, view: ModelView) -> int:

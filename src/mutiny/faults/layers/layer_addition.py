@@ -29,6 +29,7 @@ class LayerAddition(Operator):
     code: ClassVar[str] = "LA"
     title: ClassVar[str] = "layer addition"
     source: ClassVar[str] = "DeepMutation++; MUFF, Table I"
+    family: ClassVar[str] = "layers"
     layer: str | None = None
     activation: str | None = None
 

@@ -17,6 +17,7 @@ from mutiny.models.structure import Change
 class SameShapeLayer(Operator):
     """Base of the operators that do something to one layer whose output has the shape of its input."""
 
+    family: ClassVar[str] = "layers"
     change: ClassVar[Change]
     layer: str | None = None
     inactive: bool = False

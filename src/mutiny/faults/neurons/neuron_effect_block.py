@@ -21,7 +21,7 @@ class NeuronEffectBlock(NeuronScaling):
         ratio: share of the neurons, drawn uniformly over the whole network.
         direction: ``"outgoing"``: every consumer sees 0 in place of the neuron, as the papers describe it.
             ``"incoming"``: the neuron's weights and bias become 0, as DeepMutation++'s code does; the neuron then still
-            says whatever its activation and normalisation make of 0.
+            says whatever its activation and normalization make of 0.
         biases: with ``"incoming"``, whether the bias becomes 0 as well.
         layers: names or shell patterns of the layers that take part; all if not given.
         output_layer: whether the output layer takes part; by default not, for nothing reads it.

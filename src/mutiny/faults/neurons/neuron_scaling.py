@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from mutiny.models import ModelView, SignalEdit, WeightEdit
 class NeuronScaling(Operator):
     """Base of the operators that scale a random share of the neurons, outgoing or incoming."""
 
+    family: ClassVar[str] = "neurons"
     ratio: float = 0.05
     direction: str = "outgoing"
     biases: bool = False

@@ -17,7 +17,7 @@ from mutiny.models import ModelView, WeightEdit
 class NeuronSwitch(Operator):
     """Exchanges neurons of the same layer in random pairs: their weights and biases trade places. DeepMutation++.
 
-    What reads the neurons, and normalisation after them, stays in place. A neuron chosen without a partner is
+    What reads the neurons, and normalization after them, stays in place. A neuron chosen without a partner is
     exchanged with the next one in the layer's random order. Layers with a single neuron are left alone.
 
     Args:
@@ -30,6 +30,7 @@ class NeuronSwitch(Operator):
     code: ClassVar[str] = "NS"
     title: ClassVar[str] = "neuron switch"
     source: ClassVar[str] = "DeepMutation++; MUFF, Table I"
+    family: ClassVar[str] = "neurons"
     tunable: ClassVar[Mapping[str, tuple[float, float]]] = {"ratio": (0.0, 1.0)}
     ratio: float = 0.05
     layers: tuple[str, ...] | None = None

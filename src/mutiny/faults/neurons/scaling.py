@@ -18,7 +18,7 @@ def scale_neurons(
     """Edits that multiply neurons by ``factor``.
 
     Outgoing: every consumer sees the neuron's signal times ``factor``; that is what multiplying each outgoing weight by
-    ``factor`` does. The signal is what comes after the neuron's own normalisation, activation and pooling, and after
+    ``factor`` does. The signal is what comes after the neuron's own normalization, activation and pooling, and after
     arithmetic with nothing but itself, numbers, parameters and buffers: a bias added by hand, ``h * sigmoid(h)``.
     Hidden units of recurrent layers are read by their own recurrent matrix, the layer above and the caller; all of
     these see it. Queries, keys and values of attention are linear in their weights and biases, so scaling those is

@@ -1,4 +1,4 @@
-"""What a fault before training is: a change of data, settings or network, after which everything is trained anew."""
+"""Base of the operators that change the training program: its data, its settings or its network."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Level = Literal["data", "settings", "network"]
 
 @dataclass(frozen=True)
 class Program:
-    """All that a training needs but its seed.
+    """Everything that a training run needs, except the seed.
 
     Attributes:
         recipe: how to train.
-        data: on what; mutated by index, never copied.
-        task: decides targets and loss.
-        forward: how a network is called.
+        data: training data; changed by index, never copied.
+        task: what the targets mean and which loss is the default.
+        forward: how the network is called.
     """
 
     recipe: Recipe
@@ -40,18 +40,18 @@ class Program:
 
     @cached_property
     def view(self) -> ModelView:
-        """A newly built network as operators see it: layers, modules and activations."""
+        """Layers, modules and activations of a newly built network."""
         with seeded(0):
             return ModelView.of(built(self.recipe).eval(), self.data.first(PROBE_INPUTS), self.forward)
 
 
 class Span(NamedTuple):
-    """Where a binary search looks.
+    """Range of a binary search.
 
     Attributes:
-        mild: value that changes nothing, or the least; it may be the larger number, as for epochs.
-        severe: value that changes most; it is tried first, and if it is not killed nothing is.
-        precision: the search ends when its interval is at most this wide.
+        mild: value that changes nothing or least; may be the larger number, as for epochs.
+        severe: value that changes most; tried first, and if it is not killed, the search ends.
+        precision: width of the interval at which the search ends.
         whole: whether values are whole numbers.
     """
 
@@ -63,80 +63,84 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingOperator(ABC):
-    """One kind of fault that is made before training. The fields are its parameters.
+    """One kind of fault made before training. The fields are its parameters.
 
-    An author writes `change`, and `span` for a binary search or `values` for an exhaustive one; everything else is
-    final.
+    An author writes `change`, and either `span` for a binary search or `values` for an exhaustive one; everything
+    else is final.
 
     Attributes:
-        code: the short name that the field uses.
-        title: the name in words.
-        source: where it was defined.
+        code: short name used in the literature.
+        title: name in words.
+        source: publication that defines it.
+        family: group in listings.
         level: what it changes.
-        strength: the parameter that a binary search tunes; ``None`` if there is none.
-        tries: what is tried, for a list.
+        strength: parameter tuned by a binary search; ``None`` if there is none.
+        tries: values that are tried, for listings.
     """
 
     code: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
+    family: ClassVar[str] = "training"
     level: ClassVar[Level]
     strength: ClassVar[str | None] = None
     tries: ClassVar[str] = "-"
 
     @final
     def at(self, strength: float | None) -> Self:
-        """The same operator at another strength; ``None`` leaves it as it is."""
+        """The same operator at another strength; ``None`` keeps the strength."""
         return self if strength is None or self.strength is None else replace(self, **{self.strength: strength})
 
     @final
     def parameters(self) -> dict[str, Any]:
-        """The parameters by name, ready for JSON."""
+        """Parameters by name, ready for JSON."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @final
     def configurations(self, program: Program) -> tuple[Self, ...]:
-        """Every configuration that is tried, with all parameters set; one, to be tuned, for a binary search.
+        """All configurations to try, with every parameter set; a single one, to be tuned, for a binary search.
 
         Raises `NotApplicable`, with the reason, if there is nothing to change.
         """
         if self.strength is not None:
             self.span(program)
-        found = tuple(self.values(program)) if self.strength is None else (self,)
-        if not found:
-            raise NotApplicable(f"nothing that {self.code} could change")
-        ignored = program.recipe.ignored(name for one in found for name in one._changed(program))
+        configurations = tuple(self.values(program)) if self.strength is None else (self,)
+        if not configurations:
+            raise NotApplicable(f"the program has nothing that {self.code} could change")
+        changed = (name for configuration in configurations for name in configuration._changed(program))
+        ignored = program.recipe.ignored(changed)
         if ignored:
             raise NotApplicable(f"the training function does not obey {' and '.join(ignored)}")
-        return found
+        return configurations
 
     def _changed(self, program: Program) -> Iterator[str]:
-        """Which settings this configuration changes; lazily, because only training functions of one's own ask."""
+        """Names of the settings that this configuration changes; lazy, because only custom training functions ask."""
         faulty = self.change(program, np.random.default_rng(0))
         if faulty.data is not program.data:
             yield "data"
-        for each in fields(Recipe):
-            if getattr(faulty.recipe, each.name) != getattr(program.recipe, each.name):
-                yield each.name
+        for field in fields(Recipe):
+            if getattr(faulty.recipe, field.name) != getattr(program.recipe, field.name):
+                yield field.name
 
     @final
     def mutate(self, program: Program, rng: np.random.Generator) -> Program:
-        """The faulty program; if parameters are open, with one of the values that they can have, drawn from ``rng``.
+        """The faulty program; parameters that are not set are drawn from ``rng``.
 
         Raises `NotApplicable`, with the reason, if nothing would change.
         """
-        found = self.configurations(program)
-        return found[int(rng.integers(len(found))) if len(found) > 1 else 0].change(program, rng)
+        configurations = self.configurations(program)
+        index = int(rng.integers(len(configurations))) if len(configurations) > 1 else 0
+        return configurations[index].change(program, rng)
 
     def span(self, program: Program) -> Span:
-        """Where a binary search looks, for this program."""
+        """Range of the binary search for this program."""
         raise NotImplementedError
 
     def values(self, program: Program) -> Iterator[Self]:
-        """Configurations of an exhaustive search for this program, without what is so already; by default itself."""
+        """Configurations of the exhaustive search, without those that would change nothing; by default itself."""
         del program
         yield self
 
     @abstractmethod
     def change(self, program: Program, rng: np.random.Generator) -> Program:
-        """The faulty program, for an operator with all parameters set. Draws must not depend on the strength."""
+        """The faulty program, for an operator with every parameter set. Draws must not depend on the strength."""

@@ -1,4 +1,4 @@
-"""What a fault in training data is: a share of the items, drawn at random, that is altered."""
+"""Base of the operators that change the training data, and functions that choose items."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mutiny.subjects.tasks import Classification
 
 Indices = npt.NDArray[np.int64]
 LEFT = 2
-"""Items that must be left to train on."""
+"""Items that must remain to train on."""
 PRECISION = 0.05
-LOOKED_AT = 64
-"""Items that tell a mask from other inputs."""
+INSPECTED = 64
+"""Items inspected to tell masks from other inputs."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class DataOperator(TrainingOperator):
     """A fault in the training data; its strength is the share of items that are chosen, from 0 to 1.
 
     An author writes `groups` and `altered`. The share is rounded, but at least one item is chosen unless it is 0. With
-    one generator a larger share keeps what a smaller one chose.
+    the same generator, a larger share keeps the items chosen by a smaller one.
 
     Attributes:
-        severe: the share that a search tries first.
+        severe: share tried first by a search.
     """
 
     level: ClassVar[Level] = "data"
@@ -48,14 +48,14 @@ class DataOperator(TrainingOperator):
 
     @property
     def amount(self) -> float:
-        """The strength's value."""
+        """Value of the strength."""
         assert self.strength is not None
         value: float = getattr(self, self.strength)
         return value
 
     @final
     def span(self, program: Program) -> Span:
-        """From no item to all, or as many as the fault allows."""
+        """From no items to all, or to as many as the operator allows."""
         self.groups(program)
         return Span(0.0, self.severe, PRECISION)
 
@@ -71,79 +71,79 @@ class DataOperator(TrainingOperator):
         return replace(program, data=data)
 
     def count(self, size: int) -> int:
-        """How many are chosen in a group of so many."""
+        """Number of items chosen in a group of this size."""
         return how_many(self.amount, size)
 
     @abstractmethod
     def groups(self, program: Program) -> list[Indices]:
-        """The items to choose from; of each group the same share is chosen.
+        """Groups of items to choose from; the same share is chosen in each.
 
         Raises `NotApplicable`, with the reason, if there is nothing to change.
         """
 
     @abstractmethod
     def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Data:
-        """The faulty data. Draws for every item, chosen or not, so that what is drawn does not depend on the share."""
+        """The faulty data. Must draw for every item, chosen or not, so that draws do not depend on the share."""
 
 
 def targets_of(program: Program) -> np.ndarray:
-    """Labels ``(n,)``, or numbers ``(n, k)`` for regression; a copy."""
+    """A copy of the targets: labels ``(n,)``, or numbers ``(n, k)`` for regression."""
     return program.task.check_targets(program.data.targets, "train")
 
 
-def kinds(program: Program) -> list[Indices]:
-    """The items of each class that occurs; for regression, of each bucket, see `buckets`."""
+def items_by_class(program: Program) -> list[Indices]:
+    """Items of each class that occurs; for regression, of each bucket, see `buckets`."""
     targets = targets_of(program)
-    found = targets if isinstance(program.task, Classification) else buckets(targets)
-    _, which = np.unique(found, axis=0, return_inverse=True)
+    classes = targets if isinstance(program.task, Classification) else buckets(targets)
+    _, which = np.unique(classes, axis=0, return_inverse=True)
     which = which.reshape(-1)
     return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
 
 
 def buckets(targets: npt.NDArray[np.float64]) -> Indices:
-    """Low, middle or high, ``(n, k)``: for each output, whether it is beyond one standard deviation from its mean.
+    """Bucket of each target and output, ``(n, k)``: -1, 0 or 1 for below, within or above mean plus or minus one SD.
 
-    DeepCrime's code, for one or two outputs, measures from 0: the same where the mean is 0, but elsewhere nearly all
-    targets can be in one bucket.
+    DeepCrime's code, for one or two outputs, measures from 0 instead of the mean, which can put nearly all targets in
+    one bucket if the mean is not 0.
 
     >>> buckets(np.array([[9.0], [10.0], [10.0], [11.0]])).ravel()
     array([-1,  0,  0,  1])
     """
     mean, sd = targets.mean(axis=0), targets.std(axis=0)
-    found: Indices = (targets > mean + sd).astype(np.int64) - (targets < mean - sd)
-    return found
+    bucket: Indices = (targets > mean + sd).astype(np.int64) - (targets < mean - sd)
+    return bucket
 
 
-def of_class(program: Program, number: int, code: str) -> Indices:
-    """The items of one class."""
+def items_of_class(program: Program, number: int, code: str) -> Indices:
+    """Items of one class."""
     if not isinstance(program.task, Classification):
         raise NotApplicable("targets are real numbers, so there are no classes")
     if number >= program.task.classes:
         raise BadInput(f"{code} of", number, f"a class between 0 and {program.task.classes - 1}")
-    found = np.flatnonzero(targets_of(program) == number)
-    if not len(found):
+    items = np.flatnonzero(targets_of(program) == number)
+    if not len(items):
         raise NotApplicable(f"no training item is of class {number}")
-    return found
+    return items
 
 
 def without(data: Data, chosen: Indices) -> Altered:
-    """All items but these, in the order in which they were."""
+    """All items except the chosen, in their order."""
     return Altered(data, np.delete(np.arange(len(data)), chosen))
 
 
 def noisy_parts(program: Program, numbers: int = 1) -> frozenset[str]:
-    """Which inputs can have noise: tensors of real numbers, at least so many per item, that are not masks.
+    """Inputs that can have noise: tensors of real numbers that are not masks, with at least ``numbers`` per item.
 
-    A mask is one input of several that has only zeros and ones in the first items. Raises `NotApplicable` if there is
-    none but masks and whole numbers.
+    A mask is one of several inputs and has only zeros and ones in the first items. Raises `NotApplicable` if all inputs
+    are masks or whole numbers.
     """
-    some = program.data.first(LOOKED_AT)
-    real, alone = real_parts(some), len(list(leaves(some))) == 1
+    items = program.data.first(INSPECTED)
+    real, alone = real_parts(items), len(list(leaves(items))) == 1
     if not real:
-        raise NotApplicable("inputs are whole numbers, on which noise makes no sense")
-    found = {name: part for name, part in real.items() if alone or bool(((part != 0) & (part != 1)).any())}
-    if not found:
-        raise NotApplicable("inputs are whole numbers and masks, on which noise makes no sense")
-    if all(part[0].numel() < numbers for part in found.values()):
+        raise NotApplicable("inputs are whole numbers, to which noise cannot be added")
+    parts = {name: part for name, part in real.items() if alone or bool(((part != 0) & (part != 1)).any())}
+    if not parts:
+        raise NotApplicable("inputs are whole numbers and masks, to which noise cannot be added")
+    if all(part[0].numel() < numbers for part in parts.values()):
         raise NotApplicable(f"each input has fewer than {numbers} numbers, so they do not vary")
-    return frozenset(found)
+    return frozenset(parts)

@@ -18,7 +18,7 @@ from mutiny.models import ModelView, WeightEdit
 class GaussianFuzzing(Operator):
     """Multiplies a random share of the weights by ``1 + e`` with ``e ~ N(0, sd^2)``. DeepMutation++; MUFF, eq. 6.
 
-    The output layer takes part; normalisation layers are left alone. Which parameter MUFF searched is not stated; here
+    The output layer takes part; normalization layers are left alone. Which parameter MUFF searched is not stated; here
     it is the noise's standard deviation, which grades the change of each weight.
 
     Args:
@@ -35,6 +35,7 @@ class GaussianFuzzing(Operator):
     code: ClassVar[str] = "GF"
     title: ClassVar[str] = "Gaussian fuzzing"
     source: ClassVar[str] = "DeepMutation++; MUFF, eq. 6"
+    family: ClassVar[str] = "weights"
     tunable: ClassVar[Mapping[str, tuple[float, float]]] = {"sd": (0.0, 1.0), "ratio": (0.0, 1.0)}
     ratio: float = 0.05
     sd: float = 0.5

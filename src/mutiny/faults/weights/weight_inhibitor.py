@@ -18,7 +18,7 @@ class WeightInhibitor(Operator):
     """Shrinks a random share of the weights by a factor: ``w (1 - factor)``. MUFF, eq. 7.
 
     Weights are drawn uniformly over the whole network (MUFF does not say whether per layer), including the output
-    layer, embeddings and recurrent and attention matrices. Normalisation layers are left alone.
+    layer, embeddings and recurrent and attention matrices. Normalization layers are left alone.
 
     Args:
         ratio: share of the weights.
@@ -32,6 +32,7 @@ class WeightInhibitor(Operator):
     code: ClassVar[str] = "WI"
     title: ClassVar[str] = "weight inhibitor"
     source: ClassVar[str] = "MUFF, eq. 7"
+    family: ClassVar[str] = "weights"
     tunable: ClassVar[Mapping[str, tuple[float, float]]] = {"factor": (0.0, 1.0), "ratio": (0.0, 1.0)}
     ratio: float = 0.05
     factor: float = 0.5

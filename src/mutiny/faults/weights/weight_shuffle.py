@@ -18,7 +18,7 @@ from mutiny.models import ModelView, WeightEdit
 class WeightShuffle(Operator):
     """Shuffles the weights that feed each of a random share of the neurons. DeepMutation++.
 
-    Biases stay where they are; the output layer takes part; embeddings and normalisation layers are left alone. In
+    Biases stay where they are; the output layer takes part; embeddings and normalization layers are left alone. In
     recurrent layers each gate's row is shuffled by itself, in the input and in the recurrent matrix.
 
     Args:
@@ -30,6 +30,7 @@ class WeightShuffle(Operator):
     code: ClassVar[str] = "WS"
     title: ClassVar[str] = "weight shuffle"
     source: ClassVar[str] = "DeepMutation++"
+    family: ClassVar[str] = "weights"
     tunable: ClassVar[Mapping[str, tuple[float, float]]] = {"ratio": (0.0, 1.0)}
     ratio: float = 0.05
     layers: tuple[str, ...] | None = None

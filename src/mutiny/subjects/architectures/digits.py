@@ -19,11 +19,15 @@ class DigitsCnn(nn.Sequential):
 
     def __init__(self, classes: int = 10) -> None:
         layers: OrderedDict[str, nn.Module] = OrderedDict(
-            conv1=nn.Conv2d(1, 16, 3, padding=1), act1=nn.ReLU(),
-            conv2=nn.Conv2d(16, 16, 3, padding=1), act2=nn.ReLU(),
-            pool=nn.MaxPool2d(2), drop=nn.Dropout(0.25),
+            conv1=nn.Conv2d(1, 16, 3, padding=1),
+            act1=nn.ReLU(),
+            conv2=nn.Conv2d(16, 16, 3, padding=1),
+            act2=nn.ReLU(),
+            pool=nn.MaxPool2d(2),
+            drop=nn.Dropout(0.25),
             flatten=nn.Flatten(),
-            fc1=nn.Linear(16 * 4 * 4, 64), act3=nn.ReLU(),
+            fc1=nn.Linear(16 * 4 * 4, 64),
+            act3=nn.ReLU(),
             head=nn.Linear(64, classes),
-        )  # fmt: skip
+        )
         super().__init__(layers)

@@ -22,10 +22,15 @@ class LeNet1(nn.Sequential):
 
     def __init__(self, classes: int = 10, activation: type[nn.Module] = nn.ReLU) -> None:
         layers: OrderedDict[str, nn.Module] = OrderedDict(
-            conv1=nn.Conv2d(1, 4, 5), act1=activation(), pool1=nn.MaxPool2d(2),
-            conv2=nn.Conv2d(4, 12, 5), act2=activation(), pool2=nn.MaxPool2d(2),
-            flatten=nn.Flatten(), head=nn.Linear(12 * 4 * 4, classes),
-        )  # fmt: skip
+            conv1=nn.Conv2d(1, 4, 5),
+            act1=activation(),
+            pool1=nn.MaxPool2d(2),
+            conv2=nn.Conv2d(4, 12, 5),
+            act2=activation(),
+            pool2=nn.MaxPool2d(2),
+            flatten=nn.Flatten(),
+            head=nn.Linear(12 * 4 * 4, classes),
+        )
         super().__init__(layers)
 
 
@@ -45,11 +50,17 @@ class LeNet5(nn.Sequential):
 
     def __init__(self, classes: int = 10, activation: type[nn.Module] = nn.ReLU) -> None:
         layers: OrderedDict[str, nn.Module] = OrderedDict(
-            conv1=nn.Conv2d(1, 6, 5, padding=2), act1=activation(), pool1=nn.MaxPool2d(2),
-            conv2=nn.Conv2d(6, 16, 5), act2=activation(), pool2=nn.MaxPool2d(2),
+            conv1=nn.Conv2d(1, 6, 5, padding=2),
+            act1=activation(),
+            pool1=nn.MaxPool2d(2),
+            conv2=nn.Conv2d(6, 16, 5),
+            act2=activation(),
+            pool2=nn.MaxPool2d(2),
             flatten=nn.Flatten(),
-            fc1=nn.Linear(16 * 5 * 5, 120), act3=activation(),
-            fc2=nn.Linear(120, 84), act4=activation(),
+            fc1=nn.Linear(16 * 5 * 5, 120),
+            act3=activation(),
+            fc2=nn.Linear(120, 84),
+            act4=activation(),
             head=nn.Linear(84, classes),
-        )  # fmt: skip
+        )
         super().__init__(layers)

@@ -1,4 +1,4 @@
-"""VGG-16 with batch normalisation for 32x32 images (Simonyan and Zisserman, 2015; Liu and Deng, 2015)."""
+"""VGG-16 with batch normalization for 32x32 images (Simonyan and Zisserman, 2015; Liu and Deng, 2015)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _STAGES = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 
 
 class VGG16(nn.Sequential):
-    """Thirteen convolutions with batch normalisation and one linear layer, for ``(n, channels, 32, 32)``.
+    """Thirteen convolutions with batch normalization and one linear layer, for ``(n, channels, 32, 32)``.
 
     The usual CIFAR version: 512 features remain after the last pooling, so one linear layer replaces the three of
     the ImageNet version. Returns logits.

@@ -1,4 +1,4 @@
-"""A split seen through indices: items left out, repeated, moved, labelled anew, or noisy. Nothing is copied."""
+"""A split seen through indices: items left out, repeated, moved, labeled anew, or noisy. Nothing is copied."""
 
 from __future__ import annotations
 

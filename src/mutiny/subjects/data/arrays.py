@@ -59,17 +59,18 @@ def array_data(inputs: Any, targets: Any, name: str) -> ArrayData:
     tensors, labels = _tensors(inputs, name), targets_from(targets, f"{name} targets")
     if _holds_arrays(inputs) and len(inputs) == len(labels) and any(len(part) != len(labels) for part in inputs):
         raise BadInput(
-            f"{name} inputs", f"a list of {len(inputs)} arrays",
+            f"{name} inputs",
+            f"a list of {len(inputs)} arrays",
             "one array with one row per item, or one array per model input",
             "Stack the items with np.stack or torch.stack.",
-        )  # fmt: skip
+        )
     return _checked(tensors, labels, name)
 
 
-def unlabelled_arrays(inputs: Any, name: str) -> ArrayData:
+def unlabeled_arrays(inputs: Any, name: str) -> ArrayData:
     """Checked data from inputs, as for `array_data`, whose targets are unknown.
 
-    >>> unlabelled_arrays((np.zeros((2, 3)), np.ones(2)), "pool").targets
+    >>> unlabeled_arrays((np.zeros((2, 3)), np.ones(2)), "pool").targets
     array([nan, nan])
     """
     tensors = _tensors(inputs, name)

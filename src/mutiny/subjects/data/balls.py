@@ -49,7 +49,7 @@ class Ball:
     """Inputs that are no further from others than allowed, and within a range; also after rounding.
 
     Args:
-        centre: inputs, within the range, ``(n, ...)``.
+        center: inputs, within the range, ``(n, ...)``.
         distance: how far others may be.
         norm: by which this is measured.
         low: least value of an input's numbers.
@@ -60,29 +60,29 @@ class Ball:
     tensor([[0.6000, 1.0000]])
     """
 
-    def __init__(self, centre: Tensor, distance: float, norm: Literal["linf", "l2"], low: float, high: float) -> None:
-        self.centre, self.distance, self.norm, self.low, self.high = centre, distance, norm, low, high
+    def __init__(self, center: Tensor, distance: float, norm: Literal["linf", "l2"], low: float, high: float) -> None:
+        self.center, self.distance, self.norm, self.low, self.high = center, distance, norm, low, high
         if norm == "linf":
-            far = torch.full_like(widest(centre), distance)
-            self._least, self._most = (_moved(centre, change).clamp(low, high) for change in (-far, far))
+            far = torch.full_like(widest(center), distance)
+            self._least, self._most = (_moved(center, change).clamp(low, high) for change in (-far, far))
 
     def near(self, new: Tensor) -> Tensor:
         """The nearest inputs that are inside, but for rounding: what steps on the way need."""
         if self.norm == "linf":
-            return torch.clamp(new, self._least, self._most).to(self.centre.dtype)
-        centre = self.centre.to(new.dtype)
-        found: Tensor = centre + within(new - centre, self.distance, "l2")
-        return found.clamp(self.low, self.high).to(self.centre.dtype)
+            return torch.clamp(new, self._least, self._most).to(self.center.dtype)
+        center = self.center.to(new.dtype)
+        found: Tensor = center + within(new - center, self.distance, "l2")
+        return found.clamp(self.low, self.high).to(self.center.dtype)
 
     def inside(self, new: Tensor) -> Tensor:
-        """The nearest inputs that are inside, no number rounded away from the centre."""
+        """The nearest inputs that are inside, no number rounded away from the center."""
         if self.norm == "linf":
             return self.near(new)
-        centre = widest(self.centre)
-        change = widest(new) - centre
+        center = widest(self.center)
+        change = widest(new) - center
         size = change.flatten(1).norm(dim=1).reshape(-1, *[1] * (new.ndim - 1))
         change = torch.where(size > self.distance, change * (self.distance * (1 - ROUNDING) / size), change)
-        return _moved(self.centre, change).clamp(self.low, self.high)
+        return _moved(self.center, change).clamp(self.low, self.high)
 
 
 def widest(values: Tensor) -> Tensor:
@@ -90,12 +90,12 @@ def widest(values: Tensor) -> Tensor:
     return values.float() if values.device.type == "mps" else values.double()
 
 
-def _moved(centre: Tensor, change: Tensor) -> Tensor:
-    """The centre with changes in double precision, rounded towards the centre."""
-    exact = widest(centre)
-    found = (exact + change).to(centre.dtype)
+def _moved(center: Tensor, change: Tensor) -> Tensor:
+    """The center with changes in double precision, rounded toward the center."""
+    exact = widest(center)
+    found = (exact + change).to(center.dtype)
     beyond = (widest(found) - exact).abs() > change.abs()
-    return torch.where(beyond, torch.nextafter(found, centre), found)
+    return torch.where(beyond, torch.nextafter(found, center), found)
 
 
 def distances(old: Any, new: Any) -> dict[Norm, Floats]:

@@ -45,7 +45,7 @@ class Data(ABC):
         return len(self.targets)
 
     @property
-    def labelled(self) -> bool:
+    def labeled(self) -> bool:
         """Whether targets are known; where they are not, all are NaN."""
         return not (self.targets.dtype.kind == "f" and bool(np.isnan(self.targets).all()))
 
@@ -97,9 +97,12 @@ def check_finite(bad: np.ndarray, name: str) -> None:
     """An error if any input is marked as bad, see :func:`mutiny.subjects.data.nested.nonfinite_rows`."""
     if bad.any():
         raise BadInput(
-            f"{name} inputs", f"NaN or infinite numbers in {int(bad.sum())} of {len(bad)} items, first at index "
-            f"{int(np.flatnonzero(bad)[0])}", "finite numbers", "Remove or impute these items.",
-        )  # fmt: skip
+            f"{name} inputs",
+            f"NaN or infinite numbers in {int(bad.sum())} of {len(bad)} items, first at index "
+            f"{int(np.flatnonzero(bad)[0])}",
+            "finite numbers",
+            "Remove or impute these items.",
+        )
 
 
 def check_counts(inputs: int, targets: int, name: str) -> None:

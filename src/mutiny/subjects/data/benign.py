@@ -25,7 +25,7 @@ from mutiny.subjects.data.pixels import (
     affine_matrices,
     black_and_white,
     blurred,
-    mean_grey,
+    mean_gray,
     warped,
 )
 from mutiny.subjects.data.sources import as_pool
@@ -33,9 +33,14 @@ from mutiny.subjects.data.sources import as_pool
 Signs = Literal["random", "authors"]
 
 LIMITS = {
-    "shift": (0.0, 1.0), "rotation": (0.0, 180.0), "scale": (0.01, 100.0), "shear": (0.0, 89.0),
-    "contrast": (0.0, 100.0), "brightness": (0.0, 100.0), "blur": (1.0, 100.0),
-}  # fmt: skip
+    "shift": (0.0, 1.0),
+    "rotation": (0.0, 180.0),
+    "scale": (0.01, 100.0),
+    "shear": (0.0, 89.0),
+    "contrast": (0.0, 100.0),
+    "brightness": (0.0, 100.0),
+    "blur": (1.0, 100.0),
+}
 """All operations, and how far their ranges may reach."""
 OPERATIONS = tuple(LIMITS)
 WARPS = ("shift", "rotation", "scale", "shear")
@@ -63,8 +68,8 @@ class Draws:
 class Benign:
     """One operation per image, drawn uniformly, its parameter drawn uniformly from a range. NSS, Table 4.
 
-    Images turn, grow and lean about their centre; where they end, black begins. Contrast blends with the image's mean
-    grey level, brightness scales the distance from black, and results are clipped to ``value_range``.
+    Images turn, grow and lean about their center; where they end, black begins. Contrast blends with the image's mean
+    gray level, brightness scales the distance from black, and results are clipped to ``value_range``.
 
     The paper says neither which directions, nor how pixels are interpolated, nor which blur. The authors' code can be
     had with ``signs="authors"``, ``interpolation="nearest"`` and ``kernel="gaussian", blur=(3, 3)``.
@@ -197,7 +202,7 @@ class Benign:
             elif kind == "blur":
                 mutated[where] = blurred(some, size, self.kernel)
             elif kind == "contrast":
-                mutated[where] = gain * some + (1 - gain) * mean_grey(some)
+                mutated[where] = gain * some + (1 - gain) * mean_gray(some)
             else:
                 mutated[where] = gain * some
         return mutated
@@ -234,9 +239,11 @@ def image_in(inputs: Any, part: str | None = None) -> Tensor:
     else:
         fix = _conversion(max(found.values(), key=lambda leaf: leaf.ndim))
     raise BadInput(
-        "inputs", described(named(inputs)), "one tensor (n, channels, height, width) of floats"
-        + (f" named {part}" if part else ""), fix,
-    )  # fmt: skip
+        "inputs",
+        described(named(inputs)),
+        "one tensor (n, channels, height, width) of floats" + (f" named {part}" if part else ""),
+        fix,
+    )
 
 
 def channels_last(shape: Sequence[int]) -> bool:

@@ -55,9 +55,11 @@ def targets_from(value: Any, argument: str) -> np.ndarray:
     array = _array_from(value, argument)
     if array.dtype.kind not in "iubf":
         raise BadInput(
-            argument, f"values of type {array.dtype}", "numbers",
+            argument,
+            f"values of type {array.dtype}",
+            "numbers",
             "For class names use np.unique(names, return_inverse=True)[1].",
-        )  # fmt: skip
+        )
     if array.ndim not in (1, 2):
         raise BadInput(argument, f"an array of shape {array.shape}", "shape (n,) or (n, k)")
     return array
@@ -68,7 +70,7 @@ def image_tensor(image: Image.Image, mode: str | None = None) -> Tensor:
 
     Args:
         image: an image with 8 bits per channel.
-        mode: ``"L"`` (grey) or ``"RGB"``; by default as the image is, see :func:`natural_mode`.
+        mode: ``"L"`` (gray) or ``"RGB"``; by default as the image is, see :func:`natural_mode`.
 
     >>> image_tensor(Image.new("RGB", (4, 2), (255, 0, 0))).shape
     torch.Size([3, 2, 4])
@@ -79,7 +81,7 @@ def image_tensor(image: Image.Image, mode: str | None = None) -> Tensor:
 
 
 def natural_mode(image: Image.Image) -> str:
-    """``"L"`` for grey and black-and-white images, otherwise ``"RGB"``; transparency is dropped."""
+    """``"L"`` for gray and black-and-white images, otherwise ``"RGB"``; transparency is dropped."""
     if image.mode.startswith(("I", "F")):
         raise BadInput("image", f"pixels of more than 8 bits (mode {image.mode})", "8 bits per channel")
     return "L" if image.mode in ("1", "L", "LA", "La") else "RGB"
@@ -92,8 +94,9 @@ def _array_from(value: Any, argument: str) -> np.ndarray:
         array = np.empty(0, dtype=object)
     if array.dtype == object:
         raise BadInput(
-            argument, f"{type(value).__name__} that is not a regular array of numbers (object dtype)",
+            argument,
+            f"{type(value).__name__} that is not a regular array of numbers (object dtype)",
             "an array of numbers in which all items have one shape",
             "Pad or stack the items, or give a DataLoader with a collate_fn that does.",
-        )  # fmt: skip
+        )
     return array

@@ -20,9 +20,9 @@ from torch.utils.data import (
 )
 
 from mutiny.core.errors import BadInput
-from mutiny.subjects.data.arrays import ArrayData, array_data, unlabelled_arrays
+from mutiny.subjects.data.arrays import ArrayData, array_data, unlabeled_arrays
 from mutiny.subjects.data.base import CHUNK, Data, check_counts, check_finite
-from mutiny.subjects.data.items import Collate, ItemData, Items, collated, shapes, size_in_bytes
+from mutiny.subjects.data.items import Collate, DatasetItems, ItemData, collated, shapes, size_in_bytes
 from mutiny.subjects.data.nested import filled, leaves, nonfinite_rows, room_for, rows
 from mutiny.subjects.data.seeded import seeded
 
@@ -58,7 +58,7 @@ def dataset_data(
         if parts:
             return array_data(parts[0] if len(parts) == 1 else tuple(parts), last, name)
         if pool:
-            return unlabelled_arrays(last, name)
+            return unlabeled_arrays(last, name)
     items = _items(dataset, indices, name)
     held: Any = None
     kinds: set[Any] = set()
@@ -68,9 +68,11 @@ def dataset_data(
         kinds.update(shapes(item) for item in chunk)
         if collate is None and len(kinds) > 1:
             raise BadInput(
-                f"{name} items", "different shapes", "items that can be stacked",
+                f"{name} items",
+                "different shapes",
+                "items that can be stacked",
                 "Resize or pad them in the dataset, or give a DataLoader with a collate_fn.",
-            )  # fmt: skip
+            )
         inputs, targets = collated(chunk, collate, name, pool)
         found = {rows(inputs, f"{name} inputs"), len(targets)} - {len(chunk)}
         if found:
@@ -91,7 +93,7 @@ def dataset_data(
     if held is not None:
         return ArrayData(held, labels)
     if total <= MEMORY_LIMIT_BYTES:
-        items = Items(items.read(slice(None)), np.arange(len(items)))
+        items = DatasetItems(items.read(slice(None)), np.arange(len(items)))
     return ItemData(items, labels, collate, name, pool)
 
 
@@ -116,24 +118,28 @@ def loader_data(loader: DataLoader[Any], name: str, pool: bool = False) -> Data:
 
 def _unreadable(sampler: object, name: str) -> BadInput:
     return BadInput(
-        name, f"a DataLoader with {type(sampler).__name__}", "a loader over a whole dataset, one item at a time",
+        name,
+        f"a DataLoader with {type(sampler).__name__}",
+        "a loader over a whole dataset, one item at a time",
         "Its items and their order cannot be known from outside: give the Dataset instead.",
-    )  # fmt: skip
+    )
 
 
-def _items(dataset: Dataset[Any], indices: np.ndarray | None, name: str) -> Items:
+def _items(dataset: Dataset[Any], indices: np.ndarray | None, name: str) -> DatasetItems:
     source: Any = dataset
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__len__"):
         with seeded(0):
             if not hasattr(dataset, "__iter__") and not _ends(dataset):
                 raise BadInput(
-                    name, f"{type(dataset).__name__} without __len__", "a dataset that knows its length",
+                    name,
+                    f"{type(dataset).__name__} without __len__",
+                    "a dataset that knows its length",
                     "Add def __len__(self), or let __getitem__ raise IndexError after the last item.",
-                )  # fmt: skip
+                )
             source = list(source)
     chosen = np.arange(len(source)) if indices is None else indices
     check_counts(len(chosen), len(chosen), name)
-    return Items(source, chosen)
+    return DatasetItems(source, chosen)
 
 
 def _ends(dataset: Any) -> bool:

@@ -21,8 +21,15 @@ from mutiny.subjects.data.datasets import dataset_data
 from mutiny.subjects.data.tree import Tree, open_tree
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
-_UNREADABLE = (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError,
-               Image.DecompressionBombWarning, zipfile.BadZipFile)  # fmt: skip
+_UNREADABLE = (
+    UnidentifiedImageError,
+    OSError,
+    SyntaxError,
+    ValueError,
+    Image.DecompressionBombError,
+    Image.DecompressionBombWarning,
+    zipfile.BadZipFile,
+)
 
 
 class ImageFolder(Dataset[tuple[Tensor, float]]):
@@ -31,14 +38,14 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
     Args:
         tree: the folder.
         size: (height, width) to which every image is resized; by default all must have the same size already.
-        grey: one channel instead of three; by default if every image is grey.
+        gray: one channel instead of three; by default if every image is gray.
         classes: class folders in the order of their numbers; by default all, sorted by name. An empty list stands for
             the images directly in the folder, whose classes nobody knows.
         name: the split's name in error messages.
     """
 
     def __init__(
-        self, tree: Tree, size: tuple[int, int] | None, grey: bool | None, classes: Sequence[str] | None, name: str
+        self, tree: Tree, size: tuple[int, int] | None, gray: bool | None, classes: Sequence[str] | None, name: str
     ) -> None:
         self.tree, self.size = tree, size
         self.classes = list(classes) if classes is not None else tree.folders()
@@ -50,7 +57,7 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
         if not self.files:
             raise BadInput(name, tree, "class folders with images in them", _hint(tree))
         modes = self._scan(name)
-        self.mode = "L" if grey or (grey is None and modes == {"L"}) else "RGB"
+        self.mode = "L" if gray or (gray is None and modes == {"L"}) else "RGB"
 
     def _scan(self, name: str) -> set[str]:
         """Reads the headers of all images, so that surprises come before the work."""
@@ -61,10 +68,12 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
                 first = first or image.size
                 if self.size is None and image.size != first:
                     raise BadInput(
-                        name, f"{self.tree}: images of {first[0]}x{first[1]} and, in {file}, "
-                        f"{image.size[0]}x{image.size[1]} pixels", "images of one size",
+                        name,
+                        f"{self.tree}: images of {first[0]}x{first[1]} and, in {file}, "
+                        f"{image.size[0]}x{image.size[1]} pixels",
+                        "images of one size",
                         "Use mutiny.subjects.data.image_folder(path, size=(height, width)) to resize them.",
-                    )  # fmt: skip
+                    )
         return modes
 
     def __len__(self) -> int:
@@ -86,11 +95,11 @@ def image_folder(
     path: str | Path,
     *,
     size: int | tuple[int, int] | None = None,
-    grey: bool | None = None,
+    gray: bool | None = None,
     classes: Sequence[str] | None = None,
     name: str = "data",
 ) -> Data:
-    """Images of ``path/CLASS/``, labelled by class folder, with the names of files and classes.
+    """Images of ``path/CLASS/``, labeled by class folder, with the names of files and classes.
 
     The arguments are those of :class:`ImageFolder`.
 
@@ -101,7 +110,7 @@ def image_folder(
     shape = (size, size) if isinstance(size, int) else size
     if shape is not None and (len(shape) != 2 or min(shape) < 1):
         raise BadInput("size", size, "(height, width) in pixels, or one number for both")
-    images = ImageFolder(open_tree(Path(path), name), shape, grey, classes, name)
+    images = ImageFolder(open_tree(Path(path), name), shape, gray, classes, name)
     data = dataset_data(images, name)
     data.names, data.classes = tuple(file for file, _ in images.files), tuple(images.classes) or None
     return data

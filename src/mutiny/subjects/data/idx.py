@@ -74,9 +74,11 @@ def _parse(file: BinaryIO | gzip.GzipFile, path: Path) -> np.ndarray:
     if len(content) != expected:
         found = f"only {len(content)}" if len(content) < expected else "more"
         raise BadInput(
-            "IDX file", path, f"{expected} bytes for shape {shape}, not {found}",
+            "IDX file",
+            path,
+            f"{expected} bytes for shape {shape}, not {found}",
             "It is truncated or damaged: download it again.",
-        )  # fmt: skip
+        )
     return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 

@@ -21,7 +21,7 @@ TARGET_KEYS = ("labels", "label", "target", "targets", "y")
 Collate = Callable[[list[Any]], Any]
 
 
-class Items:
+class DatasetItems:
     """Items of a dataset. Item ``i`` is the same in every pass, even if the dataset transforms it at random.
 
     Args:
@@ -62,7 +62,7 @@ class ItemData(Data):
     """
 
     def __init__(
-        self, items: Items, targets: np.ndarray, collate: Collate | None, name: str, pool: bool = False
+        self, items: DatasetItems, targets: np.ndarray, collate: Collate | None, name: str, pool: bool = False
     ) -> None:
         self.items = items
         self.targets = targets
@@ -76,7 +76,7 @@ class ItemData(Data):
 
     def select(self, indices: np.ndarray) -> ItemData:
         """The same items under other positions; nothing is read."""
-        items = Items(self.items.source, self.items.indices[indices])
+        items = DatasetItems(self.items.source, self.items.indices[indices])
         return ItemData(items, self.targets[indices], self.collate, self.name, self.pool)
 
 
@@ -91,9 +91,11 @@ def collated(items: list[Any], collate: Collate | None, name: str, pool: bool = 
             targets = np.full(len(items), np.nan)
         elif pool and isinstance(batch, (tuple, list)) and _bare(items[0]):
             raise BadInput(
-                f"{name} collate_fn", "several parts from items without targets", "the inputs, or (inputs, None)",
+                f"{name} collate_fn",
+                "several parts from items without targets",
+                "the inputs, or (inputs, None)",
                 "If all parts are inputs of the model, return ((a, b), None).",
-            )  # fmt: skip
+            )
     inputs = map_leaves(lambda part: tensor_from(part, f"{name} inputs"), inputs)
     return inputs, targets_from(targets, f"{name} targets")
 
@@ -123,9 +125,11 @@ def split(item: Any, name: str, pool: bool = False) -> tuple[Any, Any]:
     if pool:
         return (item[0] if isinstance(item, (tuple, list)) and item else item), None
     raise BadInput(
-        f"{name} item", type(item).__name__, "a pair (inputs, target) or a dict with a target key",
+        f"{name} item",
+        type(item).__name__,
+        "a pair (inputs, target) or a dict with a target key",
         "Wrap the dataset in one whose items hold the target too.",
-    )  # fmt: skip
+    )
 
 
 def stacked(items: list[Any], name: str, pool: bool = False) -> tuple[Any, np.ndarray]:

@@ -35,9 +35,11 @@ class Joined(Data):
         shapes = first.targets.shape[1:], second.targets.shape[1:]
         if shapes[0] != shapes[1]:
             raise BadInput(
-                "targets", f"shapes (n, *{shapes[0]}) and (n, *{shapes[1]})", "one shape in splits that are joined",
+                "targets",
+                f"shapes (n, *{shapes[0]}) and (n, *{shapes[1]})",
+                "one shape in splits that are joined",
                 "Give both as class numbers.",
-            )  # fmt: skip
+            )
         self.parts = first, second
         self.order = np.arange(len(first) + len(second)) if order is None else order
         self.targets = np.concatenate([first.targets, second.targets])[self.order]
@@ -55,9 +57,11 @@ class Joined(Data):
             both = concatenate(parts)
         except (RuntimeError, TypeError, LookupError, ValueError) as error:
             raise BadInput(
-                "inputs", f"of two kinds ({error})", "one structure and shape in splits that are joined",
+                "inputs",
+                f"of two kinds ({error})",
+                "one structure and shape in splits that are joined",
                 "A collate_fn that pads each batch must pad to one length.",
-            ) from error  # fmt: skip
+            ) from error
         return take(both, np.argsort(np.argsort(~here, kind="stable"), kind="stable"))
 
     def select(self, indices: np.ndarray) -> Joined:
@@ -66,7 +70,7 @@ class Joined(Data):
 
 
 def contents(data: Data) -> Keys:
-    """A number for each input by which its content is recognised, ``(n, 1)``; beside it those of a mutant's original.
+    """A number for each input by which its content is recognized, ``(n, 1)``; beside it those of a mutant's original.
 
     >>> from mutiny.subjects.data import as_data
     >>> keys = contents(as_data(([[1.0], [2.0], [1.0]], [0, 1, 0]), "train"))[:, 0]

@@ -90,7 +90,7 @@ def concatenate(parts: Sequence[Any]) -> Any:
 
 
 def room_for(n: int, part: Any) -> Any:
-    """Uninitialised memory for ``n`` rows like those of ``part``, to be filled by `filled`."""
+    """Uninitialized memory for ``n`` rows like those of ``part``, to be filled by `filled`."""
     return map_leaves(lambda tensor: tensor.new_empty((n, *tensor.shape[1:])), part)
 
 

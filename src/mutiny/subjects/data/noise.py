@@ -65,10 +65,11 @@ class Noise:
             spread = (self.spread or {}).get(name)
             if spread is None or spread.shape != tensor.shape[1:]:
                 raise BadInput(
-                    "spread", None if spread is None else f"shape {tuple(spread.shape)}",
+                    "spread",
+                    None if spread is None else f"shape {tuple(spread.shape)}",
                     f"standard deviations of shape {tuple(tensor.shape[1:])} for {name or 'the inputs'}",
                     "Use Noise().fitted(data).",
-                )  # fmt: skip
+                )
             block = max(1, NUMBERS // max(1, spread.numel()))  # by shape alone, so that batches do not matter
             items, keys = item_numbers(indices, len(tensor)), ("noise", purpose, name)
             normal = per_item(seed, keys, items, block, _normal(block, *spread.shape))
@@ -81,9 +82,11 @@ class Noise:
         real = {name: leaf for name, leaf in found.items() if leaf.is_floating_point() and self.part in (None, name)}
         if not real:
             raise BadInput(
-                "inputs", described(found), "real numbers" + (f" in part {self.part}" if self.part else ""),
+                "inputs",
+                described(found),
+                "real numbers" + (f" in part {self.part}" if self.part else ""),
                 "Noise says nothing to whole numbers such as token ids: give mutate= a Mutation that knows them.",
-            )  # fmt: skip
+            )
         return real
 
 
@@ -100,9 +103,11 @@ def with_rows(before: Moments | None, rows: Tensor) -> Moments:
     old_n, old_mean, old_squares = before
     if mean.shape != old_mean.shape:
         raise BadInput(
-            "inputs", f"items of shapes {tuple(old_mean.shape)} and {tuple(mean.shape)}", "items of one shape",
+            "inputs",
+            f"items of shapes {tuple(old_mean.shape)} and {tuple(mean.shape)}",
+            "items of one shape",
             "Pad all items to one size.",
-        )  # fmt: skip
+        )
     gap, total = mean - old_mean, old_n + n
     return total, old_mean + gap * (n / total), old_squares + squares + gap.square() * (old_n * n / total)
 

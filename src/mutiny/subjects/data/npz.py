@@ -62,8 +62,10 @@ def _array(file: Any, key: str, path: Path) -> np.ndarray:
     except ValueError as error:
         if "allow_pickle" in str(error) or "Object arrays" in str(error):
             raise UntrustedFile(
-                str(path), f"array {key!r} of Python objects", "arrays of numbers",
+                str(path),
+                f"array {key!r} of Python objects",
+                "arrays of numbers",
                 "Reading objects could run code, so nothing was loaded; save plain arrays.",
-            ) from error  # fmt: skip
+            ) from error
         raise
     return array

@@ -17,14 +17,14 @@ Level = float | tuple[float, ...]
 Interpolation = Literal["bilinear", "nearest"]
 Kernel = Literal["box", "gaussian"]
 LUMA = (0.2989, 0.587, 0.114)
-"""Shares of red, green and blue in the grey level of a pixel."""
+"""Shares of red, green and blue in the gray level of a pixel."""
 
 
 def black_and_white(low: Tensor, high: Tensor) -> tuple[Level, Level]:
     """The likely range of pixel values from the smallest and largest of each channel, ``(channels,)``.
 
     That is (0, 1) or (0, 255) if all values lie in there; otherwise what was found, channel by channel, because
-    normalised colours have a black of their own in each.
+    normalized colors have a black of their own in each.
 
     >>> black_and_white(torch.tensor([0.0]), torch.tensor([254.0]))
     (0.0, 255.0)
@@ -48,9 +48,9 @@ def affine_matrices(names: Names, amounts: Floats, height: int, width: int) -> F
     angle, lean = (np.radians(np.where(names == name, amounts[:, 0], 0)) for name in ("rotation", "shear"))
     stretch = np.where(names == "scale", amounts[:, 0], 1) * np.cos(angle)
     linear = np.array([[stretch, 0 - np.sin(angle) - np.tan(lean)], [np.sin(angle), stretch]]).transpose(2, 0, 1)
-    centre = np.array([(width - 1) / 2, (height - 1) / 2])
+    center = np.array([(width - 1) / 2, (height - 1) / 2])
     moved = np.where((names == "shift")[:, None], amounts * (width, height), 0)
-    return np.concatenate([linear, (centre - linear @ centre + moved)[:, :, None]], axis=2)
+    return np.concatenate([linear, (center - linear @ center + moved)[:, :, None]], axis=2)
 
 
 def warped(images: Tensor, matrices: Floats, interpolation: Interpolation) -> Tensor:
@@ -79,8 +79,8 @@ def blurred(images: Tensor, size: int, kernel: Kernel) -> Tensor:
     return gaussian_blur2d(images, (odd, odd), (sigma, sigma), border_type="replicate")
 
 
-def mean_grey(images: Tensor) -> Tensor:
-    """Mean grey level of each image, ``(n, 1, 1, 1)``; colours count as the eye sees them, other channels alike."""
+def mean_gray(images: Tensor) -> Tensor:
+    """Mean gray level of each image, ``(n, 1, 1, 1)``; colors count as the eye sees them, other channels alike."""
     if images.shape[1] == len(LUMA):
         images = images * images.new_tensor(LUMA).view(-1, 1, 1)
         return images.sum(1, keepdim=True).mean((2, 3), keepdim=True)

@@ -1,4 +1,4 @@
-"""Code that draws from global generators (random transforms, weight initialisation) made repeatable and harmless."""
+"""Code that draws from global generators (random transforms, weight initialization) made repeatable and harmless."""
 
 from __future__ import annotations
 

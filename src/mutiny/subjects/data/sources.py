@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from mutiny.core.errors import BadInput
-from mutiny.subjects.data.arrays import array_data, unlabelled_arrays
+from mutiny.subjects.data.arrays import array_data, unlabeled_arrays
 from mutiny.subjects.data.base import Data, check_counts
 from mutiny.subjects.data.datasets import dataset_data, loader_data
 from mutiny.subjects.data.folder import image_folder, loose_images
@@ -44,9 +44,11 @@ def as_data(source: Any, name: str) -> Data:
     if _like_dataset(source):
         return dataset_data(source, name)
     raise BadInput(
-        name, type(source).__name__, "a pair (x, y) of arrays, a torch Dataset or DataLoader, or a path",
+        name,
+        type(source).__name__,
+        "a pair (x, y) of arrays, a torch Dataset or DataLoader, or a path",
         "Inputs and targets belong together: give (x, y).",
-    )  # fmt: skip
+    )
 
 
 def as_pool(source: Any, name: str = "pool") -> Data:
@@ -60,33 +62,34 @@ def as_pool(source: Any, name: str = "pool") -> Data:
             items without targets returns the inputs or ``(inputs, None)``.
         name: error messages begin with it.
 
-    >>> as_pool(np.zeros((3, 2))).labelled, as_pool((np.zeros((3, 2)), [0, 1, 0])).labelled
+    >>> as_pool(np.zeros((3, 2))).labeled, as_pool((np.zeros((3, 2)), [0, 1, 0])).labeled
     (False, True)
     """
     if isinstance(source, (str, Path)):
         return _pool_from_path(Path(source).expanduser(), name)
     if isinstance(source, (Tensor, np.ndarray, Mapping)):
-        return unlabelled_arrays(source, name)
+        return unlabeled_arrays(source, name)
     if isinstance(source, DataLoader):
         return loader_data(source, name, pool=True)
     if _like_dataset(source):
         return dataset_data(source, name, pool=True)
     pair = isinstance(source, (tuple, list)) and len(source) == 2
     if pair and source[1] is None:
-        return unlabelled_arrays(source[0], name)
+        return unlabeled_arrays(source[0], name)
     if isinstance(source, Data) or (pair and getattr(source[1], "ndim", 1) <= 2):
         return as_data(source, name)
     raise BadInput(
-        name, f"targets of {source[1].ndim} dimensions" if pair else type(source).__name__,
+        name,
+        f"targets of {source[1].ndim} dimensions" if pair else type(source).__name__,
         "inputs, a pair (inputs, targets), a torch Dataset or DataLoader, or a path",
         "If all are inputs of the model, give ((a, b), None).",
-    )  # fmt: skip
+    )
 
 
 def _pool_from_path(path: Path, name: str) -> Data:
     if path.is_file() and path.suffix in (".npy", ".npz"):
         inputs, targets = npz_arrays(path, name)
-        return unlabelled_arrays(inputs, name) if targets is None else array_data(inputs, targets, name)
+        return unlabeled_arrays(inputs, name) if targets is None else array_data(inputs, targets, name)
     folder = archive_in(path) is not None or (path.is_dir() and not holds_idx(path))
     tree = open_tree(path, name) if folder else None
     if tree is None or not loose_images(tree):
@@ -94,9 +97,11 @@ def _pool_from_path(path: Path, name: str) -> Data:
     both = next((inner for inner in tree.folders() if loose_images(tree, inner)), None)
     if both is not None:
         raise BadInput(
-            name, f"{tree} with images in it and in {both}", "images in one folder, or in class folders only",
+            name,
+            f"{tree} with images in it and in {both}",
+            "images in one folder, or in class folders only",
             "Move one kind elsewhere: images without a class cannot be told from those with one.",
-        )  # fmt: skip
+        )
     return image_folder(path, classes=[], name=name)
 
 

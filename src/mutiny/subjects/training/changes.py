@@ -64,7 +64,7 @@ class ModuleReplaced(NetworkChange):
 
 @dataclass(frozen=True)
 class ModuleFollowed(NetworkChange):
-    """An activation or batch normalisation after a linear layer or convolution, or an activation after any module.
+    """An activation or batch normalization after a linear layer or convolution, or an activation after any module.
 
     Args:
         path: of the module.
@@ -201,7 +201,7 @@ class NamedActivation(nn.Module):
 
 
 class FeatureNorm(_BatchNorm):
-    """Batch normalisation of one axis of a tensor of any number of dimensions."""
+    """Batch normalization of one axis of a tensor of any number of dimensions."""
 
     def __init__(self, features: int, axis: int, **kind: Any) -> None:
         super().__init__(features, **kind)

@@ -142,7 +142,7 @@ class _Describer:
             dense = (dense.dequantize() if dense.is_quantized else dense).resolve_conj().resolve_neg().cpu()
             bits = dense.contiguous().reshape(-1).view(torch.uint8).numpy()
             return {"tensor": str(thing.dtype), "shape": list(thing.shape), "digest": _sha(bits.data)}
-        except (RuntimeError, NotImplementedError, TypeError, ValueError):  # not yet initialised, or without memory
+        except (RuntimeError, NotImplementedError, TypeError, ValueError):  # not yet initialized, or without memory
             return {"type": _name(type(thing)), "tensor": str(thing.dtype)}
 
     def mapping(self, pairs: Iterable[tuple[Any, Any]]) -> Any:

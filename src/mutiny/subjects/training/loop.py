@@ -17,9 +17,9 @@ from mutiny.models.placement import placement
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.tasks import Task
-from mutiny.subjects.training.initialisers import initialise
+from mutiny.subjects.training.initializers import initialize
 from mutiny.subjects.training.losses import Loss, loss_for
-from mutiny.subjects.training.regularisers import penalties
+from mutiny.subjects.training.regularizers import penalties
 from mutiny.subjects.training.schedules import SCHEDULES
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def train(
     """Builds a network and trains it; the result depends on the arguments only, and global generators are untouched.
 
     Initial weights and dropout follow ``seed_for(seed, "train")``, the order of items ``generator_for(seed,
-    "shuffle")``. A last batch of one item joins the batch before it, because batch normalisation cannot take it alone.
+    "shuffle")``. A last batch of one item joins the batch before it, because batch normalization cannot take it alone.
 
     Args:
         recipe: how to train.
@@ -62,7 +62,7 @@ def train(
         put = placement(model).put
         optimizer = recipe.make_optimizer([p for p in model.parameters() if p.requires_grad])
         rates = [group["lr"] for group in optimizer.param_groups]
-        penalty = penalties(model, recipe.regularisers)
+        penalty = penalties(model, recipe.regularizers)
         orders = generator_for(seed, "shuffle")
         loss = recipe.loss if callable(recipe.loss) else None
         total, step = recipe.epochs * batches_in(len(kept), recipe.batch_size), 0
@@ -86,9 +86,11 @@ def train(
                 step += 1
             if not losses.isfinite() or not finite(model):
                 raise Diverged(
-                    "learning_rate", recipe.learning_rate, f"a finite loss, but in epoch {epoch + 1} it was not",
+                    "learning_rate",
+                    recipe.learning_rate,
+                    f"a finite loss, but in epoch {epoch + 1} it was not",
                     "Use a smaller learning rate, or scale the inputs.",
-                )  # fmt: skip
+                )
             assert loss is not None
             if len(looked_at):
                 with _as_it_is(model, device):
@@ -130,7 +132,7 @@ def stops(curve: Sequence[float], patience: int) -> bool:
 
 
 def _split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Items that are learnt from and items that are only looked at, each in the order of the data."""
+    """Items that are learned from and items that are only looked at, each in the order of the data."""
     if not share:
         return np.arange(n), np.arange(0)
     order = generator_for(seed, "validation").permutation(n)
@@ -152,9 +154,15 @@ def _as_it_is(model: nn.Module, device: torch.device | str) -> Iterator[None]:
 
 
 def _mean_loss(
-    model: nn.Module, data: Data, targets: Tensor, chosen: np.ndarray, size: int, loss: Loss,
-    forward: Forward | None, device: torch.device | str,
-) -> float:  # fmt: skip
+    model: nn.Module,
+    data: Data,
+    targets: Tensor,
+    chosen: np.ndarray,
+    size: int,
+    loss: Loss,
+    forward: Forward | None,
+    device: torch.device | str,
+) -> float:
     total = 0.0
     for at in range(0, len(chosen), size):
         some = chosen[at : at + size]
@@ -178,7 +186,7 @@ def built(recipe: Recipe) -> nn.Module:
         raise BadInput("build", f"a function that returns {type(model).__name__}", "a new nn.Module on each call")
     for change in recipe.changes:
         model = change.apply(model)
-    initialise(model, recipe.initialisers)
+    initialize(model, recipe.initializers)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise BadInput("build", "a network without trainable parameters", "a network that can be trained")
     return model
@@ -210,9 +218,11 @@ def first_loss(recipe: Recipe, task: Task, outputs: Any) -> Loss:
     """The loss that the recipe names, or the task's own, for a network with such outputs."""
     if not isinstance(outputs, Tensor):
         raise BadInput(
-            "model output", type(outputs).__name__, "a tensor with one row per input",
+            "model output",
+            type(outputs).__name__,
+            "a tensor with one row per input",
             "Give a forward=... that returns the tensor to learn from.",
-        )  # fmt: skip
+        )
     return loss_for(task, outputs.detach(), recipe.loss if isinstance(recipe.loss, str) else None)
 
 

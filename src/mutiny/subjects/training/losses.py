@@ -76,9 +76,11 @@ def loss_for(task: Task, outputs: Tensor, name: str | None = None) -> Loss:
         return _regression_loss(_known(name or task.metric, REGRESSION, "regression"))
     if task.outputs == "auto" and (outputs.ndim == 1 or outputs.shape[1] == 1):
         raise BadInput(
-            "outputs", "'auto'", "'logits' or 'probabilities' to train a model with one output column",
+            "outputs",
+            "'auto'",
+            "'logits' or 'probabilities' to train a model with one output column",
             'Before training the two can look alike: say Classification(2, outputs="logits") or "probabilities".',
-        )  # fmt: skip
+        )
     return _classification_loss(
         _known(name or "cross_entropy", CLASSIFICATION, "classification"), task.resolve(outputs)
     )

@@ -32,9 +32,16 @@ FORMAT = 2
 """Raised when the meaning of stored files changes, so that older ones are trained again."""
 
 FIRST = (
-    "build", "epochs", "batch_size", "learning_rate", "optimizer", "optimizer_settings", "weight_decay", "loss",
+    "build",
+    "epochs",
+    "batch_size",
+    "learning_rate",
+    "optimizer",
+    "optimizer_settings",
+    "weight_decay",
+    "loss",
     "schedule",
-)  # fmt: skip
+)
 """Settings that a recipe had from the beginning."""
 
 

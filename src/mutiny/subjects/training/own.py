@@ -21,11 +21,11 @@ from mutiny.subjects.tasks import Task
 from mutiny.subjects.training.loop import Epoch, built, finite
 from mutiny.subjects.training.losses import loss_for
 from mutiny.subjects.training.recipe import Recipe
-from mutiny.subjects.training.regularisers import penalties
+from mutiny.subjects.training.regularizers import penalties
 
 PARTS: dict[str, tuple[str, ...]] = {
     "data": ("data",),
-    "build": ("build", "changes", "initialisers"),
+    "build": ("build", "changes", "initializers"),
     "epochs": ("epochs",),
     "batch_size": ("batch_size",),
     "learning_rate": ("learning_rate",),
@@ -35,12 +35,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     "validation": ("validation",),
     "patience": ("patience",),
     "clipping": ("clip_norm", "clip_value"),
-    "regularisers": ("regularisers",),
+    "regularizers": ("regularizers",),
 }
 """What a function can obey, and which settings of a recipe that covers."""
 
 
-class Items(Dataset[tuple[Any, Tensor]]):
+class TrainingDataset(Dataset[tuple[Any, Tensor]]):
     """A split as a torch dataset of (input, target)."""
 
     def __init__(self, data: Data, targets: Tensor) -> None:
@@ -55,7 +55,7 @@ class Items(Dataset[tuple[Any, Tensor]]):
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """All that a training function gets: what to train, on what, and how.
 
     Attributes:
@@ -76,12 +76,12 @@ class Settings:
         """A new network, with every change that a fault makes to it."""
         return built(self.recipe).to(self.device)
 
-    def dataset(self) -> Items:
+    def dataset(self) -> TrainingDataset:
         """The training split as a torch dataset of (input, target), for a ``DataLoader``."""
-        return Items(self.data, torch.from_numpy(self.task.check_targets(self.data.targets, "train")))
+        return TrainingDataset(self.data, torch.from_numpy(self.task.check_targets(self.data.targets, "train")))
 
     def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """The optimiser, with its learning rate."""
+        """The optimizer, with its learning rate."""
         return self.recipe.make_optimizer(parameters)
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -91,8 +91,8 @@ class Settings:
         return loss_for(self.task, outputs.detach(), self.recipe.loss)(outputs, targets)
 
     def penalty(self, model: nn.Module) -> Tensor | float:
-        """What regularisers add to the loss, for the weights that the network from `build` has now; 0 without any."""
-        found = penalties(model, self.recipe.regularisers)
+        """What regularizers add to the loss, for the weights that the network from `build` has now; 0 without any."""
+        found = penalties(model, self.recipe.regularizers)
         return 0.0 if found is None else found()
 
 
@@ -104,11 +104,12 @@ class OwnTraining(Recipe):
     what the function does not obey are not applicable, and say so (``mutiny assess --dry-run`` lists them).
 
     Args:
-        function: trains a network from `Settings` and returns it. It must take the network from ``settings.build()`` or
-            build one of the same shape, and should draw all randomness from torch's global generator, which is seeded.
+        function: trains a network from `TrainingSettings` and returns it. It must use the network that
+            ``settings.build()`` returns, or build one of the same shape, and should draw all randomness from torch's
+            global generator, which is seeded.
         obeys: what it takes from its settings, of ``data``, ``build`` (the network), ``epochs``, ``batch_size``,
             ``learning_rate``, ``optimizer``, ``loss``, ``schedule``, ``validation``, ``patience``, ``clipping``,
-            ``regularisers``.
+            ``regularizers``.
 
     >>> from mutiny import Classification
     >>> from mutiny.subjects.data import as_data
@@ -131,7 +132,7 @@ class OwnTraining(Recipe):
     tensor([0, 1])
     """
 
-    function: Callable[[Settings], nn.Module]
+    function: Callable[[TrainingSettings], nn.Module]
     obeys: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -163,14 +164,16 @@ class OwnTraining(Recipe):
         """What the function returns, in evaluation mode; nobody can ``watch`` its epochs."""
         del forward, watch
         with seeded(seed_for(seed, "train"), device):
-            model = self.function(Settings(self, data, task, seed, device))
+            model = self.function(TrainingSettings(self, data, task, seed, device))
         if not isinstance(model, nn.Module):
             raise BadInput("function", f"a function that returns {type(model).__name__}", "a trained nn.Module")
         if not finite(model):
             raise Diverged(
-                "learning_rate", self.learning_rate, "finite weights after training, but some are not",
+                "learning_rate",
+                self.learning_rate,
+                "finite weights after training, but some are not",
                 "Use a smaller learning rate, or scale the inputs.",
-            )  # fmt: skip
+            )
         if progress is not None:
             progress(self.epochs, self.epochs)
         model.zero_grad(set_to_none=True)

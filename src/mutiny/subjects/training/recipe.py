@@ -17,7 +17,7 @@ from mutiny.models import Forward
 from mutiny.subjects.data import Data
 from mutiny.subjects.tasks import Task
 from mutiny.subjects.training.changes import NetworkChange
-from mutiny.subjects.training.initialisers import INITIALISERS
+from mutiny.subjects.training.initializers import INITIALIZERS
 from mutiny.subjects.training.loop import Epoch, train
 from mutiny.subjects.training.losses import CLASSIFICATION, REGRESSION
 from mutiny.subjects.training.schedules import SCHEDULES
@@ -28,11 +28,11 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     for name, kind in vars(torch.optim).items()
     if inspect.isclass(kind) and issubclass(kind, torch.optim.Optimizer) and name not in _NOT_USABLE
 }
-"""Optimisers of torch by lower-case name."""
+"""Optimizers of torch by lower-case name."""
 
 
 def default_rate(optimizer: str) -> float:
-    """The learning rate that torch gives an optimiser by default.
+    """The learning rate that torch gives an optimizer by default.
 
     >>> default_rate("adam"), default_rate("adadelta")
     (0.001, 1.0)
@@ -51,8 +51,8 @@ class Recipe:
         batch_size: items per step.
         learning_rate: the (highest) learning rate.
         optimizer: the name of a ``torch.optim`` class in any case: ``sgd``, ``adam``, ``rmsprop``, ...
-        optimizer_settings: further arguments of the optimiser, e.g. ``{"momentum": 0.9}``.
-        weight_decay: as the optimiser defines it; always passed, so 0 means none for ``adamw`` too.
+        optimizer_settings: further arguments of the optimizer, e.g. ``{"momentum": 0.9}``.
+        weight_decay: as the optimizer defines it; always passed, so 0 means none for ``adamw`` too.
         loss: a name, see `loss_for`; a function of outputs and targets that returns
             a number; or ``None`` for the task's own.
         schedule: how the learning rate changes, see :mod:`mutiny.subjects.training.schedules`.
@@ -61,8 +61,8 @@ class Recipe:
             data if there is none; the weights are the last ones, as in Keras by default. ``None``: never.
         clip_norm: largest norm of all gradients together.
         clip_value: largest size of any number in a gradient.
-        regularisers: by layer, what is added to the loss: ``(l1, l2)`` times the sizes and squares of its weights.
-        initialisers: by layer, how its weights begin, see `initialisers`; as built if not named.
+        regularizers: by layer, what is added to the loss: ``(l1, l2)`` times the sizes and squares of its weights.
+        initializers: by layer, how its weights begin, see `initializers`; as built if not named.
         changes: of a newly built network, in this order, see :mod:`mutiny.subjects.training.changes`.
 
     >>> import numpy as np
@@ -88,8 +88,8 @@ class Recipe:
     patience: int | None = None
     clip_norm: float | None = None
     clip_value: float | None = None
-    regularisers: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
-    initialisers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    regularizers: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+    initializers: Mapping[str, str] = field(default_factory=dict, hash=False)
     changes: tuple[NetworkChange, ...] = ()
 
     def __post_init__(self) -> None:
@@ -111,19 +111,19 @@ class Recipe:
             raise BadInput("loss", repr(self.loss), f"one of {', '.join(sorted({*CLASSIFICATION, *REGRESSION}))}")
         if self.schedule not in SCHEDULES:
             raise BadInput("schedule", repr(self.schedule), f"one of {', '.join(SCHEDULES)}")
-        for layer, sizes in self.regularisers.items():
+        for layer, sizes in self.regularizers.items():
             if len(sizes) != 2 or not all(_is_number(size) and size >= 0 for size in sizes):
-                raise BadInput(f"regularisers of {layer}", repr(sizes), "(l1, l2), two numbers of at least 0")
-        for layer, name in self.initialisers.items():
-            if name not in INITIALISERS:
-                raise BadInput(f"initialisers of {layer}", repr(name), f"one of {', '.join(INITIALISERS)}")
+                raise BadInput(f"regularizers of {layer}", repr(sizes), "(l1, l2), two numbers of at least 0")
+        for layer, name in self.initializers.items():
+            if name not in INITIALIZERS:
+                raise BadInput(f"initializers of {layer}", repr(name), f"one of {', '.join(INITIALIZERS)}")
         object.__setattr__(self, "optimizer_settings", dict(self.optimizer_settings))
-        object.__setattr__(self, "regularisers", dict(self.regularisers))
-        object.__setattr__(self, "initialisers", dict(self.initialisers))
+        object.__setattr__(self, "regularizers", dict(self.regularizers))
+        object.__setattr__(self, "initializers", dict(self.initializers))
         object.__setattr__(self, "changes", tuple(self.changes))
 
     def make_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """The optimiser for these parameters."""
+        """The optimizer for these parameters."""
         kind = OPTIMIZERS[self.optimizer.lower()]
         settings = {"lr": self.learning_rate, **self.optimizer_settings}
         if "weight_decay" in inspect.signature(kind).parameters:

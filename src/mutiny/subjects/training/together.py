@@ -22,9 +22,19 @@ from mutiny.subjects.training.recipe import Recipe
 from mutiny.subjects.training.schedules import SCHEDULES
 
 BY_NUMBER = (
-    "sgd", "adam", "adamw", "adamax", "nadam", "radam", "rmsprop", "rprop", "adagrad", "adadelta", "asgd",
-)  # fmt: skip
-"""Optimisers that treat every weight by itself, so that it does not matter what it is stacked with."""
+    "sgd",
+    "adam",
+    "adamw",
+    "adamax",
+    "nadam",
+    "radam",
+    "rmsprop",
+    "rprop",
+    "adagrad",
+    "adadelta",
+    "asgd",
+)
+"""Optimizers that treat every weight by itself, so that it does not matter what it is stacked with."""
 
 
 def reason_against(recipe: Recipe, data: Sequence[Data]) -> str | None:
@@ -41,7 +51,7 @@ def reason_against(recipe: Recipe, data: Sequence[Data]) -> str | None:
         return "torch computes this loss for one network at a time"
     if recipe.validation or recipe.patience is not None:
         return "each network would end when it likes"
-    if recipe.regularisers:
+    if recipe.regularizers:
         return "weights are added to the loss"
     if len({len(one) for one in data}) > 1:
         return "there are not equally many items for each"
@@ -87,9 +97,9 @@ def train_together(
     """
     calls = [ForwardModule(_new(recipe, seed, device), forward or nn.Module.__call__) for seed in seeds]
     put = placement(calls[0]).put
-    learnt = {name for name, parameter in calls[0].named_parameters() if parameter.requires_grad}
-    weights = {n: stack.detach().requires_grad_(n in learnt) for n, stack in stack_module_state(calls)[0].items()}
-    optimizer = recipe.make_optimizer([weights[name] for name in learnt])
+    learned = {name for name, parameter in calls[0].named_parameters() if parameter.requires_grad}
+    weights = {n: stack.detach().requires_grad_(n in learned) for n, stack in stack_module_state(calls)[0].items()}
+    optimizer = recipe.make_optimizer([weights[name] for name in learned])
     rates = [group["lr"] for group in optimizer.param_groups]
     targets = torch.stack([torch.from_numpy(task.check_targets(one.targets, "train")) for one in data]).to(device)
     orders = [generator_for(seed, "shuffle") for seed in seeds]

@@ -58,9 +58,11 @@ def _read_torch(path: Path, trust_pickle: bool) -> Any:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         if isinstance(error, pickle.UnpicklingError) and "invalid load key" not in str(error) and not trust_pickle:
             raise UntrustedFile(
-                "weights", path, "a file of plain tensors; this one needs unpickling, which can run code",
+                "weights",
+                path,
+                "a file of plain tensors; this one needs unpickling, which can run code",
                 "Save model.state_dict() instead or, if you trust its author, set trust_pickle=True.",
-            ) from error  # fmt: skip
+            ) from error
         raise BadInput("weights", path, "a file made by torch.save", f"It cannot be read: {reason[0]}") from error
 
 
@@ -84,9 +86,11 @@ def _check_names(model: nn.Module, weights: dict[str, Tensor], path: Path) -> No
     unexpected = [name for name in weights if name not in own]
     if missing or unexpected:
         raise BadInput(
-            "weights", f"{path}, missing {_some(missing)}, unexpected {_some(unexpected)}",
-            f"the {len(own)} tensors of {type(model).__name__}", "Check that model and file belong together.",
-        )  # fmt: skip
+            "weights",
+            f"{path}, missing {_some(missing)}, unexpected {_some(unexpected)}",
+            f"the {len(own)} tensors of {type(model).__name__}",
+            "Check that model and file belong together.",
+        )
 
 
 def _check_values(name: str, value: Tensor, own: Tensor, is_parameter: bool, path: Path) -> None:
@@ -96,9 +100,11 @@ def _check_values(name: str, value: Tensor, own: Tensor, is_parameter: bool, pat
     bad = value.isnan() if not is_parameter else ~value.isfinite()  # buffers may be infinite: attention masks are
     if numbers and bool(bad.any()):
         raise BadInput(
-            f"weights {name}", f"{int(bad.sum())} of {value.numel()} numbers NaN or infinite in {path}",
-            "finite numbers", "The training has probably diverged: use an earlier checkpoint.",
-        )  # fmt: skip
+            f"weights {name}",
+            f"{int(bad.sum())} of {value.numel()} numbers NaN or infinite in {path}",
+            "finite numbers",
+            "The training has probably diverged: use an earlier checkpoint.",
+        )
 
 
 def _place(tensor: Tensor) -> tuple[object, ...]:

@@ -117,7 +117,7 @@ def _trained(
 def _patched(
     fault: Operator, view: ModelView, count: int, sizes: Mapping[str, int], search: Search, each: float, seed: int
 ) -> Planned:
-    found = Planned(describe(fault), type(fault).__module__.split(".")[-2])
+    found = Planned(describe(fault), fault.family)
     try:
         fault.patch(view, generator_for(seed, "plan"))
     except NotApplicable as reason:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from mutiny.core.errors import BadInput
-from mutiny.core.records import Evidence
+from mutiny.core.records import KillEvidence
 from mutiny.core.stats import (
     a12,
     cohen_d,
@@ -182,13 +182,13 @@ class KillRule:
             )
         return KillRule(test, self.alpha, effect, MEDIUM[effect] if self.beta is None else self.beta)
 
-    def judge(self, sample: Sample, higher_is_better: bool) -> Evidence:
+    def judge(self, sample: Sample, higher_is_better: bool) -> KillEvidence:
         """Applies the rule to a resolved sample."""
         p_value, effect = TESTS[self.test](sample), self._effect_size(sample, higher_is_better)
         worse = _fall(sample, self.test, higher_is_better) > 0 and effect > (0.5 if self.effect == "a12" else 0.0)
         killed = worse and p_value < self.alpha and effect >= (self.beta or 0.0)
         note = "no spread between instances: the answer is defined, not computed" if np.isinf(effect) else ""
-        return Evidence(bool(killed), float(p_value), float(effect), note)
+        return KillEvidence(bool(killed), float(p_value), float(effect), note)
 
     def _effect_size(self, sample: Sample, higher_is_better: bool) -> float:
         if self.effect == "cohen-g":

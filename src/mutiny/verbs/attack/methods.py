@@ -8,12 +8,13 @@ from typing import Any
 
 from mutiny.core.errors import BadInput
 from mutiny.core.parsing import Names
+from mutiny.core.registry import Registry
 from mutiny.verbs.attack.auto import Auto
 from mutiny.verbs.attack.base import Attack
 from mutiny.verbs.attack.carlini import Carlini
 from mutiny.verbs.attack.pgd import Fgsm, Pgd
 
-ATTACKS: dict[str, type[Attack]] = {kind.code: kind for kind in (Pgd, Fgsm, Carlini, Auto)}
+ATTACKS: Registry[Attack] = Registry("mutiny.attacks", Attack, (Pgd, Fgsm, Carlini, Auto))
 NAMES = Names("attacks", Attack, ATTACKS, "pgd(iterations=20)", "mutiny attack --help")
 NORM = re.compile(r"\bnorm\s*=\s*\w+")
 

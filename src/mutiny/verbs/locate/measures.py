@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mutiny.core.checks import is_number
 from mutiny.core.errors import BadInput
 from mutiny.core.parsing import Names, described
+from mutiny.core.registry import Registry
 
 Floats = npt.NDArray[np.float64]
 
@@ -229,7 +230,7 @@ class Barinel(Measure):
 ALL: tuple[type[Measure], ...] = (
     Ochiai, Tarantula, DStar, Jaccard, Op2, Kulczynski2, Ample, Wong3, Zoltar, Ochiai2, Barinel,
 )  # fmt: skip
-MEASURES: dict[str, type[Measure]] = {measure.code: measure for measure in ALL}
+MEASURES: Registry[Measure] = Registry("mutiny.measures", Measure, ALL)
 NAMES = Names("measures", Measure, MEASURES, "dstar(power=2)", "mutiny measures")
 
 

@@ -1,7 +1,8 @@
-"""Which inputs are worth a label? To add a method: a file, and a line in `ALL`."""
+"""Which inputs are worth a label? To add a method: a file, and a line in `ALL`, or an entry point."""
 
 from __future__ import annotations
 
+from mutiny.core.registry import Registry
 from mutiny.verbs.select.ats import Ats
 from mutiny.verbs.select.base import Selector
 from mutiny.verbs.select.ces import Ces
@@ -56,6 +57,6 @@ ALL: tuple[type[Selector], ...] = (
     Ces,
     RandomChoice,
 )
-METHODS: dict[str, type[Selector]] = {method.code: method for method in ALL}
+METHODS: Registry[Selector] = Registry("mutiny.selectors", Selector, ALL)
 
 __all__ = ["ALL", "METHODS", "Selector", *sorted(method.__name__ for method in ALL)]

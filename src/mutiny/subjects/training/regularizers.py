@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor, nn
 
-from mutiny.subjects.training.initialisers import matrices
+from mutiny.subjects.training.initializers import matrices
 
 
 def penalties(model: nn.Module, wanted: Mapping[str, tuple[float, float]]) -> Callable[[], Tensor] | None:

@@ -30,7 +30,7 @@ def _orthogonal(tensor: Tensor) -> Tensor:
     return tensor.copy_(made)
 
 
-INITIALISERS: dict[str, Callable[[Tensor], Tensor]] = {
+INITIALIZERS: dict[str, Callable[[Tensor], Tensor]] = {
     "zeros": init.zeros_,
     "ones": init.ones_,
     "constant": partial(init.constant_, val=SMALL),
@@ -48,18 +48,18 @@ INITIALISERS: dict[str, Callable[[Tensor], Tensor]] = {
 """Those of DeepCrime, as torch calls them; Xavier is Glorot, Kaiming is He."""
 
 
-def initialise(model: nn.Module, wanted: Mapping[str, str]) -> None:
+def initialize(model: nn.Module, wanted: Mapping[str, str]) -> None:
     """Draws the weights of the named layers anew; biases stay. The caller seeds.
 
     >>> model = nn.Sequential(nn.Linear(2, 3))
-    >>> initialise(model, {"0": "zeros"})
+    >>> initialize(model, {"0": "zeros"})
     >>> bool((model[0].weight == 0).all()), bool((model[0].bias == 0).any())
     (True, False)
     """
     with torch.no_grad():
         for layer, name in wanted.items():
             for weight in matrices(model, layer):
-                INITIALISERS[name](weight)
+                INITIALIZERS[name](weight)
 
 
 def matrices(model: nn.Module, layer: str) -> list[nn.Parameter]:
