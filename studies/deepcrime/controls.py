@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mutiny.core.stats.spectral import mean_spectra, within_and_between
-from mutiny.faults.evaluation.activation_spectra import Range, activation_range, sampled, spectra
+from mutiny.faults.evaluation.activation_spectra import ActivationRange, activation_range, sampled, spectra
 from studies.deepcrime.lab import Lab
 from studies.deepcrime.spectra import EPSILONS, SHARE
 from studies.store import Rows
@@ -27,7 +27,7 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     """Compares the mean spectra of the first half of the originals and of the second, over the range of all of them."""
     del unit
     data, half = sampled(lab.subject.test, SHARE, lab.settings.seed), len(lab.models) // 2
-    span = Range.over([activation_range(model, data, forward=lab.subject.forward) for model in lab.models])
+    span = ActivationRange.over([activation_range(model, data, forward=lab.subject.forward) for model in lab.models])
     each = [spectra(model, data, range=span, forward=lab.subject.forward) for model in lab.models]
     halves = {"originals": {"first": mean_spectra(each[:half]), "second": mean_spectra(each[half : 2 * half])}}
     found = {epsilon: within_and_between(halves, None, [], float(epsilon))[0].distance for epsilon in EPSILONS}

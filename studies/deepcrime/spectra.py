@@ -12,7 +12,7 @@ from torch import nn
 
 from mutiny.core.errors import BadInput, Diverged
 from mutiny.core.stats.spectral import mean_spectra, within_and_between
-from mutiny.faults.evaluation.activation_spectra import BINS, Range, activation_range, sampled, spectra
+from mutiny.faults.evaluation.activation_spectra import BINS, ActivationRange, activation_range, sampled, spectra
 from mutiny.faults.training.base import TrainingOperator
 from mutiny.models import Patch
 from mutiny.subjects.data import Data
@@ -66,8 +66,8 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     data = sampled(lab.subject.test, SHARE, lab.settings.seed)
     own = [activation_range(model, data, forward=lab.subject.forward) for model in lab.models]
     heard = {mutant: _ranges(lab, folder, mutant, data) for mutant in mutants}
-    ranges = {ALL: Range.over([*own, *(one for each in heard.values() for one in each.values())])}
-    ranges[ORIGINALS] = Range.over(own)
+    ranges = {ALL: ActivationRange.over([*own, *(one for each in heard.values() for one in each.values())])}
+    ranges[ORIGINALS] = ActivationRange.over(own)
     found = _spectra(lab, folder, heard, data, ranges)
     distance_rows(folder).put(row for name in found for row in _distances(lab.name, name, found[name], mutants))
     counts = {group: sum(m.group == group and bool(each) for m, each in heard.items()) for group in GROUPS}
@@ -101,7 +101,7 @@ def _seen(lab: Lab, folder: Path, mutant: Mutant, number: int) -> Seen:
     return trainer.network(mutant.fault, number), None
 
 
-def _ranges(lab: Lab, folder: Path, mutant: Mutant, data: Data) -> dict[int, Range]:
+def _ranges(lab: Lab, folder: Path, mutant: Mutant, data: Data) -> dict[int, ActivationRange]:
     """From where to where the activations of each instance go; those without finite numbers are left out."""
     found = {}
     for number in range(_instances(lab)):
@@ -118,7 +118,11 @@ def _ranges(lab: Lab, folder: Path, mutant: Mutant, data: Data) -> dict[int, Ran
 
 
 def _spectra(
-    lab: Lab, folder: Path, heard: dict[Mutant, dict[int, Range]], data: Data, ranges: dict[str, Range]
+    lab: Lab,
+    folder: Path,
+    heard: dict[Mutant, dict[int, ActivationRange]],
+    data: Data,
+    ranges: dict[str, ActivationRange],
 ) -> dict[str, Spectra]:
     """For each range the mean spectrum of each mutant over its instances, on each input."""
     found: dict[str, Spectra] = {name: {} for name in ranges}

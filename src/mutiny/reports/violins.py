@@ -1,4 +1,4 @@
-"""Distributions side by side: one violin for each group, by rising median."""
+"""Violin plots: one violin per group, ordered by median. Public: docs/assess.md offers it to users."""
 
 from __future__ import annotations
 

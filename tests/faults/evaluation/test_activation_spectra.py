@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.faults import ALL, NeuronInhibitor, WeightInhibitor
 from mutiny.faults.evaluation import activation_spectra
-from mutiny.faults.evaluation.activation_spectra import Range, _histograms, activation_range, sampled, spectra
+from mutiny.faults.evaluation.activation_spectra import ActivationRange, _histograms, activation_range, sampled, spectra
 from mutiny.models import ModelState, ModuleEdit, Patch, WeightEdit
 from references.by_hand import patch_of
 from zoo import ZOO, Lambda, make
@@ -70,14 +70,14 @@ def test_histograms_of_what_hooks_see(granularity, options, paths):
     assert found.low == pytest.approx(min(float(one.min()) for one in values))
     assert found.high == pytest.approx(max(float(one.max()) for one in values))
     for low, high in [(found.low - 0.1, found.high + 0.1), (-3.0, 5.0)]:
-        got = spectra(model, inputs, range=Range(low, high), bins=13, granularity=granularity, **options)
+        got = spectra(model, inputs, range=ActivationRange(low, high), bins=13, granularity=granularity, **options)
         assert got == pytest.approx(slow_spectra(values, low, high, 13))
 
 
 def test_values_outside_the_range_count_in_the_outermost_bins():
     model, inputs = network(), images()
     values = [tensor.clamp(-0.2, 0.3) for tensor in heard(model, inputs, *SEQUENTIAL)]
-    got = spectra(model, inputs, range=Range(-0.2, 0.3), bins=7)
+    got = spectra(model, inputs, range=ActivationRange(-0.2, 0.3), bins=7)
     assert got == pytest.approx(slow_spectra(values, -0.2, 0.3, 7))
 
 
@@ -88,7 +88,7 @@ def test_functions_count_as_modules_do():
         second = F.relu(F.max_pool2d(model.conv2(first), 2))
         third = torch.tanh(model.fc1(second.flatten(1)))
     values = [tensor.double() for tensor in (first, second, third)]
-    got = spectra(model, inputs, range=Range(-1.05, 2.05), bins=9)
+    got = spectra(model, inputs, range=ActivationRange(-1.05, 2.05), bins=9)
     assert got == pytest.approx(slow_spectra([one.clamp(-1.05, 2.05) for one in values], -1.05, 2.05, 9))
 
 
@@ -100,7 +100,7 @@ def test_every_call_of_a_layer_gives_units_and_one_value_per_neuron():
     inputs = images(3)
     with torch.inference_mode():
         both = [model.conv(inputs), model.conv(inputs[..., ::2, ::2])]
-    within = Range(-2.0, 2.0)
+    within = ActivationRange(-2.0, 2.0)
     assert spectra(model, inputs, range=within, bins=5) == pytest.approx(slow_spectra(both, -2, 2, 5))
     neurons = [torch.stack(means(both)).mean(0)]
     got = spectra(model, inputs, range=within, bins=5, granularity="neuron")
@@ -114,7 +114,7 @@ def test_spectra_sum_to_one_and_batches_do_not_matter(n, batch_size, bins, granu
     whole = activation_range(model, inputs, granularity=granularity)
     parts = activation_range(model, inputs, granularity=granularity, batch_size=batch_size)
     assert (parts.low, parts.high) == pytest.approx((whole.low, whole.high))
-    within = Range(whole.low - 0.01, whole.high + 0.01)
+    within = ActivationRange(whole.low - 0.01, whole.high + 0.01)
     known = spectra(model, inputs, range=within, bins=bins, granularity=granularity)
     assert known.shape == (n, bins)
     assert known.sum(axis=1) == pytest.approx(np.ones(n))
@@ -133,7 +133,7 @@ def by_hand(model, patch):
 
 @pytest.mark.parametrize("operator", [WeightInhibitor(ratio=0.5), NeuronInhibitor(ratio=0.5, direction="incoming")])
 def test_a_patched_model_is_a_model_with_other_weights(operator):
-    model, inputs, within = network(), images(), Range(-2.0, 3.0)
+    model, inputs, within = network(), images(), ActivationRange(-2.0, 3.0)
     patch = patch_of(operator, model, inputs)
     other = by_hand(model, patch)
     got = spectra(model, inputs, range=within, patch=patch)
@@ -151,7 +151,7 @@ def test_outgoing_inhibition_leaves_the_neuron_and_changes_what_follows(granular
     with torch.no_grad():
         other[5].weight.view(5, 4, -1)[:, edit.units.tolist()] = 0
     for layers in (["0"], ["2"], ["5"], None):
-        options = {"layers": layers, "range": Range(-2.0, 3.0), "granularity": granularity}
+        options = {"layers": layers, "range": ActivationRange(-2.0, 3.0), "granularity": granularity}
         got = spectra(model, inputs, patch=patch, **options)
         assert got == pytest.approx(spectra(other, inputs, **options))
         assert (got == spectra(model, inputs, **options)).all() == (layers in (["0"], ["2"]))
@@ -195,7 +195,7 @@ def test_the_model_is_left_alone_after_an_error(error, monkeypatch):
 
     monkeypatch.setattr(activation_spectra, "_histograms", failing)
     with pytest.raises(error) as kept:
-        spectra(model, inputs, range=Range(0.0, 1.0), patch=patch)
+        spectra(model, inputs, range=ActivationRange(0.0, 1.0), patch=patch)
     assert before == ModelState.of(model)
     assert kept.value.__traceback__ is not None  # which holds the frames that patched it
 
@@ -208,7 +208,7 @@ def test_values_that_are_not_finite(value):
     with pytest.raises(BadInput, match=shown):
         activation_range(model, inputs, patch=patch)
     with pytest.raises(BadInput, match=shown):
-        spectra(model, inputs, range=Range(0.0, 1.0), patch=patch)
+        spectra(model, inputs, range=ActivationRange(0.0, 1.0), patch=patch)
     nn.init.constant_(model[2].bias, value)
     with pytest.raises(BadInput, match="finite weights"):
         activation_range(model, inputs)
@@ -241,12 +241,12 @@ def test_constant_activations(constant):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("ends", [(0.0, 0.0), (0.0, 1e-42), (-1e-31, 0.0), (5.0, 5.0 + 1e-15)])
 def test_ranges_too_narrow_to_divide(dtype, ends):
-    got = _histograms(torch.tensor([ends, ends], dtype=dtype), Range(*ends), 4)
+    got = _histograms(torch.tensor([ends, ends], dtype=dtype), ActivationRange(*ends), 4)
     assert got.sum(dim=1).tolist() == [2, 2]
 
 
 def test_one_input_and_one_bin():
-    got = spectra(network(), images(1), range=Range(0.0, 1.0), bins=1)
+    got = spectra(network(), images(1), range=ActivationRange(0.0, 1.0), bins=1)
     assert got.tolist() == [[1.0]]
 
 
@@ -266,9 +266,9 @@ def test_a_layer_that_never_runs():
     model = nn.Sequential(nn.Linear(5, 5), nn.Sigmoid(), nn.Linear(5, 5), nn.ReLU(), nn.Linear(5, 2)).eval()
     inputs = torch.randn(6, 5)
     patch = Patch((ModuleEdit("2", "remove"),))
-    assert spectra(model, inputs, range=Range(0.0, 1.0), patch=patch).sum() == pytest.approx(len(inputs))
+    assert spectra(model, inputs, range=ActivationRange(0.0, 1.0), patch=patch).sum() == pytest.approx(len(inputs))
     for call in (lambda: activation_range(model, inputs, ["2"], patch=patch),
-                 lambda: spectra(model, inputs, "2", range=Range(0.0, 1.0), patch=patch)):  # fmt: skip
+                 lambda: spectra(model, inputs, "2", range=ActivationRange(0.0, 1.0), patch=patch)):  # fmt: skip
         with pytest.raises(NotApplicable, match="takes part in the forward pass"):
             call()
 
@@ -276,10 +276,10 @@ def test_a_layer_that_never_runs():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m, x: spectra(m, x, range=Range(0.0, 1.0), bins=0), "bins=0"),
-        (lambda m, x: spectra(m, x, range=Range(1.0, 0.0)), "range=1.0 to 0.0: expected finite numbers, the smaller"),
-        (lambda m, x: spectra(m, x, range=Range(0.0, float("inf"))), "range=0.0 to inf"),
-        (lambda m, x: Range.over([]), "that of at least one network"),
+        (lambda m, x: spectra(m, x, range=ActivationRange(0.0, 1.0), bins=0), "bins=0"),
+        (lambda m, x: spectra(m, x, range=ActivationRange(1.0, 0.0)), "range=1.0 to 0.0: expected finite numbers"),
+        (lambda m, x: spectra(m, x, range=ActivationRange(0.0, float("inf"))), "range=0.0 to inf"),
+        (lambda m, x: ActivationRange.over([]), "that of at least one network"),
         (lambda m, x: activation_range(m, x, granularity="channel"), "granularity='channel': expected unit or neuron"),
         (lambda m, x: activation_range(m, x, batch_size=0), "batch_size=0"),
         (lambda m, x: activation_range(m, x, "nosuch"), "layer='nosuch': expected one of 0, 2, 5, 7"),

@@ -1,4 +1,7 @@
-"""Distances between the activation spectra of mutants, within groups and between them. MUFF, RQ4."""
+"""Distances between the activation spectra of mutants, within groups and between them. MUFF, RQ4.
+
+Public: docs/assess.md, *How different are faults?*, offers these functions to users.
+"""
 
 from __future__ import annotations
 

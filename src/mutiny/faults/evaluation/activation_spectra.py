@@ -1,17 +1,19 @@
-"""Activation spectra: how the values of a network's neurons are distributed on each input. MUFF, RQ4.
+"""Activation spectra: the distribution of a network's activations on each input. MUFF, RQ4.
+
+Public: docs/assess.md, *How different are faults?*, offers these functions to users.
 
 The spectrum of a network on one input is the probability distribution of the activation values of its neurons
 (Humbatova, Jahangirova and Tonella, ICST 2024). Neither paper says which neurons, how many bins or which range, and the
 code is not public, so these are options:
 
 - Layers: all but the output layer, because its logits, which the papers' networks turn into probabilities, would
-  stretch the range. ``output_layer`` adds it, ``layers`` names others; one name gives the spectrum of one layer.
-- Values: what layers say after their own normalisation, activation and pooling, whether a module or a function such as
-  ``F.relu`` computes it; see `mutiny.models.capture.activations` for the forms that are not followed.
+  widen the range. ``output_layer`` adds it, ``layers`` selects others; one name gives the spectrum of one layer.
+- Values: outputs of layers after their own normalization, activation and pooling, whether a module or a function such
+  as ``F.relu`` computes them; see `mutiny.models.capture.activations` for the forms that are not followed.
 - Granularity: every unit, so that each pixel of a channel, each step of a sequence and each call of a layer counts; or
   one value per neuron, the mean of these.
-- Bins: 100 of equal width. Spectra compare only over one range, the smallest that holds the values of all networks
-  compared; whatever lies outside of it counts in the outermost bins.
+- Bins: 100 of equal width. Spectra are comparable only over a common range, the smallest that holds the values of all
+  networks compared; values outside of it count in the outermost bins.
 
 Distances between spectra are in `mutiny.core.stats.spectral`.
 """
@@ -42,19 +44,19 @@ from mutiny.subjects.inference.passes import first_call
 
 BATCH, BINS = 64, 100
 NARROW = 1e-30
-"""Ranges that single precision cannot divide have no width."""
+"""Width below which single precision cannot divide a range; such a range counts as a single value."""
 SILENT = "none of the layers takes part in the forward pass of some inputs; name other layers"
 Floats = npt.NDArray[np.float64]
-Heard = Iterator[tuple[slice, Tensor]]
-"""Some inputs, and values of some neurons on each of them, ``(n, values)``."""
+ValueBatches = Iterator[tuple[slice, Tensor]]
+"""Slices of the inputs, and values of some neurons on each of these inputs, ``(n, values)``."""
 
 
 @dataclass(frozen=True)
-class Range:
-    """From the smallest activation to the largest.
+class ActivationRange:
+    """The range from the smallest to the largest activation.
 
-    >>> Range.over([Range(0.0, 2.0), Range(-1.0, 1.0)])
-    Range(low=-1.0, high=2.0)
+    >>> ActivationRange.over([ActivationRange(0.0, 2.0), ActivationRange(-1.0, 1.0)])
+    ActivationRange(low=-1.0, high=2.0)
     """
 
     low: float
@@ -65,17 +67,17 @@ class Range:
             raise BadInput("range", f"{self.low} to {self.high}", "finite numbers, the smaller one first")
 
     @classmethod
-    def over(cls, each: Iterable[Range]) -> Range:
+    def over(cls, each: Iterable[ActivationRange]) -> ActivationRange:
         """The smallest range that holds all of them."""
-        found = [*each]
-        if not found:
+        ranges = [*each]
+        if not ranges:
             raise BadInput("ranges", "none", "that of at least one network")
-        return cls(min(one.low for one in found), max(one.high for one in found))
+        return cls(min(span.low for span in ranges), max(span.high for span in ranges))
 
     def bin_of(self, values: Tensor, bins: int) -> Tensor:
-        """The bin of each value; outside of the range the first or the last, and if it has no width the middle one.
+        """The bin of each value: the first or last for values outside of the range, the middle one if it has no width.
 
-        >>> Range(0.0, 2.0).bin_of(torch.tensor([-9.0, 0.0, 0.9, 1.0, 2.0, 9.0]), 2)
+        >>> ActivationRange(0.0, 2.0).bin_of(torch.tensor([-9.0, 0.0, 0.9, 1.0, 2.0, 9.0]), 2)
         tensor([0, 0, 0, 1, 1, 1])
         """
         width = self.high - self.low
@@ -107,33 +109,33 @@ def activation_range(
     output_layer: bool = False,
     forward: Forward = default_forward,
     batch_size: int = BATCH,
-) -> Range:
-    """The smallest and the largest activation over all units (or neurons) and inputs: the first of two passes.
+) -> ActivationRange:
+    """The range of activations over all units (or neurons) and inputs: the first of two passes.
 
     Args:
-        model: in evaluation mode, on any device; an original, or a mutant that was trained.
-        data: inputs, as `mutiny.subjects.data.as_pool` reads them; batches stream, and nothing of them is kept.
-        layers: names; all layers whose values are visible, except the output layer, if not given.
-        patch: makes ``model`` a mutant for the while. Its layers are those of the model without it.
-        granularity: ``"unit"`` for every number that a layer says, ``"neuron"`` for one per neuron.
-        output_layer: whether the output layer takes part where ``layers`` are not named.
-        forward: how the model is called.
-        batch_size: inputs per forward pass. It changes rounding, and nothing else.
+        model: Model in evaluation mode, on any device; an original or a trained mutant.
+        data: Inputs, as `mutiny.subjects.data.as_pool` reads them; they are streamed, and no batch is kept.
+        layers: Names of layers; by default all layers whose values are visible, except the output layer.
+        patch: Patch that turns ``model`` into a mutant during the call. Layers are those of the unpatched model.
+        granularity: ``"unit"`` for every output value of a layer, ``"neuron"`` for one value per neuron.
+        output_layer: Whether to include the output layer if ``layers`` is not given.
+        forward: Function that calls the model.
+        batch_size: Inputs per forward pass. It affects rounding only.
 
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
     >>> _ = nn.init.ones_(model[0].weight), nn.init.zeros_(model[0].bias)
     >>> activation_range(model, torch.tensor([[1.0, 2.0], [-1.0, 0.0]]))
-    Range(low=0.0, high=3.0)
+    ActivationRange(low=0.0, high=3.0)
     """
     low, high = inf, -inf
     pool = as_pool(data, "data")
-    with _listening(model, pool, layers, patch, granularity, output_layer, forward, batch_size) as heard:
-        for _, values in heard:
+    with _recording(model, pool, layers, patch, granularity, output_layer, forward, batch_size) as batches:
+        for _, values in batches:
             least, most = values.aminmax()
             low, high = min(low, float(least)), max(high, float(most))
     if low > high:
         raise NotApplicable(SILENT)
-    return Range(low, high)
+    return ActivationRange(low, high)
 
 
 def spectra(
@@ -141,7 +143,7 @@ def spectra(
     data: Any,
     layers: str | Sequence[str] | None = None,
     *,
-    range: Range,
+    range: ActivationRange,
     bins: int = BINS,
     patch: Patch | None = None,
     granularity: Units = "unit",
@@ -152,45 +154,45 @@ def spectra(
     """The share of units (or neurons) whose activation lies in each bin, for each input: ``(inputs, bins)``.
 
     Args:
-        model: see `activation_range`, as for all that is not here.
-        data: inputs.
-        layers: names.
-        range: which the bins divide: `Range.over` those of all networks that are compared.
-        bins: of equal width.
-        patch: makes ``model`` a mutant for the while.
+        model: Model in evaluation mode; see `activation_range` for details of this and the other arguments.
+        data: Inputs.
+        layers: Names of layers.
+        range: Range that the bins divide: `ActivationRange.over` those of all networks that are compared.
+        bins: Number of bins, all of equal width.
+        patch: Patch that turns ``model`` into a mutant during the call.
         granularity: ``"unit"`` or ``"neuron"``.
-        output_layer: whether the output layer takes part.
-        forward: how the model is called.
-        batch_size: inputs per forward pass.
+        output_layer: Whether to include the output layer.
+        forward: Function that calls the model.
+        batch_size: Inputs per forward pass.
 
     >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)).eval()
     >>> _ = nn.init.ones_(model[0].weight), nn.init.zeros_(model[0].bias)
-    >>> spectra(model, torch.tensor([[1.0, 2.0], [-1.0, 0.0]]), range=Range(0.0, 3.0), bins=3)
+    >>> spectra(model, torch.tensor([[1.0, 2.0], [-1.0, 0.0]]), range=ActivationRange(0.0, 3.0), bins=3)
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
     check_whole("bins", bins)
     pool = as_pool(data, "data")
     counts = np.zeros((len(pool), bins), np.int64)
-    with _listening(model, pool, layers, patch, granularity, output_layer, forward, batch_size) as heard:
-        for where, values in heard:
+    with _recording(model, pool, layers, patch, granularity, output_layer, forward, batch_size) as batches:
+        for where, values in batches:
             counts[where] += _histograms(values, range, bins).cpu().numpy()
     total = counts.sum(axis=1, keepdims=True)
     if not total.all():
         raise NotApplicable(SILENT)
-    found: Floats = counts / total
-    return found
+    shares: Floats = counts / total
+    return shares
 
 
-def _histograms(values: Tensor, range: Range, bins: int) -> Tensor:
-    """How many values of each row lie in each bin, ``(n, bins)``."""
+def _histograms(values: Tensor, range: ActivationRange, bins: int) -> Tensor:
+    """Number of values of each row in each bin, ``(n, bins)``."""
     exact = values.float() if values.element_size() < 4 else values
     place = range.bin_of(exact, bins).add_(bins * torch.arange(len(values), device=values.device)[:, None])
     return torch.bincount(place.flatten(), minlength=len(values) * bins).view(-1, bins)
 
 
 @contextmanager
-def _listening(
+def _recording(
     model: nn.Module,
     data: Data,
     names: str | Sequence[str] | None,
@@ -199,8 +201,8 @@ def _listening(
     output_layer: bool,
     forward: Forward,
     batch_size: int,
-) -> Iterator[Heard]:
-    """What neurons say, a batch and a layer at a time; the model is untouched when the context is left."""
+) -> Iterator[ValueBatches]:
+    """Values of neurons, one batch and layer at a time; the model is restored when the context is left."""
     check_whole("batch_size", batch_size)
     if granularity not in ("unit", "neuron"):
         raise BadInput("granularity", repr(granularity), "unit or neuron")
@@ -215,7 +217,7 @@ def _listening(
     parameters = parameter_names(model)
     with (patch or Patch(())).applied(model, call) as run:
 
-        def heard() -> Heard:
+        def batches() -> ValueBatches:
             start = 0
             for batch in data.batches(batch_size):
                 recorder, rows = ActivationRecorder(parameters, layers), rows_of(batch)
@@ -226,11 +228,11 @@ def _listening(
                     yield slice(start, start + rows), values
                 start += rows
 
-        yield heard()
+        yield batches()
 
 
 def _layers(view: ModelView, names: str | Sequence[str] | None, output_layer: bool) -> list[Layer]:
-    """The layers of these names, or all that can be heard, with or without the output layer."""
+    """The layers with these names, or all visible layers with or without the output layer."""
     if names is not None:
         named = [names] if isinstance(names, str) else [*dict.fromkeys(names)]
         if not named:
@@ -241,12 +243,12 @@ def _layers(view: ModelView, names: str | Sequence[str] | None, output_layer: bo
     if not inner:
         shown = ", ".join(layer.name for layer in found)
         fix = f"Use output_layer=True to read {shown}." if found else ""
-        raise BadInput("model", type(view.model).__name__, "hidden layers whose neurons can be seen", fix)
+        raise BadInput("model", type(view.model).__name__, "hidden layers whose neurons are visible", fix)
     return inner
 
 
 def _values(recorder: ActivationRecorder, rows: int, granularity: Units) -> Iterator[tuple[str, Tensor]]:
-    """Each layer's values, ``(rows, values)``; of units, those of each call of a layer by itself."""
+    """Values of each layer, ``(rows, values)``; for units, the calls of a layer are separate."""
     if granularity == "neuron":
         yield from recorder.means(rows).items()
         return
