@@ -211,7 +211,7 @@ def started(folder, *arguments):
     return subprocess.Popen(command, cwd=folder, env=environment, **pipes)
 
 
-def until(condition, seconds=60):
+def until(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it took too long"
