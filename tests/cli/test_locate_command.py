@@ -183,4 +183,4 @@ def test_words(run, write):
     said = " ".join(ran.out.split())
     assert "5 random draws of as many others of those layers:" in said
     assert "high for neurons active on failures;" in said
-    assert "share of innocents expected among neurons with at most this q" in said
+    assert "expected share of false suspects among neurons with at most this q" in said

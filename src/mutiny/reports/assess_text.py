@@ -28,7 +28,7 @@ EFFECT = {"cohen-d": "Cohen's d", "a12": "A12", "cohen-g": "Cohen's g"}
 
 
 def percent(value: float | None) -> str:
-    """A share for people.
+    """A share as a percentage.
 
     >>> percent(0.914), percent(None), percent(1.0), percent(0.997)
     ('91%', '-', '100%', '99.7%')
@@ -37,7 +37,7 @@ def percent(value: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A strength for people.
+    """A strength with three digits.
 
     >>> number(0.0625), number(None)
     ('0.0625', '-')
@@ -106,7 +106,7 @@ def _counts(record: OperatorRecord) -> list[RenderableType]:
 
 def _values(record: OperatorRecord) -> list[RenderableType]:
     lost = "<0%" if (record.sensitivity or 0) < 0 else percent(record.sensitivity)
-    return [Text(percent(record.score), style=_colour(record.score)), Text(lost)]
+    return [Text(percent(record.score), style=_color(record.score)), Text(lost)]
 
 
 def weakest_told(record: OperatorRecord, summary: SetSummary | None) -> str:
@@ -121,7 +121,7 @@ def weakest_told(record: OperatorRecord, summary: SetSummary | None) -> str:
     return "killed" if summary.killed else "alive" if summary.survived else "unst."
 
 
-def _colour(score: float | None) -> str:
+def _color(score: float | None) -> str:
     if score is None:
         return ""
     return "green" if score >= 0.8 else "yellow" if score >= 0.5 else "red"
@@ -156,7 +156,7 @@ def _answer(result: Assessment) -> Text:
     score = result.score
     if score.value is None:
         return Text("No score: no operator has a stable mutant that the training set kills.", style="bold yellow")
-    text = f"[bold {_colour(score.value)}]Mutation score {percent(score.value)}[/] "
+    text = f"[bold {_color(score.value)}]Mutation score {percent(score.value)}[/] "
     text += f"(mean of {score.operators} out of {score.tried} operators)"
     if score.interval is not None:
         low, high = percent(score.interval.low), percent(score.interval.high)

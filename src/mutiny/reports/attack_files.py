@@ -18,7 +18,7 @@ from mutiny.verbs.attack.result import MUTANTS, Robustness
 def write_adversarial(result: Robustness, path: Path) -> None:
     """An ``.npz`` file: ``x``, ``y``, ``original``, ``index``, ``eps``, ``said`` and ``fooled``, one row for each.
 
-    Levels stand one after another; ``x`` and ``y`` make it a file of labelled inputs that other verbs read.
+    Levels stand one after another; ``x`` and ``y`` make it a file of labeled inputs that other verbs read.
     """
     assaults = [level.ways[MUTANTS] for level in result.levels]
     rows = len(result.indices)

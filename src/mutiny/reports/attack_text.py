@@ -18,7 +18,7 @@ AGAINST = {BUDGET: "the same passes", SANE: "a sane step"}
 
 
 def attack_text(result: Robustness) -> RenderableType:
-    """Everything that a terminal shows."""
+    """The whole terminal output."""
     parts: list[RenderableType] = [_head(result), _table(result)]
     parts.extend(terminal.legend(_legend(result)))
     if BUDGET in result.results[0].ways:
@@ -73,9 +73,9 @@ def _legend(result: Robustness) -> Iterator[str]:
     every = " in every way" if result.results[0].eps is None and len(ways) > 1 and result.levels else ""
     yield f"L2: mean distance of those that are fooled{every}."
     if BUDGET in ways:
-        yield "Same passes: as many are allowed as with mutants; no attack goes on when it is done."
+        yield "Same passes: as many are allowed as with mutants; no attack continues when it is done."
     elif ORIGINAL in ways:
-        yield "This attack cannot make use of more passes, so whether mutants help is not said."
+        yield "This attack cannot use more passes, so the effect of the mutants cannot be stated."
 
 
 def _verdicts(level: LevelSummary) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Inputs that were synthesised for mutants, in a file: proposals without labels."""
+"""Inputs that were synthesized for mutants, in a file: proposals without labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mutiny.verbs.strengthen.synthesis import Candidates
 def write_candidates(found: Candidates, path: Path) -> None:
     """An ``.npz`` file: ``x``, ``original``, and for each its number in the pool, mutant, and what the originals say.
 
-    There is no ``y``: whoever labels them adds it, and then it is a file of labelled inputs that other verbs read.
+    There is no ``y``: whoever labels them adds it, and then it is a file of labeled inputs that other verbs read.
     """
     if found.inputs is None or found.starts is None:
         raise BadInput("result", "loaded from JSON", "synthesized inputs", "Call mutiny.strengthen, or use its store.")

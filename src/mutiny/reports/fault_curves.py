@@ -1,4 +1,4 @@
-"""Faults found against inputs labelled, several methods in one picture."""
+"""Faults found against inputs labeled, several methods in one picture."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from mutiny.reports.files import replacing
 from mutiny.verbs.select.result import Ranking, Selection
 
-LABELLED = 10
-"""So many curves get a colour of their own, best first; the others are grey."""
+COLORED = 10
+"""So many curves get a color of their own, best first; the others are gray."""
 INK, QUIET = "#222222", "#b8b8b8"
 
 
@@ -31,11 +31,11 @@ def draw_curves(result: Selection, path: Path) -> None:
         _draw(axes, ranking, place, limit)
     axes.axvline(result.budget, color=QUIET, linewidth=1)
     axes.annotate(f" budget {result.budget:,}", (result.budget, 0), color="#777777", fontsize=8, va="bottom")
-    axes.set(xlim=(0, limit), ylim=(0, None), xlabel="inputs labelled", ylabel="faults found")
+    axes.set(xlim=(0, limit), ylim=(0, None), xlabel="inputs labeled", ylabel="faults found")
     axes.set_title(f"{result.subject.name}: {wrong:,} of {size:,} inputs are faults", loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     handles, labels = axes.get_legend_handles_labels()
-    names = [ranking.method for ranking in ranked[:LABELLED]] + ["random, on average", "ideal"]
+    names = [ranking.method for ranking in ranked[:COLORED]] + ["random, on average", "ideal"]
     order = [labels.index(name) for name in names]
     axes.legend(
         [handles[at] for at in order], names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
@@ -49,9 +49,9 @@ def _draw(axes: Any, ranking: Ranking, place: int, limit: int) -> None:
         return
     labels, faults = np.array([(0, 0), *ranking.quality.curve]).T
     shown = labels <= limit
-    colour = f"C{place}" if place < LABELLED else QUIET
-    width = 1.8 if place < LABELLED else 0.8
-    axes.plot(labels[shown], faults[shown], color=colour, linewidth=width, label=ranking.method, zorder=3 - place / 99)
+    color = f"C{place}" if place < COLORED else QUIET
+    width = 1.8 if place < COLORED else 0.8
+    axes.plot(labels[shown], faults[shown], color=color, linewidth=width, label=ranking.method, zorder=3 - place / 99)
 
 
 def _found(ranking: Ranking, budget: int) -> float:

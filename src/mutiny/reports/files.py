@@ -1,4 +1,4 @@
-"""Result files: refused early or written whole."""
+"""Output files: checked before work starts, written whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers and lists as people read them."""
+"""Numbers and lists in the text of reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MINUS = "\u2212"
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    """A share. What is not quite nothing or everything is not called so.
+    """A share as a percentage. Shares near 0 or 1 get more digits, so that they are not rounded to 0% or 100%.
 
     >>> percent(0.414), percent(0.9996), percent(1.0), percent(0.001), percent(None)
     ('41%', '99.96%', '100%', '0.1%', '–')
@@ -48,7 +48,7 @@ def p_value(value: float | None) -> str:
 
 
 def count(many: int, what: str, several: str | None = None) -> str:
-    """So many of something.
+    """A number with its noun in the singular or plural.
 
     >>> count(1, "input"), count(1200, "input"), count(2, "class", "classes")
     ('1 input', '1,200 inputs', '2 classes')

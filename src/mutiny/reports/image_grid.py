@@ -59,7 +59,7 @@ def draw_changes(path: Path, before: Any, after: Any, marks: Sequence[Mark], mad
 
 
 def images(nested: Any) -> npt.NDArray[Any]:
-    """The first input that looks like images: ``(n, h, w)``, or ``(n, h, w, 3)`` in colour."""
+    """The first input that looks like images: ``(n, h, w)``, or ``(n, h, w, 3)`` in color."""
     for _, leaf in leaves(nested):
         if leaf.ndim == 4 and leaf.is_floating_point():
             array: npt.NDArray[Any] = leaf.numpy()

@@ -11,7 +11,7 @@ from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.score import missed_bar
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML cannot hold."""
+"""Characters that XML cannot hold."""
 
 
 def junit(result: Assessment, fail_under: float | None = None) -> str:

@@ -27,7 +27,7 @@ SHORTEST, LISTED = 10, 40
 
 
 def locate_text(result: Location) -> RenderableType:
-    """Everything that a terminal shows."""
+    """The whole terminal output."""
     parts: list[RenderableType] = [_head(result)]
     if result.suspects:
         parts.append(_table(result.suspects))
@@ -110,7 +110,7 @@ def _legend(result: Location) -> Iterator[str]:
     activity = "active or silent" if both else "silent" if result.settings["silent"] else "active"
     yield f"score: {result.measure}, high for neurons {activity} on failures; 95%: its interval."
     yield "on failures, on passes: share of these inputs on which it is active."
-    yield f"q: share of innocents expected among neurons with at most this q; dim above {SURE:g}."
+    yield f"q: expected share of false suspects among neurons with at most this q; dim above {SURE:g}."
 
 
 def _classes(result: Location) -> Table:
@@ -145,21 +145,21 @@ def _silenced(found: Ablation, count: int) -> Text:
 
 
 def synthesis_text(found: Synthesis) -> RenderableType:
-    """What became of synthesised inputs."""
+    """What became of synthesized inputs."""
     far = {norm: float(values.mean()) for norm, values in found.distances.items()}
     lost = ~found.kept
     lines = [
-        f"[bold]Synthesised[/] {len(found):,} inputs from passing ones: {int(found.succeeded.sum()):,} "
+        f"[bold]Synthesized[/] {len(found):,} inputs from passing ones: {int(found.succeeded.sum()):,} "
         f"({found.succeeded.mean():.1%}) fail{' and keep their label' if lost.any() else ''}; "
-        f"{found.raised.mean():.1%} of the suspects say more."
+        f"{found.raised.mean():.1%} of the suspects respond more strongly."
     ]
     if lost.any():
         lines.append(
-            f"{int(lost.sum()):,} ({lost.mean():.1%}) have lost their label; {int((found.failed & lost).sum()):,} of "
+            f"{int(lost.sum()):,} ({lost.mean():.1%}) lost their label; {int((found.failed & lost).sum()):,} of "
             "these fail, which is not counted."
         )
     asked = found.settings.get("count", len(found))
     if len(found) < asked:
-        lines.append(f"{asked:,} were asked for: no more inputs pass, or the others are of classes without suspects.")
+        lines.append(f"{asked:,} were requested, but no more inputs pass, or the others have classes without suspects.")
     lines.append(f"Mean distance: L1 {far['l1']:.3g}, L2 {far['l2']:.3g}, Linf {far['linf']:.3g}.")
     return Padding(Text.from_markup("\n".join(lines)), (0, 1, 1, 1), expand=False)

@@ -31,7 +31,7 @@ def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
         parts.append(f"95% interval {percent(score.interval.low)} to {percent(score.interval.high)}")
     if fail_under is not None:
         held = score.value is not None and score.value >= fail_under
-        parts.append(f"the bar of {bar} is {'held' if held else '**missed**'}")
+        parts.append(f"the bar of {bar} is {'met' if held else '**missed**'}")
     yield "; ".join(parts) + "."
     head = "| operator | train kills from | test kills from | score | sensitivity | |\n|---|---|---|---|---|---|"
     yield "\n".join([head, *map(_row, result.operators)])

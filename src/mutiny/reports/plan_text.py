@@ -14,7 +14,7 @@ from mutiny.verbs.assess.dry_run import Planned, rounded
 
 
 def plan_text(planned: Sequence[Planned], name: str, originals: int) -> RenderableType:
-    """Everything that a terminal shows."""
+    """The whole terminal output."""
     table = terminal.table()
     table.add_column(" operator", no_wrap=True)
     table.add_column("level")
@@ -26,8 +26,8 @@ def plan_text(planned: Sequence[Planned], name: str, originals: int) -> Renderab
         table.add_row(Text(f" {one.label}"), one.level, *counts, Text(one.reason, style="dim"))
     total = sum(one.seconds or 0.0 for one in planned)
     trainings = sum(one.trainings for one in planned)
-    summary = f"At most {trainings:,} trainings and about {rounded(total)} in all, once the originals are there."
-    head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: nothing is run, this is the plan"
+    summary = f"At most {trainings:,} trainings and about {rounded(total)} in all, after the originals are trained."
+    head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: plan only, nothing was run"
     lines = (
         "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",
         "time: at most; searches end earlier, large sets are screened, epochs and patience share trainings.",

@@ -15,7 +15,7 @@ from mutiny.verbs.repair.verdict import Change
 
 
 def repair_text(result: Repair) -> RenderableType:
-    """Everything that a terminal shows."""
+    """The whole terminal output."""
     parts: list[RenderableType] = [_head(result)]
     if result.target["failures"]:
         parts += [_table(result), Padding(_verdict(result), (1, 1, 0, 1), expand=False)]

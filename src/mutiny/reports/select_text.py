@@ -21,7 +21,7 @@ SHORTEST_BAR, SHORTEST_NAME = len("faults found"), 10
 
 
 def select_text(result: Selection, width: int = 80) -> RenderableType:
-    """Everything that a terminal shows."""
+    """The whole terminal output."""
     parts: list[RenderableType] = [_head(result)]
     graded = any(ranking.quality is not None for ranking in result.rankings)
     if graded:
@@ -68,7 +68,7 @@ def _table(result: Selection, width: int) -> Table:
     shares += [(values["fdr"] or 0) / best for values in result.references.values()]
     for (name, cells), share, place in zip(rows, shares, range(len(rows)), strict=True):
         method = place < len(ranked)
-        filled = Text(_bar(share, bar), style=_colour(share) if method else "dim")
+        filled = Text(_bar(share, bar), style=_color(share) if method else "dim")
         table.add_row(*(Text(cell) for cell in (name, *cells)), filled, style="" if method else "dim")
     return table
 
@@ -115,7 +115,7 @@ def _bar(share: float, width: int) -> str:
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
 
 
-def _colour(share: float) -> str:
+def _color(share: float) -> str:
     return "green" if share >= 0.6 else "yellow" if share >= 0.3 else "red"
 
 
@@ -150,7 +150,7 @@ def _answer(result: Selection, graded: bool) -> Text:
 
 
 def notes_of(notes: Sequence[str], methods: Sequence[Sequence[str]]) -> Iterator[str]:
-    """What a careful reader should know, the same on a page and in a terminal.
+    """Notes, the same on a page and in a terminal.
 
     Args:
         notes: of the selection.

@@ -34,8 +34,8 @@ def _campaign(campaign: Campaign, tally: Tally, writer: str | None, file: Path) 
     started = f"  started {campaign.created[:16].replace('T', ' ')}  "
     title = Text.assemble("\n ", (f"{campaign.verb} {campaign.subject}", "bold"), started, _state(tally, writer))
     table = terminal.table()
-    for name in (" tasks", "done", "waiting", "sec. each", "in all"):
-        table.add_column(name, justify="left" if name == " tasks" else "right")
+    for name in (" jobs", "done", "waiting", "sec. each", "in all"):
+        table.add_column(name, justify="left" if name == " jobs" else "right")
     for kind in dict.fromkeys([*tally.done, *tally.waiting]):
         done, seconds = tally.done.get(kind, 0), tally.seconds.get(kind, 0.0)
         each = f"{seconds / done:.2f}" if done else "-"
@@ -54,18 +54,18 @@ def _lines(tally: Tally, writer: str | None, file: Path) -> list[str]:
     lines = []
     done = sum(tally.done.values())
     if tally.most and not tally.finished:
-        lines.append(f"{done} of at most {tally.most} tasks are done; a search plans its next task from the last.")
+        lines.append(f"{done} of at most {tally.most} jobs are done; a search plans its next job from the last result.")
     lost = tally.attempts - done - len(tally.failed)
     if tally.begun:
         names = ", ".join(tally.begun[:SHOWN]) + (f" and {len(tally.begun) - SHOWN} more" * (len(tally.begun) > SHOWN))
-        lines.append(f"{'under way' if writer else 'begun, to be done again'}: {names}")
+        lines.append(f"{'running' if writer else 'started, to be done again'}: {names}")
     elif lost > 0:
-        lines.append(f"{lost} begun in vain, and done again")
+        lines.append(f"{lost} started, lost and done again")
     lines += [f"failed: {each.task}: {each.reason}" for each in tally.failed[:SHOWN]]
     if len(tally.failed) > SHOWN:
         lines.append(f"and {len(tally.failed) - SHOWN} more failed")
     if not writer and (tally.failed or not tally.finished):
-        lines.append(f"{'Try again' if tally.finished else 'Go on'} with: mutiny resume {shlex.quote(str(file))}")
+        lines.append(f"{'Try again' if tally.finished else 'Continue'} with: mutiny resume {shlex.quote(str(file))}")
     return lines
 
 

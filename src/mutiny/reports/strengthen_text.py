@@ -23,7 +23,7 @@ SHOWN, SHOWN_NAMES = 12, 5
 
 
 def strengthen_text(result: Strengthening) -> RenderableType:
-    """Everything that a terminal shows."""
+    """The whole terminal output."""
     parts: list[RenderableType] = [_head(result)]
     if result.measured:
         parts.append(_table(result))
@@ -122,7 +122,7 @@ def _subset(result: Strengthening) -> Text | None:
     if small is None:
         return None
     if not len(small):
-        return Text("The test set kills no mutant, so there is nothing that a smaller one could keep.")
+        return Text("The test set kills no mutant, so there is no score that a smaller one could keep.")
     held, size = result.smaller, f"{len(small):,} of {small.of:,} tests kill all that the whole set kills"
     lines = [f"[bold]Enough[/]: {size}{_scores(small.score, small.score_of_all)}."]
     if falls(held):

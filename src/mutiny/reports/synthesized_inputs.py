@@ -1,4 +1,4 @@
-"""Synthesised inputs in files: arrays, and a picture of some of them."""
+"""Synthesized inputs in files: arrays, and a picture of some of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mutiny.verbs.locate.synthesis import Synthesis
 def write_synthesis(found: Synthesis, path: Path) -> None:
     """An ``.npz`` file: ``x`` (or ``x_NAME`` for several inputs), ``original``, what became of each, and distances.
 
-    With ``y``, the labels of the originals where they are known, it is a file of labelled inputs that other verbs read.
+    With ``y``, the labels of the originals where they are known, it is a file of labeled inputs that other verbs read.
     """
     arrays: dict[str, npt.NDArray[Any]] = {"index": found.indices, "raised": found.raised}
     arrays |= {"failed": found.failed, "kept": found.kept, "succeeded": found.succeeded}
@@ -35,4 +35,4 @@ def draw_grid(found: Synthesis, path: Path, title: str = "") -> None:
     """Some inputs before and after, and the difference: first those that fail and have kept their label."""
     words = np.where(found.kept, np.where(found.failed, "fails", "passes"), "label lost")
     marks = [(str(word), bool(success)) for word, success in zip(words, found.succeeded, strict=True)]
-    draw_changes(path, found.originals, found.inputs, marks, "synthesised", title)
+    draw_changes(path, found.originals, found.inputs, marks, "synthesized", title)

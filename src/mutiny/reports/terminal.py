@@ -1,4 +1,4 @@
-"""What all texts for a terminal are made of: tables, legends and notes that look alike."""
+"""Building blocks of terminal output: tables, legends and notes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def table(**more: Any) -> Table:
 
 
 def legend(lines: Iterable[str]) -> list[Padding]:
-    """What the titles of a table mean, dim, below it."""
+    """Dim lines below a table that explain its titles."""
     return [Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in lines]
 
 
 def notes(texts: Iterable[str], above: int = 0) -> list[Padding]:
-    """What a careful reader should know, below so many empty lines."""
+    """Notes, below so many empty lines."""
     told = [Text.from_markup(f"[yellow]note[/] {escape(text)}") for text in texts]
     return [Padding(note, (0 if at else above, 1, 0, 1), expand=False) for at, note in enumerate(told)]

@@ -1,4 +1,4 @@
-"""Scores and figures in the tools that keep track of experiments: MLflow and TensorBoard."""
+"""Metrics and figures for experiment trackers: MLflow and TensorBoard."""
 
 from __future__ import annotations
 

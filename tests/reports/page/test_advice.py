@@ -85,7 +85,7 @@ def test_few_originals_or_a_wide_interval_ask_for_more():
 def test_a_list_of_models_cannot_be_asked_for_more():
     again = "mutiny assess mine.py:subject --originals 3 --seed 0"
     section = advice_section(assessment(MISSED, originals=3, interval=None), Typed("mine.py:subject", again))
-    (surer,) = [step for step in section.blocks[1:] if step.title == "Be surer"]
+    (surer,) = [step for step in section.blocks[1:] if step.title == "Narrow the uncertainty"]
     assert surer.line == "mutiny assess mine.py:subject --seed 0"
     assert "Give the subject 10 models" in surer.why
 
@@ -168,4 +168,4 @@ def test_the_method_tells_rule_seed_versions_and_command():
     settings = dict(part.blocks[-1].blocks[0].pairs)
     assert settings["rule beta"] == "0.5"
     (lost,) = method_section({"assess": result}, {}).blocks
-    assert "Which command made this is not in the file" in " ".join(b.text for b in lost.blocks if b.kind == "text")
+    assert "The file does not name the command" in " ".join(b.text for b in lost.blocks if b.kind == "text")

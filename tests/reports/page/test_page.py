@@ -158,7 +158,7 @@ def test_forty_operators_stay_below_three_megabytes():
     ("result", "told"),
     [
         (assessment(operator("LR", {"train": {None: UNSTABLE}}, None, None)), "There is no score"),
-        (assessment(operator(), originals=1, interval=None), "speaks of this network only"),
+        (assessment(operator(), originals=1, interval=None), "applies to this network only"),
         (assessment(operator(), classes=None), "A regression has no classes."),
         (assessment(operator(score=1.0)), "notices every fault"),
         (assessment(), "There is no score"),
@@ -185,4 +185,4 @@ def test_without_an_assessment_the_page_says_how_to_get_one():
     text = html_of(page_of({"select": SELECTION}, Typed(UNKNOWN, again), {}))
     page = Reader(text)
     assert [one["id"] for one in page.all("section")] == [*ORDER[:4], "selection", "method"]
-    assert page.text.count(f"This does it: {again}") == 3
+    assert page.text.count(f"To assess it: {again}") == 4

@@ -189,14 +189,14 @@ def test_a_location_from_json_has_the_suspects_alone():
     document = Location.from_json({**location().to_json(), "synthesis": None})
     (chart,) = of(locate_section(document), "chart")
     assert chart.picture.shades == ()
-    assert "in the campaign's file only" in chart.caption
+    assert "only in the campaign file" in chart.caption
 
 
 def test_nobody_is_to_blame():
     found = location()
     nobody = replace(found, suspects=(), by_class={}, ablation=None)
     section = locate_section(nobody)
-    assert "nothing is held against any of 5 hidden neurons" in texts(section)
+    assert "no suspect among 5 hidden neurons" in texts(section)
     assert not of(section, "chart") + of(section, "table")
 
 
@@ -293,7 +293,7 @@ def test_ways_are_called_as_in_a_terminal():
 def test_what_is_no_image_has_no_gallery():
     assert gallery_of(robustness((4, 6))) is None
     document = Robustness.from_json(robustness((4, 6)).to_json())
-    assert "There are no pictures here" in texts(attack_section(document))
+    assert "There are no pictures" in texts(attack_section(document))
 
 
 def test_pictures_keep_their_pixels():

@@ -1,4 +1,4 @@
-"""What should I do? Commands that follow from what was found, filled in for this subject."""
+"""The section of advice: commands that follow from the results, filled in for this subject."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
 
 QUESTION = "What should I do?"
 ENOUGH = 10
-"""Originals that are good."""
+"""Number of originals that is usually enough."""
 POOL = "FILE"
 STAND_INS = {
     "FILE.py:NAME": "your subject, whose file is not known here",
     POOL: "a file or folder with inputs to choose from",
 }
-"""Words in capitals that a reader replaces, and by what."""
+"""Placeholders in commands, and what replaces them."""
 CERTAIN = 0.999
 """From this score on, nothing is left to find with these operators."""
 
@@ -53,7 +53,7 @@ class Typed:
 
     @property
     def options(self) -> str:
-        """What makes another verb speak of the same networks, and find what is known."""
+        """Options with which another verb uses the same networks and finds stored results."""
         return (f" --seed {self.seed}" if self.seed else "") + self.kept
 
 
@@ -67,12 +67,14 @@ def advice_section(result: Assessment | None, typed: Typed, done: Collection[str
     """
     if result is None:
         line = f"{typed.again}{typed.kept}"
-        steps = [Command(line, "Assess the test set", "Nothing here says how good the tests are.")]
+        steps = [Command(line, "Assess the test set", "No result here says how good the tests are.")]
     else:
         steps = [*_steps(result, typed, done)]
     words = {word for step in steps for word in shlex.split(step.line)}
     told = [f"{word} stands for {what}." for word, what in STAND_INS.items() if word in words]
-    intro = Text(" ".join(["The most useful first.", *(told or ["Each line can be copied into a shell as it is."])]))
+    intro = Text(
+        " ".join(["The most useful step comes first.", *(told or ["Each line can be copied into a shell as it is."])])
+    )
     return Section("advice", QUESTION, (intro, *steps))
 
 
@@ -88,20 +90,20 @@ def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[
     if "locate" not in done:
         yield Command(
             f"mutiny locate {typed.subject}{typed.options}",
-            "See where the network itself is weak",
-            "Ranks neurons by how closely their activity follows wrong answers; mutiny repair can then mend them.",
+            "Find the neurons behind wrong answers",
+            "Ranks neurons by how closely their activity follows wrong answers; mutiny repair can correct them.",
         )
     if value is not None:
         bar = math.floor(100 * value) / 100
         yield Command(
             f"{typed.again} --fail-under {bar:.2f}{typed.kept}",
-            "Keep what you have",
+            "Guard the score in CI",
             f"In a CI job this exits with 1 if the score falls below today's {percent(value, 1)}.",
         )
 
 
 def minimize_command(typed: Typed) -> str:
-    """Looks for a smallest set of tests; survivors are not asked about."""
+    """The command that searches for a smaller test set."""
     return f"mutiny strengthen {typed.subject} --minimize{typed.options}"
 
 
@@ -121,7 +123,7 @@ def _survivors(
         yield Command(
             f"mutiny select {typed.subject} --budget 5%{typed.options}",
             f"{'Or label' if choosing else 'Label'} what the network probably gets wrong",
-            "Without regard to mutants: ranks unlabelled inputs by how likely they are to be answered wrongly.",
+            "Ranks unlabeled inputs by how likely they are to be answered wrongly; mutants play no part.",
         )
 
 
@@ -129,30 +131,30 @@ def _surer(result: Assessment, typed: Typed) -> Iterator[Command]:
     subject, interval = result.subject, result.score.interval
     wide = interval is not None and interval.high - interval.low > WIDE and subject.originals < 2 * ENOUGH
     if subject.originals < FEWEST_ORIGINALS or wide:
-        why = f"{count(subject.originals, 'original')} cannot tell faults from the luck of training"
+        why = f"{count(subject.originals, 'original')} cannot separate faults from the randomness of training"
         if wide and interval is not None:
-            why = f"The interval, {percent(interval.low)} to {percent(interval.high)}, leaves much open"
+            why = f"The interval, {percent(interval.low)} to {percent(interval.high)}, is wide"
         more = ENOUGH if subject.originals < ENOUGH else 2 * ENOUGH
         if subject.more_originals:
             line = (
                 f"mutiny assess {typed.subject} --operators {_codes(result.operators)} --originals {more}"
                 f"{typed.options}"
             )
-            yield Command(line, "Be surer", f"{why}. The subject's recipe trains more.")
+            yield Command(line, "Narrow the uncertainty", f"{why}. The subject's recipe trains more.")
         else:
-            told = f"Give the subject {more} models, trained with other seeds, or a recipe; then assess it again."
-            yield Command(_all_originals(typed.again) + typed.kept, "Be surer", f"{why}. {told}")
+            told = f"Give the subject {more} models trained with different seeds, or a recipe, and assess it again."
+            yield Command(_all_originals(typed.again) + typed.kept, "Narrow the uncertainty", f"{why}. {told}")
     sampled = [m for r in result.operators for m in on(r, "test") if m.basis in (Basis.SAMPLED, Basis.EXTRAPOLATED)]
     if sampled:
         yield Command(
             f"{typed.again} --exact{typed.kept}",
-            "Check the verdicts that rest on samples",
-            f"{count(len(sampled), 'verdict')} on the test set came from samples of inputs. This evaluates all.",
+            "Check the verdicts that are based on samples",
+            f"{count(len(sampled), 'verdict')} on the test set came from samples of inputs. This uses every input.",
         )
 
 
 def _all_originals(line: str) -> str:
-    """A command without the number of originals, for there are to be more.
+    """A command without its number of originals.
 
     >>> _all_originals("mutiny assess 'my net.py:subject' --originals 3 --seed 0")
     "mutiny assess 'my net.py:subject' --seed 0"
@@ -176,7 +178,7 @@ def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
     if hidden and AssessSettings.of(result).rule.test != "wilcoxon":
         yield Command(
             f"mutiny assess {typed.subject} --operators {_codes(hidden)} --test wilcoxon{typed.options}",
-            "Compare original by original",
+            "Compare each mutant with its own original",
             f"{several([record.label for record in hidden])}: survivors are consistently worse than their originals, "
             "which a comparison of means does not see.",
         )
@@ -192,7 +194,7 @@ def _codes(records: Sequence[OperatorRecord]) -> str:
 
 
 def _others(result: Assessment, typed: Typed) -> Iterator[Command]:
-    """Faults that were not tried, where those that were say nothing more."""
+    """Suggests operators that were not tried."""
     tried = {record.code for record in result.operators}
     left = [code for code in OPERATORS if code not in tried]
     wanted = ",".join(left) if left else "all"
@@ -201,5 +203,5 @@ def _others(result: Assessment, typed: Typed) -> Iterator[Command]:
         f"mutiny assess {typed.subject} --operators {wanted}{typed.options}",
         "Try other faults",
         f"{'No fault that was tried can be noticed' if result.score.value is None else 'Nothing is left to find'} with "
-        f"these operators. Go on with {which}.",
+        f"these operators. Continue with {which}.",
     )

@@ -1,4 +1,4 @@
-"""How robust is it? Attacks by distance, and a gallery of inputs that fool the network."""
+"""The section of `attack`: success by distance, and a gallery of inputs that fool the network."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _blocks(result: Robustness) -> Iterator[Block]:
         yield gallery
     else:
         yield Text(
-            "There are no pictures here: the inputs are no images, or this is a JSON result, which has none; "
-            "the campaign's file has them.",
+            "There are no pictures: the inputs are not images, or this is a JSON result, which has none; "
+            "the campaign file has them.",
             "missing",
         )
     if result.notes:
@@ -128,7 +128,7 @@ def gallery_of(result: Robustness) -> Gallery | None:
         )
         columns.append((f"{label} as {said}" if one.fooled[at] else f"{label}, still right", photos))
     where = "the nearest that were found" if level.eps is None else f"a distance of {level.eps:.4g}"
-    caption = f"Inputs before and after the attack, at {where}; below, white is more, black is less, grey is as before."
+    caption = f"Inputs before and after the attack, at {where}; below, white is more, black is less, gray is as before."
     return Gallery(("before", "after", "change"), tuple(columns), caption)
 
 

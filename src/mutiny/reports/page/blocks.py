@@ -1,4 +1,4 @@
-"""What a page consists of: sections of blocks. No block knows how it is drawn."""
+"""Building blocks of a page: sections of texts, tables, charts and commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from mutiny.reports.page.pictures import Picture
 
 SYMBOLS = {"killed": "●", "survived": "▲", "unstable": "◆", "invalid": "✕"}
-"""Verdicts are told apart by shape and word, not by colour alone."""
+"""Verdicts are told apart by shape and word, not by color alone."""
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Notes:
-    """What a careful reader should know."""
+    """Notes."""
 
     kind: ClassVar[str] = "notes"
     items: tuple[str, ...]
-    title: str = "What a careful reader should know"
+    title: str = "Notes"
 
 
 @dataclass(frozen=True)

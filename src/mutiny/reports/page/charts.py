@@ -11,9 +11,9 @@ from mutiny.reports.page import svg
 from mutiny.reports.page.pictures import Layers, Lines, Matrix, Path, Picture, Ranges, Scores, Strengths
 
 MARKS = {"killed": ("o", svg.KILLED), "survived": ("^", svg.SURVIVED), "unstable": ("D", svg.UNSTABLE)}
-"""Verdicts by shape and colour."""
+"""Verdicts by shape and color."""
 SETS = {"train": svg.QUIET, "test": svg.INK}
-"""Lines of sets; colours belong to verdicts, and marks of train are hollow."""
+"""Lines of sets; colors belong to verdicts, and marks of train are hollow."""
 WIDTH = 4.6
 """Inches: two charts stand side by side, one fills a phone."""
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
@@ -25,7 +25,7 @@ def draw(picture: Picture, name: str) -> str:
 
 
 def drawing(picture: Picture) -> svg.Drawing:
-    """How it is drawn, and how large."""
+    """The drawing of a picture, with its size."""
     match picture:
         case Scores():
             return svg.Drawing(partial(_scores, picture), WIDTH, _tall(len(picture.names)))
@@ -88,15 +88,15 @@ def _ranges(picture: Ranges, figure: Any) -> None:
 
 
 def _verdicts(axes: Any, xs: Any, ys: Any, verdicts: list[str], hollow: bool) -> None:
-    for verdict, (marker, colour) in MARKS.items():
+    for verdict, (marker, color) in MARKS.items():
         at = [place for place, found in enumerate(verdicts) if found == verdict]
         if at:
-            face = svg.PAGE if hollow else colour
+            face = svg.PAGE if hollow else color
             axes.plot(
                 [xs[a] for a in at],
                 [ys[a] for a in at],
                 marker,
-                color=colour,
+                color=color,
                 markerfacecolor=face,
                 markersize=5,
                 linestyle="none",
@@ -110,13 +110,13 @@ def _strengths(picture: Strengths, figure: Any) -> None:
     for at, (split, probes) in enumerate(picture.probes):
         if not probes:
             continue
-        colour, hollow = SETS.get(split, svg.QUIET), at == 0
+        color, hollow = SETS.get(split, svg.QUIET), at == 0
         xs, ys = [one.strength for one in probes], [one.metric for one in probes]
         lows, highs = [one.low for one in probes], [one.high for one in probes]
-        axes.fill_between(xs, lows, highs, color=colour, alpha=0.13, linewidth=0)
-        axes.plot(xs, ys, color=colour, linewidth=1.2, label=_short(split))
+        axes.fill_between(xs, lows, highs, color=color, alpha=0.13, linewidth=0)
+        axes.plot(xs, ys, color=color, linewidth=1.2, label=_short(split))
         if split in levels:
-            axes.axhline(levels[split], color=colour, linewidth=1, linestyle="--")
+            axes.axhline(levels[split], color=color, linewidth=1, linestyle="--")
         _verdicts(axes, xs, ys, [one.verdict for one in probes], hollow)
     axes.set(xlabel=_short(picture.strength), ylabel=_short(picture.metric))
     axes.grid(axis="y")
@@ -145,12 +145,12 @@ def _lines(picture: Lines, figure: Any) -> None:
     axes = figure.add_subplot()
     bright = 0
     for line in picture.lines:
-        colour = svg.QUIET if line.quiet else svg.SERIES[bright % len(svg.SERIES)]
+        color = svg.QUIET if line.quiet else svg.SERIES[bright % len(svg.SERIES)]
         style = line.style if line.quiet else ("solid", "dashed", "dotted")[bright // len(svg.SERIES) % 3]
         bright += not line.quiet
         xs, ys = zip(*line.points, strict=True)
         width = 1.1 if line.quiet else 1.6
-        axes.plot(xs, ys, color=colour, linestyle=DASHES[style], linewidth=width, label=_short(line.name))
+        axes.plot(xs, ys, color=color, linestyle=DASHES[style], linewidth=width, label=_short(line.name))
     if picture.mark is not None:
         axes.axvline(picture.mark, color=svg.QUIET, linewidth=1)
         axes.annotate(
@@ -170,7 +170,7 @@ def _matrix_height(picture: Matrix) -> float:
 
 
 def _shades(values: Any) -> Any:
-    """Shares as an image of one colour whose opacity is the share, so that it stands on any page."""
+    """Shares as an image of one color whose opacity is the share, so that it stands on any page."""
     image = np.zeros((*values.shape, 4))
     image[..., :3] = np.array([0x2F, 0x8F, 0xD8]) / 255
     image[..., 3] = np.where(values > 0, 0.12 + 0.88 * values, 0.0)

@@ -87,7 +87,7 @@ def by_class(result: Assessment) -> ByClass | None:
 
 
 def classes_part(result: Assessment) -> Subsection:
-    """The same for people."""
+    """The table and chart of classes."""
     return Subsection("By class", tuple(_blocks(result)))
 
 
@@ -101,7 +101,7 @@ def _blocks(result: Assessment) -> Iterator[Block]:
         return
     originals, total = len(found.instances), int(found.instances.sum())
     yield Text(
-        f"A class notices a mutant if at least one of its inputs goes from right to wrong (MUFF, eq. 1). Looked at: "
+        f"A class notices a mutant if at least one of its inputs goes from right to wrong (MUFF, eq. 1). Based on "
         f"{count(found.mutants, 'mutant')} that the training set kills, in {count(total, 'instance')}."
     )
     rates = found.noticed / np.maximum(1, found.instances)[:, None]
@@ -160,7 +160,7 @@ def _row(found: ByClass, label: int, originals: int, total: int) -> TableRow:
 def _why_not(result: Assessment) -> str:
     if not result.kills:
         return (
-            "Which class notices what is not in this file: a JSON result has no kill bits. The campaign's file has "
+            "This file does not say which class notices what: a JSON result has no kill bits. The campaign file has "
             "them: mutiny report FILE.mutiny -o report.html"
         )
     if not any(True for _ in killable(result)):

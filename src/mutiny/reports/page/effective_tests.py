@@ -1,4 +1,4 @@
-"""Which tests do the work?"""
+"""Which tests kill the mutants?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mutiny.reports.page.kill_counts import KillCounts, busiest_half, concentrat
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.verbs.assess.result import Assessment
 
-QUESTION = "Which tests do the work?"
+QUESTION = "Which tests kill the mutants?"
 TOP = 25
 """Inputs in the table of those that do most."""
 LISTED = 1000
@@ -70,10 +70,10 @@ def effective_tests_section(result: Assessment, subset: SmallerTestSet | None = 
 
 def _nothing(result: Assessment) -> Iterator[Block]:
     if result.kills:
-        yield Text("No mutant is killed by the training set, so no test has any work to do.", "missing")
+        yield Text("No mutant is killed by the training set, so no test can kill anything.", "missing")
         return
     yield Text(
-        "Which inputs kill which mutants is not in this file: a JSON result has no kill bits. The campaign's file has "
+        "This file does not say which inputs kill which mutants: a JSON result has no kill bits. The campaign file has "
         "them: mutiny report FILE.mutiny -o report.html",
         "missing",
     )
@@ -102,24 +102,24 @@ def _blocks(result: Assessment, work: KillCounts, subset: SmallerTestSet | None,
         yield Chart(
             "matrix",
             matrix,
-            f"The stronger the shade, the more instances of a mutant (row) the input (column) kills.{shared}",
+            f"The darker the shade, the more instances of a mutant (row) the input (column) kills.{shared}",
             f"Kill matrix of {len(work.mutants)} mutants and {total:,} inputs; {percent(float(work.idle.mean()))} of "
             "the inputs kill nothing. The tables below have the numbers.",
             wide=True,
         )
-        yield Subsection("What does most", (_top(work, labels),))
+        yield Subsection("Inputs that kill most", (_top(work, labels),))
     if subset is not None:
         yield Subsection("A smallest set of tests", tuple(_subset(subset)))
     elif minimize and work.kills.any():
-        told = "How few tests would be enough is not known here; this command looks for them."
+        told = "This command searches for a smaller test set with the same score."
         yield Subsection("A smallest set of tests", (Command(minimize, "Find a smallest set of tests", told),))
-    yield Subsection("What does nothing", tuple(_idle(result, work)))
+    yield Subsection("Inputs that kill nothing", tuple(_idle(result, work)))
 
 
 def _answer(work: KillCounts) -> str:
     total, working = len(work.kills), int((~work.idle).sum())
     if not working:
-        return f"None does: no test input kills any instance of {count(len(work.mutants), 'mutant')}."
+        return f"None: no test input kills any instance of {count(len(work.mutants), 'mutant')}."
     half = busiest_half(work.kills)
     return (
         f"{working:,} of {count(total, 'test input')} kill something; half of all kills come from "
@@ -130,13 +130,13 @@ def _answer(work: KillCounts) -> str:
 def _concentration(work: KillCounts) -> Chart:
     points = concentration(work.kills)
     tenth = next(y for x, y in points if x >= 0.1)
-    even = Line("if all did the same", ((0.0, 0.0), (1.0, 1.0)), "dotted", quiet=True)
+    even = Line("if all inputs killed equally", ((0.0, 0.0), (1.0, 1.0)), "dotted", quiet=True)
     return Chart(
         "concentration",
         Lines(
             (Line("test inputs", points), even), "share of the inputs, busiest first", "share of all kills", shares="xy"
         ),
-        "How few inputs do how much of the work.",
+        "Share of all kills by the busiest inputs.",
         f"Share of all kills by share of inputs: the busiest tenth of the inputs does {percent(tenth)} of the kills.",
     )
 

@@ -1,4 +1,4 @@
-"""Which neurons are to blame?"""
+"""The section of `locate`: which neurons are to blame."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def _answer(result: Location) -> str:
     total = result.failing + result.passing
     failed = f"{result.failing:,} of {count(total, 'input')} fail"
     if not result.suspects:
-        return f"{failed}; nothing is held against any of {count(result.subject.neurons, 'hidden neuron')}."
+        return f"{failed}; no suspect among {count(result.subject.neurons, 'hidden neuron')}."
     sure = sum(one.q_value <= SURE for one in result.suspects)
     layers = several([*dict.fromkeys(one.layer for one in result.suspects)])
-    clear = "none of them beyond what chance would do" if not sure else f"{sure} of them beyond chance (q ≤ {SURE:g})"
+    clear = "none of them beyond chance" if not sure else f"{sure} of them beyond chance (q ≤ {SURE:g})"
     return (
         f"{failed}. Of {count(result.subject.neurons, 'hidden neuron')}, {len(result.suspects)} are listed, in "
         f"{layers}; {clear}."
@@ -65,9 +65,9 @@ def _map(result: Location) -> Chart:
     known = len(scores) == len(names)
     shades = tuple(shades_of(scores)[at] for at in rows) if known else ()
     by_layer = ", ".join(f"{name}: {sum(one.layer == name for one in result.suspects)}" for name in place)
-    deep = "The stronger the shade, the more suspicious."
+    deep = "Darker shades are more suspicious."
     if not known:
-        deep = "The shade of all neurons is in the campaign's file only."
+        deep = "The shades of all neurons are only in the campaign file."
     return Chart(
         "layers",
         Layers(tuple(names[at] for at in rows), tuple(sizes[at] for at in rows), shades, tuple(marks)),
@@ -107,7 +107,7 @@ def _table(name: str, caption: str, suspects: tuple[Suspect, ...]) -> Table:
         Column("Score", True, "of the measure; high for neurons whose activity follows the failures"),
         Column("On failures", True, "share of the failing inputs on which it is active"),
         Column("On passes", True, "share of the passing inputs on which it is active"),
-        Column("q", True, "share of innocents expected among neurons with at most this q"),
+        Column("q", True, "expected share of false suspects among neurons with at most this q"),
     )
     rows = [
         TableRow(

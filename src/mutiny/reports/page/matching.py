@@ -1,4 +1,4 @@
-"""Which results belong on one page: those of one network, and of one test set."""
+"""Results that belong on one page: those of one network and one test set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How was this done? Method, settings, seeds, versions, and the command that reproduces it."""
+"""The section about the method: settings, seeds, versions, and the command that reproduces each result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERBS = {
     "strengthen": "What makes the tests stronger",
     "select": "What to label",
     "locate": "Which neurons are to blame",
-    "repair": "Mending",
+    "repair": "Repair",
     "attack": "Robustness",
 }
 
@@ -47,10 +47,10 @@ def _part(verb: str, result: Result, command: str | None) -> Iterator[Block]:
     if isinstance(result, Assessment):
         blocks += [Text(line) for line in _method(result)]
     if command is not None:
-        blocks.append(Command(command, "", "The same settings and seed give the same result:"))
+        blocks.append(Command(command, "", "This command gives the same result again:"))
     else:
-        blocks.append(Text(f"Which command made this is not in the file. Call mutiny {verb} with the settings below."))
-    facts = [("seed", str(result.settings.get("seed", "not told")))]
+        blocks.append(Text(f"The file does not name the command. Run mutiny {verb} with the settings below."))
+    facts = [("seed", str(result.settings.get("seed", "unknown")))]
     facts += [(name, version) for name, version in result.versions.items()]
     facts += [("started", result.created)] if result.created else []
     facts += [("took", f"{result.seconds:,.1f} seconds")] if result.seconds else []
@@ -77,7 +77,7 @@ def _method(result: Assessment) -> Iterator[str]:
     rest = ", ".join(f"{many:,} {basis}" for basis, many in evaluation.verdicts.items() if many)
     yield (
         f"{count(evaluation.evaluated, 'answer')} of mutant instances were evaluated ({percent(share, 1)} of all pairs "
-        f"of instance and input). What the verdicts rest on: {rest or 'there are none'}."
+        f"of instance and input). Basis of the verdicts: {rest or 'there are none'}."
     )
 
 

@@ -1,4 +1,4 @@
-"""All that a page says, from the results that there are."""
+"""The content of a page, made from results."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _questions(result: Assessment | None, typed: Typed, results: Results) -> lis
     if result is not None:
         work = effective_tests_section(result, subset_of(results), minimize_command(typed))
         return [score_section(result), survivors_section(result), work]
-    told = Text(f"The test set was not assessed. This does it: {typed.again}", "missing")
+    told = Text(f"The test set was not assessed. To assess it: {typed.again}", "missing")
     asked = (("score", HOW_GOOD), ("survivors", WHAT_SLIPS), ("tests", WHICH_TESTS))
     return [Section(name, question, (told,)) for name, question in asked]
 
@@ -126,5 +126,5 @@ def _about(results: Results, assessment: Assessment | None) -> str:
 
 def _summary(result: Assessment | None, typed: Typed) -> tuple[str, ...]:
     if result is None:
-        return (f"How good the test set is was not asked. This answers it: {typed.again}",)
+        return (f"The test set was not assessed. To assess it: {typed.again}",)
     return tuple(filter(None, [sentence(result), likely(result), weakest(result)]))

@@ -1,4 +1,4 @@
-"""From what a page says to one HTML text: template, style sheet and script are files of this package."""
+"""A page as one HTML text; template, style sheet and script are files of this package."""
 
 from __future__ import annotations
 

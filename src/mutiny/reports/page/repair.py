@@ -1,4 +1,4 @@
-"""Can the network be mended?"""
+"""The section of `repair`: what the patch repairs and breaks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mutiny.reports.formatting import NONE, count, percent, upper_first
 from mutiny.reports.page.blocks import Block, Column, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.verbs.repair.result import Repair
 
-QUESTION = "Can the network be mended?"
+QUESTION = "Can the network be repaired?"
 
 
 def repair_section(result: Repair) -> Section:
@@ -48,8 +48,8 @@ def _table(result: Repair) -> Table:
     columns = (
         Column("Inputs"),
         Column("How many", True),
-        Column("Mended", True, "failures that were to be mended and are"),
-        Column("Broken", True, "inputs that passed and fail now"),
+        Column("Repaired", True, "targeted failures that are repaired"),
+        Column("Broken", True, "inputs that passed before and fail now"),
         Column("Right before", True),
         Column("Right after", True),
     )
@@ -69,4 +69,4 @@ def _table(result: Repair) -> Table:
                 )
             )
         )
-    return Table("roles", "What the patch does, by the part that inputs play", columns, tuple(rows))
+    return Table("roles", "Effect of the patch by role of the inputs", columns, tuple(rows))

@@ -1,4 +1,4 @@
-"""How good is my test set, and how sure is that?"""
+"""The section about the score: how good the test set is, and how sure that is."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def likely(result: Assessment) -> str:
         return "There is no interval: see the notes." if result.score.value is not None else ""
     resampled = "inputs" if "inputs" in interval.method else "originals"
     open_ = interval.high - interval.low > WIDE
-    wide = f" That is wide: other {resampled} may well give another score." if open_ else ""
+    wide = f" It is wide: other {resampled} may well give another score." if open_ else ""
     between = f"{percent(interval.low)} to {percent(interval.high)}"
     return f"{percent(interval.level)} interval: {between}, by {interval.method}.{wide}"
 
@@ -89,7 +89,7 @@ def _basis(result: Assessment) -> Iterator[str]:
             f"{test.metric_mean:.4g} on the test set."
         )
     if subject.originals == 1:
-        yield "With one original it speaks of this network only."
+        yield "With one original, it applies to this network only."
     screening = AssessSettings.of(result).screening
     if evaluation.evaluated < evaluation.pairs and screening is not None:
         yield (

@@ -1,4 +1,4 @@
-"""Which inputs should be labelled first?"""
+"""The section of `select`: which inputs to label first."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _blocks(result: Selection) -> Iterator[Block]:
         yield _table(result, graded)
     else:
         yield Text(
-            "How good the ranking is cannot be said: the labels of the pool are not known. That is the usual "
-            "case; compare methods where labels are: mutiny select SUBJECT --compare all --pool test",
+            "The quality of the ranking is unknown, because the labels of the pool are not known. That is the usual "
+            "case; compare methods on labeled inputs: mutiny select SUBJECT --compare all --pool test",
             "missing",
         )
     yield Fold(f"The {count(result.budget, 'input')} to label, best first", (Text(_listed(result)),))
@@ -75,10 +75,8 @@ def _curves(result: Selection, graded: list[Ranking]) -> Chart:
     best = f" The {len(graded)} best of {len(result.rankings)} methods." if len(graded) < len(result.rankings) else ""
     return Chart(
         "selection-curves",
-        Lines(
-            tuple(lines), "inputs labelled", "wrong answers found", float(result.budget), f"budget {result.budget:,}"
-        ),
-        f"Wrong answers found as inputs are labelled, of {wrong:,} in the pool.{best}",
+        Lines(tuple(lines), "inputs labeled", "wrong answers found", float(result.budget), f"budget {result.budget:,}"),
+        f"Wrong answers found as inputs are labeled, of {wrong:,} in the pool.{best}",
         f"Wrong answers found within the budget of {result.budget:,}: {told}; of {wrong:,} in the pool.",
     )
 

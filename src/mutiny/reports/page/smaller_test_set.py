@@ -1,4 +1,4 @@
-"""A smallest set of tests that keeps the score, from what was found already."""
+"""A smaller test set that keeps the score, from results that exist already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which inputs would make the tests stronger?"""
+"""The section of `strengthen`: which inputs would make the tests stronger."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LISTED = 200
 
 
 def strengthen_section(result: Strengthening) -> Section:
-    """What labels are worth, by method and budget, and which inputs to label."""
+    """Effect of the labels, by method and budget, and which inputs to label."""
     return Section("strengthen", QUESTION, tuple(_blocks(result)))
 
 
@@ -34,7 +34,7 @@ def _blocks(result: Strengthening) -> Iterator[Block]:
     if result.beyond:
         made = 0 if result.candidates is None else len(result.candidates)
         yield Text(
-            f"{count(len(result.beyond), 'mutant')} of these no input of the pool is likely to kill"
+            f"{count(len(result.beyond), 'mutant')} of these are predicted to survive every input of the pool"
             + (f"; synthesized for that: {count(made, 'input')}, which a person must label." if made else ".")
         )
     if result.notes:
@@ -54,10 +54,10 @@ def _answer(result: Strengthening) -> str:
         said += f"; as many chosen by others: {', '.join(others)}." if others else "."
         return said + _doubt(best.gain)
     if len(result.order):
-        return f"{count(len(result.order), 'input')} of the pool are proposed; what they are worth was not measured."
+        return f"{count(len(result.order), 'input')} of the pool are proposed; their effect was not measured."
     if result.subject.pool is None:
-        return "None were asked for: only a smaller test set was."
-    return "Nothing slips through for which inputs could be chosen."
+        return "Only a smaller test set was requested."
+    return "No mutant slips through for which inputs could be chosen."
 
 
 def _tried(result: Strengthening) -> str:
@@ -103,7 +103,7 @@ def _curves(result: Strengthening) -> Chart:
     return Chart(
         "strengthen-curves",
         Lines(lines, "labels added", "score on held-out mutants", shares="y"),
-        "Score of the test set on mutants that nothing was chosen for, as labelled inputs are added.",
+        "Score of the test set on mutants that nothing was chosen for, as labeled inputs are added.",
         f"Score with {_labels(most)}, from {percent(result.before.mean)}: {told}.",
     )
 
@@ -126,7 +126,7 @@ def _table(result: Strengthening) -> Table:
         )
         for one in result.measured
     ]
-    return Table("strengthen-budgets", "What labels are worth", columns, tuple(rows))
+    return Table("strengthen-budgets", "Effect of the labels", columns, tuple(rows))
 
 
 def _score(value: Repeated) -> tuple[TableCell, TableCell]:

@@ -1,4 +1,4 @@
-"""What would slip through? Faults that the training set notices and the test set does not, and how they were found."""
+"""The section about survivors: faults that the training set notices and the test set does not."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _answer(result: Assessment) -> str:
     missed = {record.label: found for record in result.operators if (found := slipped(record))}
     judged = [m for record in result.operators for m in on(record, "train") if m.verdict is Verdict.KILLED]
     if not judged:
-        return "Nobody knows: the training set kills no mutant, so there is nothing that the test set could miss."
+        return "Unknown: the training set kills no mutant, so there is nothing that the test set could miss."
     if not missed:
-        return f"Nothing of what was tried: the test set kills all {count(len(judged), 'mutant')} that training kills."
+        return f"Nothing that was tried: the test set kills all {count(len(judged), 'mutant')} that training kills."
     total = sum(map(len, missed.values()))
     return (
         f"{total} of {count(len(judged), 'mutant')} that the training set kills survive on the test set: "

@@ -1,4 +1,4 @@
-"""From a figure of matplotlib to SVG inside a page: small, always the same, in the page's colours; and to PNG."""
+"""From a figure of matplotlib to SVG inside a page: small, always the same, in the page's colors; and to PNG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 INK, QUIET, RULE, PAGE = "#010203", "#040506", "#070809", "#0a0b0c"
 KILLED, SURVIVED, UNSTABLE, BAND = "#101112", "#131415", "#161718", "#191a1b"
 SERIES = ("#202122", "#232425", "#262728", "#292a2b", "#2c2d2e", "#2f3031")
-"""Colours that stand for variables of the style sheet; nobody else would choose them."""
+"""Colors that stand for variables of the style sheet; nobody else would choose them."""
 VARIABLES = {
     INK: "currentColor",
     QUIET: "var(--quiet)",
@@ -25,7 +25,7 @@ VARIABLES = {
     SURVIVED: "var(--survived)",
     UNSTABLE: "var(--unstable)",
     BAND: "var(--band)",
-    **{colour: f"var(--series-{at})" for at, colour in enumerate(SERIES, 1)},
+    **{color: f"var(--series-{at})" for at, color in enumerate(SERIES, 1)},
 }
 DAY = {
     INK: "#1d1f21",
@@ -38,7 +38,7 @@ DAY = {
     BAND: "#dfe9f2",
     **dict(zip(SERIES, ("#0b66ad", "#b34700", "#00734f", "#8a3f7d", "#7a6200", "#4a5568"), strict=True)),
 }
-"""The same colours as the style sheet has them by day, where there is none."""
+"""The same colors as the style sheet has them by day, where there is none."""
 MARGINS = {"left": 0.19, "right": 0.985, "top": 0.97, "bottom": 0.17}
 SIZE = 9.0
 """Of letters, in points."""
@@ -83,7 +83,7 @@ def _theme() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is to be drawn.
+    """A figure to draw.
 
     Attributes:
         paint: draws into the figure that it is given.
@@ -105,11 +105,11 @@ class Drawing:
         return inline(text.getvalue(), name)
 
     def png(self, dpi: int = 150) -> bytes:
-        """A picture file, in the colours of the page by day."""
+        """A picture file, in the colors of the page by day."""
         data = io.BytesIO()
         with self._figure() as figure:
             for artist in figure.findobj():
-                _recolour(artist)
+                _recolor(artist)
             figure.savefig(data, format="png", dpi=dpi, facecolor=DAY[PAGE], metadata={"Software": None})
         return data.getvalue()
 
@@ -126,8 +126,8 @@ class Drawing:
             yield figure
 
 
-def _recolour(artist: Any) -> None:
-    """Replaces the colours that stand for variables; what an artist does not have is left out."""
+def _recolor(artist: Any) -> None:
+    """Replaces the colors that stand for variables; what an artist does not have is left out."""
     from matplotlib.colors import to_hex, to_rgba, to_rgba_array
 
     for name in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
@@ -193,7 +193,7 @@ def _tidy(element: ElementTree.Element, used: set[str], name: str) -> None:
 
 
 def _styled(style: str) -> str:
-    """With variables for colours; fonts come from the page."""
+    """With variables for colors; fonts come from the page."""
     parts = [part.strip().partition(":") for part in style.split(";") if part.strip()]
     kept = [(key, value.strip()) for key, _, value in parts if key not in _FACES]
     return ";".join(f"{key}:{VARIABLES.get(value, value)}" for key, value in kept)

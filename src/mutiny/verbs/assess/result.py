@@ -111,7 +111,7 @@ class Assessment(Result):
         score: share of the killable faults that the test set notices, averaged over operators.
         operators: one record per operator.
         kills: which inputs kill which mutant instances, by (operator label, strength, set).
-        notes: what a careful reader should know.
+        notes: caveats, one sentence each.
         trainings: networks of faults before training that were trained now; others were known.
         labels: classes of the test inputs, ``(n,)``; ``None`` for regression, and in stores of older versions.
     """

@@ -274,7 +274,7 @@ class Robustness(Result):
         indices: of the attacked inputs in the data, ``(n,)``; empty if loaded from JSON.
         inputs: before the attack, ``(n, ...)``; ``None`` if loaded from JSON.
         labels: of these inputs, ``(n,)``; empty if loaded from JSON.
-        notes: what a careful reader should know.
+        notes: caveats, one sentence each.
         loaded: the numbers of each distance, in a result loaded from JSON; see `results`.
     """
 

@@ -31,7 +31,7 @@ class Location(Result):
         ablation: what silencing the suspects changes; ``None`` if it was not asked for or not possible.
         failing: failing inputs.
         passing: passing inputs.
-        notes: what a careful reader should know.
+        notes: caveats, one sentence each.
     """
 
     verb: ClassVar[str] = "locate"

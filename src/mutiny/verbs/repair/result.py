@@ -44,7 +44,7 @@ class Repair(Result):
         verdict: ``"repaired"`` only if the interval of the gain on held-out inputs lies above 0, and enough of them
             passed before to see what breaks; ``"cannot tell"`` if only the first holds.
         original: copy of the original model; ``None`` in loaded results, because stores and JSON hold no models.
-        notes: what a careful reader should know.
+        notes: caveats, one sentence each.
         loaded_patch: summary of the patch, in a result loaded from JSON.
     """
 

@@ -55,7 +55,7 @@ class Selection(Result):
         skipped: methods that do not apply here, and why.
         references: what no method can beat and what all should: quality of the ideal order, and of a random one on
             average; only if the pool's labels are known.
-        notes: what a careful reader should know.
+        notes: caveats, one sentence each.
         names: what the inputs of the pool are called, such as the files of a folder; ``None`` if nothing.
     """
 

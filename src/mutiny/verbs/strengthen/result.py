@@ -56,7 +56,7 @@ class Strengthening(Result):
         measured: the same after labels were added, by each method.
         subset: the smallest part of the test set that was found, if it was asked for.
         smaller: its worth on mutants for which it was not chosen.
-        notes: what a careful reader should know.
+        notes: caveats, one sentence each.
         names: what the inputs of the pool are called; ``None`` if nothing.
     """
 
