@@ -19,7 +19,7 @@ AVX2 := MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_
 
 test-processors: .venv/installed-dev
 	$(PLAIN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding tests/models tests/subjects tests/faults tests/verbs
-	$(AVX2) OMP_NUM_THREADS=2 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding tests/models tests/subjects tests/faults tests/verbs
+	$(AVX2) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding tests/models tests/subjects tests/faults tests/verbs
 
 test-lowest: .venv-lowest/installed
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto --dist loadfile -m "not slow and not browser" \
