@@ -44,7 +44,7 @@ def test_the_bar(result, away):
     (suite,) = parsed(junit(result, bar))
     assert suite.get("failures") == str(int(value < bar)) == str(len(suite.findall("testcase/failure")))
     assert ("missed" in summary(result, bar)) == (value < bar)
-    assert ("held" in summary(result, bar)) == (value >= bar)
+    assert ("is met" in summary(result, bar)) == (value >= bar)
 
 
 def test_no_score_misses_every_bar(result):

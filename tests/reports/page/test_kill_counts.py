@@ -133,7 +133,7 @@ def test_what_is_missing_is_said(assessed, regressed):
     nothing = operator("WI", {"train": {0.5: SURVIVED}, "test": {0.5: SURVIVED}}, score=None)
     told = bits(np.ones((1, 4)), np.ones((1, 1, 4)))
     result = assessment(nothing, kills={("WI", 0.5, "test"): told}, labels=np.zeros(4, np.uint8))
-    assert "no test has any work" in texts(effective_tests_section(result))
+    assert "no test can kill anything" in texts(effective_tests_section(result))
     assert "no class has anything to notice" in texts(classes_part(result))
 
 

@@ -95,8 +95,8 @@ class Location(Result):
     def read_details(cls, given: JsonObject) -> dict[str, Any]:
         """The way back from `details`; the spectrum is not in JSON."""
         settings = given.object("settings")
-        settings.get("label", int | None, None)
-        settings.get("silent", bool, False)
+        settings.get("label", int | None)
+        settings.get("silent", bool)
         by_class = given.get("classes", Mapping[str, tuple[Suspect, ...]], {})
         expect(all(name.isdecimal() for name in by_class), "classes", [*by_class], "numbers of classes")
         return {

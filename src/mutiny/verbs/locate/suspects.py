@@ -65,8 +65,8 @@ class Suspect:
             "counts": counts,
             "on_failures": self.on_failures,
             "on_passes": self.on_passes,
-            "p_value": self.p_value,
-            "q_value": self.q_value,
+            "p_value": to_plain(self.p_value),
+            "q_value": to_plain(self.q_value),
         }
 
     @classmethod
