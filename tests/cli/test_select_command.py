@@ -53,7 +53,7 @@ def test_a_picture_of_a_pool_from_a_file(run, write, tmp_path):
     np.savez(pool, x=rng.normal(size=(40, 2)).astype(np.float32))
     ran = run("select", write(SUBJECT), "--pool", pool, "--plot", picture)
     assert ran.code == 2
-    assert "labels are known" in ran.err
+    assert "known labels" in ran.err
 
 
 def test_a_picture_of_folders_that_are_other_classes_is_refused_at_once(run, write, tmp_path):
@@ -70,7 +70,7 @@ subject = mutiny.Subject([net], task=mutiny.Classification(3), train=(x, y), tes
 """
     ran = run("select", write(subject), "--pool", tmp_path / "pool", "--budget", 2, "--plot", tmp_path / "a.png")
     assert ran.code == 2
-    assert "labels are known" in ran.err
+    assert "known labels" in ran.err
 
 
 def test_a_comparison_without_labels(run, write, tmp_path):
