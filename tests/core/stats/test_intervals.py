@@ -85,7 +85,7 @@ def test_bootstrap_is_scipys_on_the_same_resamples(method, statistic, seed):
     ours = bootstrap(values, statistic, seed, "test", level=0.9, resamples=999, method=method)
     rng = generator_for(seed, "test")
     theirs = reference.bootstrap(
-        (values,), statistic, n_resamples=999, confidence_level=0.9, method=method, rng=rng, vectorized=True
+        (values,), statistic, n_resamples=999, confidence_level=0.9, method=method, random_state=rng, vectorized=True
     )
     interval = theirs.confidence_interval
     assert ends(ours) == pytest.approx((interval.low, interval.high), rel=1e-9)
