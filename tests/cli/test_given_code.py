@@ -37,7 +37,7 @@ def test_a_bug_is_a_bug(run, write, monkeypatch):
     """An error that comes from mutiny's own code is not blamed on the user."""
     import mutiny.verbs.assess.assess as ours
 
-    monkeypatch.delattr(ours, "campaign_of")
+    monkeypatch.delattr(ours, "Runtime")
     ran = run("assess", write("subject = blob_subject()"), *QUICK)
     assert ran.code == 70
     assert "bug in mutiny" in ran.err
