@@ -26,7 +26,7 @@ def test_synthesised_inputs(run, write, tmp_path):
     path = tmp_path / "new.npz"
     ran = run("locate", write(SUBJECT), "--k", 2, "--synthesize", 20, "--save", path)
     assert ran.code == 0, ran.err
-    assert "Synthesised" in ran.out
+    assert "Synthesized" in ran.out
     assert path.exists()
 
 
