@@ -12,6 +12,8 @@ from mutiny.campaigns.runtime import Runtime as Runtime
 from mutiny.campaigns.session import Session
 from mutiny.campaigns.stores.base import Store as Store
 from mutiny.campaigns.verb import R, State, Verb
+from mutiny.core.progress import Progress as Progress
+from mutiny.core.progress import Silent as Silent
 from mutiny.subjects.given import Given
 
 

@@ -1,4 +1,4 @@
-"""What a verb is: four methods that `mutiny.campaigns.run.run` calls."""
+"""What a verb is: four methods that `mutiny.campaigns.run.run` calls; and the names that an author of a verb needs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Generic, TypeVar
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.schedule import Plan
-from mutiny.campaigns.session import Session
+from mutiny.campaigns.jobs import Job as Job
+from mutiny.campaigns.memo import code_of as code_of
+from mutiny.campaigns.schedule import Plan as Plan
+from mutiny.campaigns.schedule import ask as ask
+from mutiny.campaigns.schedule import together as together
+from mutiny.campaigns.session import Session as Session
 
 State = TypeVar("State")
 R = TypeVar("R")

@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.memo import code_of
 from mutiny.campaigns.schedule import queued
-from mutiny.campaigns.session import Session
-from mutiny.campaigns.verb import Verb
+from mutiny.campaigns.verb import Job, Session, Verb, code_of
 from mutiny.core.records import OperatorRecord
 from mutiny.faults.parsing import Fault
 from mutiny.subjects.data import Data

@@ -11,12 +11,9 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from mutiny.campaigns.engines.base import Engine
-from mutiny.campaigns.run import Runtime, run
-from mutiny.campaigns.stores.base import Store
+from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.progress import Progress, Silent
 from mutiny.models import Forward, ModelState
 from mutiny.subjects import Subject
 from mutiny.subjects.tasks import Task

@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.memo import code_of
-from mutiny.campaigns.schedule import ask, together
-from mutiny.campaigns.session import Session
-from mutiny.campaigns.verb import Verb
+from mutiny.campaigns.verb import Job, Session, Verb, ask, code_of, together
 from mutiny.core.subject_records import ModelAndInputs
 from mutiny.models import ModelState
 from mutiny.subjects.tasks import task_record

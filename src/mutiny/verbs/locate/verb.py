@@ -8,10 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.schedule import ask
-from mutiny.campaigns.session import Session
-from mutiny.campaigns.verb import Verb
+from mutiny.campaigns.verb import Job, Session, Verb, ask
 from mutiny.core.errors import BadInput
 from mutiny.core.subject_records import LocatedSubject
 from mutiny.models.capture import NeuronValue

@@ -10,11 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from mutiny.campaigns.engines.base import Engine
-from mutiny.campaigns.run import Runtime, run
-from mutiny.campaigns.stores.base import Store
+from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
 from mutiny.core.errors import BadInput
-from mutiny.core.progress import Progress, Silent
 from mutiny.models import Forward
 from mutiny.subjects import Subject
 from mutiny.subjects.data.labels import unknown

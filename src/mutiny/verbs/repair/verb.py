@@ -13,11 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.memo import code_of
-from mutiny.campaigns.schedule import ask
-from mutiny.campaigns.session import Session
-from mutiny.campaigns.verb import Verb
+from mutiny.campaigns.verb import Job, Session, Verb, ask, code_of
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Local, Progress
 from mutiny.core.random import generator_for

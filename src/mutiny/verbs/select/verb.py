@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.memo import code_of
-from mutiny.campaigns.schedule import Plan, ask, together
-from mutiny.campaigns.session import Session
-from mutiny.campaigns.verb import Verb
+from mutiny.campaigns.verb import Job, Plan, Session, Verb, ask, code_of, together
 from mutiny.core.errors import TaskFailed
 from mutiny.core.random import seed_for
 from mutiny.core.subject_records import RankedPool, RankedSubject

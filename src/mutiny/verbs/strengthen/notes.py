@@ -55,11 +55,13 @@ def notes_on_pool(
     if proposal is None:
         return
     if proposal.useful < budget:
-        which = f"only the first {proposal.useful:,}" if proposal.useful else "none"
-        yield (
-            f"Of {budget:,} inputs, {which} {'are' if proposal.useful else 'is'} predicted to bring mutants nearer to "
-            f"being killed; {tie_break} chose the rest."
-        )
+        if proposal.useful:
+            yield (
+                f"Only the first {proposal.useful:,} of {budget:,} inputs are predicted to bring mutants nearer to being "
+                f"killed; {tie_break} chose the rest."
+            )
+        else:
+            yield f"No input is predicted to bring mutants nearer to being killed; {tie_break} chose all {budget:,} inputs."
     if not labeled:
         known = f"{missing:,} labels of the pool are" if missing else "The labels of the pool are"
         yield (
@@ -104,4 +106,4 @@ def notes_on_candidates(beyond: Sequence[Key], made: Candidates | None, reason: 
     if reason:
         yield f"No inputs were synthesized for {'it' if one else 'them'}: {reason}."
     elif made is None:
-        yield f"No input near the pool tells {'it' if one else 'them'} from the originals."
+        yield f"No input near the pool was found that tells {'it' if one else 'them'} from the originals."

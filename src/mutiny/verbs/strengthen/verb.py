@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.memo import code_of
-from mutiny.campaigns.session import Session
-from mutiny.campaigns.verb import Verb
+from mutiny.campaigns.verb import Job, Session, Verb, code_of
 from mutiny.core.hashing import hash_of
 from mutiny.subjects.data import Data
 from mutiny.verbs.strengthen.arguments import StrengthenOptions

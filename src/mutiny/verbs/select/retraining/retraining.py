@@ -8,12 +8,9 @@ from typing import Any
 
 import torch
 
-from mutiny.campaigns.engines.base import Engine
-from mutiny.campaigns.run import Runtime, run
-from mutiny.campaigns.stores.base import Store
+from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.progress import Progress, Silent
 from mutiny.subjects import Subject
 from mutiny.subjects.data import Data, Mutation, as_pool
 from mutiny.subjects.data.labels import matched, unknown

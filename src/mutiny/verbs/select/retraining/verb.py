@@ -9,11 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.memo import code_of
-from mutiny.campaigns.schedule import Plan, ask, together
-from mutiny.campaigns.session import Session
-from mutiny.campaigns.verb import Verb
+from mutiny.campaigns.verb import Job, Plan, Session, Verb, ask, code_of, together
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.hashing import hash_of
 from mutiny.core.random import generator_for, seed_for
