@@ -57,11 +57,14 @@ def notes_on_pool(
     if proposal.useful < budget:
         if proposal.useful:
             yield (
-                f"Only the first {proposal.useful:,} of {budget:,} inputs are predicted to bring mutants nearer to being "
-                f"killed; {tie_break} chose the rest."
+                f"Only the first {proposal.useful:,} of {budget:,} inputs are predicted to bring mutants nearer to "
+                f"being killed; {tie_break} chose the rest."
             )
         else:
-            yield f"No input is predicted to bring mutants nearer to being killed; {tie_break} chose all {budget:,} inputs."
+            yield (
+                f"No input is predicted to bring mutants nearer to being killed; {tie_break} chose all {budget:,} "
+                "inputs."
+            )
     if not labeled:
         known = f"{missing:,} labels of the pool are" if missing else "The labels of the pool are"
         yield (
