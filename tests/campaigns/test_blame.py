@@ -69,7 +69,7 @@ def test_what_a_store_has_of_a_repair_knows_no_model(tmp_path):
         (campaign,) = store.campaigns()
         kept = store.outcome(campaign.id)
     assert kept.patch.edits
-    with pytest.raises(BadInput, match="a store keeps no models"):
+    with pytest.raises(BadInput, match="stores and JSON hold no models"):
         kept.model()
 
 

@@ -35,7 +35,7 @@ def test_an_unlabelled_pool_from_a_file(run, write, tmp_path):
     np.save(pool, np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32))
     ran = run("strengthen", write(SUBJECT), *QUICK, "--pool", pool, "--budget", 6, "--save", made, "--no-store")
     assert ran.code == 0, ran.err
-    assert "was not measured" in " ".join(ran.out.split())
+    assert "the choice was not scored" in " ".join(ran.out.split())
     assert "chosen by" not in ran.out
     assert made.exists() or "no inputs were synthesized" in ran.err
 

@@ -107,5 +107,5 @@ def test_intake_takes_no_more_than_there_is_room_for():
 def test_reasons_are_one_line():
     with pytest.raises(ValueError, match="first") as caught:
         raise ValueError("first\nsecond")
-    assert reason_of(caught.value).startswith("ValueError: first (test_choosing.py:")
+    assert reason_of(caught.value).startswith("ValueError: first (test_parsing.py:")
     assert reason_of(KeyError()) == "KeyError"

@@ -8,7 +8,6 @@ import logging
 import os
 import subprocess
 import sys
-import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
@@ -362,14 +361,3 @@ def test_two_processes_agree_about_a_recipe_and_about_a_built_in_subject(tmp_pat
     first, second = (run(PRINT.format(folder=str(tmp_path)) + DIGITS, seed).split() for seed in (1, 2))
     assert first == second
     assert [len(text) for text in first] == [64, 64]
-
-
-def test_it_is_fast(tmp_path, monkeypatch):
-    print_of(tmp_path / "a", monkeypatch)
-    module = sys.modules["definition"]
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        fingerprint(Recipe(module.build, loss=module.loss), DATA, TASK, 0, forward=module.forward)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.2
