@@ -68,7 +68,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             kind = _loaded(entry, bases)
             owner = owners.setdefault(entry.name.casefold(), _package(entry))
             if owner != _package(entry):
-                fix = f"Uninstall {'it' if owner == 'mutiny' else 'one of them'}, or change the name."
+                fix = f"Remove {'it' if owner == 'mutiny' else 'one of them'}, or change the name."
                 raise _refused(entry, f"a name that {owner} does not have already", fix)
             if issubclass(kind, self.base):
                 kinds[entry.name] = kind

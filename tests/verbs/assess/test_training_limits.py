@@ -296,5 +296,5 @@ def test_the_plan_counts_what_is_shared(tmp_path):
 
 
 def test_all_stands_alone():
-    with pytest.raises(BadInput, match="all alone"):
+    with pytest.raises(BadInput, match="either all, alone"):
         as_faults("all,WI")

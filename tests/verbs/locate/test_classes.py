@@ -87,7 +87,7 @@ def test_fewer_inputs_than_asked_for_are_no_secret():
     with console.capture() as capture:
         console.print(synthesis_text(new))
     assert len(new) < 1000
-    assert "1,000 were asked for" in capture.get()
+    assert "1,000 were requested" in capture.get()
 
 
 def test_classes_of_a_regression():

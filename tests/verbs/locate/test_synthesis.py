@@ -307,7 +307,7 @@ def test_the_report_counts_success_and_names_losses(case, mixed):
     pairs = [*zip(mixed.failed.tolist(), mixed.kept.tolist(), strict=True)]
     good, lost, spoilt = pairs.count((True, True)), sum(not kept for _, kept in pairs), pairs.count((True, False))
     assert f": {good} ({good / 37:.1%}) fail and keep their label;" in said(mixed)
-    assert f"{lost} ({lost / 37:.1%}) have lost their label; {spoilt} of these fail, which is not" in said(mixed)
+    assert f"{lost} ({lost / 37:.1%}) lost their label; {spoilt} of these fail, which is not" in said(mixed)
     plain = said(synthesis(case, mixed.indices, PAIR, WILD))
     assert f": {good + spoilt} ({(good + spoilt) / 37:.1%}) fail; " in plain
     assert "label" not in plain

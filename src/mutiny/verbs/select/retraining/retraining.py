@@ -82,6 +82,8 @@ def accuracy_after_retraining(
         folder: where originals are kept that the subject's recipe trains.
         progress: told what is being done.
 
+    >>> from torch import nn
+    >>> from mutiny import Classification
     >>> def cut(x):  # one number per input; class 1 begins at -1
     ...     return x[:, None], (x > -1).long()
     >>> known = torch.cat([torch.linspace(-3.1, -1.9, 50), torch.linspace(1.9, 3.1, 50)])
