@@ -189,7 +189,7 @@ def test_always_wrong():
     ("settings", "message"),
     [
         ({"measure": "ochia"}, "Did you mean ochiai"), ({"k": 0}, "k=0"), ({"k": 2.5}, "k=2.5"),
-        ({"data": X}, "labelled inputs"), ({"label": 3}, "label=3"), ({"active": "often"}, "one of above"),
+        ({"data": X}, "labeled inputs"), ({"label": 3}, "label=3"), ({"active": "often"}, "one of above"),
         ({"at": "input"}, "signal or output"), ({"layers": "fc9"}, "a layer or module"),
         ({"layers": "4"}, "hidden layers"),
         ({"oracle": 3}, "a function"), ({"oracle": lambda x, out: out}, "one True"), ({"validate": -1}, "validate"),

@@ -185,7 +185,7 @@ def test_mistakes(settings, message):
 
 def test_labels_are_needed():
     x, _ = data(60)
-    with pytest.raises(BadInput, match="labelled inputs"):
+    with pytest.raises(BadInput, match="labeled inputs"):
         mutiny.repair(toys.classifier(), data=x)
 
 

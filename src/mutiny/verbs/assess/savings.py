@@ -19,7 +19,7 @@ class Savings:
         first_group: so many instances are trained first, then twice as many in all, and so on, until those that are
             missing cannot change the verdict; ``None`` trains all at once.
         together: instances of a group are trained in one go, their weights stacked, where the network allows it (no
-            dropout, no normalisation over batches, no early stopping). Twice to seven times as fast for a small
+            dropout, no normalization over batches, no early stopping). Twice to seven times as fast for a small
             perceptron, slower for most convolutions, and different from one by one by rounding: not the default.
 
     >>> list(Savings().groups(20)), list(Savings(first_group=None).groups(20))

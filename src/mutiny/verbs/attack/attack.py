@@ -71,11 +71,11 @@ def attack(
         mutants: how many, or a `Choice` that says how they are made; 0 attacks the model alone.
         combine: what of the members is averaged: ``"gradients"`` (MUTEN), ``"logits"`` or ``"probabilities"``.
         count: inputs that are attacked, drawn at random; all if there are fewer.
-        low: least value of an input's numbers; normalisation belongs inside the model.
+        low: least value of an input's numbers; normalization belongs inside the model.
         high: largest value.
         baselines: whether the model is attacked alone, too.
         beside: other attacks on the model alone, for comparison: ``"fgsm, autoattack"``, or one by one.
-        data: labelled inputs; the test set if not given.
+        data: labeled inputs; the test set if not given.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
         seed: one seed, one answer.

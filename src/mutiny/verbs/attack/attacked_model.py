@@ -40,7 +40,7 @@ class AttackedModel:
 
     Args:
         model: in evaluation mode.
-        data: labelled inputs.
+        data: labeled inputs.
         task: settled.
         forward: how the model is called.
         indices: of the inputs that are attacked.
@@ -97,7 +97,7 @@ class AttackedModel:
             if not (least >= low and most <= high):
                 raise BadInput(
                     "inputs", f"numbers from {least:.4g} to {most:.4g}", f"numbers from {self.low:g} to {self.high:g}",
-                    "State their range with low= and high=; put normalisation into the model.",
+                    "State their range with low= and high=; put normalization into the model.",
                 )  # fmt: skip
 
     def inputs(self) -> Tensor:

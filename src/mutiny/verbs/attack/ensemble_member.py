@@ -34,7 +34,7 @@ class Member(NamedTuple):
         """The same member with everything in its weights; none if there is no such model.
 
         Neurons that nobody hears are neurons that say 0 where everything between them and those who listen leaves 0 as
-        it is: ReLU does, batch normalisation does not. It is tried out.
+        it is: ReLU does, batch normalization does not. It is tried out.
         """
         if not self.patch.edits:
             return self.model

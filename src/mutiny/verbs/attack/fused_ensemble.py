@@ -33,7 +33,7 @@ NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 def folded(members: Sequence[nn.Module], forward: Forward, inputs: Tensor) -> nn.Module | None:
     """One network for all members, which returns ``(n, members * outputs)``; none where there is no such network.
 
-    All parameters must belong to convolutions, dense layers and batch normalisation. Whether everything between them
+    All parameters must belong to convolutions, dense layers and batch normalization. Whether everything between them
     keeps channels apart is tried out in double precision: the answers must be those of the members.
 
     Args:

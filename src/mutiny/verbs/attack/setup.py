@@ -27,7 +27,7 @@ def labeled(subject: Subject | nn.Module, data: Any, task: Task | None, forward:
     if not isinstance(given.task, Classification):
         raise BadInput("task", type(given.task).__name__, "Classification: regression has no answer to change")
     if unknown(given.data.targets, given.task):
-        raise BadInput("data", "unknown labels", "labelled inputs")
+        raise BadInput("data", "unknown labels", "labeled inputs")
     return given
 
 

@@ -60,7 +60,7 @@ def locate(
         measure: of suspicion: ``"ochiai"``, ``"tarantula"``, ``"dstar(power=3)"`` and others, see `mutiny measures`.
         k: how many suspects; fewer if nothing is held against the others. Among equals, those of deeper layers come
             first.
-        data: labelled inputs; the test set if not given. With ``oracle`` or ``against`` labels are not needed.
+        data: labeled inputs; the test set if not given. With ``oracle`` or ``against`` labels are not needed.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
         label: only inputs of this class, also where suspects are silenced; the true one if it is known, otherwise the
@@ -68,7 +68,7 @@ def locate(
         by_class: whether suspects are also ranked for each class.
         active: when a neuron counts as active: a threshold, ``"quantile(share=0.9)"`` of its own values, or
             ``"scaled(threshold=0.5)"`` within its layer.
-        at: ``"signal"``: after the layer's own normalisation, activation and pooling; ``"output"``: straight from the
+        at: ``"signal"``: after the layer's own normalization, activation and pooling; ``"output"``: straight from the
             multiplication, as DeepFault's code.
         silent: whether silence on failures is what is looked for.
         layers: names or patterns; all hidden layers if not given.

@@ -54,7 +54,7 @@ def _targets(given: Given, task: Task, needed: bool) -> Tensor | None:
     missing = unknown(given.data.targets, task)
     if missing and needed:
         raise BadInput(
-            "data", f"{missing} of {len(given.data)} labels unknown", "labelled inputs",
+            "data", f"{missing} of {len(given.data)} labels unknown", "labeled inputs",
             "Give an oracle=... that tells failures, or against=... another model.",
         )  # fmt: skip
     return None if missing else torch.from_numpy(task.check_targets(given.data.targets, "data"))

@@ -61,9 +61,9 @@ def synthesize(
         count: inputs to change, spread evenly over the classes; all that pass if there are fewer.
         ascent: how. By default one step, as in the paper, of a tenth of the inputs' range at most, within that range;
             ``"rms"`` is the same with gradients divided by their root mean square.
-        at: ``"signal"``: what suspects say after normalisation, activation and pooling rises; ``"output"``: what they
+        at: ``"signal"``: what suspects say after normalization, activation and pooling rises; ``"output"``: what they
             say before, as in DeepFault's code, where leaky activations cannot hide a silent neuron.
-        data: labelled inputs; the test set if not given.
+        data: labeled inputs; the test set if not given.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
         oracle: tells failures, as for `locate`; it sees the new inputs.

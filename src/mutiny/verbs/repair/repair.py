@@ -63,7 +63,7 @@ def repair(
             (training of the suspects), each with parameters if you like: ``"search(generations=50)"``.
         target: ``"all"`` failures; the most frequent ``"confusion"``; or a pair, the true class and the one that is
             said instead.
-        data: labelled inputs, passing ones as well as failures; the test set if not given.
+        data: labeled inputs, passing ones as well as failures; the test set if not given.
         task: if ``subject`` is a model; by default classification by the largest output.
         forward: how the model is called, if ``subject`` is a model.
         layers: names or patterns of layers whose weights may change; all if not given.
@@ -95,7 +95,7 @@ def repair(
 def _check_labels(given: Given) -> None:
     missing = unknown(given.data.targets, given.task)
     if missing:
-        raise BadInput("data", f"{missing} of {len(given.data)} labels unknown", "labelled inputs")
+        raise BadInput("data", f"{missing} of {len(given.data)} labels unknown", "labeled inputs")
     labels = given.task.check_targets(given.data.targets, "data")
     if isinstance(given.task, Classification) and len(np.unique(labels)) == 1:
         raise BadInput(

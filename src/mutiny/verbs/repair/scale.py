@@ -35,7 +35,7 @@ class Scale(Method):
     A neuron's effect is how far the credit of failing inputs swings while the neuron is held at values between its
     least and its largest one: an intervention, not a correlation. Factors are found by differential evolution, where
     CARE has a particle swarm, and multiply incoming weights and bias; where ReLU follows at once, as in CARE's
-    networks, that is the same as multiplying what the neuron says. A normalisation in between adds its own shift.
+    networks, that is the same as multiplying what the neuron says. A normalization in between adds its own shift.
 
     Args:
         neurons: how many are scaled.

@@ -1,4 +1,4 @@
-"""What a selection method is: a frozen set of parameters that scores a pool of unlabelled inputs."""
+"""What a selection method is: a frozen set of parameters that scores a pool of unlabeled inputs."""
 
 from __future__ import annotations
 

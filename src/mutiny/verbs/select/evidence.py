@@ -1,4 +1,4 @@
-"""What a selection method may know: the model, the unlabelled pool, and what the model was trained on."""
+"""What a selection method may know: the model, the unlabeled pool, and what the model was trained on."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Prima(Selector):
-    """How likely an input is misclassified, learned from how mutants of the model answer to labelled inputs.
+    """How likely an input is misclassified, learned from how mutants of the model answer to labeled inputs.
 
     For each operator 15 numbers describe what its mutants do to an input, see `Tally`. A gradient boosting classifier
     (scikit-learn's, where PRIMA ranks with XGBoost) learns from them which training inputs the model gets wrong. Of

@@ -48,7 +48,7 @@ def select(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Selection:
-    """Ranks a pool of unlabelled inputs by how likely the model is to get them wrong.
+    """Ranks a pool of unlabeled inputs by how likely the model is to get them wrong.
 
     Args:
         subject: what is tested; or simply a model in evaluation mode, with ``pool`` and what the method needs.

@@ -60,7 +60,7 @@ def accuracy_after_retraining(
         protocol: ``"split"``, without leakage: a random half of the pool are candidates, the other half judges and is
             never trained on. The test set judges too, unless all of it is in the pool. An input does not judge if it,
             or the original that `mutiny.mutate` made it from, has the same content as a training input, a candidate or
-            a candidate's original. Copies that were changed elsewhere cannot be recognised.
+            a candidate's original. Copies that were changed elsewhere cannot be recognized.
             ``"paper"``: all of the pool are candidates, and all of the pool and of the test set judge. This leaks:
             inputs that were trained on, or the originals of such mutants, are among those that judge.
         pool: inputs with labels; the subject's pool, or else its test set, if not given.
