@@ -96,7 +96,7 @@ def test_an_author_writes_less_than_sixty_lines():
     assert len(body.splitlines()) <= 60
 
 
-@pytest.mark.parametrize("engine", ["processes", "ray"])
+@pytest.mark.parametrize("engine", ["processes", pytest.param("ray", marks=pytest.mark.slow)])
 def test_every_engine_gives_the_same(engine):
     assert plain(replace(asked(engine=engine), settings={})) == plain(replace(asked(), settings={}))
 
