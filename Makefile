@@ -50,7 +50,7 @@ bench: .venv/installed-dev
 
 torture: .venv/installed-dev
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture
-	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests/campaigns/engines
+	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests/campaigns
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
