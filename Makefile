@@ -9,8 +9,12 @@ LOWEST ?=  # e.g. LOWEST=torch=2.13.0 where no older CPU build of torch can be h
 demo: .venv/installed
 	@$(BIN)/mutiny demo
 
+# Tests write no bytecode, so that hundreds of commands and workers that they start would each compile mutiny again.
+COMPILE = $(BIN)/python -m compileall -q src
+
 # In the order of folders, so that the short examples of src come last and no worker waits for a long file.
 test: .venv/installed-dev
+	@$(COMPILE)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
 
 # As if on other processors, as far as MKL, oneDNN, OpenBLAS and torch can be told to leave instruction sets unused.
