@@ -16,7 +16,7 @@ from torch import nn
 import mutiny
 from mutiny.subjects.data import Data, MutatedData
 from mutiny.subjects.data.nested import concatenate, take
-from mutiny.subjects.inference.output_kind import settle
+from mutiny.subjects.inference.passes import settle
 from mutiny.verbs.select import metrics
 from mutiny.verbs.select.evidence import Evidence
 from studies.nss.subjects import UNDER

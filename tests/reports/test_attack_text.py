@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from mutiny.core.results import SubjectRecord
 from mutiny.core.stats import Interval
-from mutiny.core.subject_records import SubjectRecord
 from mutiny.reports.attack_text import attack_text
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
 

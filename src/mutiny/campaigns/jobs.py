@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mutiny.core.hashing import Plain, hash_of
+from mutiny.core.json_values import Plain, hash_of
 
 
 @dataclass(frozen=True)

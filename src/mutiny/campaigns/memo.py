@@ -9,8 +9,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
-from mutiny.core.hashing import hash_of
-from mutiny.core.records import versions
+from mutiny.core.json_values import hash_of
+from mutiny.core.results import versions
 from mutiny.subjects.given import Given
 from mutiny.subjects.tasks import task_identity
 from mutiny.subjects.training.describe import describe

@@ -18,14 +18,13 @@ from mutiny.campaigns.originals import train_at_once
 from mutiny.campaigns.runtime import Runtime
 from mutiny.campaigns.schedule import Plan
 from mutiny.campaigns.stores.base import Campaign, Store
-from mutiny.core.hashing import hash_of
+from mutiny.core.json_values import hash_of
 from mutiny.core.progress import Progress
-from mutiny.core.records import now, versions
+from mutiny.core.results import now, versions
 from mutiny.models import ModelState
 from mutiny.models.state import check_untouched
 from mutiny.subjects.given import Given
-from mutiny.subjects.inference import determinism
-from mutiny.subjects.inference.passes import Pace
+from mutiny.subjects.inference.passes import Pace, check_all_constant, check_constant, repeats
 
 if TYPE_CHECKING:
     from mutiny.campaigns.verb import Verb
@@ -132,13 +131,13 @@ class Session:
     @cached_property
     def repeatable(self) -> bool:
         """Whether the model gives the same answers twice; an error if its forward pass writes to it."""
-        found = determinism.repeats(self.model, self.given.data, self.given.forward)
-        determinism.check_constant(self.model, self._states[0])
+        found = repeats(self.model, self.given.data, self.given.forward)
+        check_constant(self.model, self._states[0])
         return found
 
     def check_constant(self) -> None:
         """Raises an error if forward passes alone have changed a model."""
-        determinism.check_all_constant(self.models, self._states)
+        check_all_constant(self.models, self._states)
 
     def check_untouched(self) -> None:
         """Raises an error if a model is not as it was; to be called before a result is returned."""

@@ -106,7 +106,7 @@ def result_text(result: Any, width: int) -> RenderableType:
 
 
 def _json(result: Any) -> Any:
-    from mutiny.core.records import to_plain
+    from mutiny.core.json_values import to_plain
     from mutiny.verbs.locate.result import Location
 
     if isinstance(result, Location):

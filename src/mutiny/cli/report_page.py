@@ -10,7 +10,7 @@ from mutiny.campaigns.stores.naming import file_for
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import command_line, data_typed, subject_typed
 from mutiny.core.errors import BadInput
-from mutiny.core.records import to_plain
+from mutiny.core.json_values import to_plain
 from mutiny.reports.files import check_writable
 from mutiny.reports.loading import LoadedResult
 from mutiny.reports.page.advice import Typed

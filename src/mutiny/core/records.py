@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import platform
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from mutiny import __version__
 
 Bits = npt.NDArray[np.uint8]
 
@@ -238,47 +232,3 @@ class KillBits:
         for repetition in self.packed:
             counts += np.unpackbits(repetition, axis=-1, count=self.inputs).sum(axis=0, dtype=np.int64)
         return counts
-
-
-def to_plain(value: Any) -> Any:
-    """Records as plain JSON values: no NaN or infinity (they become null), no numpy, stable keys.
-
-    The metadata of a dataclass field may give it another ``key``, or say ``omit_none``.
-
-    >>> to_plain(KillEvidence(True, 0.01, float("inf")))
-    {'killed': True, 'p_value': 0.01, 'effect_size': None, 'note': ''}
-    """
-    if is_dataclass(value) and not isinstance(value, type):
-        given = [(f, getattr(value, f.name)) for f in fields(value)]
-        return {
-            f.metadata.get("key", f.name): to_plain(item)
-            for f, item in given
-            if item is not None or not f.metadata.get("omit_none")
-        }
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [to_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return to_plain(value.tolist())
-    if isinstance(value, np.generic):
-        return to_plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def now() -> str:
-    """The moment, as results and stores tell it."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
-
-
-def versions() -> dict[str, str]:
-    """Versions of what decides the numbers."""
-    return {
-        "python": platform.python_version(),
-        "mutiny": __version__,
-        **{name: version(name) for name in ("torch", "numpy", "scipy")},
-    }

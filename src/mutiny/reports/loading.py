@@ -11,7 +11,7 @@ from typing import Any
 
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput
-from mutiny.core.from_plain import shown
+from mutiny.core.json_values import shown
 from mutiny.core.results import SCHEMA, Result
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.attack.result import Robustness

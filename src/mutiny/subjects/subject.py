@@ -13,7 +13,7 @@ from torch import nn
 
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.hashing import hash_of
+from mutiny.core.json_values import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.random import seed_for
 from mutiny.models import Forward, check_model, default_forward

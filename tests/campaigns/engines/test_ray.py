@@ -17,7 +17,7 @@ from mutiny.campaigns.engines import ray_node as node  # noqa: E402
 from mutiny.campaigns.engines.ray import Ray  # noqa: E402
 from mutiny.campaigns.jobs import Job  # noqa: E402
 from mutiny.core.errors import BadInput  # noqa: E402
-from mutiny.core.records import versions  # noqa: E402
+from mutiny.core.results import versions  # noqa: E402
 from mutiny.testing.engines import check_engine  # noqa: E402
 
 

@@ -287,7 +287,7 @@ def forged(tree):
         "mutiny.core.errors:BadInput",
         "subprocess:Popen",
         "mutiny.campaigns.stores.sqlite:SqliteStore",
-        "mutiny.core.records:to_plain",
+        "mutiny.core.json_values:to_plain",
         "mutinyx:A",
         "mutiny:os",
         "mutiny.campaigns.stores.sqlite:sqlite3.Connection",

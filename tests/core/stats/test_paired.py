@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from mutiny.core.stats import paired_difference
-from mutiny.core.stats.paired import _end
+from mutiny.core.stats.intervals import _tango_end
 
 Z = 1.959963984540054
 
@@ -17,8 +17,8 @@ def test_tango(wins, losses, n):
     """By a grid of score tests, slowly."""
     grid = np.linspace(-1, 1, 20_001)[1:-1]
     kept = [d for d in grid if abs(score(wins, losses, n, d)) <= Z]
-    assert _end(wins, losses, n, Z) == pytest.approx(min(kept), abs=2e-4)
-    assert -_end(losses, wins, n, Z) == pytest.approx(max(kept), abs=2e-4)
+    assert _tango_end(wins, losses, n, Z) == pytest.approx(min(kept), abs=2e-4)
+    assert -_tango_end(losses, wins, n, Z) == pytest.approx(max(kept), abs=2e-4)
 
 
 def score(wins, losses, n, difference):

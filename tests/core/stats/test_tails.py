@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from mutiny.core.stats.tails import THRESHOLDS, rate_bound, tail_bound
+from mutiny.core.stats.intervals import rate_bound
+from mutiny.core.stats.tails import THRESHOLDS, tail_bound
 
 RISK = 1e-3
 LIMITS = np.array([1.0, 2.0, 3.0, 4.5, 6.5, 9.0, 13.0, 19.0, 28.0, 40.0, 100.0])

@@ -3,8 +3,8 @@
 import numpy as np
 
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
+from mutiny.core.results import AssessedSubject, SplitRecord, TaskRecord
 from mutiny.core.stats import Interval
-from mutiny.core.subject_records import AssessedSubject, SplitRecord, TaskRecord
 from mutiny.verbs.assess.result import Assessment, Score
 
 SIZES = {"train": 100, "test": 40, "weak": 20}

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from mutiny.cli.report import result_text
 from mutiny.core.errors import BadInput
-from mutiny.core.from_plain import from_plain
-from mutiny.core.records import MutantRecord, OperatorRecord, Verdict, to_plain
+from mutiny.core.json_values import from_plain, to_plain
+from mutiny.core.records import MutantRecord, OperatorRecord, Verdict
 from mutiny.reports.loading import KINDS, read_json
 from mutiny.reports.page.advice import Typed
 from mutiny.reports.page.method import UNKNOWN, assess_command

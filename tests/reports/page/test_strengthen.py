@@ -9,8 +9,8 @@ import pytest
 import mutiny
 from mutiny.core.errors import BadInput
 from mutiny.core.records import Basis, Status
+from mutiny.core.results import PoolRecord, StrengthenedSubject, TaskRecord
 from mutiny.core.stats import Interval
-from mutiny.core.subject_records import PoolRecord, StrengthenedSubject, TaskRecord
 from mutiny.reports.formatting import NONE, RANGE
 from mutiny.reports.loading import read_json
 from mutiny.reports.page import smaller_test_set

@@ -10,9 +10,9 @@ from PIL import Image
 from rich.console import Console
 
 from mutiny.core.errors import BadInput
-from mutiny.core.records import to_plain
+from mutiny.core.json_values import to_plain
+from mutiny.core.results import LocatedSubject, ModelAndInputs, RankedPool, RankedSubject, TaskRecord
 from mutiny.core.stats import Interval
-from mutiny.core.subject_records import LocatedSubject, ModelAndInputs, RankedPool, RankedSubject, TaskRecord
 from mutiny.models import Patch
 from mutiny.reports.formatting import NONE, RANGE
 from mutiny.reports.page.attack import attack_section, gallery_of, png_of

@@ -12,8 +12,8 @@ from mutiny.subjects.data import as_data
 from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.tasks import Classification, Regression
 from mutiny.subjects.training import Recipe
+from mutiny.subjects.training.loop import SCHEDULES
 from mutiny.subjects.training.losses import loss_for
-from mutiny.subjects.training.schedules import SCHEDULES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 4)).astype(np.float32)

@@ -11,8 +11,7 @@ from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.faults.parsing import as_operators
 from mutiny.models import ModelState, SignalEdit, WeightEdit
 from mutiny.subjects.data import as_data
-from mutiny.subjects.inference.changed_answers import changed
-from mutiny.subjects.tasks import Classification, Regression
+from mutiny.subjects.tasks import Classification, Regression, changed
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.kill_rate import TIE, KillRate, at_ratio, kills, mutants_of
 from mutiny.verbs.select.prima_kill import PrimaKill

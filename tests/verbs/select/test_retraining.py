@@ -14,8 +14,8 @@ from torch.utils.data import TensorDataset
 
 import mutiny
 from mutiny.core.errors import BadInput
+from mutiny.core.json_values import to_plain
 from mutiny.core.random import generator_for, seed_for
-from mutiny.core.records import to_plain
 from mutiny.models import ModelState
 from mutiny.subjects.data import as_data
 from mutiny.subjects.data.joined import Joined, contents

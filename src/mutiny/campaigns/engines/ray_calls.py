@@ -18,7 +18,7 @@ from mutiny.campaigns.engines.ray_node import Bytes, forget, serve, stored, writ
 from mutiny.campaigns.engines.serialization import pack, pack_work
 from mutiny.campaigns.jobs import Job, JobResult, Work
 from mutiny.core.errors import BadInput
-from mutiny.core.records import versions
+from mutiny.core.results import versions
 
 SECONDS = 0.1
 """How long the tasks of one call should take together, if they are short."""

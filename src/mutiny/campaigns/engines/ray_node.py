@@ -19,7 +19,7 @@ from mutiny.campaigns.engines.base import failed, reason_of
 from mutiny.campaigns.engines.job_loop import adopt, guarded, tell
 from mutiny.campaigns.engines.serialization import Part, read_work, unpack, write_parts
 from mutiny.campaigns.jobs import Job, JobResult, Work
-from mutiny.core.records import versions
+from mutiny.core.results import versions
 
 Bytes = npt.NDArray[np.uint8]
 

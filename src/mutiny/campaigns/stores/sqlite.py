@@ -16,7 +16,7 @@ from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally, r
 from mutiny.campaigns.stores.lock import PATIENCE, Lock
 from mutiny.campaigns.stores.sealing import check_place, seal, unseal
 from mutiny.core.errors import BadInput, StoreError
-from mutiny.core.records import now
+from mutiny.core.results import now
 
 LONGEST_NAME = 240
 """Bytes of a file name, with room for the names of its lock and its log."""

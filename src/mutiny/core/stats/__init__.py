@@ -5,17 +5,22 @@ divides by zero, the docstring says what is returned.
 """
 
 from mutiny.core.stats.centrality import pagerank
-from mutiny.core.stats.correction import benjamini_hochberg, holm
-from mutiny.core.stats.effects import a12, cohen_d, cohen_g
+from mutiny.core.stats.effects import a12, cohen_d, cohen_g, power_two_sample
 from mutiny.core.stats.exact import fisher, hypergeometric_tails, sign_flip, sign_flip_counts
-from mutiny.core.stats.intervals import Interval, bootstrap, percentile_interval, wilson, wilson_bounds
-from mutiny.core.stats.paired import paired_difference
+from mutiny.core.stats.intervals import (
+    Interval,
+    Rate,
+    bootstrap,
+    clopper_pearson,
+    paired_difference,
+    percentile_interval,
+    rate_bound,
+    wilson,
+    wilson_bounds,
+)
 from mutiny.core.stats.pareto import pareto_front
-from mutiny.core.stats.power import power_two_sample
-from mutiny.core.stats.rates import Rate
-from mutiny.core.stats.significance import glm, mann_whitney, paired_t, welch, wilcoxon
-from mutiny.core.stats.stability import disagreement_rate, relative_standard_error
-from mutiny.core.stats.tails import clopper_pearson, rate_bound
+from mutiny.core.stats.samples import disagreement_rate, relative_standard_error
+from mutiny.core.stats.significance import benjamini_hochberg, glm, holm, mann_whitney, paired_t, welch, wilcoxon
 
 __all__ = [
     "Interval",

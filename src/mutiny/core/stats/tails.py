@@ -1,4 +1,4 @@
-"""How rare can something be that a sample hardly shows? Bounds on rates, and on tails beyond the largest value seen."""
+"""Bounds on the tail of a distribution, also beyond the largest value seen."""
 
 from __future__ import annotations
 
@@ -6,48 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from mutiny.core.errors import BadInput
-from mutiny.core.stats.intervals import Interval, check_level
+from mutiny.core.stats.intervals import rate_bound
 from mutiny.core.stats.samples import Floats
 
 THRESHOLDS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0)
 """Where a tail's height is measured, in units of its own scale."""
 SURPRISE = 1e-3
 """Values as large as those seen must be at least so likely, or an extrapolation is not believed."""
-
-
-def rate_bound(successes: ArrayLike, n: ArrayLike, risk: float) -> Floats:
-    """Clopper and Pearson's one-sided upper bound of a rate: too low with a probability of at most ``risk``.
-
-    It also holds for the mean rate of trials whose rates differ (Hoeffding, 1956), such as equal samples of several
-    mutant instances, and for draws without replacement.
-
-    >>> float(rate_bound(0, 10_000, 0.001).round(6))  # nothing in 10,000 still leaves 0.07%
-    0.000691
-    """
-    seen, size = np.asarray(successes, float), np.asarray(n, float)
-    with np.errstate(invalid="ignore"):
-        bound = stats.beta.ppf(1 - risk, seen + 1, np.maximum(size - seen, 0))
-    return np.where(seen >= size, 1.0, bound)
-
-
-def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Clopper and Pearson's exact interval of a share: it covers the truth at least as often as it says.
-
-    Args:
-        successes: how often it happened.
-        n: how often it could have; 0 gives the interval from 0 to 1.
-        level: confidence, in (0, 1).
-
-    >>> clopper_pearson(8, 10)
-    Interval(low=0.443..., high=0.974..., level=0.95, method='Clopper-Pearson')
-    """
-    if not 0 <= successes <= n:
-        raise BadInput("successes, n", (successes, n), "counts with 0 <= successes <= n")
-    check_level(level)
-    risk = (1 - level) / 2
-    low, high = 1 - float(rate_bound(n - successes, n, risk)), float(rate_bound(successes, n, risk))
-    return Interval(low, high, level, "Clopper-Pearson")
 
 
 def tail_bound(values: ArrayLike, limits: ArrayLike, risk: float) -> Floats:

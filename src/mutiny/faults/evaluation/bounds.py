@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from mutiny.core.stats.tails import rate_bound, tail_bound
+from mutiny.core.stats.intervals import rate_bound
+from mutiny.core.stats.tails import tail_bound
 
 Floats = npt.NDArray[np.float64]
 BINS = 16

@@ -22,8 +22,7 @@ from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.calibration import measured_pace
 from mutiny.subjects.inference.condensed_outputs import condense
-from mutiny.subjects.inference.output_kind import settle
-from mutiny.subjects.inference.passes import CleanPass, Outcome, Pace, clean_pass, evaluate, rows
+from mutiny.subjects.inference.passes import CleanPass, Outcome, Pace, clean_pass, evaluate, rows, settle
 from mutiny.subjects.tasks import Classification, Task
 
 

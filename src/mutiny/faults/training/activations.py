@@ -13,8 +13,8 @@ from mutiny.faults.training.function_calls import function_calls, names_by_layer
 from mutiny.faults.training.layer_operator import LayerOperator, hidden_modules, with_change
 from mutiny.models import Activation, ModelView, torch_ops
 from mutiny.subjects.training import Recipe
+from mutiny.subjects.training.call_sites import CallSite
 from mutiny.subjects.training.changes import ACTIVATIONS, ActivationCall, ModuleFollowed, ModuleReplaced, NetworkChange
-from mutiny.subjects.training.spots import Spot
 
 ALIASES = {"hardsigmoid": "hard_sigmoid"}
 """Names of activations by torch's name, where these differ."""
@@ -25,13 +25,13 @@ class ActivationPlace:
     """An activation function in a program; in a loop it is called several times in a pass.
 
     Attributes:
-        spot: position of the calls.
+        site: position of the calls.
         after: name of the layer before it; empty if there is none.
         output: whether it shapes the output.
         module: path of the module that is this activation and no other; ``None`` for a function.
     """
 
-    spot: Spot
+    site: CallSite
     after: str
     output: bool
     module: str | None
@@ -40,25 +40,25 @@ class ActivationPlace:
         """The change that puts another activation here."""
         if self.module is not None:
             return ModuleReplaced(self.module, activation)
-        return ActivationCall(*self.spot, activation)
+        return ActivationCall(*self.site, activation)
 
 
 def activation_places(program: Program) -> dict[str, ActivationPlace]:
     """Activations by name, see `names_by_layer`, except those that the program calls outside the network."""
     view = program.view
     calls = function_calls(program, view.model, torch_ops.ACTIVATIONS)
-    by_spot: dict[tuple[Spot, bool], list[Activation]] = {}
+    by_site: dict[tuple[CallSite, bool], list[Activation]] = {}
     for activation, call in zip(view.activations, calls, strict=True):
-        by_spot.setdefault((call.spot, call.path is not None), []).append(activation)
+        by_site.setdefault((call.site, call.path is not None), []).append(activation)
     places = []
-    for (spot, inside), activations in by_spot.items():
+    for (site, inside), activations in by_site.items():
         module = _module(view, activations)
         if inside or module is not None:
             output = any(activation.output for activation in activations)
-            places.append(ActivationPlace(spot, activations[0].after, output, module))
+            places.append(ActivationPlace(site, activations[0].after, output, module))
     if not places:
         raise NotApplicable("the network calls no activation function")
-    names = names_by_layer([place.after for place in places], [place.spot for place in places])
+    names = names_by_layer([place.after for place in places], [place.site for place in places])
     return dict(zip(names, places, strict=True))
 
 
@@ -92,7 +92,7 @@ class ChangedActivation(LayerOperator):
 
     def places(self, program: Program) -> dict[str, str]:
         """Layers that are followed by an activation."""
-        functions = {name: place.spot.function for name, place in activation_places(program).items()}
+        functions = {name: place.site.function for name, place in activation_places(program).items()}
         return {name: ALIASES.get(function, function) for name, function in functions.items()}
 
     def changed(self, program: Program, layer: str) -> Recipe:

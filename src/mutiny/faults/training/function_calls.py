@@ -14,20 +14,20 @@ from mutiny.models.forward import steady
 from mutiny.models.undo import Undo
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data.seeded import seeded
-from mutiny.subjects.training.spots import Following, Spot
+from mutiny.subjects.training.call_sites import CallSite, CallSiteHandler
 
 
 class FunctionCall(NamedTuple):
     """One call of a torch function.
 
     Attributes:
-        spot: position of the call in the network.
+        site: position of the call in the network.
         path: path of the module that makes the call; ``None`` if it is made outside the network.
         args: positional arguments.
         kwargs: keyword arguments.
     """
 
-    spot: Spot
+    site: CallSite
     path: str | None
     args: Any
     kwargs: Any
@@ -51,21 +51,21 @@ def function_calls(program: Program, model: nn.Module, names: Container[str]) ->
     return recorder.calls
 
 
-def names_by_layer(layers: Sequence[str], spots: Iterable[Spot]) -> list[str]:
-    """A name for each spot: its layer, or ``layer:function``, ``layer:function2``, ... if a layer has several spots.
+def names_by_layer(layers: Sequence[str], sites: Iterable[CallSite]) -> list[str]:
+    """A name for each site: its layer, or ``layer:function``, ``layer:function2``, ... if a layer has several sites.
 
-    >>> names_by_layer(["fc1", "fc2", "fc2"], [Spot("", "relu"), Spot("", "relu"), Spot("", "relu", 1)])
+    >>> names_by_layer(["fc1", "fc2", "fc2"], [CallSite("", "relu"), CallSite("", "relu"), CallSite("", "relu", 1)])
     ['fc1', 'fc2:relu', 'fc2:relu2']
     """
     return [
         layer
         if layer and layers.count(layer) == 1
-        else f"{layer or 'input'}:{spot.function}{spot.number + 1 if spot.number else ''}"
-        for layer, spot in zip(layers, spots, strict=True)
+        else f"{layer or 'input'}:{site.function}{site.number + 1 if site.number else ''}"
+        for layer, site in zip(layers, sites, strict=True)
     ]
 
 
-class _Recorder(Following):
+class _Recorder(CallSiteHandler):
     """Records the wanted calls, and follows which modules run."""
 
     def __init__(self, model: nn.Module, names: Container[str]) -> None:
@@ -81,8 +81,8 @@ class _Recorder(Following):
     def leave(self, _module: nn.Module, _args: Any, _output: Any) -> None:
         self._running.pop()
 
-    def at(self, spot: Spot, func: Any, args: Any, kwargs: Any) -> Any:
+    def at(self, site: CallSite, func: Any, args: Any, kwargs: Any) -> Any:
         if getattr(func, "__name__", "") in self._wanted:
             inside = bool(self._running) and self._running[0] == ""
-            self.calls.append(FunctionCall(spot, self._running[-1] if inside else None, args, kwargs))
+            self.calls.append(FunctionCall(site, self._running[-1] if inside else None, args, kwargs))
         return func(*args, **kwargs)

@@ -30,10 +30,10 @@ from mutiny.models.dropout import BY_CHANNEL, BY_UNIT
 from mutiny.models.torch_ops import ATTENTION, RECURRENT, argument
 from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.training import Recipe
+from mutiny.subjects.training.call_sites import CallSite
 from mutiny.subjects.training.changes import BATCH_NORM, Bias, DropoutCall, DropoutRate, ModuleFollowed, ModuleReplaced
 from mutiny.subjects.training.initializers import INITIALIZERS
 from mutiny.subjects.training.loop import built
-from mutiny.subjects.training.spots import Spot
 
 REGULARIZERS = {"l1": (0.01, 0.0), "l2": (0.0, 0.01), "l1_l2": (0.01, 0.01)}
 """Factors of the absolute and squared weights, by Keras's name of the regularizer; 0.01 is Keras's default."""
@@ -255,12 +255,12 @@ class ChangedDropoutRate(LayerOperator):
         return with_change(program.recipe, change)
 
 
-def _dropouts(program: Program) -> dict[str, tuple[float, str | Spot]]:
-    """Rate, and path or spot, of everything that drops units in a training pass."""
+def _dropouts(program: Program) -> dict[str, tuple[float, str | CallSite]]:
+    """Rate, and path or site, of everything that drops units in a training pass."""
     with seeded(0):
         model = built(program.recipe).train()
-    dropouts: dict[str, tuple[float, str | Spot]] = {}
-    functions: dict[Spot, float] = {}
+    dropouts: dict[str, tuple[float, str | CallSite]] = {}
+    functions: dict[CallSite, float] = {}
     for call in function_calls(program, model, MAY_DROP):
         module = None if call.path is None else model.get_submodule(call.path)
         if isinstance(module, _DropoutNd):
@@ -268,11 +268,11 @@ def _dropouts(program: Program) -> dict[str, tuple[float, str | Spot]]:
         elif isinstance(module, (nn.RNNBase, nn.MultiheadAttention)):
             if module.dropout > 0 and getattr(module, "num_layers", 2) > 1:
                 dropouts[str(call.path)] = module.dropout, str(call.path)
-        elif module is not None and call.spot.function in DROPOUT and _acts_in_training(call):
-            functions[call.spot] = float(argument(call.args, call.kwargs, 1, "p", 0.5))
+        elif module is not None and call.site.function in DROPOUT and _acts_in_training(call):
+            functions[call.site] = float(argument(call.args, call.kwargs, 1, "p", 0.5))
     layers = {weight.parameter: layer.name for layer in program.view.layers for weight in layer.weights}
-    names = names_by_layer([layers.get(spot.weight, spot.weight) for spot in functions], functions)
-    dropouts |= {name: (rate, spot) for name, (spot, rate) in zip(names, functions.items(), strict=True)}
+    names = names_by_layer([layers.get(site.weight, site.weight) for site in functions], functions)
+    dropouts |= {name: (rate, site) for name, (site, rate) in zip(names, functions.items(), strict=True)}
     if not dropouts:
         raise NotApplicable("no dropout layer")
     return dropouts

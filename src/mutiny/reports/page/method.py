@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mutiny.core.records import to_plain
+from mutiny.core.json_values import to_plain
 from mutiny.core.results import Result
 from mutiny.faults.evaluation import Screening
 from mutiny.reports.assess_text import EFFECT, METHOD

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mutiny.core.records import versions
-from mutiny.core.results import Result
+from mutiny.core.results import Result, versions
 from mutiny.reports.formatting import count, percent
 from mutiny.reports.page.advice import Typed, advice_section, minimize_command
 from mutiny.reports.page.attack import attack_section

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mutiny.core.records import OperatorRecord
-from mutiny.core.subject_records import AssessedSubject
+from mutiny.core.results import AssessedSubject
 from mutiny.reports.formatting import count, number, percent, several, upper_first
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Text
 from mutiny.reports.page.mutants import on

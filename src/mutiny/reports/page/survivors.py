@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mutiny.core.records import MutantRecord, OperatorRecord, Status, Verdict
-from mutiny.core.subject_records import AssessedSubject
+from mutiny.core.results import AssessedSubject
 from mutiny.reports.formatting import MINUS, NONE, count, number, several
 from mutiny.reports.page.blocks import Block, Column, Section, Subsection, Table, TableCell, TableRow, Text
 from mutiny.reports.page.mutants import hardest, key_of, mutants_table, on, severity, slipped

@@ -1,4 +1,4 @@
-"""Data held in memory as tensors."""
+"""Data held in memory as tensors, and the conversion of arrays, numbers and images to tensors."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
+from PIL import Image
 from torch import Tensor
 
 from mutiny.core.errors import BadInput
 from mutiny.subjects.data.base import Data, check_counts, check_finite, finite_chunks
-from mutiny.subjects.data.convert import targets_from, tensor_from
 from mutiny.subjects.data.nested import map_leaves, rows, take
+
+_WIDER = {"u2": np.int32, "u4": np.int64}  # torch stores these unsigned types but computes almost nothing with them
 
 
 class ArrayData(Data):
@@ -48,7 +51,7 @@ def array_data(inputs: Any, targets: Any, name: str) -> ArrayData:
     Args:
         inputs: numpy array, torch tensor or (nested) list of numbers with one row per item; or, for models with
             several inputs, a tuple, list or dict of such arrays. For types see
-            :func:`mutiny.subjects.data.convert.tensor_from`.
+            `tensor_from`.
         targets: ``(n,)`` or ``(n, k)`` numbers.
         name: the split's name in error messages.
 
@@ -95,3 +98,91 @@ def _holds_arrays(value: Any) -> bool:
     if not isinstance(value, (tuple, list)) or not value:
         return False
     return all(isinstance(part, (np.ndarray, Tensor, Mapping)) or _holds_arrays(part) for part in value)
+
+
+def tensor_from(value: Any, argument: str) -> Tensor:
+    """A tensor without gradient, sharing memory where it can.
+
+    Torch tensors keep their type. Numpy arrays and numbers keep theirs, except that float64 becomes float32, because
+    models are float32 (numpy makes float64 unasked); give a torch tensor for a float64 model. PIL images become
+    float32 in [0, 1], channels first.
+
+    >>> tensor_from(np.array([0.5, 1.5]), "train inputs").dtype
+    torch.float32
+    >>> tensor_from(np.zeros(2, dtype=np.uint8), "train inputs").dtype
+    torch.uint8
+    """
+    if isinstance(value, Tensor):
+        if value.layout != torch.strided:
+            raise BadInput(argument, f"a {value.layout} tensor", "a dense tensor", "Use .to_dense().")
+        return value.detach()
+    if isinstance(value, Image.Image):
+        return image_tensor(value)
+    array = _array_from(value, argument)
+    if array.dtype.kind not in "iubfc":
+        raise BadInput(argument, f"values of type {array.dtype}", "numbers", "Encode text and dates as numbers first.")
+    if array.dtype.kind == "f" and array.dtype.itemsize >= 8:
+        array = array.astype(np.float32)
+    array = array.astype(_WIDER.get(array.dtype.str[1:], array.dtype.newbyteorder("=")), copy=False)
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()
+    return torch.from_numpy(array)
+
+
+def targets_from(value: Any, argument: str) -> np.ndarray:
+    """Targets as an array ``(n,)`` or ``(n, k)`` of numbers; a copy where memory cannot be shared.
+
+    >>> targets_from(torch.tensor([1, 0]), "train targets")
+    array([1, 0])
+    """
+    if isinstance(value, Tensor):
+        value = value.detach().cpu()
+        value = value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+    array = _array_from(value, argument)
+    if array.dtype.kind not in "iubf":
+        raise BadInput(
+            argument,
+            f"values of type {array.dtype}",
+            "numbers",
+            "For class names use np.unique(names, return_inverse=True)[1].",
+        )
+    if array.ndim not in (1, 2):
+        raise BadInput(argument, f"an array of shape {array.shape}", "shape (n,) or (n, k)")
+    return array
+
+
+def image_tensor(image: Image.Image, mode: str | None = None) -> Tensor:
+    """A PIL image as float32 in [0, 1], ``(channels, height, width)``.
+
+    Args:
+        image: an image with 8 bits per channel.
+        mode: ``"L"`` (gray) or ``"RGB"``; by default as the image is, see :func:`natural_mode`.
+
+    >>> image_tensor(Image.new("RGB", (4, 2), (255, 0, 0))).shape
+    torch.Size([3, 2, 4])
+    """
+    pixels = np.array(image.convert(mode or natural_mode(image)), dtype=np.uint8)
+    pixels = pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
+    return torch.from_numpy(pixels).float().div_(255)
+
+
+def natural_mode(image: Image.Image) -> str:
+    """``"L"`` for gray and black-and-white images, otherwise ``"RGB"``; transparency is dropped."""
+    if image.mode.startswith(("I", "F")):
+        raise BadInput("image", f"pixels of more than 8 bits (mode {image.mode})", "8 bits per channel")
+    return "L" if image.mode in ("1", "L", "LA", "La") else "RGB"
+
+
+def _array_from(value: Any, argument: str) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):
+        array = np.empty(0, dtype=object)
+    if array.dtype == object:
+        raise BadInput(
+            argument,
+            f"{type(value).__name__} that is not a regular array of numbers (object dtype)",
+            "an array of numbers in which all items have one shape",
+            "Pad or stack the items, or give a DataLoader with a collate_fn that does.",
+        )
+    return array

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from mutiny.core.errors import BadInput
+from mutiny.subjects.data.arrays import image_tensor, natural_mode
 from mutiny.subjects.data.base import Data
-from mutiny.subjects.data.convert import image_tensor, natural_mode
 from mutiny.subjects.data.datasets import dataset_data
 from mutiny.subjects.data.tree import Tree, open_tree
 

@@ -12,8 +12,8 @@ from torch.utils.data import Dataset
 
 from mutiny.core.errors import BadInput
 from mutiny.core.random import seed_for
+from mutiny.subjects.data.arrays import targets_from, tensor_from
 from mutiny.subjects.data.base import Data
-from mutiny.subjects.data.convert import targets_from, tensor_from
 from mutiny.subjects.data.nested import leaves, map_leaves
 from mutiny.subjects.data.seeded import reseed, seeded
 

@@ -1,8 +1,8 @@
-"""Passes of a model over a whole data set, without estimates."""
+"""Forward passes of models over a data set, and checks of what they return."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput, MutinyError
 from mutiny.core.records import Bits
-from mutiny.models import Forward
+from mutiny.models import Forward, ModelState
+from mutiny.models.capture import rows_of
 from mutiny.models.forward import steady
 from mutiny.models.layers import Indices
 from mutiny.models.layout import Layout, laid_out
@@ -25,6 +26,12 @@ from mutiny.subjects.tasks import Classification, Task
 
 CHUNK = 4096
 """Number of outputs judged at once, unless they are large."""
+INSPECTED, BATCH = 512, 256
+"""Number of inputs, spread over the data, whose outputs `settle` inspects, and the batch size."""
+REPEATED = 64
+"""Number of inputs on which a model must repeat its answers."""
+UNSTEADY = "The model gives different answers to the same inputs (dropout or noise in its forward pass?)"
+"""Note about a model that does not repeat its answers, without the full stop."""
 
 
 @dataclass(frozen=True)
@@ -152,3 +159,45 @@ def clean_pass(
         start += len(outputs)
     share, sure = np.concatenate(shares), np.concatenate(confidence) if confidence else None
     return CleanPass(Outcome.of(np.concatenate(correct), share), share, sure, by_columns(torch.cat(condensed)))
+
+
+def settle(
+    task: Task, models: Sequence[nn.Module], data: Data, forward: Forward, batch_size: int | None = None
+) -> Task:
+    """The task with its kind of outputs resolved; all models are inspected, so that contradictions show early."""
+    some = data.subset(np.unique(np.linspace(0, len(data) - 1, INSPECTED).astype(np.int64)))
+    settled: list[Task] = []
+    for index, model in enumerate(models):
+        put = placement(model).put
+        outputs = []
+        with steady(), torch.inference_mode():
+            for inputs in some.batches(batch_size or BATCH):
+                outputs.append(first_call(forward, model, put(inputs), f"models[{index}]"))
+                check_rows(outputs[-1], rows_of(inputs))
+        settled.append(task.resolve(torch.cat(outputs)))
+        if settled[index] != settled[0]:
+            fix = "Set outputs=... in the task if they return the same thing."
+            raise BadInput(f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]", fix)
+    return settled[0]
+
+
+def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
+    """Whether the model gives the same answers to the same inputs, up to rounding."""
+    inputs = placement(model).put(data.first(REPEATED))
+    with torch.inference_mode():
+        once, again = (first_call(forward, model, inputs, "model") for _ in range(2))
+    return once.shape == again.shape and torch.allclose(once, again, rtol=1e-3, atol=1e-5, equal_nan=True)
+
+
+def check_constant(model: nn.Module, before: ModelState, name: str = "model") -> None:
+    """Raises an error if forward passes have changed the model since ``before``."""
+    changed = before.difference(ModelState.of(model))
+    if changed is not None:
+        shown = f"a model whose forward pass writes to {changed}"
+        raise BadInput(name, shown, "a model that its forward pass does not change", "Write in training mode only.")
+
+
+def check_all_constant(models: Sequence[nn.Module], before: Sequence[ModelState]) -> None:
+    """Calls `check_constant` for several originals, named by their index."""
+    for number, (model, state) in enumerate(zip(models, before, strict=True)):
+        check_constant(model, state, f"models[{number}]")

@@ -1,6 +1,7 @@
-"""Changes of a newly built network, part of a recipe: so trained networks can be built again and loaded.
+"""Changes that a recipe makes to each newly built network.
 
-Modules are changed where they stand: their names, and those of their weights, stay, and whoever holds them sees it.
+They are part of the recipe, so that a trained network can be built again and its weights loaded. Modules are changed in
+place: their names and the names of their weights stay, and every reference to a module sees the change.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from torch.nn.modules.conv import _ConvNd
 from mutiny.core.errors import BadInput
 from mutiny.models.structure import ADDED
 from mutiny.models.torch_ops import argument, in_place, tensors
-from mutiny.subjects.training.spots import Rerouted, Spot
+from mutiny.subjects.training.call_sites import CallSite, PatchedForward
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {**ADDED, "exponential": torch.exp}
 """Activations by name, as DeepCrime lists them; ``linear`` is none."""
@@ -31,20 +32,20 @@ BATCH_NORM = "batch_norm"
 
 @dataclass(frozen=True)
 class NetworkChange(ABC):
-    """One change. Its fields say all about it, so that a store can tell two apart."""
+    """One change; equal fields mean the same change."""
 
     @abstractmethod
     def apply(self, model: nn.Module) -> nn.Module:
-        """The changed network: the given one, changed in place, or a new one around it. The caller seeds."""
+        """Returns the changed network: the given one, or a new one around it. The caller seeds the generators."""
 
 
 @dataclass(frozen=True)
 class ModuleReplaced(NetworkChange):
-    """An activation in the place of a module from a tensor to a tensor of the same shape; ``linear`` removes it.
+    """Replaces a module that keeps the shape of its input by an activation; ``linear`` removes it.
 
     Args:
-        path: of the module.
-        activation: name of the activation.
+        path: Path of the module.
+        activation: Name of the activation.
 
     >>> model = ModuleReplaced("1", "tanh").apply(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
     >>> model[1]
@@ -55,7 +56,7 @@ class ModuleReplaced(NetworkChange):
     activation: str = "linear"
 
     def apply(self, model: nn.Module) -> nn.Module:
-        """The module becomes another one, without weights."""
+        """Turns the module into an activation, which has no weights."""
         module = part(model, self.path)
         new = NamedActivation(self.activation, bool(getattr(module, "inplace", False)))
         module.__class__, module.__dict__ = type(new), vars(new.train(module.training))
@@ -64,18 +65,18 @@ class ModuleReplaced(NetworkChange):
 
 @dataclass(frozen=True)
 class ModuleFollowed(NetworkChange):
-    """An activation or batch normalization after a linear layer or convolution, or an activation after any module.
+    """Adds an activation after a module, or batch normalization after a linear layer or convolution.
 
     Args:
-        path: of the module.
-        by: name of the activation, or ``batch_norm``.
+        path: Path of the module.
+        by: Name of the activation, or ``batch_norm``.
     """
 
     path: str
     by: str
 
     def apply(self, model: nn.Module) -> nn.Module:
-        """The new module becomes a child of the old one, which calls it with what it would have returned."""
+        """Makes the new module a child of the old one, which calls it with its own output."""
         module = part(model, self.path)
         new = FeatureNorm.after(module) if self.by == BATCH_NORM else NamedActivation(self.by)
         name = next(name for name in map("then{}".format, count(1)) if not hasattr(module, name))
@@ -86,18 +87,18 @@ class ModuleFollowed(NetworkChange):
 
 @dataclass(frozen=True)
 class Bias(NetworkChange):
-    """A linear layer or convolution with or without a bias; a new one begins as torch begins it.
+    """Adds a bias to a linear layer or convolution, initialized as torch does, or removes it.
 
     Args:
-        path: of the layer.
-        on: whether it has a bias.
+        path: Path of the layer.
+        on: Whether the layer has a bias.
     """
 
     path: str
     on: bool
 
     def apply(self, model: nn.Module) -> nn.Module:
-        """The parameter is made or dropped."""
+        """Adds or removes the parameter."""
         module = part(model, self.path)
         module.register_parameter("bias", self._new(module) if self.on else None)
         return model
@@ -110,18 +111,18 @@ class Bias(NetworkChange):
 
 @dataclass(frozen=True)
 class DropoutRate(NetworkChange):
-    """Another rate of a dropout module, or of the dropout inside a recurrent or attention layer.
+    """Sets the rate of a dropout module, or of the dropout inside a recurrent or attention layer.
 
     Args:
-        path: of the module.
-        rate: from 0 to 1.
+        path: Path of the module.
+        rate: Dropout rate, from 0 to 1.
     """
 
     path: str
     rate: float
 
     def apply(self, model: nn.Module) -> nn.Module:
-        """Its attribute is set."""
+        """Sets the attribute of the module."""
         module = part(model, self.path)
         setattr(module, "p" if hasattr(module, "p") else "dropout", self.rate)
         return model
@@ -129,12 +130,12 @@ class DropoutRate(NetworkChange):
 
 @dataclass(frozen=True)
 class CallChange(NetworkChange):
-    """Other answers for the calls of a function at one spot, see `Spot`.
+    """Replaces the calls of a function at one call site.
 
     Args:
-        weight: of the layer before them.
-        function: the torch function.
-        number: how many calls of it there were since that layer.
+        weight: Weight of the layer before the calls, see `CallSite`.
+        function: Name of the torch function.
+        number: Number of its calls between that layer and these calls.
     """
 
     weight: str
@@ -142,36 +143,36 @@ class CallChange(NetworkChange):
     number: int
 
     def apply(self, model: nn.Module) -> nn.Module:
-        """The network's forward function is replaced; weights and their names stay."""
-        spot = Spot(self.weight, self.function, self.number)
-        model.__dict__["forward"] = Rerouted(model, spot, self.answer)
+        """Replaces the network's forward function; weights and their names stay."""
+        site = CallSite(self.weight, self.function, self.number)
+        model.__dict__["forward"] = PatchedForward(model, site, self.replacement)
         return model
 
     @abstractmethod
-    def answer(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """What such a call returns."""
+    def replacement(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Returns the value of a replaced call."""
 
 
 @dataclass(frozen=True)
 class ActivationCall(CallChange):
-    """Another activation, by name, in the place of calls of an activation function; ``linear`` removes them."""
+    """Replaces calls of an activation function by another activation; ``linear`` removes them."""
 
     activation: str = "linear"
 
-    def answer(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The other activation of the first argument; in place where the call was."""
-        inside = in_place(func.__name__) or bool(kwargs.get("inplace"))
-        return activated(self.activation, argument(args, kwargs, 0, "input"), inside)
+    def replacement(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Applies the other activation to the first argument, in place if the replaced call was in place."""
+        inplace = in_place(func.__name__) or bool(kwargs.get("inplace"))
+        return activated(self.activation, argument(args, kwargs, 0, "input"), inplace)
 
 
 @dataclass(frozen=True)
 class DropoutCall(CallChange):
-    """Another rate, from 0 to 1, of calls of a dropout function."""
+    """Sets the rate, from 0 to 1, of calls of a dropout function."""
 
     rate: float = 0.5
 
-    def answer(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """The same call with another rate."""
+    def replacement(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Makes the same call with another rate."""
         if len(args) > 1:
             return func(args[0], self.rate, *args[2:], **kwargs)
         return func(*args, **{**kwargs, "p": self.rate})
@@ -181,8 +182,8 @@ class NamedActivation(nn.Module):
     """An activation by name, as a module.
 
     Args:
-        name: see `ACTIVATIONS`.
-        inplace: whether its input is overwritten.
+        name: One of `ACTIVATIONS`.
+        inplace: Whether the input is overwritten.
     """
 
     def __init__(self, name: str, inplace: bool = False) -> None:
@@ -192,11 +193,11 @@ class NamedActivation(nn.Module):
         self.name, self.inplace = name, inplace
 
     def extra_repr(self) -> str:
-        """Which one."""
+        """Name of the activation, and whether it works in place."""
         return self.name + (", inplace=True" if self.inplace else "")
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Of the only tensor among the arguments."""
+        """Applies the activation to the only tensor among the arguments."""
         return activated(self.name, next(tensors((args, kwargs))), self.inplace)
 
 
@@ -209,26 +210,30 @@ class FeatureNorm(_BatchNorm):
 
     @classmethod
     def after(cls, module: nn.Module) -> FeatureNorm:
-        """For the channels of a convolution, or the last axis of what a linear layer gives."""
+        """Normalization of the channels of a convolution, or of the last axis of a linear layer's output."""
         assert isinstance(module.weight, Tensor)
         axis = 1 if isinstance(module, _ConvNd) else -1
         return cls(_features(module), axis, device=module.weight.device, dtype=module.weight.dtype)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        """Any number of dimensions will do."""
+        """Accepts any number of dimensions."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The same shape."""
+        """Normalizes ``input``, whose shape stays."""
         return super().forward(input.movedim(self.axis, 1)).movedim(1, self.axis)
 
 
 def activated(name: str, x: Tensor, inplace: bool) -> Tensor:
-    """An activation by name of ``x``, or overwriting it."""
+    """Applies an activation to ``x``; in place if ``inplace``."""
     return x.copy_(ACTIVATIONS[name](x.clone())) if inplace else ACTIVATIONS[name](x)
 
 
 def part(model: nn.Module, path: str) -> nn.Module:
-    """A module to be changed; what torch fuses around it, reading its weights only, calls it from now on."""
+    """The module at ``path``, which is about to be changed.
+
+    The fast path of torch's transformer layers around it is switched off, because it reads weights without calling the
+    module.
+    """
     try:
         module = model.get_submodule(path)
     except AttributeError:

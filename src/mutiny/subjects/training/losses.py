@@ -1,18 +1,18 @@
-"""Losses by name, for each kind of task and model output."""
+"""Losses by name, for each kind of task and model output, and penalties on the weights of layers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from mutiny.core.errors import BadInput
 from mutiny.subjects.tasks import Classification, Task
+from mutiny.subjects.training.initializers import matrices
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-
 TINY = 1e-7
 """As in Keras: numbers below it are taken for it before a logarithm or a division."""
 
@@ -125,3 +125,24 @@ def _classification_loss(name: str, task: Classification) -> Loss:
         return functional.multi_margin_loss(scores, targets, p=2 if name == "squared_hinge" else 1)
 
     return {"cross_entropy": cross_entropy, "hinge": hinge, "squared_hinge": hinge}.get(name, distance)
+
+
+def penalties(model: nn.Module, wanted: Mapping[str, tuple[float, float]]) -> Callable[[], Tensor] | None:
+    """The sum of ``l1 |w| + l2 w^2`` over all weights of the named layers, biases left out; ``None`` for no layer.
+
+    >>> import torch
+    >>> model = nn.Sequential(nn.Linear(2, 1))
+    >>> _ = model[0].weight.data.copy_(torch.tensor([[1.0, -2.0]]))
+    >>> penalties(model, {"0": (0.1, 0.01)})().item()
+    0.35...
+    """
+    terms = [(weight, *sizes) for layer, sizes in wanted.items() for weight in matrices(model, layer)]
+    if not terms:
+        return None
+
+    def penalty() -> Tensor:
+        each = [l1 * weight.abs().sum() + l2 * weight.square().sum() for weight, l1, l2 in terms]
+        total: Tensor = sum(each[1:], each[0])
+        return total
+
+    return penalty

@@ -19,9 +19,8 @@ from mutiny.subjects.data.nested import map_leaves
 from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.tasks import Task
 from mutiny.subjects.training.loop import Epoch, built, finite
-from mutiny.subjects.training.losses import loss_for
+from mutiny.subjects.training.losses import loss_for, penalties
 from mutiny.subjects.training.recipe import Recipe
-from mutiny.subjects.training.regularizers import penalties
 
 PARTS: dict[str, tuple[str, ...]] = {
     "data": ("data",),

@@ -18,9 +18,8 @@ from mutiny.subjects.data import Data
 from mutiny.subjects.tasks import Task
 from mutiny.subjects.training.changes import NetworkChange
 from mutiny.subjects.training.initializers import INITIALIZERS
-from mutiny.subjects.training.loop import Epoch, train
+from mutiny.subjects.training.loop import SCHEDULES, Epoch, train
 from mutiny.subjects.training.losses import CLASSIFICATION, REGRESSION
-from mutiny.subjects.training.schedules import SCHEDULES
 
 _NOT_USABLE = ("Optimizer", "LBFGS", "SparseAdam")  # the base class; needs closures; needs sparse gradients
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
@@ -55,7 +54,7 @@ class Recipe:
         weight_decay: as the optimizer defines it; always passed, so 0 means none for ``adamw`` too.
         loss: a name, see `loss_for`; a function of outputs and targets that returns
             a number; or ``None`` for the task's own.
-        schedule: how the learning rate changes, see :mod:`mutiny.subjects.training.schedules`.
+        schedule: how the learning rate changes, one of `SCHEDULES`.
         validation: share of the training data, drawn at random, that is only looked at.
         patience: training ends after so many epochs without a better loss on the validation data, or on the training
             data if there is none; the weights are the last ones, as in Keras by default. ``None``: never.

@@ -17,9 +17,8 @@ from mutiny.subjects.data import Data
 from mutiny.subjects.data.nested import map_leaves
 from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.tasks import Task
-from mutiny.subjects.training.loop import batches_in, built, first_loss, shuffled
+from mutiny.subjects.training.loop import SCHEDULES, batches_in, built, first_loss, shuffled
 from mutiny.subjects.training.recipe import Recipe
-from mutiny.subjects.training.schedules import SCHEDULES
 
 BY_NUMBER = (
     "sgd",

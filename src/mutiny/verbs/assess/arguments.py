@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mutiny.core.errors import BadInput, NotApplicable
-from mutiny.core.records import to_plain
+from mutiny.core.json_values import to_plain
 from mutiny.faults import Operator
 from mutiny.faults.evaluation import Screening
 from mutiny.faults.naming import describe

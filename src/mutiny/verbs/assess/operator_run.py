@@ -12,7 +12,7 @@ from mutiny.campaigns.jobs import Job, WithScratch
 from mutiny.campaigns.memo import code_of
 from mutiny.campaigns.schedule import ask, is_known, together
 from mutiny.core.errors import NotApplicable, TaskFailed
-from mutiny.core.hashing import hash_of
+from mutiny.core.json_values import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 from mutiny.verbs.assess.judge import Judge, Judged

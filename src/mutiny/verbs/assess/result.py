@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.core.from_plain import JsonObject, expect, expect_least, expect_share, from_plain
-from mutiny.core.records import Basis, KillBits, MutantRecord, OperatorRecord, Status, to_plain
-from mutiny.core.results import Result, Rows, finite
+from mutiny.core.json_values import JsonObject, expect, expect_least, expect_share, from_plain, to_plain
+from mutiny.core.records import Basis, KillBits, MutantRecord, OperatorRecord, Status
+from mutiny.core.results import AssessedSubject, Result, Rows, SplitRecord, finite
 from mutiny.core.stats import Interval
-from mutiny.core.subject_records import AssessedSubject, SplitRecord
 from mutiny.faults.evaluation import Runner
 from mutiny.subjects import Subject
 from mutiny.subjects.tasks import Classification, task_record

@@ -17,7 +17,7 @@ from mutiny.models import Forward, Patch, default_forward
 from mutiny.models.forward import steady
 from mutiny.models.undo import Undo
 from mutiny.subjects.data.balls import widest
-from mutiny.subjects.inference.measurement_cache import Facts, key_of, remembered
+from mutiny.subjects.inference.calibration import Facts, key_of, remembered
 from mutiny.verbs.attack.ensemble_member import Member
 from mutiny.verbs.attack.fused_ensemble import folded
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mutiny.subjects.inference.determinism import UNSTEADY
+from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.verbs.attack.attacked_model import AttackedModel
 from mutiny.verbs.attack.base import Attack
 from mutiny.verbs.attack.worker import AttackWorker, ChosenMutants, CleanModel

@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.core.errors import BadInput
-from mutiny.core.from_plain import JsonObject, expect
-from mutiny.core.records import to_plain
-from mutiny.core.results import Result, Rows, finite
+from mutiny.core.json_values import JsonObject, expect, to_plain
+from mutiny.core.results import ModelAndInputs, Result, Rows, finite
 from mutiny.core.stats import Interval, Rate, bootstrap, paired_difference, wilcoxon
-from mutiny.core.subject_records import ModelAndInputs
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]

@@ -13,8 +13,7 @@ from mutiny.models import Forward, ModelState, default_forward
 from mutiny.subjects import Subject
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given, as_given
-from mutiny.subjects.inference import determinism
-from mutiny.subjects.inference.output_kind import settle
+from mutiny.subjects.inference.passes import check_constant, repeats, settle
 from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.attack.attacked_model import AttackedModel, copying
 
@@ -45,8 +44,8 @@ def attacked_model(
         batch_size: Inputs per forward pass.
     """
     call = copying(given.forward)
-    repeatable = determinism.repeats(model, given.data, call)
-    determinism.check_constant(model, before)
+    repeatable = repeats(model, given.data, call)
+    check_constant(model, before)
     task = settle(given.task, [model], given.data, call, batch_size)
     assert isinstance(task, Classification)
     indices = np.sort(generator_for(seed, "attack", "inputs").permutation(len(given.data))[:count])

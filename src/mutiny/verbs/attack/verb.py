@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mutiny.campaigns.verb import Job, Session, Verb, ask, code_of, together
-from mutiny.core.subject_records import ModelAndInputs
+from mutiny.core.results import ModelAndInputs
 from mutiny.models import ModelState
 from mutiny.subjects.tasks import task_record
 from mutiny.verbs.attack.base import Attack

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward
 from mutiny.models.layers import Indices
-from mutiny.subjects.inference.changed_answers import changed
 from mutiny.subjects.inference.passes import first_call
-from mutiny.subjects.tasks import Classification, Task
+from mutiny.subjects.tasks import Classification, Task, changed
 
 Where = slice | Indices
 """Positions of inputs in the data."""

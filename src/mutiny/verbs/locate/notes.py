@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mutiny.subjects.inference.determinism import UNSTEADY
+from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.spectrum import Spectrum
 from mutiny.verbs.locate.suspects import Suspect

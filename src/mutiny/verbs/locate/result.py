@@ -8,10 +8,8 @@ from typing import Any, ClassVar, Literal
 
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.from_plain import JsonObject, expect
-from mutiny.core.records import to_plain
-from mutiny.core.results import Result, Rows, finite
-from mutiny.core.subject_records import LocatedSubject
+from mutiny.core.json_values import JsonObject, expect, to_plain
+from mutiny.core.results import LocatedSubject, Result, Rows, finite
 from mutiny.verbs.locate.ablation import Ablation
 from mutiny.verbs.locate.measures import Measure, as_measure
 from mutiny.verbs.locate.spectrum import Spectrum, check_class

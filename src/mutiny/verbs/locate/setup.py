@@ -11,7 +11,7 @@ from mutiny.core.errors import BadInput
 from mutiny.models import Forward, check_model
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given
-from mutiny.subjects.inference.output_kind import settle
+from mutiny.subjects.inference.passes import settle
 from mutiny.subjects.subject import as_device, on_device
 from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.locate.failures import ByLabel, ByModel, ByOracle, Failing, Oracle

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.core.from_plain import JsonObject, expect
-from mutiny.core.records import to_plain
+from mutiny.core.json_values import JsonObject, expect, to_plain
 from mutiny.core.stats import Interval, benjamini_hochberg, hypergeometric_tails, rate_bound
 from mutiny.verbs.locate.measures import Counts, Floats, Measure
 from mutiny.verbs.locate.spectrum import Spectrum

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from mutiny.core.records import to_plain
+from mutiny.core.json_values import to_plain
 from mutiny.models.activation_gradients import activation_gradients
 from mutiny.models.capture import NeuronValue
 from mutiny.models.placement import placement

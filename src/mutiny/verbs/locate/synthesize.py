@@ -22,7 +22,7 @@ from mutiny.subjects import Subject
 from mutiny.subjects.data.balls import NORMS
 from mutiny.subjects.data.nested import concatenate
 from mutiny.subjects.given import as_given
-from mutiny.subjects.inference import determinism
+from mutiny.subjects.inference.passes import check_constant, repeats
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.locate.ascent import Ascent, usual
 from mutiny.verbs.locate.failures import Oracle
@@ -87,8 +87,8 @@ def synthesize(
     runtime = Runtime(seed, device, batch_size, folder=folder, progress=progress)
     model = given.originals(1, runtime.seed, device, folder, progress)[0]
     state = ModelState.of(model)
-    repeatable = determinism.repeats(model, given.data, given.forward)
-    determinism.check_constant(model, state)
+    repeatable = repeats(model, given.data, given.forward)
+    check_constant(model, state)
     case = model_under_test(given, model, repeatable, oracle, against, seed, device, batch_size)
     if not isinstance(ascent, Ascent):
         ascent = replace(usual(given.data), scale=ascent or "none")

@@ -10,7 +10,7 @@ from torch import nn
 
 from mutiny.campaigns.verb import Job, Session, Verb, ask
 from mutiny.core.errors import BadInput
-from mutiny.core.subject_records import LocatedSubject
+from mutiny.core.results import LocatedSubject
 from mutiny.models.capture import NeuronValue
 from mutiny.models.read_points import ReadPoint
 from mutiny.subjects.tasks import Classification, Task, task_record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from mutiny.models import Patch
-from mutiny.subjects.inference.determinism import UNSTEADY
+from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.verbs.repair.verdict import PASSES, Change
 
 FEW = 10

@@ -12,11 +12,9 @@ import torch
 from torch import nn
 
 from mutiny.core.errors import BadInput
-from mutiny.core.from_plain import JsonObject, expect
-from mutiny.core.records import to_plain
-from mutiny.core.results import Result, Rows, finite
+from mutiny.core.json_values import JsonObject, expect, to_plain
+from mutiny.core.results import ModelAndInputs, Result, Rows, finite
 from mutiny.core.stats import Rate
-from mutiny.core.subject_records import ModelAndInputs
 from mutiny.models import Patch
 from mutiny.models.patch import WeightEdit
 from mutiny.verbs.repair.files import SUFFIX, save_patch, save_weights

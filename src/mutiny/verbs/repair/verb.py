@@ -15,13 +15,13 @@ from torch import nn
 
 from mutiny.campaigns.verb import Job, Session, Verb, ask, code_of
 from mutiny.core.errors import BadInput
+from mutiny.core.json_values import to_plain
 from mutiny.core.progress import Local, Progress
 from mutiny.core.random import generator_for
-from mutiny.core.records import to_plain
-from mutiny.core.subject_records import ModelAndInputs
+from mutiny.core.results import ModelAndInputs
 from mutiny.models import ModelView, Patch
 from mutiny.models.layers import Layer
-from mutiny.subjects.inference.output_kind import settle
+from mutiny.subjects.inference.passes import settle
 from mutiny.subjects.tasks import Classification, Task, task_record
 from mutiny.verbs.repair.base import Method
 from mutiny.verbs.repair.damage import Damage

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.core.from_plain import JsonObject
+from mutiny.core.json_values import JsonObject
 from mutiny.core.stats import Interval, Rate, paired_difference
 
 Bools = npt.NDArray[np.bool_]

@@ -13,8 +13,8 @@ from mutiny.core.errors import NotApplicable
 from mutiny.faults.base import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Patch
-from mutiny.subjects.inference.changed_answers import changed
 from mutiny.subjects.inference.passes import rows
+from mutiny.subjects.tasks import changed
 from mutiny.verbs.select.base import BOTH, Scores, Selector
 from mutiny.verbs.select.evidence import Evidence
 

@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mutiny.core.from_plain import JsonObject, expect, expect_share
-from mutiny.core.records import to_plain
-from mutiny.core.results import Result, Rows, finite
-from mutiny.core.subject_records import RankedSubject
+from mutiny.core.json_values import JsonObject, expect, expect_share, to_plain
+from mutiny.core.results import RankedSubject, Result, Rows, finite
 from mutiny.verbs.select.base import Order, Scores
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.select.quality import Quality

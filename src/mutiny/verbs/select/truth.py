@@ -10,7 +10,7 @@ import torch
 from mutiny.subjects.data import MutatedData
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given
-from mutiny.subjects.inference.determinism import UNSTEADY
+from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.subjects.tasks import Classification, Regression
 from mutiny.verbs.select import metrics
 from mutiny.verbs.select.evidence import Evidence

@@ -9,9 +9,9 @@ from typing import Any
 from mutiny.campaigns.verb import Job, Plan, Session, Verb, ask, code_of, together
 from mutiny.core.errors import TaskFailed
 from mutiny.core.random import seed_for
-from mutiny.core.subject_records import RankedPool, RankedSubject
+from mutiny.core.results import RankedPool, RankedSubject
 from mutiny.subjects.data import Mutation
-from mutiny.subjects.inference.output_kind import settle
+from mutiny.subjects.inference.passes import settle
 from mutiny.subjects.tasks import task_record
 from mutiny.verbs.select import metrics
 from mutiny.verbs.select.base import Selector

@@ -15,7 +15,7 @@ from mutiny.faults.evaluation import Screening
 from mutiny.models import ModelView
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given
-from mutiny.subjects.inference.output_kind import settle
+from mutiny.subjects.inference.passes import settle
 from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search

@@ -11,7 +11,7 @@ import numpy as np
 from mutiny.campaigns.memo import code_of
 from mutiny.campaigns.schedule import ask, together
 from mutiny.campaigns.session import Session
-from mutiny.core.hashing import hash_of
+from mutiny.core.json_values import hash_of
 from mutiny.core.random import generator_for, seed_for
 from mutiny.verbs.select.ranking import Ranked, Refused
 from mutiny.verbs.strengthen.answers import Ints

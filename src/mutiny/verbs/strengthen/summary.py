@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mutiny.campaigns.session import Session
-from mutiny.core.subject_records import PoolRecord, StrengthenedSubject
+from mutiny.core.results import PoolRecord, StrengthenedSubject
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.tasks import task_record
 from mutiny.verbs.select.metrics import over_repeats

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mutiny.campaigns.verb import Job, Session, Verb, code_of
-from mutiny.core.hashing import hash_of
+from mutiny.core.json_values import hash_of
 from mutiny.subjects.data import Data
 from mutiny.verbs.strengthen.arguments import StrengthenOptions
 from mutiny.verbs.strengthen.assessed import StartingPoint

@@ -11,16 +11,14 @@ from torch import nn
 
 from mutiny.campaigns.verb import Job, Plan, Session, Verb, ask, code_of, together
 from mutiny.core.errors import BadInput, NotApplicable
-from mutiny.core.hashing import hash_of
+from mutiny.core.json_values import hash_of, to_plain
 from mutiny.core.random import generator_for, seed_for
-from mutiny.core.records import to_plain
 from mutiny.models import Forward
 from mutiny.models.placement import placement
 from mutiny.subjects import Subject
 from mutiny.subjects.data import Data, Mutation
 from mutiny.subjects.data.joined import Joined
-from mutiny.subjects.inference.output_kind import settle
-from mutiny.subjects.inference.passes import Pace, evaluate
+from mutiny.subjects.inference.passes import Pace, evaluate, settle
 from mutiny.subjects.tasks import Task
 from mutiny.subjects.training import Recipe
 from mutiny.verbs.select.base import Order, Selector

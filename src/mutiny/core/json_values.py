@@ -1,15 +1,16 @@
-"""Records from plain values: the way back from `mutiny.core.records.to_plain`, with every type checked.
+"""Plain JSON values: records written as such, records read from such with every type checked, and hashes.
 
 A JSON file is not trusted: a missing value, or a value of another type, becomes a `BadInput` that names its place.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,6 +20,8 @@ import numpy.typing as npt
 
 from mutiny.core.errors import BadInput
 
+Plain = Any
+"""Numbers, strings, ``None``, and lists, tuples and mappings of them: everything that JSON can represent."""
 Kind = TypeVar("Kind")
 LARGEST = 1e99
 """No number of a result is as large; a picture could not hold it."""
@@ -26,6 +29,56 @@ ROUNDING = 1e-9
 """Amount by which a share may exceed its bounds."""
 REQUIRED: Any = object()
 """Default of `JsonObject.get` for keys that must be present."""
+
+
+def hash_of(value: Plain) -> str:
+    """First 32 hexadecimal digits of the SHA-256 of a plain value.
+
+    >>> hash_of({"a": 1, "b": 2}) == hash_of({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def to_plain(value: Any) -> Any:
+    """Records as plain JSON values: no NaN or infinity (they become null), no numpy, stable keys.
+
+    The metadata of a dataclass field may give it another ``key``, or say ``omit_none``.
+
+    >>> from mutiny.core.records import KillEvidence
+    >>> to_plain(KillEvidence(True, 0.01, float("inf")))
+    {'killed': True, 'p_value': 0.01, 'effect_size': None, 'note': ''}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        given = [(f, getattr(value, f.name)) for f in fields(value)]
+        return {
+            f.metadata.get("key", f.name): to_plain(item)
+            for f, item in given
+            if item is not None or not f.metadata.get("omit_none")
+        }
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return to_plain(value.tolist())
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def json_key(name: str) -> Any:
+    """A dataclass field whose key in JSON is ``name``; its default is an empty string."""
+    return field(default="", metadata={"key": name})
+
+
+def omitted_if_none() -> Any:
+    """A dataclass field with the default ``None`` that JSON leaves out while it is ``None``."""
+    return field(default=None, metadata={"omit_none": True})
 
 
 def from_plain(kind: type[Kind], value: Any, where: str = "") -> Kind:
@@ -125,11 +178,11 @@ def _tuple(kinds: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
 
 def _record(kind: Any, value: Any, where: str) -> Any:
     given, hints, values = JsonObject(value, where), _hints(kind), {}
-    for field in fields(kind):
-        key = field.metadata.get("key", field.name)
-        optional = field.default is not MISSING or field.default_factory is not MISSING
+    for item in fields(kind):
+        key = item.metadata.get("key", item.name)
+        optional = item.default is not MISSING or item.default_factory is not MISSING
         if key in given.values or not optional:
-            values[field.name] = given.get(key, hints[field.name])
+            values[item.name] = given.get(key, hints[item.name])
     return kind(**values)
 
 
