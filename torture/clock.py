@@ -49,7 +49,7 @@ def run(lab: Lab) -> tuple[int, str]:
         answer = lab.undisturbed()
         for part in (1, 2):
             run = campaign.go_on(engine)
-            share = lab.tasks * part // 3
+            share = lab.jobs * part // 3
             wait_for(lambda c=campaign, r=run, s=share: len(results(c.store)) >= s or not r.alive, 300, 0.01)
             count += run.kill()
             campaign.environment["TORTURE_LATE"] = str(draw.uniform(0.5, 1000) * 86_400)

@@ -35,7 +35,7 @@ def run(lab: Lab) -> tuple[int, str]:
         shutil.copytree(origin.folder / "cache", campaign.folder / "cache")
         outcome, count = _mended(campaign, intact, len(kept))
         campaign.check_equal(lab.undisturbed())
-        begun = sum(kept.get(task) is not None and times > 0 for task, times in attempts(campaign.store).items())
+        begun = sum(kept.get(job) is not None and times > 0 for job, times in attempts(campaign.store).items())
         redone = max(0, begun - (len(kept) - count)) if outcome.startswith("salvaged") else 0
         met[outcome] += 1
         back, again = back + count, again + redone
@@ -109,7 +109,7 @@ def flip(content: bytearray, draw: random.Random, _: Owners) -> set[int]:
 
 def flip_results(content: bytearray, draw: random.Random, owners: Owners) -> set[int]:
     """Changes a byte of two results."""
-    pages = {draw.choice(sorted(owners[task])) for task in draw.sample(sorted(owners), 2)}
+    pages = {draw.choice(sorted(owners[job])) for job in draw.sample(sorted(owners), 2)}
     for page in pages:
         content[(page - 1) * PAGE + draw.randrange(PAGE // 2, PAGE)] ^= draw.randrange(1, 256)
     return pages

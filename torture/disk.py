@@ -39,12 +39,12 @@ def _full(lab: Lab, folder: Path, engine: str) -> str:
     campaign = lab.campaign()
     campaign.store = folder / f"{engine}.mutiny"
     run = campaign.begin(engine)
-    wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300, 0.005)
+    wait_for(lambda: len(results(campaign.store)) >= lab.jobs // 2 or not run.alive, 300, 0.005)
     filler = folder / "filler"
     _fill(filler)
     code, text = run.wait()
     kept = len(results(campaign.store))
-    check(0 < kept < lab.tasks, f"{kept} of {lab.tasks} tasks were done when the disk was full")
+    check(0 < kept < lab.jobs, f"{kept} of {lab.jobs} jobs were done when the disk was full")
     check(code == 3 and one_sentence(text), f"full disk: exit code {code}: {text[-400:]}")
     check("mutiny resume" in text, f"full disk: nothing about how to go on: {text}")
     code, text = campaign.resume(engine).wait()
@@ -55,7 +55,7 @@ def _full(lab: Lab, folder: Path, engine: str) -> str:
     campaign.resume(engine).succeed()
     campaign.check_equal(lab.undisturbed())
     campaign.check_tidy()
-    return f"{kept} tasks ({engine})"
+    return f"{kept} jobs ({engine})"
 
 
 def _fill(filler: Path) -> None:
@@ -86,7 +86,7 @@ def half_done(lab: Lab, campaign: Campaign) -> dict[str, str]:
 
     lab.undisturbed()
     run = campaign.begin("processes")
-    wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300, 0.005)
+    wait_for(lambda: len(results(campaign.store)) >= lab.jobs // 2 or not run.alive, 300, 0.005)
     check(run.kill(), "the run ended before it could be killed")
     SqliteStore(campaign.store).close()
     return results(campaign.store)

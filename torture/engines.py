@@ -15,7 +15,7 @@ def run(lab: Lab) -> tuple[int, str]:
     campaign = lab.campaign()
     for place, name in enumerate(names):
         run = campaign.go_on(name)
-        share = lab.tasks * (place + 1) // (len(names) + 1)
+        share = lab.jobs * (place + 1) // (len(names) + 1)
         wait_for(lambda share=share, run=run: len(results(campaign.store)) >= share or not run.alive, 300, 0.01)
         run.kill()
     campaign.go_on("processes").succeed()

@@ -13,7 +13,7 @@ from torture.lab import Campaign, Lab, Run
 from torture.watching import check, no_orphans, note, results
 
 FLIGHT = {"serial": 1, "processes": 4, "ray": 256}
-"""Tasks that may be lost at once: two per worker, and on Ray up to 64 short ones in each call."""
+"""Jobs that may be lost at once: two per worker, and on Ray up to 64 short ones in each call."""
 ALONE = {"serial": 60.0, "processes": 60.0, "ray": 180.0}
 """Seconds until all processes are gone; Ray's own agents may look for their lost head for more than a minute."""
 ORDER = ["serial", "processes", "serial", "processes", "serial", "processes", "serial", "processes", "ray"]
@@ -42,7 +42,7 @@ def run(lab: Lab) -> tuple[int, str]:
         counts = list(pool.map(lambda lane: _lane(lab, lane, shares[lane]), range(lanes)))
     moments = sum((count.moments for count in counts), Counter[str]())
     finished, lost = sum(count.finished for count in counts), sum(count.lost for count in counts)
-    told = f"{finished} campaigns equal, nothing kept was lost or done again, {lost} tasks in flight were done again"
+    told = f"{finished} campaigns equal, nothing kept was lost or done again, {lost} jobs in flight were done again"
     return moments.total(), f"{told} ({', '.join(f'{number} {kind}' for kind, number in sorted(moments.items()))})"
 
 
@@ -64,7 +64,7 @@ def _lane(lab: Lab, lane: int, kills: int) -> Count:
             no_orphans(campaign.mark, ALONE[engine])
             campaign.check_kept(acknowledged)
             lost = campaign.check_once(before)
-            check(len(lost) <= FLIGHT[engine], f"{len(lost)} tasks were under way at once on {engine}")
+            check(len(lost) <= FLIGHT[engine], f"{len(lost)} jobs were under way at once on {engine}")
             count.lost += len(lost)
             told = f"{len(results(campaign.store))} kept, {len(lost)} in flight"
             note(f"    kill {count.moments.total()} of lane {lane}: {engine}, {kind}: {told}")
@@ -81,7 +81,7 @@ def _lane(lab: Lab, lane: int, kills: int) -> Count:
 def _until(kind: str, run: Run, campaign: Campaign, lab: Lab, draw: random.Random) -> dict[str, str] | None:
     """Waits for the moment of a kill; what was kept then, or ``None`` if the run ended before."""
     if kind == "write":
-        left = max(1, 3 * (lab.tasks - len(results(campaign.store))))
+        left = max(1, 3 * (lab.jobs - len(results(campaign.store))))
         _changes(draw.randint(1, left), run, campaign)
     else:
         most = {"time": lab.seconds, "early": 0.3 * lab.seconds, "never": float("inf")}[kind]

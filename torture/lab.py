@@ -41,7 +41,7 @@ class Lab:
         self.root, self.seed, self.kills, self.quick = root, seed, kills, quick
         self._answers: dict[tuple[int, str], dict[str, Any]] = {}
         self.seconds = 0.0
-        self.tasks = 0
+        self.jobs = 0
         self._made: list[Campaign] = []
         self._turn = threading.RLock()
 
@@ -77,7 +77,7 @@ class Lab:
             campaign, start = self.campaign(seed), time.monotonic()
             campaign.begin(engine).succeed()
             if engine == "serial":
-                self.seconds, self.tasks = time.monotonic() - start, len(results(campaign.store))
+                self.seconds, self.jobs = time.monotonic() - start, len(results(campaign.store))
             campaign.check_tidy()
             self._answers[seed, engine] = campaign.answer()
         return self._answers[seed, engine]
@@ -185,22 +185,22 @@ class Campaign:
         check(campaigns(self.store)[1] == 1, "the campaign is not marked as finished")
 
     def standing(self) -> tuple[dict[str, int], set[str]]:
-        """How often each task was begun, and which are done."""
+        """How often each job was begun, and which are done."""
         return attempts(self.store), set(results(self.store))
 
     def check_once(self, before: tuple[dict[str, int], set[str]] | None = None) -> list[str]:
-        """Since then no task was begun twice, and none that was done; the tasks that were begun in vain."""
+        """Since then no job was begun twice, and none that was done; the jobs that were begun in vain."""
         (begun, done), (now, finished) = before or ({}, set()), self.standing()
-        new = {task: count - begun.get(task, 0) for task, count in now.items()}
-        check(all(count <= 1 for count in new.values()), "a task was begun twice in one run")
-        check(not any(new[task] for task in done), "a task was done again")
-        check(all(now[task] for task in finished), "a task has a result and was never begun")
-        return [task for task, count in new.items() if count and task not in finished]
+        new = {job: count - begun.get(job, 0) for job, count in now.items()}
+        check(all(count <= 1 for count in new.values()), "a job was begun twice in one run")
+        check(not any(new[job] for job in done), "a job was done again")
+        check(all(now[job] for job in finished), "a job has a result and was never begun")
+        return [job for job, count in new.items() if count and job not in finished]
 
     def check_kept(self, acknowledged: Mapping[str, str]) -> None:
         """All that was kept is still there."""
         now = results(self.store)
-        missing = [task for task, content in acknowledged.items() if now.get(task) != content]
+        missing = [job for job, content in acknowledged.items() if now.get(job) != content]
         check(not missing, f"{len(missing)} results are lost or changed")
 
     def check_tidy(self, seconds: float = 60.0) -> None:

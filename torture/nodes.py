@@ -20,7 +20,7 @@ def run(lab: Lab) -> tuple[int, str]:
     answer, campaign = lab.undisturbed(), lab.campaign()
     with _cluster(campaign) as (address, orders, told):
         run = campaign.begin("ray", "--address", address)
-        half = wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300)
+        half = wait_for(lambda: len(results(campaign.store)) >= lab.jobs // 2 or not run.alive, 300)
         check(half and run.alive, f"the run did not come half-way: {run.wait(1) if not run.alive else 'it hangs'}")
         orders.write("remove\n")
         orders.flush()
@@ -30,7 +30,7 @@ def run(lab: Lab) -> tuple[int, str]:
     campaign.check_equal(answer)
     campaign.check_once()
     campaign.check_tidy()
-    return 1, f"equal; the machine left after {kept} of {lab.tasks} tasks, no task begun twice"
+    return 1, f"equal; the machine left after {kept} of {lab.jobs} jobs, no job begun twice"
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def run(lab: Lab) -> tuple[int, str]:
         no_orphans(campaign.mark)
         campaign.check_kept(kept)
         left, before = campaign.check_once(), campaign.standing()
-        check(times > 1 or not left, f"{name}: {len(left)} tasks were abandoned")
+        check(times > 1 or not left, f"{name}: {len(left)} jobs were abandoned")
         campaign.resume(engine).succeed()
         campaign.check_equal(answer)
         campaign.check_once(before)

@@ -25,15 +25,15 @@ def run(lab: Lab) -> tuple[int, str]:
     names = [name for name in ENGINES if name != "ray" or importlib.util.find_spec("ray")]
     told = {}
     for place, verb in enumerate(["select"] if lab.quick else OPTIONS):
-        hashes, tasks = {}, 0
+        hashes, jobs = {}, 0
         for name in names:
             campaign = _new(lab, verb)
             campaign.begin(name).succeed()
             campaign.check_once()
             campaign.check_tidy()
-            hashes[name], tasks = digest(campaign.answer()), len(attempts(campaign.store))
+            hashes[name], jobs = digest(campaign.answer()), len(attempts(campaign.store))
         first, second = names[place % len(names)], names[(place + 1) % len(names)]
-        hashes[f"killed on {first}, finished on {second}"] = _killed(lab, verb, first, second, tasks)
+        hashes[f"killed on {first}, finished on {second}"] = _killed(lab, verb, first, second, jobs)
         for name, value in hashes.items():
             note(f"    {verb}: {value}  {name}")
         check(len(set(hashes.values())) == 1, f"results of {verb} differ: {hashes}")
@@ -45,14 +45,14 @@ def _new(lab: Lab, verb: str) -> Campaign:
     return lab.of(verb, *OPTIONS[verb], name=NAMES.get(verb, "subject"))
 
 
-def _killed(lab: Lab, verb: str, first: str, second: str, tasks: int) -> str:
-    """Kills a campaign when half of its tasks have begun, and finishes it elsewhere."""
+def _killed(lab: Lab, verb: str, first: str, second: str, jobs: int) -> str:
+    """Kills a campaign when half of its jobs have begun, and finishes it elsewhere."""
     campaign = _new(lab, verb)
     run = campaign.begin(first)
-    wait_for(lambda: sum(attempts(campaign.store).values()) >= (tasks + 1) // 2 or not run.alive, 300, 0.002)
+    wait_for(lambda: sum(attempts(campaign.store).values()) >= (jobs + 1) // 2 or not run.alive, 300, 0.002)
     check(run.kill(), f"{verb}: the run ended before it could be killed")
     before = campaign.standing()
-    check(len(before[1]) < tasks, f"{verb}: all was done before the kill")
+    check(len(before[1]) < jobs, f"{verb}: all was done before the kill")
     campaign.begin(second).succeed()
     campaign.check_once(before)
     campaign.check_tidy(180.0 if first == "ray" else 60.0)

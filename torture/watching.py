@@ -45,13 +45,13 @@ def rows(store: Path, query: str) -> list[tuple]:
 
 
 def results(store: Path) -> dict[str, str]:
-    """Hashes of what is kept, by task."""
+    """Hashes of what is kept, by job."""
     found = rows(store, "SELECT hex(id), body FROM tasks JOIN results ON task = number")
-    return {task: hashlib.sha256(body).hexdigest() for task, body in found}
+    return {job: hashlib.sha256(body).hexdigest() for job, body in found}
 
 
 def attempts(store: Path) -> dict[str, int]:
-    """How often each task was begun."""
+    """How often each job was begun."""
     return dict(rows(store, "SELECT hex(id), attempts FROM tasks JOIN wanted ON task = number"))
 
 

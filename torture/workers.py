@@ -1,4 +1,4 @@
-"""(b) Random workers are killed; and a task kills each worker that tries it."""
+"""(b) Random workers are killed; and a job kills each worker that tries it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(lab: Lab) -> tuple[int, str]:
         killed += _harassed(campaign, run, draw, wanted - killed)
         code, text = run.wait()
         check(code == 0 or "the worker died 3 times" in text, f"exit code {code}: {text[-300:]}")
-        while not campaigns(campaign.store)[1]:  # one task was hit three times
+        while not campaigns(campaign.store)[1]:  # one job was hit three times
             campaign.resume("processes").succeed()
         campaign.check_equal(lab.undisturbed())
         campaign.check_tidy()
@@ -54,11 +54,11 @@ def _deadly(lab: Lab) -> str:
     shutil.copytree(alone.folder / "cache", both.folder / "cache")
     both.begin("processes").succeed()
     reasons = [reason for (reason,) in rows(both.store, "SELECT reason FROM failures")]
-    check(bool(reasons), "a task that kills its workers is not recorded as failed")
+    check(bool(reasons), "a job that kills its workers is not recorded as failed")
     check(all("the worker died 3 times: killed by signal 9" in reason for reason in reasons), f"told: {reasons}")
     told = {record["code"]: record for record in both.answer()["operators"]}
     check(told["HNE"]["status"] == "failed", f"the operator is {told['HNE']['status']}")
     check([told["WI"]] == alone.answer()["operators"], "the other operator has another result")
     check("the worker died 3 times" in " ".join(both.status().split()), "status does not tell why")
     both.check_tidy()
-    return f"{len(reasons)} deadly tasks failed with their reason, the rest went on"
+    return f"{len(reasons)} deadly jobs failed with their reason, the rest went on"

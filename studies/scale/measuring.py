@@ -72,7 +72,7 @@ class Weighing(Serial):
     def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
         """As `Serial` does."""
         for result in super().run(work, self._weighed(tasks)):
-            if result.task.kind == "probe":
+            if result.job.kind == "probe":
                 self.returned.append(len(pickle.dumps(result.value)))
                 self.seconds.append(result.seconds)
                 judged = result.value.value if isinstance(result.value, WithScratch) else result.value

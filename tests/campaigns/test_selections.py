@@ -50,7 +50,7 @@ def test_an_interrupted_selection_ends_as_an_undisturbed_one(tmp_path, step, mor
     done, result = interrupted(partial(select, tmp_path / "a.mutiny", **more), step)
     assert plain(result) == plain(undisturbed)
     assert sorted(done) == sorted(whole.done)
-    assert len(done) == 6 * 2 + 1  # there is no dropout, which one task finds out
+    assert len(done) == 6 * 2 + 1  # there is no dropout, which one job finds out
     assert list(result.skipped) == ["mc-dropout"]
 
 

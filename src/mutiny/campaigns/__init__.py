@@ -1,1 +1,1 @@
-"""Plans that ask for tasks, and what runs them through an engine and a store."""
+"""Plans that ask for jobs, and what runs them through an engine and a store."""

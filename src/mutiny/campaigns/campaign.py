@@ -22,9 +22,9 @@ class Running:
 
     Args:
         campaign: what is done.
-        engine: where tasks are run; here, one after the other, if not given.
+        engine: where jobs are run; here, one after the other, if not given.
         store: where results are kept; nowhere if not given.
-        stopping: asked before each task; once it says yes, no further task is begun.
+        stopping: asked before each job; once it says yes, no further job is begun.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Running:
         self.store.open(self.campaign)
 
     def expect(self, most: int | None) -> None:
-        """Tells how many tasks there will be at most."""
+        """Tells how many jobs there will be at most."""
         self.store.open(self.campaign, most)
 
     def finish(self, result: Any) -> None:
@@ -66,17 +66,17 @@ class Running:
         self.store.finish(self.campaign.id, result)
 
     def _begun(self, schedule: Schedule) -> Iterator[Job | None]:
-        for task in schedule.tasks():
+        for job in schedule.jobs():
             if self.stopping():
                 return
-            if task is not None:
-                self.store.begin(self.campaign.id, task)
-            yield task
+            if job is not None:
+                self.store.begin(self.campaign.id, job)
+            yield job
 
-    def _known(self, task: Job) -> JobResult | None:
-        kept = self.store.load(task)
-        self.store.want(self.campaign.id, [task])  # also what another campaign has done counts here
-        return None if kept is None else JobResult(task, kept.given())
+    def _known(self, job: Job) -> JobResult | None:
+        kept = self.store.load(job)
+        self.store.want(self.campaign.id, [job])  # also what another campaign has done counts here
+        return None if kept is None else JobResult(job, kept.given())
 
 
 def here(plan: Plan[Any], work: Work) -> Any:

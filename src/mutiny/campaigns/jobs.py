@@ -20,7 +20,7 @@ class Job:
         basis: hash of everything else that decides the result: networks, data, settings, code.
         name: for people, such as ``WI at 0.25 on test``.
         given: large values that the work needs and that follow from what ``arguments`` names, such as what earlier
-            tasks found; not part of the identity.
+            jobs found; not part of the identity.
         afresh: whether it is done although its result is known, for the sake of scratch that was forgotten; not part
             of the identity.
 
@@ -47,17 +47,17 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What became of a task: a value, or the reason why there is none.
+    """What became of a job: a value, or the reason why there is none.
 
     Attributes:
-        task: that was done.
+        job: that was done.
         value: what the work returned; ``None`` if it failed.
         seconds: that the work took.
         failure: why it failed; ``None`` if it did not.
         error: what the work raised, if that was meant for the user; the plan that waits for it gets it.
     """
 
-    task: Job
+    job: Job
     value: Any = None
     seconds: float = 0.0
     failure: str | None = None
@@ -66,7 +66,7 @@ class JobResult:
 
 @dataclass(frozen=True)
 class WithScratch:
-    """A result with what only later tasks of the same plan need of it.
+    """A result with what only later jobs of the same plan need of it.
 
     A store forgets that when the plan is done; the scratch is ``None`` then.
     """
@@ -76,4 +76,4 @@ class WithScratch:
 
 
 Work = Callable[[Job], Any]
-"""Does tasks: the same on every engine. It is sent to workers once, so it may be large."""
+"""Does jobs: the same on every engine. It is sent to workers once, so it may be large."""

@@ -1,4 +1,4 @@
-"""Originals that a recipe trains, as tasks: several at once where an engine has room."""
+"""Originals that a recipe trains, as jobs: several at once where an engine has room."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mutiny.subjects.training.originals import Stored, settings, train_original
 
 @dataclass(frozen=True)
 class Trainings:
-    """Trains original number ``task.arguments[1]``, unless the folder has it; gives its weights."""
+    """Trains original number ``job.arguments[1]``, unless the folder has it; gives its weights."""
 
     recipe: Recipe
     data: Data
@@ -34,11 +34,11 @@ class Trainings:
     device: torch.device
     folder: Path
 
-    def __call__(self, task: Job) -> WithScratch:
+    def __call__(self, job: Job) -> WithScratch:
         """The weights are scratch: they are kept in the folder, not in a store."""
         self.folder.mkdir(parents=True, exist_ok=True)
         model = train_original(
-            self.recipe, self.data, self.kind, task.arguments[1], self.seed, self.folder, self.forward, self.device
+            self.recipe, self.data, self.kind, job.arguments[1], self.seed, self.folder, self.forward, self.device
         )  # fmt: skip
         return WithScratch(True, {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()})
 
@@ -52,7 +52,7 @@ def train_at_once(
     folder: Path | None,
     progress: Progress,
 ) -> None:
-    """Trains the originals that are missing, where the engine works on several tasks at once; the rest is `ready`'s."""
+    """Trains the originals that are missing, where the engine works on several jobs at once; the rest is `ready`'s."""
     if subject.models or subject.recipe is None or isinstance(running.engine, Serial):
         return
     place = torch.device("cpu") if device is None else as_device(device)
@@ -65,10 +65,10 @@ def train_at_once(
     progress.stage("training originals", len(missing))
 
     async def trained(number: int) -> None:
-        task = Job("original", (identities[number], number), name=f"original {number + 1}")
-        found = await ask(task)
+        job = Job("original", (identities[number], number), name=f"original {number + 1}")
+        found = await ask(job)
         if isinstance(found, WithScratch) and found.scratch is None:  # it was trained once, and its file is gone
-            found = await ask(replace(task, afresh=True))
+            found = await ask(replace(job, afresh=True))
         if isinstance(found, WithScratch) and not _there(work, number):  # another machine has trained it
             _save(work, number, found.scratch)
         progress.step(f"original {number + 1}")

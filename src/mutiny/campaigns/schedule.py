@@ -1,7 +1,7 @@
-"""Plans that grow: coroutines that ask for tasks and decide from the results what to ask next.
+"""Plans that grow: coroutines that ask for jobs and decide from the results what to ask next.
 
-A plan is an ``async def`` that awaits `ask` for one task and `together` for several plans. Nothing here knows of clocks
-or threads: `Schedule` hands out tasks when it is asked for them, and goes on with a plan when the result is given.
+A plan is an ``async def`` that awaits `ask` for one job and `together` for several plans. Nothing here knows of clocks
+or threads: `Schedule` hands out jobs when it is asked for them, and goes on with a plan when the result is given.
 
 >>> async def halve(low, high):
 ...     while high - low > 1:
@@ -9,8 +9,8 @@ or threads: `Schedule` hands out tasks when it is asked for them, and goes on wi
 ...         low, high = (middle, high) if await ask(Job("below", middle)) else (low, middle)
 ...     return low
 >>> schedule = Schedule([halve(0, 100)])
->>> for task in schedule.tasks():
-...     schedule.give(JobResult(task, value=task.arguments <= 42))
+>>> for job in schedule.jobs():
+...     schedule.give(JobResult(job, value=job.arguments <= 42))
 >>> schedule.results
 [42]
 """
@@ -24,22 +24,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
-from mutiny.core.errors import TaskFailed
+from mutiny.core.errors import JobFailed
 
 T = TypeVar("T")
 Plan = Coroutine[Any, Any, T]
 
 
 @types.coroutine
-def ask(task: Job) -> Generator[Job, Any, Any]:
-    """The value of a task. If the work refused, what it raised; if it failed, `TaskFailed`."""
-    return (yield task)
+def ask(job: Job) -> Generator[Job, Any, Any]:
+    """The value of a job. If the work refused, what it raised; if it failed, `JobFailed`."""
+    return (yield job)
 
 
 @types.coroutine
-def is_known(task: Job) -> Generator[_Look, Any, bool]:
-    """Whether a task was done before."""
-    found: bool = yield _Look(task)
+def is_known(job: Job) -> Generator[_Look, Any, bool]:
+    """Whether a job was done before."""
+    found: bool = yield _Look(job)
     return found
 
 
@@ -70,9 +70,9 @@ class _Queue:
 
 @dataclass(frozen=True)
 class _Look:
-    """Asks whether a task was done before."""
+    """Asks whether a job was done before."""
 
-    task: Job
+    job: Job
 
 
 @dataclass(eq=False)
@@ -101,8 +101,8 @@ class Schedule:
     Args:
         plans: begun one after the other, and only when those before have nothing to do: so what is under way stays
             small.
-        known: looks up what was found before; such tasks are not handed out, unless they are to be done afresh.
-        ended: told the tasks that left scratch behind, when the plan that asked for them ends; not if a task of it
+        known: looks up what was found before; such jobs are not handed out, unless they are to be done afresh.
+        ended: told the jobs that left scratch behind, when the plan that asked for them ends; not if a job of it
             failed, which will be tried again and needs them.
     """
 
@@ -120,8 +120,8 @@ class Schedule:
         self._waiting: dict[str, list[_Node]] = {}
         self._known, self._ended_with = known, ended
 
-    def tasks(self) -> Iterator[Job | None]:
-        """The next task; ``None`` while all plans wait for results."""
+    def jobs(self) -> Iterator[Job | None]:
+        """The next job; ``None`` while all plans wait for results."""
         while True:
             while self._new and not self._ready:
                 self._go_on(self._new.popleft(), None)
@@ -134,7 +134,7 @@ class Schedule:
 
     def give(self, result: JobResult) -> None:
         """Goes on with all plans that wait for this result."""
-        for node in self._waiting.pop(result.task.id):
+        for node in self._waiting.pop(result.job.id):
             self._go_on(node, *_answered(node, result))
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class Schedule:
         self, node: _Node, wish: Job | _Look | _Queue | Sequence[Plan[Any]]
     ) -> Iterator[tuple[_Node, Any, Exception | None]]:
         if isinstance(wish, _Look):
-            yield node, self._known(wish.task) is not None, None
+            yield node, self._known(wish.job) is not None, None
             return
         if not isinstance(wish, Job):
             wait = isinstance(wish, _Queue)
@@ -211,10 +211,10 @@ class Schedule:
 
 def _answered(node: _Node, result: JobResult) -> tuple[Any, Exception | None]:
     if isinstance(result.value, WithScratch) and result.value.scratch is not None:
-        node.root.scratched.append(replace(result.task, given=None, afresh=False))
+        node.root.scratched.append(replace(result.job, given=None, afresh=False))
     if result.error is not None:
         return None, result.error
     if result.failure is not None:
         node.root.failed = True
-        return None, TaskFailed(str(result.task), result.failure)
+        return None, JobFailed(str(result.job), result.failure)
     return result.value, None

@@ -15,7 +15,7 @@ from mutiny.campaigns.stores.base import Campaign, Tally
 from mutiny.reports import terminal
 
 SHOWN = 5
-"""Names of tasks in a list."""
+"""Names of jobs in a list."""
 NAME = 12
 """Characters of a campaign's name that are shown; `mutiny.load_result` takes them."""
 
@@ -61,7 +61,7 @@ def _lines(tally: Tally, writer: str | None, file: Path) -> list[str]:
         lines.append(f"{'running' if writer else 'started, to be done again'}: {names}")
     elif lost > 0:
         lines.append(f"{lost} started, lost and done again")
-    lines += [f"failed: {each.task}: {each.reason}" for each in tally.failed[:SHOWN]]
+    lines += [f"failed: {each.job}: {each.reason}" for each in tally.failed[:SHOWN]]
     if len(tally.failed) > SHOWN:
         lines.append(f"and {len(tally.failed) - SHOWN} more failed")
     if not writer and (tally.failed or not tally.finished):

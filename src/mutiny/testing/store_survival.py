@@ -36,7 +36,7 @@ def check_survival(opener: str, path: Path, kills: int = 20, seed: int = 0) -> i
         acknowledged = _kill(opener, path, saved, draw.random() ** 2 * 0.6)
         store = _opened(opener)(path)  # also: the lock of the dead is taken over
         count = 0
-        while (kept := store.load(_task(count))) is not None:
+        while (kept := store.load(_job(count))) is not None:
             value, scratch = _value(count)
             assert np.array_equal(kept.value, value), f"result {count} is not what was saved"
             assert kept.scratch is None or np.array_equal(kept.scratch, scratch), (
@@ -86,7 +86,7 @@ def check_reader(opener: str, reader: Callable[[Path], Store], path: Path, secon
             assert done >= last, "what was done is undone for a reader"
             last, reads = done, reads + 1
             if done:
-                kept = store.load(_task(done - 1))
+                kept = store.load(_job(done - 1))
                 assert kept is not None, "the tally counts a result that is not there"
                 assert np.array_equal(kept.value, _value(done - 1)[0]), "a reader sees another value"
         assert process.poll() is None, "the writer died"
@@ -131,7 +131,7 @@ def _opened(name: str) -> Callable[[Path], Store]:
     return found
 
 
-def _task(number: int) -> Job:
+def _job(number: int) -> Job:
     return Job("survival", (number,), name=f"number {number}")
 
 
@@ -146,10 +146,10 @@ def _write(opener: str, path: Path, start: int) -> None:
     sys.stdout.write("open\n")
     while True:
         sys.stdout.flush()
-        store.begin(CAMPAIGN.id, _task(number))
-        store.save(CAMPAIGN.id, JobResult(_task(number), WithScratch(*_value(number))))
+        store.begin(CAMPAIGN.id, _job(number))
+        store.save(CAMPAIGN.id, JobResult(_job(number), WithScratch(*_value(number))))
         sys.stdout.write(f"{number}\n")
-        store.forget([_task(number - 3)])
+        store.forget([_job(number - 3)])
         number += 1
 
 

@@ -64,11 +64,11 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     assert store.outcome("c1") == {"score": 0.5}, "the outcome is not what was finished with"
     assert store.tally("c1").finished, "a finished campaign does not say so"
     assert store.tally("c0").finished, "a campaign that finished with None does not say so"
-    task = Job("probe")
+    job = Job("probe")
     for act in (
-        lambda: store.begin("nosuch", task),
-        lambda: store.want("nosuch", [task]),
-        lambda: store.save("nosuch", JobResult(task)),
+        lambda: store.begin("nosuch", job),
+        lambda: store.want("nosuch", [job]),
+        lambda: store.save("nosuch", JobResult(job)),
         lambda: store.finish("nosuch", 1),
         lambda: store.tally("nosuch"),
     ):
@@ -77,7 +77,7 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
         except BadInput:
             continue
         raise AssertionError("a campaign that was never opened is not refused")
-    assert store.load(task) is None, "a refused result was kept"
+    assert store.load(job) is None, "a refused result was kept"
     store.close()
 
 
@@ -92,20 +92,20 @@ def check_values(make: Make, reopen: Reopen) -> None:
     ]  # fmt: skip
     store = make()
     store.open(ONE)
-    tasks = [Job("value", [i]) for i in range(len(values))]
-    for task, value in zip(tasks, values, strict=True):
-        store.save("c1", JobResult(task, value, seconds=0.5))
+    jobs = [Job("value", [i]) for i in range(len(values))]
+    for job, value in zip(jobs, values, strict=True):
+        store.save("c1", JobResult(job, value, seconds=0.5))
     store = reopen(store)
-    for task, value in zip(tasks, values, strict=True):
-        kept = store.load(task)
+    for job, value in zip(jobs, values, strict=True):
+        kept = store.load(job)
         assert kept is not None, f"{value!r} is gone"
         assert type(kept.value) is type(value), f"{value!r} became a {type(kept.value).__name__}"
         assert repr(kept.value) == repr(value), f"{value!r} became {kept.value!r}"
         assert kept.scratch is None, f"{value!r} has scratch"
     assert store.tally("c1").seconds == {"value": 0.5 * len(values)}, "seconds do not add up"
-    store.save("c1", JobResult(tasks[0], "second"))
-    assert store.load(tasks[0]) == Kept("second"), "a second value does not replace the first"
-    assert store.load(Job("value", [0], basis="other")) is None, "a task with another basis has the same result"
+    store.save("c1", JobResult(jobs[0], "second"))
+    assert store.load(jobs[0]) == Kept("second"), "a second value does not replace the first"
+    assert store.load(Job("value", [0], basis="other")) is None, "a job with another basis has the same result"
     store.close()
 
 
@@ -133,18 +133,18 @@ def check_scratch(make: Make, reopen: Reopen) -> None:
 
 
 def check_afresh(make: Make, reopen: Reopen) -> None:
-    """A task that is done afresh has no result until it has the new one."""
+    """A job that is done afresh has no result until it has the new one."""
     store = make()
     store.open(ONE)
-    task = Job("probe", [1], name="the first")
-    store.save("c1", JobResult(task, WithScratch(1, "notes"), seconds=2.0))
-    store.begin("c1", replace(task, afresh=True))
+    job = Job("probe", [1], name="the first")
+    store.save("c1", JobResult(job, WithScratch(1, "notes"), seconds=2.0))
+    store.begin("c1", replace(job, afresh=True))
     store = reopen(store)
     tally = store.tally("c1")
-    assert store.load(task) is None, "what is done afresh still has its old result"
+    assert store.load(job) is None, "what is done afresh still has its old result"
     assert (tally.done, tally.waiting, tally.begun) == ({}, {"probe": 1}, ("the first",)), "it is not told as under way"
-    store.save("c1", JobResult(task, WithScratch(1, "notes"), seconds=3.0))
-    assert store.load(task) == Kept(1, "notes"), "the new result is not kept"
+    store.save("c1", JobResult(job, WithScratch(1, "notes"), seconds=3.0))
+    assert store.load(job) == Kept(1, "notes"), "the new result is not kept"
     assert store.tally("c1").seconds == {"probe": 3.0}, "seconds are not those of the new result"
     store.close()
 
@@ -153,29 +153,29 @@ def check_failures(make: Make, reopen: Reopen) -> None:
     """A failure is told until the next attempt, and never replaces a value."""
     store = make()
     store.open(ONE)
-    task, other = Job("probe", [1], name="the first"), Job("probe", [2])
-    store.begin("c1", task)
-    store.save("c1", JobResult(task, failure="out of luck"))
+    job, other = Job("probe", [1], name="the first"), Job("probe", [2])
+    store.begin("c1", job)
+    store.save("c1", JobResult(job, failure="out of luck"))
     store.want("c1", [other])
     store = reopen(store)
     tally = store.tally("c1")
     assert tally.failed == (Failed("the first", "out of luck"),), "the failure is not told"
-    assert (tally.waiting, tally.begun, tally.done) == ({"probe": 1}, (), {}), "a failed task waits, runs or is done"
-    assert store.load(task) is None, "a failed task has a value"
-    store.begin("c1", task)
+    assert (tally.waiting, tally.begun, tally.done) == ({"probe": 1}, (), {}), "a failed job waits, runs or is done"
+    assert store.load(job) is None, "a failed job has a value"
+    store.begin("c1", job)
     tally = store.tally("c1")
     assert (tally.failed, tally.begun, tally.attempts) == ((), ("the first",), 2), "a second attempt is not told"
-    store.save("c1", JobResult(task, 5))
-    store.begin("c1", task)
-    store.save("c1", JobResult(task, failure="late"))
+    store.save("c1", JobResult(job, 5))
+    store.begin("c1", job)
+    store.save("c1", JobResult(job, failure="late"))
     tally = store.tally("c1")
-    assert store.load(task) == Kept(5), "a failure replaced a value"
+    assert store.load(job) == Kept(5), "a failure replaced a value"
     assert (tally.failed, tally.done) == ((), {"probe": 1}), "a failure counts although there is a value"
     store.close()
 
 
 def check_sharing(make: Make, reopen: Reopen) -> None:
-    """A result belongs to its task: a second campaign that wants it finds it done."""
+    """A result belongs to its job: a second campaign that wants it finds it done."""
     store = make()
     store.open(ONE)
     store.open(TWO)
@@ -197,36 +197,36 @@ def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
     store, ids = make(), ["c1", "c0"]
     store.open(ONE)
     store.open(TWO)
-    tasks = [Job(draw.choice(["probe", "clean"]), (i,), name=f"task {i}") for i in range(8)]
+    jobs = [Job(draw.choice(["probe", "clean"]), (i,), name=f"job {i}") for i in range(8)]
     events: list[tuple[str, str, Job, Any]] = []
     for step in range(40):
-        campaign, task = draw.choice(ids), draw.choice(tasks)
+        campaign, job = draw.choice(ids), draw.choice(jobs)
         what = draw.choice(["want", "begin", "value", "noted", "failure", "forget", "reopen"])
-        events.append((what, campaign, task, step))
+        events.append((what, campaign, job, step))
         if what == "want":
-            store.want(campaign, [task])
+            store.want(campaign, [job])
         elif what == "begin":
-            store.begin(campaign, task)
+            store.begin(campaign, job)
         elif what == "value":
-            store.save(campaign, JobResult(task, step, seconds=float(step)))
+            store.save(campaign, JobResult(job, step, seconds=float(step)))
         elif what == "noted":
-            store.save(campaign, JobResult(task, WithScratch(step, [step]), seconds=float(step)))
+            store.save(campaign, JobResult(job, WithScratch(step, [step]), seconds=float(step)))
         elif what == "failure":
-            store.save(campaign, JobResult(task, failure=f"reason {step}"))
+            store.save(campaign, JobResult(job, failure=f"reason {step}"))
         elif what == "forget":
-            store.forget([task])
+            store.forget([job])
         else:
             store = reopen(store)
-    for task in tasks:
-        assert store.load(task) == _expected_value(events, task), f"{task} is wrong after the calls of seed {seed}"
+    for job in jobs:
+        assert store.load(job) == _expected_value(events, job), f"{job} is wrong after the calls of seed {seed}"
     for campaign in ids:
         told, expected = store.tally(campaign), _expected_tally(events, campaign)
         assert told == expected, f"after the calls of seed {seed}: {told}, not {expected}"
     store.close()
 
 
-def _expected_value(events: list[tuple[str, str, Job, Any]], task: Job) -> Kept | None:
-    mine = [(what, step) for what, _, other, step in events if other == task]
+def _expected_value(events: list[tuple[str, str, Job, Any]], job: Job) -> Kept | None:
+    mine = [(what, step) for what, _, other, step in events if other == job]
     values = [(what, step) for what, step in mine if what in ("value", "noted")]
     if not values:
         return None
@@ -237,27 +237,27 @@ def _expected_value(events: list[tuple[str, str, Job, Any]], task: Job) -> Kept 
 
 def _expected_tally(events: list[tuple[str, str, Job, Any]], campaign: str) -> Tally:
     calls = [event for event in events if event[0] not in ("forget", "reopen")]
-    order = list(dict.fromkeys(task for _, _, task, _ in calls))
-    mine = [task for task in order if any(c == campaign and t == task for _, c, t, _ in calls)]
-    done = [(task, kept) for task in mine if (kept := _expected_value(events, task)) is not None]
-    rest = [task for task in mine if task not in [other for other, _ in done]]
+    order = list(dict.fromkeys(job for _, _, job, _ in calls))
+    mine = [job for job in order if any(c == campaign and t == job for _, c, t, _ in calls)]
+    done = [(job, kept) for job in mine if (kept := _expected_value(events, job)) is not None]
+    rest = [job for job in mine if job not in [other for other, _ in done]]
     last = {
-        task: [(what, step) for what, _, other, step in calls if other == task and what in ("begin", "failure")][-1:]
-        for task in rest
+        job: [(what, step) for what, _, other, step in calls if other == job and what in ("begin", "failure")][-1:]
+        for job in rest
     }
     failed = [
-        Failed(str(task), f"reason {last[task][0][1]}")
-        for task in rest
-        if last[task][:1] and last[task][0][0] == "failure"
+        Failed(str(job), f"reason {last[job][0][1]}")
+        for job in rest
+        if last[job][:1] and last[job][0][0] == "failure"
     ]
-    waiting = [task for task in rest if not (last[task] and last[task][0][0] == "failure")]
+    waiting = [job for job in rest if not (last[job] and last[job][0][0] == "failure")]
     seconds: Counter[str] = Counter()
-    for task, kept in done:
-        seconds[task.kind] += kept.value
+    for job, kept in done:
+        seconds[job.kind] += kept.value
     return Tally(
-        done=dict(Counter(task.kind for task, _ in done)),
+        done=dict(Counter(job.kind for job, _ in done)),
         seconds={kind: float(total) for kind, total in seconds.items()},
-        waiting=dict(Counter(task.kind for task in waiting)),
+        waiting=dict(Counter(job.kind for job in waiting)),
         begun=tuple(str(t) for t in waiting if any(w == "begin" and c == campaign and o == t for w, c, o, _ in calls)),
         failed=tuple(failed),
         attempts=sum(what == "begin" and c == campaign for what, c, _, _ in calls),

@@ -176,7 +176,7 @@ def test_what_cannot_travel_is_named():
         pack_work(Holder())
     lock = threading.Lock()
     with pytest.raises(BadInput, match="work=<function>:lock"):
-        pack_work(lambda task: lock)
+        pack_work(lambda job: lock)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):

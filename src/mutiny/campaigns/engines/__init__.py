@@ -1,1 +1,1 @@
-"""Where tasks are run."""
+"""Where jobs are run."""

@@ -13,9 +13,9 @@ from mutiny.core.errors import MutinyError
 
 
 class Engine(ABC):
-    """Runs tasks, here or elsewhere. An author writes one method, `run`.
+    """Runs jobs, here or elsewhere. An author writes one method, `run`.
 
-    Results come in any order, each as soon as it is there. Work never raises: a failure is a result. The same tasks
+    Results come in any order, each as soon as it is there. Work never raises: a failure is a result. The same jobs
     give the same results on every engine.
 
     ``with engine:`` lets it keep what is costly to start, such as worker processes, from one `run` to the next.
@@ -27,10 +27,10 @@ class Engine(ABC):
     threads: int | None = None
 
     @abstractmethod
-    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
-        """Yields one result for each task.
+    def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
+        """Yields one result for each job.
 
-        ``tasks`` is asked for the next one only when there is room for it. It gives ``None`` where the next task
+        ``jobs`` is asked for the next one only when there is room for it. It gives ``None`` where the next job
         depends on results that are not there yet: the engine then asks again after its next result. If nothing is
         under way when ``None`` comes, no result ever will, and the engine ends.
 
@@ -45,57 +45,57 @@ class Engine(ABC):
 
 
 SHORT = 1.0
-"""Seconds below which a worker has its next task waiting; beyond, the pause between two does not count, and a task that
+"""Seconds below which a worker has its next job waiting; beyond, the pause between two does not count, and a job that
 waits would be begun after Ctrl-C."""
 
 
 class Intake:
-    """Takes tasks from an iterable as there is room for them, for engines with several under way.
+    """Takes jobs from an iterable as there is room for them, for engines with several under way.
 
     >>> intake = Intake([Job("a"), None, Job("b"), Job("c")])
-    >>> [str(task) for task in intake.take(2)], [str(task) for task in intake.take(1)]
+    >>> [str(job) for job in intake.take(2)], [str(job) for job in intake.take(1)]
     (['a []'], ['b []'])
     """
 
-    def __init__(self, tasks: Iterable[Job | None]) -> None:
-        self._tasks = iter(tasks)
+    def __init__(self, jobs: Iterable[Job | None]) -> None:
+        self._jobs = iter(jobs)
 
     def take(self, room: int) -> Iterator[Job]:
-        """The next tasks, at most ``room``: fewer if they end or if the next one waits for a result."""
+        """The next jobs, at most ``room``: fewer if they end or if the next one waits for a result."""
         for _ in range(room):
-            task = next(self._tasks, None)
-            if task is None:
+            job = next(self._jobs, None)
+            if job is None:
                 return
-            yield task
+            yield job
 
 
-def attempt(work: Work, task: Job) -> JobResult:
-    """Does a task here; whatever it raises becomes its failure."""
+def attempt(work: Work, job: Job) -> JobResult:
+    """Does a job here; whatever it raises becomes its failure."""
     start = time.perf_counter()
     try:
-        return JobResult(task, work(task), time.perf_counter() - start)
+        return JobResult(job, work(job), time.perf_counter() - start)
     except (Exception, SystemExit) as error:  # code that was given may end itself; that does not end the campaign
-        return failed(task, error, time.perf_counter() - start)
+        return failed(job, error, time.perf_counter() - start)
 
 
-def failed(task: Job, error: BaseException, seconds: float = 0.0) -> JobResult:
-    """The result of a task that raised ``error``."""
+def failed(job: Job, error: BaseException, seconds: float = 0.0) -> JobResult:
+    """The result of a job that raised ``error``."""
     meant = error if isinstance(error, MutinyError) else None
-    return JobResult(task, seconds=seconds, failure=reason_of(error), error=meant)
+    return JobResult(job, seconds=seconds, failure=reason_of(error), error=meant)
 
 
-def unsendable(task: Job, error: Exception) -> JobResult:
-    """The result of a task that could not be packed."""
-    return JobResult(task, failure=f"the task cannot be sent to another process: {type(error).__name__}: {error}")
+def unsendable(job: Job, error: Exception) -> JobResult:
+    """The result of a job that could not be packed."""
+    return JobResult(job, failure=f"the job cannot be sent to another process: {type(error).__name__}: {error}")
 
 
-def died(task: Job, times: int, how: str) -> JobResult:
-    """The result of a task over which so many workers died, the last one in this way.
+def died(job: Job, times: int, how: str) -> JobResult:
+    """The result of a job over which so many workers died, the last one in this way.
 
     >>> died(Job("probe"), 2, "killed by signal 9").failure
     'the worker died 2 times: killed by signal 9'
     """
-    return JobResult(task, failure=f"the worker died {times} time{'s' * (times > 1)}: {how}")
+    return JobResult(job, failure=f"the worker died {times} time{'s' * (times > 1)}: {how}")
 
 
 def reason_of(error: BaseException) -> str:

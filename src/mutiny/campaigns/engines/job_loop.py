@@ -1,4 +1,4 @@
-"""What a worker does, wherever it is: takes work once, then tasks, and tells what became of them."""
+"""What a worker does, wherever it is: takes work once, then jobs, and tells what became of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mutiny.core.errors import MutinyError
 
 
 class Desk:
-    """Answers orders: ``("work", path, settings)`` and ``("task", task)``."""
+    """Answers orders: ``("work", path, settings)`` and ``("job", job)``."""
 
     def __init__(self, threads: int) -> None:
         torch.set_num_threads(threads)
@@ -25,12 +25,12 @@ class Desk:
         self._path: Path | None = None
 
     def answer(self, order: Sequence[Part]) -> list[Part]:
-        """For work ``None``, or why it could not be loaded; for a task what `hear` understands."""
+        """For work ``None``, or why it could not be loaded; for a job what `hear` understands."""
         try:
             what, *details = unpack(order)
-        except BaseException as error:  # only tasks can fail here: a class that this process does not have
+        except BaseException as error:  # only jobs can fail here: a class that this process does not have
             return tell(failed(Job("unknown"), error))
-        if what == "task":
+        if what == "job":
             assert self._work is not None
             return tell(guarded(self._work, *details))
         self._work = None
@@ -50,31 +50,31 @@ class Desk:
                 self._path.unlink()
 
 
-def guarded(work: Work, task: Job) -> JobResult:
-    """`attempt`, in a process of which nothing but the task depends: not even ``KeyboardInterrupt`` ends it."""
+def guarded(work: Work, job: Job) -> JobResult:
+    """`attempt`, in a process of which nothing but the job depends: not even ``KeyboardInterrupt`` ends it."""
     start = time.perf_counter()
     try:
-        return attempt(work, task)
+        return attempt(work, job)
     except BaseException as error:
-        return failed(task, error, time.perf_counter() - start)
+        return failed(job, error, time.perf_counter() - start)
 
 
 def tell(result: JobResult) -> list[Part]:
-    """A result without its task, for the process that has the task."""
+    """A result without its job, for the process that has the job."""
     try:
         return pack((result.value, result.seconds, result.failure, _dismantled(result.error)))
     except Exception as error:
-        failure = f"what the task returned cannot be sent to another process: {reason_of(error)}"
+        failure = f"what the job returned cannot be sent to another process: {reason_of(error)}"
         return pack((None, result.seconds, failure, None))
 
 
-def hear(task: Job, parts: Sequence[Part]) -> JobResult:
+def hear(job: Job, parts: Sequence[Part]) -> JobResult:
     """The result that `tell` told."""
     try:
         value, seconds, failure, error = unpack(parts)
-        return JobResult(task, value, seconds, failure, None if error is None else _assembled(*error))
+        return JobResult(job, value, seconds, failure, None if error is None else _assembled(*error))
     except Exception as error:
-        return JobResult(task, failure=f"what the task returned cannot be received: {reason_of(error)}")
+        return JobResult(job, failure=f"what the job returned cannot be received: {reason_of(error)}")
 
 
 def settings() -> dict[str, Any]:

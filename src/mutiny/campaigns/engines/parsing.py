@@ -18,7 +18,7 @@ def as_engine(
     Args:
         engine: ``serial``, ``processes``, ``ray``, or an engine, which is returned; by default ``processes`` if
             there is more than one worker, ``ray`` if there is an address, else ``serial``.
-        workers: how many tasks run at once; by default as many as there are cores.
+        workers: how many jobs run at once; by default as many as there are cores.
         address: of a Ray cluster; without it the engine ``ray`` starts one on this machine.
         threads: of torch in each worker.
 

@@ -16,17 +16,17 @@ from mutiny.core.errors import BadInput
 
 
 class Processes(Engine):
-    """Runs tasks in worker processes that share the memory of models and data.
+    """Runs jobs in worker processes that share the memory of models and data.
 
-    A worker that dies, by a signal or for want of memory, is replaced, and its task tried again.
+    A worker that dies, by a signal or for want of memory, is replaced, and its job tried again.
 
     Args:
         workers: how many processes; by default as many as there are cores for them.
         threads: of torch in each worker.
-        retries: how often a task whose worker died is tried again before it counts as failed.
+        retries: how often a job whose worker died is tried again before it counts as failed.
 
     >>> with Processes(1) as engine:
-    ...     [result.value for result in engine.run(lambda task: task.kind.upper(), [Job("a"), Job("b")])]
+    ...     [result.value for result in engine.run(lambda job: job.kind.upper(), [Job("a"), Job("b")])]
     ['A', 'B']
     """
 
@@ -48,16 +48,16 @@ class Processes(Engine):
         """How many processes there are at most."""
         return self.workers or max(1, _cores() // self.threads)
 
-    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
-        """Results as they come; one task per worker is under way, or two while they are short."""
-        intake = Intake(tasks)
+    def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
+        """Results as they come; one job per worker is under way, or two while they are short."""
+        intake = Intake(jobs)
         shipment = Shipment(work)
         crew = _Crew(self, shipment)
         under_way, ahead = 0, 1
         try:
             while True:
-                for task in intake.take(ahead * self.size - under_way):
-                    crew.give(task)
+                for job in intake.take(ahead * self.size - under_way):
+                    crew.give(job)
                     under_way += 1
                 if not under_way:
                     return
@@ -118,9 +118,9 @@ class _Crew:
         self._lock = threading.Lock()
         self._ended = False
 
-    def give(self, task: Job) -> None:
-        """Puts a task in the queue; hires while there are more tasks than workers."""
-        self._inbox.put(task)
+    def give(self, job: Job) -> None:
+        """Puts a job in the queue; hires while there are more jobs than workers."""
+        self._inbox.put(job)
         if len(self._threads) < self._engine.size:
             thread = threading.Thread(target=self._serve, name="mutiny worker", daemon=True)
             self._threads.append(thread)
@@ -153,22 +153,22 @@ class _Crew:
     def _serve(self) -> None:
         worker: Worker | None = None
         try:
-            while (task := self._inbox.get()) is not None:
-                worker, result = self._do(task, worker)
+            while (job := self._inbox.get()) is not None:
+                worker, result = self._do(job, worker)
                 self._outbox.put(result)
         except _Ended:
             return
         except BaseException as error:
             self._outbox.put(error)
 
-    def _do(self, task: Job, worker: Worker | None) -> tuple[Worker | None, JobResult]:
+    def _do(self, job: Job, worker: Worker | None) -> tuple[Worker | None, JobResult]:
         loaded, how = False, ""
         for _ in range(self._engine.retries + 1):
             worker = self._engaged(worker)
             try:
                 worker.load(self._shipment)
                 loaded = True
-                result = worker.do(task)
+                result = worker.do(job)
             except BaseException as error:
                 self._dismiss(worker)
                 worker = None
@@ -185,7 +185,7 @@ class _Crew:
                 "engine", repr(self._engine), "worker processes that live long enough to load the work",
                 f"{times} died before: {how}.",
             )  # fmt: skip
-        return None, died(task, times, how)
+        return None, died(job, times, how)
 
     def _engaged(self, worker: Worker | None) -> Worker:
         """The worker, or a new one, marked busy so that `end` ends it; raises `_Ended` when that has happened."""

@@ -27,18 +27,18 @@ QUICK = {"worker_niceness": 0}
 
 
 class Ray(Engine):
-    """Runs tasks on a Ray cluster: one that it starts on this machine and ends again, or one that is there.
+    """Runs jobs on a Ray cluster: one that it starts on this machine and ends again, or one that is there.
 
     The work goes into the object store once, each machine maps it once, and a bounded number of calls is under way.
-    Workers and machines may die: their tasks are tried again elsewhere. Machines that join are used.
+    Workers and machines may die: their jobs are tried again elsewhere. Machines that join are used.
 
     Args:
         address: of a cluster, such as ``10.0.0.7:6379`` or ``auto``; by default what the variable ``RAY_ADDRESS``
             says, or else a cluster on this machine.
-        workers: how many tasks run at once; by default as many as the cluster has cores for.
-        threads: cores for each task.
-        retries: how often a task whose worker died is tried again before it counts as failed.
-        batch: how many short tasks one call may carry; those that take long are always sent one by one.
+        workers: how many jobs run at once; by default as many as the cluster has cores for.
+        threads: cores for each job.
+        retries: how often a job whose worker died is tried again before it counts as failed.
+        batch: how many short jobs one call may carry; those that take long are always sent one by one.
     """
 
     threads: int
@@ -62,14 +62,14 @@ class Ray(Engine):
         self._stays = 0
         self._started = False
 
-    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
-        """Results as they come; one call per worker is under way, or two while tasks are short."""
+    def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
+        """Results as they come; one call per worker is under way, or two while jobs are short."""
         ray = self._joined()
         try:
             from mutiny.campaigns.engines.ray_calls import Calls
 
             calls = Calls(ray, work, self.workers, self.threads, self.retries, self.batch)
-            intake = Intake(tasks)
+            intake = Intake(jobs)
             try:
                 while calls.fill(intake):
                     yield from calls.results()

@@ -32,18 +32,18 @@ _kept: dict[str, tuple[Work, BinaryIO | None]] = {}
 """The work that this process has, by its key: at most one."""
 
 
-def serve(key: str, fetch: Fetch, tasks: Sequence[list[Bytes]], seconds: float) -> str | list[list[Bytes]]:
-    """What became of packed tasks: of the first at least, of no more when ``seconds`` are over.
+def serve(key: str, fetch: Fetch, jobs: Sequence[list[Bytes]], seconds: float) -> str | list[list[Bytes]]:
+    """What became of packed jobs: of the first at least, of no more when ``seconds`` are over.
 
     Args:
         key: names the work.
         fetch: gets the work's parts, and about the process that sent it ``versions``, ``settings`` and how many
             ``threads`` torch may use; called once in each process.
-        tasks: packed.
-        seconds: after which no other task is begun.
+        jobs: packed.
+        seconds: after which no other job is begun.
 
     Returns:
-        For each task that was done what `hear` understands; a text that says why if nothing can be done here.
+        For each job that was done what `hear` understands; a text that says why if nothing can be done here.
     """
     if key not in _kept:
         problem = _load(key, fetch)
@@ -51,7 +51,7 @@ def serve(key: str, fetch: Fetch, tasks: Sequence[list[Bytes]], seconds: float) 
             return problem
     work, _ = _kept[key]
     start, told = time.perf_counter(), []
-    for packed in tasks:
+    for packed in jobs:
         told.append([stored(part) for part in tell(_done(work, packed))])
         if time.perf_counter() - start > seconds:
             break
@@ -60,10 +60,10 @@ def serve(key: str, fetch: Fetch, tasks: Sequence[list[Bytes]], seconds: float) 
 
 def _done(work: Work, packed: list[Bytes]) -> JobResult:
     try:
-        task: Job = unpack(writable(packed))
+        job: Job = unpack(writable(packed))
     except BaseException as error:
         return failed(Job("unknown"), error)
-    return guarded(work, task)
+    return guarded(work, job)
 
 
 def stored(part: Part) -> Bytes:

@@ -1,4 +1,4 @@
-"""One task after the other, in this process."""
+"""One job after the other, in this process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mutiny.campaigns.jobs import Job, JobResult, Work
 
 
 class Serial(Engine):
-    """Runs each task here and now: the default, and what all other engines must agree with."""
+    """Runs each job here and now: the default, and what all other engines must agree with."""
 
-    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
-        """One result after each task."""
-        for task in tasks:
-            if task is None:  # nothing is under way here, so nothing will change
+    def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
+        """One result after each job."""
+        for job in jobs:
+            if job is None:  # nothing is under way here, so nothing will change
                 return
-            yield attempt(work, task)
+            yield attempt(work, job)
 
     def __repr__(self) -> str:
         return "Serial()"

@@ -1,7 +1,7 @@
-"""A process that does tasks for another: ``python -m mutiny.campaigns.engines.worker``, started by `Processes`.
+"""A process that does jobs for another: ``python -m mutiny.campaigns.engines.worker``, started by `Processes`.
 
 It reads packed orders from its standard input and writes packed answers to its standard output; what the work prints
-goes to standard error. It ends as soon as its input does, in the middle of a task too: whoever started it is gone.
+goes to standard error. It ends as soon as its input does, in the middle of a job too: whoever started it is gone.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Shipment:
 
 
 class Worker:
-    """One process that does one task at a time.
+    """One process that does one job at a time.
 
     Attributes:
         busy: whether it may be in the middle of something.
@@ -111,14 +111,14 @@ class Worker:
             raise BadInput("work", "...", "something that a worker process can load", f"There it fails: {problem}.")
         self._loaded = shipment
 
-    def do(self, task: Job) -> JobResult:
-        """Has it do a task; raises `Died` if it dies over it."""
+    def do(self, job: Job) -> JobResult:
+        """Has it do a job; raises `Died` if it dies over it."""
         assert self._loaded is not None
         try:
-            order = pack(("task", task), self._loaded.strangers)
+            order = pack(("job", job), self._loaded.strangers)
         except Exception as error:
-            return unsendable(task, error)
-        return hear(task, self._ask(order))
+            return unsendable(job, error)
+        return hear(job, self._ask(order))
 
     def kill(self) -> None:
         """Ends it at once."""

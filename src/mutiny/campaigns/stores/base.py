@@ -43,7 +43,7 @@ def reopened(known: Campaign, campaign: Campaign) -> Campaign:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a store has of a task: its value, and what later tasks of the plan need, unless that was forgotten."""
+    """What a store has of a job: its value, and what later jobs of the plan need, unless that was forgotten."""
 
     value: Any
     scratch: Any = None
@@ -63,9 +63,9 @@ class Kept:
 
 @dataclass(frozen=True)
 class Failed:
-    """A task that failed, by name, and why."""
+    """A job that failed, by name, and why."""
 
-    task: str
+    job: str
     reason: str
 
 
@@ -74,13 +74,13 @@ class Tally:
     """How far a campaign is.
 
     Attributes:
-        done: tasks with a value, by kind.
+        done: jobs with a value, by kind.
         seconds: that these took, by kind.
-        waiting: planned tasks with neither value nor failure, by kind; a plan may still grow.
+        waiting: planned jobs with neither value nor failure, by kind; a plan may still grow.
         begun: names of those waiting that were begun: under way, or lost with the process.
-        failed: tasks whose last attempt failed, until the next begins.
-        attempts: how often tasks of this campaign were begun.
-        most: how many tasks there will be at most, if that is known.
+        failed: jobs whose last attempt failed, until the next begins.
+        attempts: how often jobs of this campaign were begun.
+        most: how many jobs there will be at most, if that is known.
         finished: whether the campaign has its result.
     """
 
@@ -95,9 +95,9 @@ class Tally:
 
 
 class Store(ABC):
-    """Remembers campaigns, their planned tasks and results. One process writes, any number read.
+    """Remembers campaigns, their planned jobs and results. One process writes, any number read.
 
-    Results belong to tasks, not to campaigns: what one campaign did, another that needs the same task finds done.
+    Results belong to jobs, not to campaigns: what one campaign did, another that needs the same job finds done.
     Every change is whole or not there, whenever the process dies.
 
     Attributes:
@@ -115,24 +115,24 @@ class Store(ABC):
         """All campaigns, that which was opened last at the end."""
 
     @abstractmethod
-    def begin(self, campaign: str, task: Job) -> None:
-        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
+    def begin(self, campaign: str, job: Job) -> None:
+        """Notes that a job is wanted and begun; if it is done afresh, its result is dropped."""
 
     @abstractmethod
-    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
-        """Notes that tasks are wanted."""
+    def want(self, campaign: str, jobs: Iterable[Job]) -> None:
+        """Notes that jobs are wanted."""
 
     @abstractmethod
     def save(self, campaign: str, result: JobResult) -> None:
         """Keeps a result, with its scratch if the value is a `WithScratch`, or a failure, unless there is a value."""
 
     @abstractmethod
-    def load(self, task: Job) -> Kept | None:
-        """What is known of a task; ``None`` if it has no value."""
+    def load(self, job: Job) -> Kept | None:
+        """What is known of a job; ``None`` if it has no value."""
 
     @abstractmethod
-    def forget(self, tasks: Iterable[Job]) -> None:
-        """Drops the scratch of tasks; that there was some stays known."""
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Drops the scratch of jobs; that there was some stays known."""
 
     @abstractmethod
     def finish(self, campaign: str, value: Any) -> None:

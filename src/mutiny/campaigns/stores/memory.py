@@ -42,7 +42,7 @@ class MemoryStore(Store):
 
     def __init__(self) -> None:
         self._campaigns: dict[str, _Running] = {}
-        self._tasks: dict[str, _Known] = {}
+        self._jobs: dict[str, _Known] = {}
 
     def open(self, campaign: Campaign, most: int | None = None) -> None:
         """Begins a campaign, or goes on with it."""
@@ -54,40 +54,40 @@ class MemoryStore(Store):
         """All campaigns, that which was opened last at the end."""
         return [running.campaign for running in self._campaigns.values()]
 
-    def begin(self, campaign: str, task: Job) -> None:
-        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
-        self.want(campaign, [task])
-        self._running(campaign).attempts[task.id] += 1
-        known = self._tasks[task.id]
+    def begin(self, campaign: str, job: Job) -> None:
+        """Notes that a job is wanted and begun; if it is done afresh, its result is dropped."""
+        self.want(campaign, [job])
+        self._running(campaign).attempts[job.id] += 1
+        known = self._jobs[job.id]
         known.failure = None
-        if task.afresh:
+        if job.afresh:
             known.kept = None
 
-    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
-        """Notes that tasks are wanted."""
+    def want(self, campaign: str, jobs: Iterable[Job]) -> None:
+        """Notes that jobs are wanted."""
         running = self._running(campaign)
-        for task in tasks:
-            self._tasks.setdefault(task.id, _Known(task.kind, str(task)))
-            running.attempts[task.id] += 0
+        for job in jobs:
+            self._jobs.setdefault(job.id, _Known(job.kind, str(job)))
+            running.attempts[job.id] += 0
 
     def save(self, campaign: str, result: JobResult) -> None:
         """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
-        self.want(campaign, [result.task])
-        known = self._tasks[result.task.id]
+        self.want(campaign, [result.job])
+        known = self._jobs[result.job.id]
         if result.failure is None:
             known.kept, known.seconds, known.failure = Kept.of(result.value), result.seconds, None
         elif known.kept is None:
             known.failure = result.failure
 
-    def load(self, task: Job) -> Kept | None:
-        """What is known of a task; ``None`` if it has no value."""
-        known = self._tasks.get(task.id)
+    def load(self, job: Job) -> Kept | None:
+        """What is known of a job; ``None`` if it has no value."""
+        known = self._jobs.get(job.id)
         return known.kept if known else None
 
-    def forget(self, tasks: Iterable[Job]) -> None:
-        """Drops the scratch of tasks; that there was some stays known."""
-        for task in tasks:
-            known = self._tasks.get(task.id)
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Drops the scratch of jobs; that there was some stays known."""
+        for job in jobs:
+            known = self._jobs.get(job.id)
             if known and known.kept:
                 kept = known.kept
                 known.kept = Kept(kept.value, None, kept.forgotten or kept.scratch is not None)
@@ -104,7 +104,7 @@ class MemoryStore(Store):
     def tally(self, campaign: str) -> Tally:
         """How far a campaign is."""
         running = self._running(campaign)
-        mine = [(key, known) for key, known in self._tasks.items() if key in running.attempts]
+        mine = [(key, known) for key, known in self._jobs.items() if key in running.attempts]
         seconds: defaultdict[str, float] = defaultdict(float)
         for _, known in mine:
             if known.kept is not None:

@@ -29,7 +29,7 @@ class Salvaged:
     Attributes:
         results: how many are in the new store.
         campaigns: how many are in the new store, those without any result included.
-        lost: names of tasks that had a result which is damaged; as far as their names can be read.
+        lost: names of jobs that had a result which is damaged; as far as their names can be read.
         notes: what else the user should know.
     """
 
@@ -63,7 +63,7 @@ class _Piece:
 
 @dataclass
 class _Found:
-    """Intact pieces by what they are and whose, and names of all tasks that had a result."""
+    """Intact pieces by what they are and whose, and names of all jobs that had a result."""
 
     pieces: dict[tuple[str, str], _Piece] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class _Found:
 def salvage(damaged: Path, into: Path) -> Salvaged:
     """Reads whatever is intact in a damaged store into a new one, without trusting anything that is not sealed.
 
-    A changed byte costs the rows on its page, a missing end those that lay there. How often tasks were begun, and which
+    A changed byte costs the rows on its page, a missing end those that lay there. How often jobs were begun, and which
     have failed, is not kept: they are tried again.
 
     Args:
@@ -150,7 +150,7 @@ def _layouts(path: Path) -> list[tuple[int, int]]:
 def _collect(pages: Pages, found: _Found) -> None:
     for cell in pages.cells():
         told = columns(cell.local)
-        if len(told) == 5 and told[1][0] == 44 and told[4][0] != 0:  # a row of tasks, with seconds: it had a result
+        if len(told) == 5 and told[1][0] == 44 and told[4][0] != 0:  # a row of jobs, with seconds: it had a result
             (_, place, size), (_, start, length) = told[1], told[3]
             if start + length <= len(cell.local):
                 found.names[cell.local[place : place + size].hex()] = cell.local[start : start + length].decode(
@@ -213,9 +213,9 @@ def _write(found: _Found, store: Store) -> Salvaged:
     orphaned = set()
     for key, piece in sorted(found.of("result"), key=lambda item: item[1].cell.number):
         header, had = piece.header, len(notes)
-        task = Job(header["kind"], header["arguments"], header["basis"], header["name"])
+        job = Job(header["kind"], header["arguments"], header["basis"], header["name"])
         value, scratch = piece.value(notes), found.pieces.get(("scratch", key))
-        if len(notes) > had or task.id != key:
+        if len(notes) > had or job.id != key:
             continue
         if scratch is not None and header["campaign"] not in outcomes:
             value = WithScratch(value, scratch.value(notes))
@@ -226,8 +226,8 @@ def _write(found: _Found, store: Store) -> Salvaged:
             orphaned.add(owner)
             store.open(ORPHANS)
             owner = ORPHANS.id
-        store.save(owner, JobResult(task, value, header["seconds"]))
-        saved[key] = str(task)
+        store.save(owner, JobResult(job, value, header["seconds"]))
+        saved[key] = str(job)
     for key in outcomes.keys() & opened:
         store.finish(key, outcomes[key])
     if orphaned:
@@ -236,6 +236,6 @@ def _write(found: _Found, store: Store) -> Salvaged:
             f"The records of {len(orphaned)} campaigns are damaged. Their results are kept: give the same command "
             "again with the new file, and it finds them."
         )
-    named = set(saved.values())  # rows of tasks are not sealed: their ids may be damaged
+    named = set(saved.values())  # rows of jobs are not sealed: their ids may be damaged
     lost = {name for key, name in found.names.items() if key not in saved and name not in named}
     return Salvaged(len(saved), len(opened), tuple(sorted(lost)), tuple(notes))

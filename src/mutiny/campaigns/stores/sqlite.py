@@ -88,31 +88,31 @@ class SqliteStore(Store):
             found.append(({"turn": number, **header}, campaign))
         return sorted(found, key=lambda each: each[0]["turn"])
 
-    def begin(self, campaign: str, task: Job) -> None:
-        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
+    def begin(self, campaign: str, job: Job) -> None:
+        """Notes that a job is wanted and begun; if it is done afresh, its result is dropped."""
         with self._change() as change:
-            number = self._want(change, self._number(change, campaign), task, attempts=1)
+            number = self._want(change, self._number(change, campaign), job, attempts=1)
             change.execute("DELETE FROM failures WHERE task = ?", (number,))
-            if task.afresh:
+            if job.afresh:
                 for table in schema.OF_TASKS.values():
                     change.execute(f"DELETE FROM {table} WHERE task = ?", (number,))
                 change.execute("UPDATE tasks SET seconds = NULL WHERE number = ?", (number,))
 
-    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
-        """Notes that tasks are wanted."""
-        tasks = list(tasks)
+    def want(self, campaign: str, jobs: Iterable[Job]) -> None:
+        """Notes that jobs are wanted."""
+        jobs = list(jobs)
         with self._change() as change:
             owner = self._number(change, campaign)
-            for task in tasks:
-                self._want(change, owner, task)
+            for job in jobs:
+                self._want(change, owner, job)
 
     def save(self, campaign: str, result: JobResult) -> None:
         """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
-        task = result.task
+        job = result.job
         kept = Kept.of(result.value)
         header = {
-            "campaign": campaign, "task": task.id, "kind": task.kind, "name": str(task), "arguments": task.arguments,
-            "basis": task.basis, "seconds": result.seconds, "finished": now(),
+            "campaign": campaign, "task": job.id, "kind": job.kind, "name": str(job), "arguments": job.arguments,
+            "basis": job.basis, "seconds": result.seconds, "finished": now(),
         }  # fmt: skip
         body = scratch = None
         if result.failure is None:
@@ -120,7 +120,7 @@ class SqliteStore(Store):
             body = seal(kept.value, {"what": "result", "scratch": noted, **header})
             scratch = None if kept.scratch is None else seal(kept.scratch, {"what": "scratch", **header})
         with self._change() as change:
-            number = self._want(change, self._number(change, campaign), task)
+            number = self._want(change, self._number(change, campaign), job)
             if body is None:
                 change.execute(
                     "INSERT OR REPLACE INTO failures SELECT number, ? FROM tasks WHERE number = ? AND seconds IS NULL",
@@ -134,25 +134,25 @@ class SqliteStore(Store):
                 change.execute("INSERT INTO scratch VALUES (?, ?)", (number, scratch))
             change.execute("UPDATE tasks SET seconds = ? WHERE number = ?", (result.seconds, number))
 
-    def load(self, task: Job) -> Kept | None:
-        """What is known of a task; ``None`` if it has no value."""
+    def load(self, job: Job) -> Kept | None:
+        """What is known of a job; ``None`` if it has no value."""
         with self._view() as view:
             row = view.execute(
                 "SELECT results.body, scratch.body FROM tasks JOIN results ON results.task = number "
                 "LEFT JOIN scratch ON scratch.task = number WHERE id = ?",
-                (bytes.fromhex(task.id),),
+                (bytes.fromhex(job.id),),
             ).fetchone()
         if row is None:
             return None
         body, scratch = row
-        header, value = self._unsealed(body, f"result of {task}", what="result", task=task.id)
+        header, value = self._unsealed(body, f"result of {job}", what="result", task=job.id)
         if scratch is None:
             return Kept(value, None, bool(header.get("scratch")))
-        return Kept(value, self._unsealed(scratch, f"scratch of {task}", what="scratch", task=task.id)[1])
+        return Kept(value, self._unsealed(scratch, f"scratch of {job}", what="scratch", task=job.id)[1])
 
-    def forget(self, tasks: Iterable[Job]) -> None:
-        """Drops the scratch of tasks; that there was some stays known."""
-        rows = [(bytes.fromhex(task.id),) for task in tasks]
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Drops the scratch of jobs; that there was some stays known."""
+        rows = [(bytes.fromhex(job.id),) for job in jobs]
         with self._change() as change:
             change.executemany("DELETE FROM scratch WHERE task = (SELECT number FROM tasks WHERE id = ?)", rows)
 
@@ -228,11 +228,11 @@ class SqliteStore(Store):
             raise BadInput("campaign", campaign, "one of the store's", "Open it first.")
         return int(row[0])
 
-    def _want(self, change: sqlite3.Connection, campaign: int, task: Job, attempts: int = 0) -> int:
-        key = bytes.fromhex(task.id)
+    def _want(self, change: sqlite3.Connection, campaign: int, job: Job, attempts: int = 0) -> int:
+        key = bytes.fromhex(job.id)
         row: Any = change.execute("SELECT number FROM tasks WHERE id = ?", (key,)).fetchone()
         if row is None:
-            named = (key, _utf8(task.kind), _utf8(str(task)))
+            named = (key, _utf8(job.kind), _utf8(str(job)))
             row = (change.execute("INSERT INTO tasks (id, kind, name) VALUES (?, ?, ?)", named).lastrowid,)
         number = int(row[0])
         change.execute(
