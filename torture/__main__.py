@@ -17,10 +17,17 @@ from torture.lab import Lab
 from torture.watching import Lost, note
 
 CASES = {
-    "kills": kills, "workers": workers, "nodes": nodes, "disk": disk, "damage": damage, "writers": writers,
-    "clock": clock, "signals": signals, "engines": engines,
+    "kills": kills,
+    "workers": workers,
+    "nodes": nodes,
+    "disk": disk,
+    "damage": damage,
+    "writers": writers,
+    "clock": clock,
+    "signals": signals,
+    "engines": engines,
     "verbs": verbs,
-}  # fmt: skip
+}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -90,9 +90,15 @@ class Run:
         self.said = folder / f"said-{uuid.uuid4().hex[:8]}"
         with self.said.open("w") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mutiny", *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=output, start_new_session=True, **more,
-            )  # fmt: skip
+                [sys.executable, "-m", "mutiny", *arguments],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,
+                **more,
+            )
 
     @property
     def alive(self) -> bool:
@@ -142,10 +148,16 @@ class Campaign:
         self.temporary.mkdir(parents=True)
         self.what = what
         self.environment = {
-            **os.environ, "MUTINY_CACHE": str(folder / "cache"), "TMPDIR": str(self.temporary), "RAY_TMPDIR": str(ray),
-            "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "only-for-tests-" + "0" * 32, "OMP_NUM_THREADS": "1",
-            "RAY_worker_niceness": "0", "TORTURE": self.mark.partition("=")[2],
-        }  # fmt: skip
+            **os.environ,
+            "MUTINY_CACHE": str(folder / "cache"),
+            "TMPDIR": str(self.temporary),
+            "RAY_TMPDIR": str(ray),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": "only-for-tests-" + "0" * 32,
+            "OMP_NUM_THREADS": "1",
+            "RAY_worker_niceness": "0",
+            "TORTURE": self.mark.partition("=")[2],
+        }
 
     def begin(self, engine: str = "serial", *more: str, **how: Any) -> Run:
         """Begins it, or goes on by the same command."""

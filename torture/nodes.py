@@ -37,9 +37,13 @@ def run(lab: Lab) -> tuple[int, str]:
 def _cluster(campaign: Campaign) -> Iterator[tuple[str, IO[str], IO[str]]]:
     command = [sys.executable, "-m", "torture.cluster"]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
         env=campaign.environment,
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:

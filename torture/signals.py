@@ -10,10 +10,16 @@ from torture.lab import Lab
 from torture.watching import check, no_orphans, results, wait_for
 
 EVERY = [
-    (signal.SIGINT, 1, "serial"), (signal.SIGINT, 2, "processes"), (signal.SIGINT, 1, "processes"),
-    (signal.SIGINT, 2, "serial"), (signal.SIGTERM, 1, "processes"), (signal.SIGTERM, 2, "serial"),
-    (signal.SIGINT, 1, "ray"), (signal.SIGINT, 2, "ray"), (signal.SIGTERM, 1, "ray"),
-]  # fmt: skip
+    (signal.SIGINT, 1, "serial"),
+    (signal.SIGINT, 2, "processes"),
+    (signal.SIGINT, 1, "processes"),
+    (signal.SIGINT, 2, "serial"),
+    (signal.SIGTERM, 1, "processes"),
+    (signal.SIGTERM, 2, "serial"),
+    (signal.SIGINT, 1, "ray"),
+    (signal.SIGINT, 2, "ray"),
+    (signal.SIGTERM, 1, "ray"),
+]
 
 
 def run(lab: Lab) -> tuple[int, str]:

@@ -31,7 +31,7 @@ def network() -> nn.Module:
 
 def deadly(model: nn.Module, inputs: Tensor) -> Tensor:
     """Kills the worker that trains a network."""
-    if model.training and "mutiny.campaigns.engines.worker" in sys.orig_argv:
+    if model.training and "mutiny.campaigns.engines.worker_main" in sys.orig_argv:
         os.kill(os.getpid(), signal.SIGKILL)
     return model(inputs)
 

@@ -8,14 +8,12 @@ from torture.lab import ENGINES, Campaign, Lab, digest
 from torture.watching import attempts, check, note, wait_for
 
 OPTIONS = {
-    "select": ("--compare", "deepgini,dsa,mlsa,kill-rate,random", "--repeats", "3"),
-    "locate": ("--k", "3", "--validate", "9"),
-    "repair": ("--method", "scale(generations=60)"),
-    "attack": ("--attack", "pgd(iterations=3)", "--eps", "0.1,0.2,0.3", "--mutants", "2", "--low", "-9", "--high", "9",
-               "--count", "200"),
-    "strengthen": ("--operators", "WI(ratio=0.3),GF", "--originals", "5", "--mutants", "2", "--repeats", "2",
-                   "--budget", "5"),
-}  # fmt: skip
+    "select": "--compare deepgini,dsa,mlsa,kill-rate,random --repeats 3",
+    "locate": "--k 3 --validate 9",
+    "repair": "--method scale(generations=60)",
+    "attack": "--attack pgd(iterations=3) --eps 0.1,0.2,0.3 --mutants 2 --low -9 --high 9 --count 200",
+    "strengthen": "--operators WI(ratio=0.3),GF --originals 5 --mutants 2 --repeats 2 --budget 5",
+}
 NAMES = {"repair": "spoilt", "strengthen": "pooled"}
 """Subjects other than the usual one."""
 
@@ -42,7 +40,7 @@ def run(lab: Lab) -> tuple[int, str]:
 
 
 def _new(lab: Lab, verb: str) -> Campaign:
-    return lab.of(verb, *OPTIONS[verb], name=NAMES.get(verb, "subject"))
+    return lab.of(verb, *OPTIONS[verb].split(), name=NAMES.get(verb, "subject"))
 
 
 def _killed(lab: Lab, verb: str, first: str, second: str, jobs: int) -> str:

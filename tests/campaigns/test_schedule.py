@@ -154,9 +154,7 @@ def test_what_is_meant_for_the_user_ends_everything_unless_it_is_caught():
 
     error = BadInput("x", 1, "2")
     schedule = Schedule([caught()])
-    (job,) = [
-        job for job in schedule.jobs() if job and not schedule.give(JobResult(job, failure="x", error=error))
-    ]
+    (job,) = [job for job in schedule.jobs() if job and not schedule.give(JobResult(job, failure="x", error=error))]
     assert (job.arguments, schedule.results) == (1, ["caught"])
     schedule = Schedule([double(1)])
     job = next(schedule.jobs())

@@ -5,15 +5,19 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mutiny.core.hashing import hash_of
 from mutiny.core.records import versions
 from mutiny.subjects.given import Given
 from mutiny.subjects.tasks import task_identity
 from mutiny.subjects.training.describe import describe
+
+if TYPE_CHECKING:
+    from mutiny.campaigns.verb import Verb
 
 
 def identity_of(given: Given, originals: int | None, seed: int, device: str | None) -> dict[str, Any]:
@@ -29,6 +33,29 @@ def identity_of(given: Given, originals: int | None, seed: int, device: str | No
         "task": task_identity(given.task),
         "forward": hash_of(describe(given.forward)),
     }
+
+
+def identifiers(
+    verb: Verb[Any, Any], given: Given, subject: Mapping[str, Any], settings: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Hash of everything that decides every job of a call, and the id of its campaign.
+
+    Args:
+        verb: What is asked.
+        given: What it is asked about.
+        subject: Identity of ``given``, from `identity_of`.
+        settings: Settings with which the campaign is begun.
+    """
+    decisive = {name: code_of(value) for name, value in verb.decisive().items()}
+    known = hash_of([subject, dict(settings), decisive_versions(), decisive])
+    models = 1 if given.subject is None else len(given.subject.models)
+    asked = {name: code_of(value) for name, value in verb.identity().items()}
+    return known, hash_of([verb.name, known, asked, given.name, given.source, models])
+
+
+def job_basis(known: str, settings: Mapping[str, Any]) -> str:
+    """Hash of everything that decides every job of a call, with the settings so far."""
+    return hash_of([known, dict(settings)])
 
 
 def code_of(thing: Any) -> str:

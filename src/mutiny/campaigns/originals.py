@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.campaign_run import CampaignRun
 from mutiny.campaigns.engines.serial import Serial
 from mutiny.campaigns.jobs import Job, WithScratch
 from mutiny.campaigns.schedule import ask
@@ -39,12 +39,12 @@ class Trainings:
         self.folder.mkdir(parents=True, exist_ok=True)
         model = train_original(
             self.recipe, self.data, self.kind, job.arguments[1], self.seed, self.folder, self.forward, self.device
-        )  # fmt: skip
+        )
         return WithScratch(True, {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()})
 
 
 def train_at_once(
-    running: Running,
+    running: CampaignRun,
     subject: Subject,
     count: int,
     seed: int,

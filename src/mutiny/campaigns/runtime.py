@@ -12,7 +12,7 @@ import torch
 from mutiny.campaigns.engines.base import Engine
 from mutiny.campaigns.engines.parsing import as_engine
 from mutiny.campaigns.stores.base import Store
-from mutiny.campaigns.stores.opening import opened
+from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.checks import check_whole
 from mutiny.core.progress import Progress, Silent
 
@@ -61,7 +61,9 @@ class Runtime:
         """The same runtime with its engine and its store open; what was open before stays open."""
         with ExitStack() as stack:
             engine = stack.enter_context(as_engine(self.engine, self.workers))
-            store = stack.enter_context(opened(self.store))
+            store = self.store
+            if store is not None and not isinstance(store, Store):
+                store = stack.enter_context(SqliteStore(store))
             yield replace(self, engine=engine, workers=None, store=store)
 
     @property

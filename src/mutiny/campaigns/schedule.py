@@ -188,9 +188,7 @@ class Schedule:
         self._waiting[identity] = [node]
         self._ready.append(wish)
 
-    def _ended(
-        self, node: _Node, value: Any, error: Exception | None
-    ) -> Iterator[tuple[_Node, Any, Exception | None]]:  # fmt: skip
+    def _ended(self, node: _Node, value: Any, error: Exception | None) -> Iterator[tuple[_Node, Any, Exception | None]]:
         parent = node.parent
         self._alive.discard(node)
         if error is not None and (parent is None or node.queued):

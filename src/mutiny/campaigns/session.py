@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.campaign_run import CampaignRun
 from mutiny.campaigns.engines.base import Engine
 from mutiny.campaigns.jobs import Job, Work
-from mutiny.campaigns.memo import code_of, decisive_versions, identity_of
+from mutiny.campaigns.memo import identifiers, identity_of, job_basis
 from mutiny.campaigns.originals import train_at_once
 from mutiny.campaigns.runtime import Runtime
 from mutiny.campaigns.schedule import Plan
 from mutiny.campaigns.stores.base import Campaign, Store
-from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.records import now, versions
-from mutiny.models import ModelState
-from mutiny.models.state import check_untouched
+from mutiny.models.state import ModelState, check_untouched
 from mutiny.subjects.given import Given
 from mutiny.subjects.inference import determinism
 from mutiny.subjects.inference.passes import Pace
 
 if TYPE_CHECKING:
     from mutiny.campaigns.verb import Verb
-
-
-def identifiers(
-    verb: Verb[Any, Any], given: Given, subject: Mapping[str, Any], settings: Mapping[str, Any]
-) -> tuple[str, str]:
-    """Hash of everything that decides every job of a call, and the id of its campaign.
-
-    Args:
-        verb: What is asked.
-        given: What it is asked about.
-        subject: Identity of ``given``, from `identity_of`.
-        settings: Settings with which the campaign is begun.
-    """
-    decisive = {name: code_of(value) for name, value in verb.decisive().items()}
-    known = hash_of([subject, dict(settings), decisive_versions(), decisive])
-    models = 1 if given.subject is None else len(given.subject.models)
-    asked = {name: code_of(value) for name, value in verb.identity().items()}
-    return known, hash_of([verb.name, known, asked, given.name, given.source, models])
 
 
 class Session:
@@ -106,12 +86,12 @@ class Session:
     @property
     def basis(self) -> str:
         """Hash of everything that decides every job, as far as it is settled; empty if nothing is stored."""
-        return hash_of([self._known, self.settings]) if self._known else ""
+        return job_basis(self._known, self.settings) if self._known else ""
 
     @cached_property
-    def running(self) -> Running:
+    def running(self) -> CampaignRun:
         """Runs plans through the engine and the store."""
-        return Running(self.campaign, self.engine, self.store)
+        return CampaignRun(self.campaign, self.engine, self.store)
 
     @cached_property
     def models(self) -> list[nn.Module]:

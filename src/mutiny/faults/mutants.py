@@ -18,8 +18,6 @@ from mutiny.faults.base import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Forward, ModelView, Patch, check_model, default_forward
 from mutiny.models.patch import WeightEdit
-from mutiny.models.placement import placement
-from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import as_pool
 
 
@@ -57,7 +55,7 @@ def mutants(
         raise BadInput("operator", repr(operator), "one operator", "Call mutants once for each.")
     call = forward or default_forward
     check_model(model, "model")
-    view = ModelView.of(model, placement(model).put(as_pool(inputs, "inputs").first(PROBE_INPUTS)), call)
+    view = ModelView.of_data(model, as_pool(inputs, "inputs"), call)
     found: dict[str, FaultyModel] = {}
     for repetition in range(count):
         patch = operators[0].patch(view, generator_for(seed, "mutant", operators[0].code, 0, repetition))

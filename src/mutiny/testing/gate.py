@@ -82,7 +82,7 @@ def kept(subject: Subject | str, root: Path | None = None) -> Path:
     >>> kept("models/mine.py:subject")
     PosixPath('.mutiny/mine-subject.mutiny')
     """
-    from mutiny.campaigns.stores.naming import file_for
+    from mutiny.campaigns.stores.base import file_for
     from mutiny.core.errors import BadInput
     from mutiny.subjects import Subject
 

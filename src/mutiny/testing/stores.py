@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
-from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally
+from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store
 from mutiny.core.errors import BadInput
 from mutiny.core.records import KillBits, KillEvidence, MutantRecord, Verdict
 
@@ -85,11 +85,24 @@ def check_values(make: Make, reopen: Reopen) -> None:
     """What is loaded equals what was saved, of the same types."""
     bits = np.packbits(np.ones((2, 3, 16), bool), axis=-1)
     values: list[Any] = [
-        None, False, 3, 1 << 200, 0.1, float("inf"), "é\n", b"\x00", [1, [2]], (1, (2,)), {"a": {1: "b"}},
-        {(1, 2): {3}, None: frozenset({4})}, np.float32(0.5), np.arange(6.0).reshape(2, 3).T,
+        None,
+        False,
+        3,
+        1 << 200,
+        0.1,
+        float("inf"),
+        "é\n",
+        b"\x00",
+        [1, [2]],
+        (1, (2,)),
+        {"a": {1: "b"}},
+        {(1, 2): {3}, None: frozenset({4})},
+        np.float32(0.5),
+        np.arange(6.0).reshape(2, 3).T,
         MutantRecord("WI", 0.25, "test", Verdict.KILLED, metrics=((0.5, 0.25),)),
-        KillEvidence(True, 0.01, float("inf")), KillBits(bits[0], bits, 16),
-    ]  # fmt: skip
+        KillEvidence(True, 0.01, float("inf")),
+        KillBits(bits[0], bits, 16),
+    ]
     store = make()
     store.open(ONE)
     jobs = [Job("value", [i]) for i in range(len(values))]
@@ -235,7 +248,7 @@ def _expected_value(events: list[tuple[str, str, Job, Any]], job: Job) -> Kept |
     return Kept(last, [last] if what == "noted" and not forgotten else None, what == "noted" and forgotten)
 
 
-def _expected_tally(events: list[tuple[str, str, Job, Any]], campaign: str) -> Tally:
+def _expected_tally(events: list[tuple[str, str, Job, Any]], campaign: str) -> CampaignTally:
     calls = [event for event in events if event[0] not in ("forget", "reopen")]
     order = list(dict.fromkeys(job for _, _, job, _ in calls))
     mine = [job for job in order if any(c == campaign and t == job for _, c, t, _ in calls)]
@@ -246,15 +259,13 @@ def _expected_tally(events: list[tuple[str, str, Job, Any]], campaign: str) -> T
         for job in rest
     }
     failed = [
-        Failed(str(job), f"reason {last[job][0][1]}")
-        for job in rest
-        if last[job][:1] and last[job][0][0] == "failure"
+        Failed(str(job), f"reason {last[job][0][1]}") for job in rest if last[job][:1] and last[job][0][0] == "failure"
     ]
     waiting = [job for job in rest if not (last[job] and last[job][0][0] == "failure")]
     seconds: Counter[str] = Counter()
     for job, kept in done:
         seconds[job.kind] += kept.value
-    return Tally(
+    return CampaignTally(
         done=dict(Counter(job.kind for job, _ in done)),
         seconds={kind: float(total) for kind, total in seconds.items()},
         waiting=dict(Counter(job.kind for job in waiting)),

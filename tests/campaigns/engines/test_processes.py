@@ -41,7 +41,7 @@ def children():
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(stat[1]) == os.getpid() and stat[0] not in "ZX" and b"mutiny.campaigns.engines.worker" in command:
+        if int(stat[1]) == os.getpid() and stat[0] not in "ZX" and b"mutiny.campaigns.engines.worker_main" in command:
             found.append(int(folder.name))
     return sorted(found)
 

@@ -170,7 +170,7 @@ def test_without_the_extra_the_message_says_how_to_get_it():
 
 
 def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():
-    """At once: Ray itself would wait for somebody to answer, and not hear Ctrl-C meanwhile."""
+    """At once: Ray itself would wait for somebody to answer, and not react to Ctrl-C meanwhile."""
     code = """
         import socket
         from mutiny.campaigns.engines.ray import Ray

@@ -1,1 +1,1 @@
-"""Where jobs are run."""
+"""Engines: this process, several processes, a Ray cluster."""

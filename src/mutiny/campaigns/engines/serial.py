@@ -1,4 +1,4 @@
-"""One job after the other, in this process."""
+"""Engine that runs one job after the other in this process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from mutiny.campaigns.jobs import Job, JobResult, Work
 
 
 class Serial(Engine):
-    """Runs each job here and now: the default, and what all other engines must agree with."""
+    """Runs each job in this process: the default, and the reference for all other engines."""
 
     def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
-        """One result after each job."""
+        """Runs a job whenever the next result is asked for."""
         for job in jobs:
-            if job is None:  # nothing is under way here, so nothing will change
+            if job is None:  # no other job is running whose result it could wait for
                 return
             yield attempt(work, job)
 

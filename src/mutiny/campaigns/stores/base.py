@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
@@ -70,7 +72,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Tally:
+class CampaignTally:
     """How far a campaign is.
 
     Attributes:
@@ -143,7 +145,7 @@ class Store(ABC):
         """The result of a campaign; ``None`` if it has none."""
 
     @abstractmethod
-    def tally(self, campaign: str) -> Tally:
+    def tally(self, campaign: str) -> CampaignTally:
         """How far a campaign is."""
 
     @abstractmethod
@@ -155,3 +157,14 @@ class Store(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def file_for(subject: str) -> Path:
+    """The campaign file in the working folder that is named after a subject.
+
+    >>> file_for("digits"), file_for("models/mine.py:subject"), file_for("mnist/lenet5")
+    (PosixPath('digits.mutiny'), PosixPath('mine-subject.mutiny'), PosixPath('mnist-lenet5.mutiny'))
+    """
+    path, _, name = subject.rpartition(":")
+    plain = f"{Path(path).stem}-{name}" if path else name
+    return Path(re.sub(r"[^\w.]+", "-", plain).strip("-.") + ".mutiny")

@@ -90,14 +90,18 @@ def _readable(path: Path, mode: str) -> sqlite3.Connection:
         found = schema.user_version(connection)
         if found == 0:
             raise StoreError(
-                "store", path, "a store with a campaign; it is empty",
+                "store",
+                path,
+                "a store with a campaign; it is empty",
                 f"If it is a copy, {path.name}-wal, which was beside it, is missing." * bool(path.stat().st_size),
-            )  # fmt: skip
+            )
         if found < len(schema.STEPS):
             raise StoreError(
-                "store", path, "a store of this version, got an older one",
+                "store",
+                path,
+                "a store of this version, got an older one",
                 f"`mutiny resume {shlex.quote(str(path))}` brings it up to date.",
-            )  # fmt: skip
+            )
         _check_tables(connection, path)
         return connection
 
@@ -111,9 +115,11 @@ def _copied(path: Path, log: Path) -> sqlite3.Connection:
             shutil.copyfile(log, copy.with_name("store-wal"))
         except OSError as error:
             raise StoreError(
-                "store", path, f"room for a copy in {Path(folder).parent} ({error.strerror})",
+                "store",
+                path,
+                f"room for a copy in {Path(folder).parent} ({error.strerror})",
                 "Point the variable TMPDIR to a folder with more.",
-            ) from error  # fmt: skip
+            ) from error
         with closing(_connect(copy, "rw")) as source, _closed_on_error(_connect(Path(":memory:"), "")) as connection:
             schema.check(source, path)
             source.backup(connection)

@@ -85,9 +85,12 @@ class Encoder:
             return flat.view(np.uint8).data if flat.nbytes else b""
 
         return {
-            TAG: "array", "dtype": array.dtype.str, "shape": list(array.shape), "axes": axes,
+            TAG: "array",
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "axes": axes,
             "part": self._part(array, raw),
-        }  # fmt: skip
+        }
 
     def _tensor(self, tensor: Tensor) -> Any:
         import torch
@@ -100,9 +103,12 @@ class Encoder:
             return flat.view(torch.uint8).numpy().data if flat.numel() else b""
 
         return {
-            TAG: "tensor", "dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape),
-            "axes": axes, "part": self._part(tensor, raw),
-        }  # fmt: skip
+            TAG: "tensor",
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "shape": list(tensor.shape),
+            "axes": axes,
+            "part": self._part(tensor, raw),
+        }
 
     def _record(self, value: Any) -> Any:
         kind = type(value)
@@ -116,9 +122,11 @@ class Encoder:
                 told = {f.name: self.encode(getattr(value, f.name)) for f in fields(value)}
                 return {TAG: "record", "class": name, "fields": told}
         raise BadInput(
-            "value", f"a {name.removeprefix('builtins:')}", "plain values, arrays, tensors and records of mutiny",
+            "value",
+            f"a {name.removeprefix('builtins:')}",
+            "plain values, arrays, tensors and records of mutiny",
             "Return one of these from the work; nothing else can be kept.",
-        )  # fmt: skip
+        )
 
 
 def memory_order(strides: Sequence[int]) -> list[int]:

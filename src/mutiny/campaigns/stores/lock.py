@@ -118,9 +118,11 @@ def _opened(path: Path, store: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise StoreError(
-            "store", store, f"a folder in which files can be written ({error.strerror})",
+            "store",
+            store,
+            f"a folder in which files can be written ({error.strerror})",
             "Use another folder, or allow writing.",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _taken(handle: int, store: Path) -> bool:
@@ -151,9 +153,11 @@ def _holder(path: Path) -> str:
 
 def _busy(store: Path, holder: str) -> StoreBusy:
     return StoreBusy(
-        "store", store, f"a file that nobody else writes; {holder} is writing it",
+        "store",
+        store,
+        f"a file that nobody else writes; {holder} is writing it",
         f"Wait for it, or use another file; `mutiny status {shlex.quote(str(store))}` shows how far it is.",
-    )  # fmt: skip
+    )
 
 
 def _leave_to_parent() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mutiny.campaigns.jobs import Job, JobResult
-from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
+from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store, reopened
 from mutiny.core.errors import BadInput
 
 
@@ -101,7 +101,7 @@ class MemoryStore(Store):
         """The result of a campaign; ``None`` if it has none."""
         return self._campaigns[campaign].outcome if campaign in self._campaigns else None
 
-    def tally(self, campaign: str) -> Tally:
+    def tally(self, campaign: str) -> CampaignTally:
         """How far a campaign is."""
         running = self._running(campaign)
         mine = [(key, known) for key, known in self._jobs.items() if key in running.attempts]
@@ -110,7 +110,7 @@ class MemoryStore(Store):
             if known.kept is not None:
                 seconds[known.kind] += known.seconds
         open_ = [(key, known) for key, known in mine if known.kept is None and known.failure is None]
-        return Tally(
+        return CampaignTally(
             done=dict(Counter(known.kind for _, known in mine if known.kept is not None)),
             seconds=dict(seconds),
             waiting=dict(Counter(known.kind for _, known in open_)),

@@ -20,7 +20,7 @@ _LOG_HEADER, _FRAME_HEADER = 32, 24
 
 
 @dataclass(frozen=True)
-class Cell:
+class StoredRow:
     """A row as it lies on a page.
 
     Attributes:
@@ -67,7 +67,7 @@ class Pages:
         if self._log:
             self._log.close()
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> Iterator[StoredRow]:
         """All rows, the most recently written pages first; what is no row may be among them."""
         versions = [(moment, number) for number, told in self._places.items() for moment, _ in told]
         for moment, number in sorted(versions, reverse=True):
@@ -79,7 +79,7 @@ class Pages:
             if moment < FILE:
                 yield from self._cells_of(number, moment)
 
-    def records(self, cell: Cell) -> Iterator[bytes]:
+    def records(self, cell: StoredRow) -> Iterator[bytes]:
         """What the record of a row may be: with the newest pages, with those of its own time, with those of the file.
 
         Some of these may be wrong, and all of them if the row is damaged.
@@ -123,7 +123,7 @@ class Pages:
             return b""
         return content.ljust(self.page, b"\0")[: self.usable]
 
-    def _record(self, cell: Cell, moment: int) -> bytes | None:
+    def _record(self, cell: StoredRow, moment: int) -> bytes | None:
         pieces, left, number, seen = [cell.local], cell.size - len(cell.local), cell.follows, set[int]()
         while left > 0:
             content = b"" if number in seen else self._content(number, moment)
@@ -135,7 +135,7 @@ class Pages:
             number = struct.unpack_from(">I", content)[0]
         return b"".join(pieces)
 
-    def _cells_of(self, number: int, moment: int) -> Iterator[Cell]:
+    def _cells_of(self, number: int, moment: int) -> Iterator[StoredRow]:
         content = self._content(number, moment)
         start = 100 if number == 1 else 0
         if not content or content[start] != LEAF:
@@ -146,7 +146,7 @@ class Pages:
             if cell is not None:
                 yield cell
 
-    def _cell(self, content: bytes, place: int, moment: int) -> Cell | None:
+    def _cell(self, content: bytes, place: int, moment: int) -> StoredRow | None:
         size, place = varint(content, place)
         number, place = varint(content, place)
         local, follows = size, 0
@@ -159,7 +159,7 @@ class Pages:
             follows = struct.unpack_from(">I", content, place + local)[0]
         if not 0 < size <= self.page * (self.count + len(self._ends)) or place + local > self.usable:
             return None
-        return Cell(number, size, content[place : place + local], follows, moment)
+        return StoredRow(number, size, content[place : place + local], follows, moment)
 
 
 def _read(file: BinaryIO, place: int, length: int) -> bytes:

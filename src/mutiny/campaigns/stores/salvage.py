@@ -14,7 +14,7 @@ from mutiny.campaigns.jobs import Job, JobResult, WithScratch
 from mutiny.campaigns.stores import schema
 from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.campaigns.stores.lock import Lock
-from mutiny.campaigns.stores.pages import Cell, Pages, columns
+from mutiny.campaigns.stores.pages import Pages, StoredRow, columns
 from mutiny.campaigns.stores.sealing import MARK, START, header_of, unseal
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
@@ -44,7 +44,7 @@ class _Piece:
     """An intact sealed row: where it is, and what its header says."""
 
     pages: Pages
-    cell: Cell
+    cell: StoredRow
     header: dict[str, Any]
 
     def value(self, notes: list[str]) -> Any:
@@ -125,9 +125,11 @@ def _written(found: _Found, into: Path) -> Salvaged:
         raise StoreFull("store", into, "room for it on its disk", "Free some, and salvage again.") from None
     except OSError as error:
         raise StoreError(
-            "store", into, f"a folder in which files can be written ({error.strerror})",
+            "store",
+            into,
+            f"a folder in which files can be written ({error.strerror})",
             "Copy the damaged file, with its -wal if there is one, to such a folder, and salvage it there.",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _remove(store: Path) -> None:
@@ -166,7 +168,7 @@ def _collect(pages: Pages, found: _Found) -> None:
             break
 
 
-def _sealed(pages: Pages, cell: Cell, known: frozenset[bytes] | set[bytes] = frozenset()) -> Iterator[bytes]:
+def _sealed(pages: Pages, cell: StoredRow, known: frozenset[bytes] | set[bytes] = frozenset()) -> Iterator[bytes]:
     """What the sealed bytes of a row may be; none if it has none, or if they are known already."""
     told = columns(cell.local)
     if not told or told[-1][1] + told[-1][2] != cell.size:

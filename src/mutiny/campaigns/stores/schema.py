@@ -77,11 +77,12 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
         raise foreign(path)
     if found > len(STEPS):
         raise StoreError(
-            "store", path,
+            "store",
+            path,
             f"version {len(STEPS)} or older, which mutiny {__version__} reads; it has version {found}, "
             f"written by mutiny {_writer(connection)}",
             "Install a newer mutiny, or use another file.",
-        )  # fmt: skip
+        )
 
 
 def is_whole(connection: sqlite3.Connection) -> bool:

@@ -74,9 +74,11 @@ def unseal(sealed: bytes, store: object = "", what: str = "value") -> tuple[dict
         return header, Decoder([bytearray(part) for part in parts]).value(text)
     except Unreadable as error:
         raise StoreError(
-            "store", store, f"{what} in words that mutiny {__version__} knows, got {error}",
+            "store",
+            store,
+            f"{what} in words that mutiny {__version__} knows, got {error}",
             f"mutiny {header.get('mutiny')} wrote it: use that version, or begin a new file.",
-        ) from None  # fmt: skip
+        ) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error, zlib.error) as error:
         raise damaged(store, what) from error
 
@@ -90,9 +92,11 @@ def check_place(header: dict[str, Any], store: object, name: str, /, **expected:
 def damaged(store: object, what: str) -> StoreDamaged:
     """The error that says how to save the rest."""
     return StoreDamaged(
-        "store", store, f"an intact {what}, but some bytes of it have changed since they were written",
+        "store",
+        store,
+        f"an intact {what}, but some bytes of it have changed since they were written",
         f"Run `mutiny resume --salvage {shlex.quote(str(store))}`: it keeps all that is intact.",
-    )  # fmt: skip
+    )
 
 
 def _parts(sealed: bytes, store: object, what: str) -> Iterator[Part]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mutiny.campaigns.jobs import Job, JobResult
 from mutiny.campaigns.stores import connection, schema
-from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
+from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store, reopened
 from mutiny.campaigns.stores.lock import PATIENCE, Lock
 from mutiny.campaigns.stores.sealing import check_place, seal, unseal
 from mutiny.core.errors import BadInput, StoreError
@@ -111,9 +111,15 @@ class SqliteStore(Store):
         job = result.job
         kept = Kept.of(result.value)
         header = {
-            "campaign": campaign, "task": job.id, "kind": job.kind, "name": str(job), "arguments": job.arguments,
-            "basis": job.basis, "seconds": result.seconds, "finished": now(),
-        }  # fmt: skip
+            "campaign": campaign,
+            "task": job.id,
+            "kind": job.kind,
+            "name": str(job),
+            "arguments": job.arguments,
+            "basis": job.basis,
+            "seconds": result.seconds,
+            "finished": now(),
+        }
         body = scratch = None
         if result.failure is None:
             noted = kept.forgotten or kept.scratch is not None
@@ -175,7 +181,7 @@ class SqliteStore(Store):
             return None
         return self._unsealed(row[0], f"outcome of {campaign}", what="outcome", campaign=campaign)[1]
 
-    def tally(self, campaign: str) -> Tally:
+    def tally(self, campaign: str) -> CampaignTally:
         """How far a campaign is."""
         mine = (
             "FROM wanted JOIN tasks ON tasks.number = wanted.task LEFT JOIN failures ON failures.task = tasks.number "
@@ -197,7 +203,7 @@ class SqliteStore(Store):
                 "SELECT most, EXISTS (SELECT 1 FROM outcomes WHERE campaign = number) FROM campaigns WHERE number = ?",
                 number,
             ).fetchone()
-        return Tally(
+        return CampaignTally(
             done={kind: count for kind, count, _ in done},
             seconds={kind: seconds for kind, _, seconds in done},
             waiting=dict(waiting),

@@ -9,9 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from mutiny.faults.base import Operator
-from mutiny.faults.neurons.scaling import DIRECTIONS, scale_neurons
 from mutiny.faults.random_choice import choose_neurons, eligible, with_neurons
-from mutiny.models import ModelView, SignalEdit, WeightEdit
+from mutiny.models import Layer, ModelView, SignalEdit, WeightEdit
+from mutiny.models.layers import Indices
+
+DIRECTIONS = ("outgoing", "incoming")
 
 
 @dataclass(frozen=True)
@@ -34,3 +36,33 @@ class NeuronScaling(Operator):
         layers = with_neurons(eligible(view, self.layers, self.output_layer))
         for layer, units in choose_neurons(layers, self.ratio, rng):
             yield from scale_neurons(view, layer, units, factor, self.direction, self.biases)
+
+
+def scale_neurons(
+    view: ModelView, layer: Layer, units: Indices, factor: float, direction: str, biases: bool
+) -> Iterator[WeightEdit | SignalEdit]:
+    """Edits that multiply neurons by ``factor``.
+
+    Outgoing: every consumer sees the neuron's signal times ``factor``; that is what multiplying each outgoing weight by
+    ``factor`` does. The signal is what comes after the neuron's own normalization, activation and pooling, and after
+    arithmetic with nothing but itself, numbers, parameters and buffers: a bias added by hand, ``h * sigmoid(h)``.
+    Hidden units of recurrent layers are read by their own recurrent matrix, the layer above and the caller; all of
+    these see it. Queries, keys and values of attention are linear in their weights and biases, so scaling those is
+    exact.
+
+    Incoming: the weights that feed the neuron times ``factor``, and its biases if ``biases``.
+    """
+    units = np.sort(units)
+    inside = layer.channel is None
+    if direction == "incoming" or inside:
+        for tensor in (*layer.weights, *(layer.biases if biases or inside else ())):
+            yield _times(view, tensor.parameter, tensor.of(units).reshape(-1), factor)
+        return
+    for reader in layer.consumers:
+        yield _times(view, reader.parameter, reader.of(units).reshape(-1), factor)
+    if layer.slots or not layer.consumers:
+        yield SignalEdit(layer, units, factor)
+
+
+def _times(view: ModelView, parameter: str, indices: Indices, factor: float) -> WeightEdit:
+    return WeightEdit(parameter, indices, view.take(parameter, indices) * factor)

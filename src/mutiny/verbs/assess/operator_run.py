@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mutiny.campaigns.campaign import here
+from mutiny.campaigns.campaign_run import run_here
 from mutiny.campaigns.jobs import Job, WithScratch
 from mutiny.campaigns.memo import code_of
 from mutiny.campaigns.schedule import ask, is_known, together
@@ -66,7 +66,7 @@ class OperatorRun:
 
     def run(self, progress: Progress) -> OperatorRecord:
         """The record of the operator, from jobs that run here one after the other."""
-        record: OperatorRecord = here(self.plan(progress), self.judge.work)
+        record: OperatorRecord = run_here(self.plan(progress), self.judge.work)
         return record
 
     async def plan(self, progress: Progress) -> OperatorRecord:

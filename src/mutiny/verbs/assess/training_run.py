@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.campaigns.campaign import here
+from mutiny.campaigns.campaign_run import run_here
 from mutiny.campaigns.jobs import Job
 from mutiny.campaigns.schedule import Plan, together
 from mutiny.core.errors import JobFailed, NotApplicable
@@ -83,7 +83,7 @@ class TrainingRun:
 
     def run(self, progress: Progress) -> OperatorRecord:
         """Record of the operator, from jobs that run here one after the other."""
-        record: OperatorRecord = here(self.plan(progress), self._work)
+        record: OperatorRecord = run_here(self.plan(progress), self._work)
         return record
 
     async def plan(self, progress: Progress) -> OperatorRecord:
@@ -104,7 +104,7 @@ class TrainingRun:
 
     def searched(self, split: str, progress: Progress) -> Trace:
         """Search on one set of inputs, from jobs that run here one after the other."""
-        trace: Trace = here(self._searched(split, progress), self._work)
+        trace: Trace = run_here(self._searched(split, progress), self._work)
         return trace
 
     def _work(self, job: Job) -> Any:

@@ -1,7 +1,8 @@
-"""A process that does jobs for another: ``python -m mutiny.campaigns.engines.worker``, started by `Processes`.
+"""Main function of a worker process, ``python -m mutiny.campaigns.engines.worker_main``, started by `Processes`.
 
-It reads packed orders from its standard input and writes packed answers to its standard output; what the work prints
-goes to standard error. It ends as soon as its input does, in the middle of a job too: whoever started it is gone.
+It reads messages from its standard input and writes replies to its standard output; what the work prints goes to
+standard error. It ends when its input does, even in the middle of a job, because then the process that started it is
+gone. Imports of mutiny are inside `main`, so that a failure of them can be reported.
 """
 
 from __future__ import annotations
@@ -17,41 +18,41 @@ READY = "ready"
 
 
 def main() -> None:
-    """Says that it is ready, or in one line why not, and takes orders until there are no more."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # the parent gets them too, and decides
+    """Writes that it is ready, or one line with the reason why not, and then handles messages until its input ends."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # the parent gets them too, and decides what to do
         signal.signal(number, signal.SIG_IGN)
     source, sink = _private_pipes()
     _restore_path()
     try:
-        from mutiny.campaigns.engines.job_loop import Desk
         from mutiny.campaigns.engines.serialization import receive, send
+        from mutiny.campaigns.engines.worker_messages import MessageHandler
 
-        desk = Desk(int(sys.argv[1]))
+        handler = MessageHandler(int(sys.argv[1]))
     except BaseException as error:
         sink.write(f"{type(error).__name__}: {error}".replace("\n", " ").encode() + b"\n")
         sys.exit(1)
     try:
         sink.write(READY.encode() + b"\n")
         sink.flush()
-    except OSError:  # whoever started it is gone already
+    except OSError:  # the process that started it is gone
         os._exit(0)
-    orders: SimpleQueue[Any] = SimpleQueue()
+    messages: SimpleQueue[Any] = SimpleQueue()
 
     def listen() -> None:
         while True:
             try:
-                orders.put(receive(source))
+                messages.put(receive(source))
             except (EOFError, OSError):
-                desk.abandon()
+                handler.abandon()
                 os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        send(sink, desk.answer(orders.get()))
+        send(sink, handler.answer(messages.get()))
 
 
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output, moved to where neither the work nor its children can reach them."""
+    """Moves standard input and output to file descriptors that neither the work nor its children know."""
     source, sink = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -64,7 +65,7 @@ def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _restore_path() -> None:
-    """Makes the parent's module path this process's, and its variable ``PYTHONPATH`` that of the work's children."""
+    """Sets the parent's module search path here, and its original ``PYTHONPATH`` for child processes of the work."""
     sys.path[:] = os.environ.pop("PYTHONPATH").split(os.pathsep)
     if (before := os.environ.pop("MUTINY_PYTHONPATH", None)) is not None:
         os.environ["PYTHONPATH"] = before

@@ -17,7 +17,7 @@ from mutiny.core.errors import Interrupted
 from mutiny.core.interrupts import stop_requested
 
 
-class Running:
+class CampaignRun:
     """A campaign under way.
 
     Args:
@@ -79,7 +79,7 @@ class Running:
         return None if kept is None else JobResult(job, kept.given())
 
 
-def here(plan: Plan[Any], work: Work) -> Any:
+def run_here(plan: Plan[Any], work: Work) -> Any:
     """The result of a plan, done here and now, with nothing kept."""
-    (found,) = Running(Campaign("", "", "")).run(work, [plan])
+    (found,) = CampaignRun(Campaign("", "", "")).run(work, [plan])
     return found
