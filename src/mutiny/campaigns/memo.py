@@ -1,4 +1,4 @@
-"""Hashes of what decides the result of a verb, so that the same call is found again in a store."""
+"""Hashes of everything that decides the result of a call, so that a store recognizes the same call."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def identifiers(
     """Hash of everything that decides every job of a call, and the id of its campaign.
 
     Args:
-        verb: What is asked.
-        given: What it is asked about.
+        verb: Verb with its arguments.
+        given: Model, data and task.
         subject: Identity of ``given``, from `identity_of`.
-        settings: Settings with which the campaign is begun.
+        settings: Settings with which the campaign starts.
     """
     decisive = {name: code_of(value) for name, value in verb.decisive().items()}
     known = hash_of([subject, dict(settings), decisive_versions(), decisive])
@@ -71,7 +71,7 @@ def code_of(thing: Any) -> str:
 def _source(kind: type) -> str:
     try:
         return inspect.getsource(kind)
-    except (OSError, TypeError):  # typed into a prompt
+    except (OSError, TypeError):  # a class that was typed into a prompt has no source file
         return json.dumps(describe(kind), sort_keys=True)
 
 

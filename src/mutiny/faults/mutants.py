@@ -1,4 +1,4 @@
-"""`mutants`: faulty versions of a model, for people who want mutants and nothing else."""
+"""`mutants`: faulty versions of a model, without an assessment."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def mutants(
     call = forward or default_forward
     check_model(model, "model")
     view = ModelView.of_data(model, as_pool(inputs, "inputs"), call)
-    found: dict[str, FaultyModel] = {}
+    by_digest: dict[str, FaultyModel] = {}
     for repetition in range(count):
         patch = operators[0].patch(view, generator_for(seed, "mutant", operators[0].code, 0, repetition))
-        found.setdefault(patch.digest, FaultyModel(model, patch, call))
-    return tuple(found.values())
+        by_digest.setdefault(patch.digest, FaultyModel(model, patch, call))
+    return tuple(by_digest.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -133,7 +133,7 @@ def check_seeds(operator: Operator, view: ModelView) -> None:
     assert [hash(p) for p in patches] == [hash(p) for p in again], f"{operator.code}: equal patches, different hashes"
     assert all(patch.edits for patch in patches), f"{operator.code}: a patch without edits; raise NotApplicable"
     if "ratio" in operator.parameters() and sum(layer.neurons for layer in view.layers) > 3:
-        some = replace(operator, ratio=0.3)  # type: ignore[call-arg]
+        some = replace(operator, **{"ratio": 0.3})
         distinct = {some.patch(view, generator_for(seed, operator.code)) for seed in SEEDS}
         assert len(distinct) > 1, f"{operator.code}: different seeds choose the same share"
 

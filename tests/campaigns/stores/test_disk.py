@@ -134,7 +134,7 @@ def test_no_room_is_told_and_nothing_is_lost(tmp_path):
         for i in range(5, 8):
             store.save("c1", JobResult(job(i), np.random.default_rng(i).random(3000)))
         i = 8
-        with pytest.raises(StoreFull, match=r"room for more on its disk. Free some. What is saved stays saved"):
+        with pytest.raises(StoreFull, match=r"room for more on its disk. Free some. Saved results are kept"):
             store.save("c1", JobResult(job(i), np.random.default_rng(i).random(30_000)))
         store._connection.execute("PRAGMA max_page_count = 100000")
         assert [store.load(job(k)) for k in range(5)] == [Kept(k) for k in range(5)]
@@ -171,14 +171,14 @@ def test_a_full_disk(small_disk):
     path, saved = small_disk / "store", []
     with SqliteStore(path) as store:
         store.open(CAMPAIGN)
-        with pytest.raises(StoreError, match=r"What is saved stays saved; then `mutiny resume"):
+        with pytest.raises(StoreError, match=r"Saved results are kept. Then run `mutiny resume"):
             save_until_full(store, saved)
         fill_to_the_last_byte(small_disk)
         for i in range(1000, 1003):
-            with pytest.raises(StoreError, match="saved stays saved"):
+            with pytest.raises(StoreError, match="Saved results are kept"):
                 store.save("c1", JobResult(job(i), np.random.default_rng(0).random(100_000)))
         assert len(saved) > 5
-    with pytest.raises(StoreError, match=r"saved stays saved|can be written"):
+    with pytest.raises(StoreError, match=r"Saved results are kept|can be written"):
         SqliteStore(small_disk / "another")
     assert not (small_disk / "another.lock").exists()
     with SqliteStore(path, write=False) as store:  # reading needs no room

@@ -340,7 +340,7 @@ def test_a_forged_file_names_nothing_but_records(name):
 
 def test_what_a_module_of_mutiny_imports_is_not_mutinys(module, monkeypatch):
     monkeypatch.setattr(sys.modules["mutiny.invented"], "Own", Own, raising=False)
-    with pytest.raises(StoreError, match=r"mutiny.invented:Own, which is not mutiny's"):
+    with pytest.raises(StoreError, match=r"mutiny.invented:Own, which is not part of mutiny"):
         unseal(forged({"!": "record", "class": "mutiny.invented:Own", "fields": {"x": 1}}))
 
 

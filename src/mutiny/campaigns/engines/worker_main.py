@@ -7,6 +7,7 @@ gone. Imports of mutiny are inside `main`, so that a failure of them can be repo
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -58,7 +59,8 @@ def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # the process may be ended at any time
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # the process may be killed at any time
     if hasattr(os, "register_at_fork"):  # a fork that outlives this process would keep its pipes open
         os.register_at_fork(after_in_child=lambda: os.closerange(min(source, sink), max(source, sink) + 1))
     return os.fdopen(source, "rb"), os.fdopen(sink, "wb")

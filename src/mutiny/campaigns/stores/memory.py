@@ -1,4 +1,4 @@
-"""Campaigns in memory, for calls without a file."""
+"""Store in memory, for calls without a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mutiny.core.errors import BadInput
 
 
 @dataclass
-class _Known:
+class _JobEntry:
     kind: str
     name: str
     kept: Kept | None = None
@@ -22,7 +22,7 @@ class _Known:
 
 
 @dataclass
-class _Running:
+class _CampaignEntry:
     campaign: Campaign
     most: int | None = None
     attempts: Counter[str] = field(default_factory=Counter)
@@ -31,7 +31,7 @@ class _Running:
 
 
 class MemoryStore(Store):
-    """Campaigns of this process; they end with it.
+    """Keeps campaigns in the memory of this process.
 
     >>> with MemoryStore() as store:
     ...     store.open(Campaign("c1", "assess", "digits"))
@@ -41,21 +41,21 @@ class MemoryStore(Store):
     """
 
     def __init__(self) -> None:
-        self._campaigns: dict[str, _Running] = {}
-        self._jobs: dict[str, _Known] = {}
+        self._campaigns: dict[str, _CampaignEntry] = {}
+        self._jobs: dict[str, _JobEntry] = {}
 
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Begins a campaign, or goes on with it."""
-        running = self._campaigns[campaign.id] = self._campaigns.pop(campaign.id, _Running(campaign))
+        """Starts a campaign, or continues it."""
+        running = self._campaigns[campaign.id] = self._campaigns.pop(campaign.id, _CampaignEntry(campaign))
         running.campaign = reopened(running.campaign, campaign)
         running.most = most
 
     def campaigns(self) -> list[Campaign]:
-        """All campaigns, that which was opened last at the end."""
+        """All campaigns, in the order in which they were last opened."""
         return [running.campaign for running in self._campaigns.values()]
 
     def begin(self, campaign: str, job: Job) -> None:
-        """Notes that a job is wanted and begun; if it is done afresh, its result is dropped."""
+        """Records that a job is planned and started; with ``afresh``, drops its result."""
         self.want(campaign, [job])
         self._running(campaign).attempts[job.id] += 1
         known = self._jobs[job.id]
@@ -64,14 +64,14 @@ class MemoryStore(Store):
             known.kept = None
 
     def want(self, campaign: str, jobs: Iterable[Job]) -> None:
-        """Notes that jobs are wanted."""
+        """Records that jobs are planned."""
         running = self._running(campaign)
         for job in jobs:
-            self._jobs.setdefault(job.id, _Known(job.kind, str(job)))
+            self._jobs.setdefault(job.id, _JobEntry(job.kind, str(job)))
             running.attempts[job.id] += 0
 
     def save(self, campaign: str, result: JobResult) -> None:
-        """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
+        """Keeps a value, with the scratch of a `WithScratch`, or a failure unless the job has a value already."""
         self.want(campaign, [result.job])
         known = self._jobs[result.job.id]
         if result.failure is None:
@@ -80,12 +80,12 @@ class MemoryStore(Store):
             known.failure = result.failure
 
     def load(self, job: Job) -> Kept | None:
-        """What is known of a job; ``None`` if it has no value."""
+        """The stored value of a job; ``None`` if there is none."""
         known = self._jobs.get(job.id)
         return known.kept if known else None
 
     def forget(self, jobs: Iterable[Job]) -> None:
-        """Drops the scratch of jobs; that there was some stays known."""
+        """Drops the scratch of jobs; `load` then reports it as forgotten."""
         for job in jobs:
             known = self._jobs.get(job.id)
             if known and known.kept:
@@ -102,7 +102,7 @@ class MemoryStore(Store):
         return self._campaigns[campaign].outcome if campaign in self._campaigns else None
 
     def tally(self, campaign: str) -> CampaignTally:
-        """How far a campaign is."""
+        """Progress of a campaign."""
         running = self._running(campaign)
         mine = [(key, known) for key, known in self._jobs.items() if key in running.attempts]
         seconds: defaultdict[str, float] = defaultdict(float)
@@ -124,7 +124,7 @@ class MemoryStore(Store):
     def close(self) -> None:
         """Nothing to do."""
 
-    def _running(self, campaign: str) -> _Running:
+    def _running(self, campaign: str) -> _CampaignEntry:
         if campaign not in self._campaigns:
             raise BadInput("campaign", campaign, "one of the store's", "Open it first.")
         return self._campaigns[campaign]

@@ -1,4 +1,4 @@
-"""Campaigns in one SQLite file."""
+"""Store in one SQLite file."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from mutiny.core.errors import BadInput, StoreError
 from mutiny.core.records import now
 
 LONGEST_NAME = 240
-"""Bytes of a file name, with room for the names of its lock and its log."""
+"""Most bytes in a file name, which leaves room for the suffixes of the lock and the log."""
 
 
 class SqliteStore(Store):
-    """Campaigns in a file; a method is a transaction, done when it returns, whatever happens to the process then.
+    """Keeps campaigns in a file. Each method is one transaction, which is committed when the method returns.
 
     Args:
-        path: of the file; a missing or empty one becomes a store.
-        write: whether this process writes; only one does at a time, and it checks all that is there before it adds to
-            it. Reading is always possible, changes nothing, and checks what it reads.
-        patience: seconds to wait for another process that writes.
+        path: Path of the file; a missing or empty file becomes a store.
+        write: Whether this process writes. Only one process can write at a time; it verifies all checksums when it
+            opens the file. Reading is always possible, changes nothing, and verifies what it reads.
+        patience: Seconds to wait for another process that is writing.
 
     Raises:
-        StoreBusy: another process writes it.
-        StoreDamaged: bytes of it have changed.
-        StoreError: it is no store, of a newer version, or cannot be opened.
+        StoreBusy: Another process is writing the file.
+        StoreDamaged: Bytes of the file have changed.
+        StoreError: The file is not a store, has a newer version, or cannot be opened.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "digits.mutiny") as store:
@@ -61,35 +61,35 @@ class SqliteStore(Store):
             raise
 
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Begins a campaign, or goes on with it."""
+        """Starts a campaign, or continues it."""
         with self._change() as change:
-            all_ = self._in_turn(change)
-            turn = all_[-1][0]["turn"] + 1 if all_ else 1
+            campaigns = self._in_turn(change)
+            turn = campaigns[-1][0]["turn"] + 1 if campaigns else 1
             header = {"what": "campaign", "campaign": campaign.id, "revision": 1, "most": most, "turn": turn}
-            found = next(((old, known) for old, known in all_ if known.id == campaign.id), None)
-            if found is None:
+            earlier = next(((header, known) for header, known in campaigns if known.id == campaign.id), None)
+            if earlier is None:
                 body = seal(campaign, header)
                 change.execute("INSERT INTO campaigns (id, most, body) VALUES (?, ?, ?)", (campaign.id, most, body))
                 return
-            old, known = found
-            body = seal(reopened(known, campaign), {**header, "revision": old["revision"] + 1})
+            old_header, known = earlier
+            body = seal(reopened(known, campaign), {**header, "revision": old_header["revision"] + 1})
             change.execute("UPDATE campaigns SET most = ?, body = ? WHERE id = ?", (most, body, campaign.id))
 
     def campaigns(self) -> list[Campaign]:
-        """All campaigns, that which was opened last at the end."""
+        """All campaigns, in the order in which they were last opened."""
         with self._view() as view:
             return [campaign for _, campaign in self._in_turn(view)]
 
     def _in_turn(self, view: sqlite3.Connection) -> list[tuple[dict[str, Any], Campaign]]:
-        """Campaigns with their headers, which tell when each was opened last; older files do not tell."""
-        found = []
+        """Headers and campaigns in the order in which they were last opened; in older files, of their creation."""
+        campaigns = []
         for number, name, body in view.execute("SELECT number, id, body FROM campaigns").fetchall():
             header, campaign = self._unsealed(body, f"campaign {name}", campaign=name)
-            found.append(({"turn": number, **header}, campaign))
-        return sorted(found, key=lambda each: each[0]["turn"])
+            campaigns.append(({"turn": number, **header}, campaign))
+        return sorted(campaigns, key=lambda entry: entry[0]["turn"])
 
     def begin(self, campaign: str, job: Job) -> None:
-        """Notes that a job is wanted and begun; if it is done afresh, its result is dropped."""
+        """Records that a job is planned and started; with ``afresh``, drops its result."""
         with self._change() as change:
             number = self._want(change, self._number(change, campaign), job, attempts=1)
             change.execute("DELETE FROM failures WHERE task = ?", (number,))
@@ -99,7 +99,7 @@ class SqliteStore(Store):
                 change.execute("UPDATE tasks SET seconds = NULL WHERE number = ?", (number,))
 
     def want(self, campaign: str, jobs: Iterable[Job]) -> None:
-        """Notes that jobs are wanted."""
+        """Records that jobs are planned."""
         jobs = list(jobs)
         with self._change() as change:
             owner = self._number(change, campaign)
@@ -107,7 +107,7 @@ class SqliteStore(Store):
                 self._want(change, owner, job)
 
     def save(self, campaign: str, result: JobResult) -> None:
-        """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
+        """Keeps a value, with the scratch of a `WithScratch`, or a failure unless the job has a value already."""
         job = result.job
         kept = Kept.of(result.value)
         header = {
@@ -122,8 +122,8 @@ class SqliteStore(Store):
         }
         body = scratch = None
         if result.failure is None:
-            noted = kept.forgotten or kept.scratch is not None
-            body = seal(kept.value, {"what": "result", "scratch": noted, **header})
+            has_scratch = kept.forgotten or kept.scratch is not None
+            body = seal(kept.value, {"what": "result", "scratch": has_scratch, **header})
             scratch = None if kept.scratch is None else seal(kept.scratch, {"what": "scratch", **header})
         with self._change() as change:
             number = self._want(change, self._number(change, campaign), job)
@@ -141,7 +141,7 @@ class SqliteStore(Store):
             change.execute("UPDATE tasks SET seconds = ? WHERE number = ?", (result.seconds, number))
 
     def load(self, job: Job) -> Kept | None:
-        """What is known of a job; ``None`` if it has no value."""
+        """The stored value of a job; ``None`` if there is none."""
         with self._view() as view:
             row = view.execute(
                 "SELECT results.body, scratch.body FROM tasks JOIN results ON results.task = number "
@@ -157,7 +157,7 @@ class SqliteStore(Store):
         return Kept(value, self._unsealed(scratch, f"scratch of {job}", what="scratch", task=job.id)[1])
 
     def forget(self, jobs: Iterable[Job]) -> None:
-        """Drops the scratch of jobs; that there was some stays known."""
+        """Drops the scratch of jobs; `load` then reports it as forgotten."""
         rows = [(bytes.fromhex(job.id),) for job in jobs]
         with self._change() as change:
             change.executemany("DELETE FROM scratch WHERE task = (SELECT number FROM tasks WHERE id = ?)", rows)
@@ -182,7 +182,7 @@ class SqliteStore(Store):
         return self._unsealed(row[0], f"outcome of {campaign}", what="outcome", campaign=campaign)[1]
 
     def tally(self, campaign: str) -> CampaignTally:
-        """How far a campaign is."""
+        """Progress of a campaign."""
         mine = (
             "FROM wanted JOIN tasks ON tasks.number = wanted.task LEFT JOIN failures ON failures.task = tasks.number "
             "WHERE campaign = ?"
@@ -215,7 +215,7 @@ class SqliteStore(Store):
         )
 
     def close(self) -> None:
-        """Lets other processes write."""
+        """Closes the file, so that another process can write to it."""
         with self._turn, connection.translated(self.path):
             if self._lock is not None and self._lock.held:
                 connection.shrink(self._connection)
@@ -262,7 +262,7 @@ class SqliteStore(Store):
 
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         with self._turn, connection.translated(self.path):
-            if self._connection.in_transaction:  # an interruption came between the beginning and the next line
+            if self._connection.in_transaction:  # Ctrl-C came right after an earlier BEGIN
                 self._connection.execute("ROLLBACK")
             self._connection.execute(begin)
             try:

@@ -1,4 +1,4 @@
-"""What the operators that multiply neurons by a number share."""
+"""Scaling of neurons: their signal as others read it (outgoing), or the weights that feed them (incoming)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIRECTIONS = ("outgoing", "incoming")
 
 @dataclass(frozen=True)
 class NeuronScaling(Operator):
-    """Base of the operators that scale a random share of the neurons, outgoing or incoming."""
+    """Base class of the operators that multiply a random share of the neurons by a number."""
 
     family: ClassVar[str] = "neurons"
     ratio: float = 0.05
@@ -43,14 +43,13 @@ def scale_neurons(
 ) -> Iterator[WeightEdit | SignalEdit]:
     """Edits that multiply neurons by ``factor``.
 
-    Outgoing: every consumer sees the neuron's signal times ``factor``; that is what multiplying each outgoing weight by
-    ``factor`` does. The signal is what comes after the neuron's own normalization, activation and pooling, and after
-    arithmetic with nothing but itself, numbers, parameters and buffers: a bias added by hand, ``h * sigmoid(h)``.
-    Hidden units of recurrent layers are read by their own recurrent matrix, the layer above and the caller; all of
-    these see it. Queries, keys and values of attention are linear in their weights and biases, so scaling those is
-    exact.
+    Outgoing: everything that reads the neuron's signal gets it times ``factor``, as if each outgoing weight were
+    multiplied. The signal is the value after the neuron's own normalization, activation and pooling, and after
+    arithmetic with only itself, numbers, parameters and buffers, such as a bias added by hand or ``h * sigmoid(h)``.
+    Hidden units of recurrent layers are read by their own recurrent matrix, by the layer above and by the caller.
+    Queries, keys and values of attention are linear in their weights and biases, so scaling those is exact.
 
-    Incoming: the weights that feed the neuron times ``factor``, and its biases if ``biases``.
+    Incoming: the weights that feed the neuron are multiplied by ``factor``, and so are its biases if ``biases``.
     """
     units = np.sort(units)
     inside = layer.channel is None
