@@ -37,7 +37,7 @@ time.strftime = lambda text, moment=None: _strftime(text, time.localtime() if mo
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     draw, count = random.Random(lab.seed), 0
     for engine in ("serial",) if lab.quick else ("serial", "processes"):
         campaign = lab.campaign()

@@ -18,7 +18,7 @@ PAGE = 4096
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     draw, origin = random.Random(lab.seed), lab.campaign()
     kept = half_done(lab, origin)
     pristine = origin.store.read_bytes()
@@ -46,7 +46,7 @@ def run(lab: Lab) -> tuple[int, str]:
 
 
 def _mended(campaign: Campaign, intact: int, kept: int) -> tuple[str, int]:
-    """Does what mutiny says; what happened, and how many results came back."""
+    """Follows mutiny's advice; returns what happened and the number of recovered results."""
     damaged = campaign.store.read_bytes()
     code, text = campaign.resume().wait()
     if code == 0:
@@ -77,7 +77,7 @@ def _mended(campaign: Campaign, intact: int, kept: int) -> tuple[str, int]:
 
 
 def _owners(store: Path) -> dict[str, set[int]]:
-    """Pages of each result, as SQLite's own table of pages tells."""
+    """Pages of each result, from SQLite's table ``dbstat``."""
     with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
         query = "SELECT path, pageno, pagetype, ncell FROM dbstat WHERE name = 'results'"
         told = connection.execute(query).fetchall()

@@ -18,7 +18,7 @@ DAC_OVERRIDE, DAC_READ_SEARCH, DROP = 1, 2, 24
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     places, engines = ("file", "folder"), ("serial",) if lab.quick else ("serial", "processes")
     for what in places:
         _read_only(lab, what)
@@ -31,7 +31,7 @@ def run(lab: Lab) -> tuple[int, str]:
 
 
 def one_sentence(text: str) -> bool:
-    """Whether a command said one sentence, and nothing else."""
+    """Whether a command printed one sentence and nothing else."""
     return text.startswith("mutiny: ") and text.count("\n") == 0
 
 
@@ -81,7 +81,7 @@ def _read_only(lab: Lab, what: str) -> None:
 
 
 def half_done(lab: Lab, campaign: Campaign) -> dict[str, str]:
-    """Stops a campaign in the middle, by a kill; what is kept, in one file without a log."""
+    """Kills a campaign in the middle and merges its log; returns the stored results."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
 
     lab.undisturbed()
@@ -93,7 +93,7 @@ def half_done(lab: Lab, campaign: Campaign) -> dict[str, str]:
 
 
 def _as_anybody() -> None:
-    """Takes from root the right to write where the permissions forbid it."""
+    """Drops the right of root to ignore file permissions."""
     if os.geteuid() == 0:
         system = ctypes.CDLL(None)
         system.prctl(DROP, DAC_OVERRIDE, 0, 0, 0)

@@ -9,7 +9,7 @@ from torture.watching import check, note, results, wait_for
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     names = [name for name in ENGINES if name != "ray" or importlib.util.find_spec("ray")]
     hashes = {name: digest(lab.finished(0, name)) for name in names}
     campaign = lab.campaign()

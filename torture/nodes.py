@@ -14,7 +14,7 @@ from torture.watching import check, no_orphans, results, wait_for
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     if importlib.util.find_spec("ray") is None:
         return 0, "needs the extra ray"
     answer, campaign = lab.undisturbed(), lab.campaign()
@@ -30,7 +30,7 @@ def run(lab: Lab) -> tuple[int, str]:
     campaign.check_equal(answer)
     campaign.check_once()
     campaign.check_tidy()
-    return 1, f"equal; the machine left after {kept} of {lab.jobs} jobs, no job begun twice"
+    return 1, f"equal; the machine left after {kept} of {lab.jobs} jobs, no job started twice"
 
 
 @contextmanager

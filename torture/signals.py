@@ -23,7 +23,7 @@ EVERY = [
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     answer, sent = lab.undisturbed(), 0
     for number, times, engine in EVERY[:1] if lab.quick else EVERY:
         campaign = lab.campaign()

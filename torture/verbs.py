@@ -1,4 +1,4 @@
-"""(j) Every other verb, on all engines, and killed half-way and gone on with on another engine: one hash each."""
+"""(j) Every other verb on all engines, and killed half-way and continued on another engine: one hash each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ OPTIONS = {
     "strengthen": "--operators WI(ratio=0.3),GF --originals 5 --mutants 2 --repeats 2 --budget 5",
 }
 NAMES = {"repair": "spoilt", "strengthen": "pooled"}
-"""Subjects other than the usual one."""
+"""Subjects other than the default, by verb."""
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     names = [name for name in ENGINES if name != "ray" or importlib.util.find_spec("ray")]
     told = {}
     for place, verb in enumerate(["select"] if lab.quick else OPTIONS):

@@ -1,4 +1,4 @@
-"""(b) Random workers are killed; and a job kills each worker that tries it."""
+"""(b) Random workers are killed; and a job kills each worker that runs it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from torture.watching import campaigns, check, note, results, rows, wait_for, wo
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     draw, wanted = random.Random(lab.seed), 1 if lab.quick else 10
     killed = finished = 0
     while killed < wanted:
         campaign = lab.campaign()
         run = campaign.begin("processes")
-        killed += _harassed(campaign, run, draw, wanted - killed)
+        killed += _kill_workers(campaign, run, draw, wanted - killed)
         code, text = run.wait()
         check(code == 0 or "the worker died 3 times" in text, f"exit code {code}: {text[-300:]}")
         while not campaigns(campaign.store)[1]:  # one job was hit three times
@@ -28,11 +28,11 @@ def run(lab: Lab) -> tuple[int, str]:
         campaign.check_equal(lab.undisturbed())
         campaign.check_tidy()
         finished += 1
-    return killed, f"{finished} campaigns equal; {_deadly(lab)}"
+    return killed, f"{finished} campaigns equal; {_fatal_jobs(lab)}"
 
 
-def _harassed(campaign: Campaign, run: Run, draw: random.Random, most: int) -> int:
-    """Kills a worker now and then until the run ends; how many."""
+def _kill_workers(campaign: Campaign, run: Run, draw: random.Random, most: int) -> int:
+    """Kills a worker now and then until the run ends; returns the number of kills."""
     killed = kept = 0
     while run.alive and killed < most:
         wait_for(lambda kept=kept: len(results(campaign.store)) > kept + 1 or not run.alive, PATIENCE)
@@ -48,7 +48,7 @@ def _harassed(campaign: Campaign, run: Run, draw: random.Random, most: int) -> i
     return killed
 
 
-def _deadly(lab: Lab) -> str:
+def _fatal_jobs(lab: Lab) -> str:
     alone, both = lab.campaign(name="fatal", operators="WI"), lab.campaign(name="fatal", operators="WI,HNE")
     alone.begin("serial").succeed()
     shutil.copytree(alone.folder / "cache", both.folder / "cache")
@@ -61,4 +61,4 @@ def _deadly(lab: Lab) -> str:
     check([told["WI"]] == alone.answer()["operators"], "the other operator has another result")
     check("the worker died 3 times" in " ".join(both.status().split()), "status does not tell why")
     both.check_tidy()
-    return f"{len(reasons)} deadly jobs failed with their reason, the rest went on"
+    return f"{len(reasons)} fatal jobs failed with their reason, the others finished"

@@ -1,4 +1,4 @@
-"""The contract of stores, for those who write one: every promise that campaigns rely on.
+"""Contract suite for stores: checks everything that campaigns rely on.
 
 >>> from mutiny.campaigns.stores.memory import MemoryStore
 >>> check_store(MemoryStore, reopen=lambda store: store)
@@ -27,12 +27,12 @@ TWO = Campaign("c0", "select", "digits")
 
 
 def check_store(make: Make, reopen: Reopen, sequences: int = 20) -> None:
-    """Raises `AssertionError`, with a sentence, unless a store keeps all promises.
+    """Raises `AssertionError`, with a message, if a store violates the contract.
 
     Args:
-        make: gives a new, empty store at each call.
-        reopen: closes a store and gives it again, as another process would find it.
-        sequences: how many random sequences of calls are compared with an obvious model.
+        make: Function that returns a new, empty store.
+        reopen: Function that closes a store and opens it again, as another process would.
+        sequences: Number of random sequences of calls that are compared with a simple model.
     """
     for check in (check_campaigns, check_values, check_scratch, check_afresh, check_failures, check_sharing):
         check(make, reopen)
@@ -41,7 +41,7 @@ def check_store(make: Make, reopen: Reopen, sequences: int = 20) -> None:
 
 
 def check_campaigns(make: Make, reopen: Reopen) -> None:
-    """Campaigns keep their order and what they were opened with; a second one changes ``most``, command, settings."""
+    """Campaigns keep their order and fields; opening one again changes ``most``, command, settings and network only."""
     store = make()
     assert store.campaigns() == [], "a new store has campaigns"
     store.open(ONE, most=5)
@@ -82,7 +82,7 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
 
 
 def check_values(make: Make, reopen: Reopen) -> None:
-    """What is loaded equals what was saved, of the same types."""
+    """Loaded values equal saved ones and have the same types."""
     bits = np.packbits(np.ones((2, 3, 16), bool), axis=-1)
     values: list[Any] = [
         None,
@@ -123,30 +123,30 @@ def check_values(make: Make, reopen: Reopen) -> None:
 
 
 def check_scratch(make: Make, reopen: Reopen) -> None:
-    """Scratch is kept until it is forgotten; the value stays."""
+    """Scratch is kept until it is dropped; the value stays."""
     store = make()
     store.open(ONE)
-    one, two = Job("probe", [1]), Job("probe", [2])
-    store.save("c1", JobResult(one, WithScratch(1, {"rows": [1.5]})))
-    store.save("c1", JobResult(two, WithScratch(2, "notes")))
+    first, second = Job("probe", [1]), Job("probe", [2])
+    store.save("c1", JobResult(first, WithScratch(1, {"rows": [1.5]})))
+    store.save("c1", JobResult(second, WithScratch(2, "notes")))
     store = reopen(store)
-    assert store.load(one) == Kept(1, {"rows": [1.5]}), "value or scratch is not what was saved"
-    store.forget([one, Job("probe", ["never seen"])])
+    assert store.load(first) == Kept(1, {"rows": [1.5]}), "value or scratch is not what was saved"
+    store.forget([first, Job("probe", ["never seen"])])
     store = reopen(store)
     gone = Kept(1, forgotten=True)
-    assert (store.load(one), store.load(two)) == (gone, Kept(2, "notes")), "forget dropped more or less than asked"
-    store.save("c1", JobResult(one, WithScratch(1, "again")))
-    assert store.load(one) == Kept(1, "again"), "forgotten scratch cannot be saved again"
-    store.save("c1", JobResult(one, WithScratch(1, None)))
-    assert store.load(one) == gone, "a result without its scratch does not stay one"
-    store.save("c1", JobResult(one, 1))
-    store.forget([one])
-    assert store.load(one) == Kept(1), "scratch outlived its result"
+    assert (store.load(first), store.load(second)) == (gone, Kept(2, "notes")), "forget dropped more or less than asked"
+    store.save("c1", JobResult(first, WithScratch(1, "again")))
+    assert store.load(first) == Kept(1, "again"), "forgotten scratch cannot be saved again"
+    store.save("c1", JobResult(first, WithScratch(1, None)))
+    assert store.load(first) == gone, "a result without its scratch does not stay one"
+    store.save("c1", JobResult(first, 1))
+    store.forget([first])
+    assert store.load(first) == Kept(1), "scratch outlived its result"
     store.close()
 
 
 def check_afresh(make: Make, reopen: Reopen) -> None:
-    """A job that is done afresh has no result until it has the new one."""
+    """A job that is started with ``afresh`` has no value until it has the new one."""
     store = make()
     store.open(ONE)
     job = Job("probe", [1], name="the first")
@@ -154,8 +154,10 @@ def check_afresh(make: Make, reopen: Reopen) -> None:
     store.begin("c1", replace(job, afresh=True))
     store = reopen(store)
     tally = store.tally("c1")
-    assert store.load(job) is None, "what is done afresh still has its old result"
-    assert (tally.done, tally.waiting, tally.begun) == ({}, {"probe": 1}, ("the first",)), "it is not told as under way"
+    assert store.load(job) is None, "a job that is run afresh still has its old value"
+    assert (tally.done, tally.waiting, tally.begun) == ({}, {"probe": 1}, ("the first",)), (
+        "it is not reported as started"
+    )
     store.save("c1", JobResult(job, WithScratch(1, "notes"), seconds=3.0))
     assert store.load(job) == Kept(1, "notes"), "the new result is not kept"
     assert store.tally("c1").seconds == {"probe": 3.0}, "seconds are not those of the new result"
@@ -163,7 +165,7 @@ def check_afresh(make: Make, reopen: Reopen) -> None:
 
 
 def check_failures(make: Make, reopen: Reopen) -> None:
-    """A failure is told until the next attempt, and never replaces a value."""
+    """A failure is reported until the next attempt, and never replaces a value."""
     store = make()
     store.open(ONE)
     job, other = Job("probe", [1], name="the first"), Job("probe", [2])
@@ -172,12 +174,12 @@ def check_failures(make: Make, reopen: Reopen) -> None:
     store.want("c1", [other])
     store = reopen(store)
     tally = store.tally("c1")
-    assert tally.failed == (Failed("the first", "out of luck"),), "the failure is not told"
+    assert tally.failed == (Failed("the first", "out of luck"),), "the failure is not reported"
     assert (tally.waiting, tally.begun, tally.done) == ({"probe": 1}, (), {}), "a failed job waits, runs or is done"
     assert store.load(job) is None, "a failed job has a value"
     store.begin("c1", job)
     tally = store.tally("c1")
-    assert (tally.failed, tally.begun, tally.attempts) == ((), ("the first",), 2), "a second attempt is not told"
+    assert (tally.failed, tally.begun, tally.attempts) == ((), ("the first",), 2), "a second attempt is not reported"
     store.save("c1", JobResult(job, 5))
     store.begin("c1", job)
     store.save("c1", JobResult(job, failure="late"))
@@ -188,7 +190,7 @@ def check_failures(make: Make, reopen: Reopen) -> None:
 
 
 def check_sharing(make: Make, reopen: Reopen) -> None:
-    """A result belongs to its job: a second campaign that wants it finds it done."""
+    """A value belongs to its job: a second campaign that asks for the same job finds it done."""
     store = make()
     store.open(ONE)
     store.open(TWO)
@@ -198,14 +200,14 @@ def check_sharing(make: Make, reopen: Reopen) -> None:
     store.want("c0", [shared, own])
     store = reopen(store)
     first, second = store.tally("c1"), store.tally("c0")
-    assert (first.done, first.waiting) == ({"probe": 1}, {}), "another campaign's wishes count"
+    assert (first.done, first.waiting) == ({"probe": 1}, {}), "jobs of another campaign count"
     assert (second.done, second.waiting) == ({"probe": 1}, {"clean": 1}), "a shared result is not found done"
     assert (first.attempts, second.attempts) == (1, 0), "attempts of another campaign count"
     store.close()
 
 
 def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
-    """After random calls, tallies and values are those of a list of all that happened."""
+    """After random calls, tallies and values agree with those derived from the list of calls."""
     draw = random.Random(seed)
     store, ids = make(), ["c1", "c0"]
     store.open(ONE)
@@ -214,7 +216,7 @@ def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
     events: list[tuple[str, str, Job, Any]] = []
     for step in range(40):
         campaign, job = draw.choice(ids), draw.choice(jobs)
-        what = draw.choice(["want", "begin", "value", "noted", "failure", "forget", "reopen"])
+        what = draw.choice(["want", "begin", "value", "scratch", "failure", "forget", "reopen"])
         events.append((what, campaign, job, step))
         if what == "want":
             store.want(campaign, [job])
@@ -222,7 +224,7 @@ def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
             store.begin(campaign, job)
         elif what == "value":
             store.save(campaign, JobResult(job, step, seconds=float(step)))
-        elif what == "noted":
+        elif what == "scratch":
             store.save(campaign, JobResult(job, WithScratch(step, [step]), seconds=float(step)))
         elif what == "failure":
             store.save(campaign, JobResult(job, failure=f"reason {step}"))
@@ -233,19 +235,19 @@ def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
     for job in jobs:
         assert store.load(job) == _expected_value(events, job), f"{job} is wrong after the calls of seed {seed}"
     for campaign in ids:
-        told, expected = store.tally(campaign), _expected_tally(events, campaign)
-        assert told == expected, f"after the calls of seed {seed}: {told}, not {expected}"
+        tally, expected = store.tally(campaign), _expected_tally(events, campaign)
+        assert tally == expected, f"after the calls of seed {seed}: {tally}, not {expected}"
     store.close()
 
 
 def _expected_value(events: list[tuple[str, str, Job, Any]], job: Job) -> Kept | None:
     mine = [(what, step) for what, _, other, step in events if other == job]
-    values = [(what, step) for what, step in mine if what in ("value", "noted")]
+    values = [(what, step) for what, step in mine if what in ("value", "scratch")]
     if not values:
         return None
     what, last = values[-1]
     forgotten = any(what == "forget" and step > last for what, step in mine)
-    return Kept(last, [last] if what == "noted" and not forgotten else None, what == "noted" and forgotten)
+    return Kept(last, [last] if what == "scratch" and not forgotten else None, what == "scratch" and forgotten)
 
 
 def _expected_tally(events: list[tuple[str, str, Job, Any]], campaign: str) -> CampaignTally:

@@ -149,9 +149,8 @@ def _layouts(path: Path) -> list[tuple[int, int]]:
 def _collect(pages: Pages, intact: _IntactRows) -> None:
     for cell in pages.cells():
         fields = columns(cell.local)
-        if (
-            len(fields) == 5 and fields[1][0] == 44 and fields[4][0] != 0
-        ):  # a row of jobs, with seconds: it had a result
+        # A row of the table of jobs, with an id of 16 bytes; if it has seconds, the job had a result.
+        if len(fields) == 5 and fields[1][0] == 44 and fields[4][0] != 0:
             (_, place, size), (_, start, length) = fields[1], fields[3]
             if start + length <= len(cell.local):
                 intact.names[cell.local[place : place + size].hex()] = cell.local[start : start + length].decode(
