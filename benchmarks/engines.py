@@ -24,7 +24,7 @@ import torch
 from benchmarks.command import run
 from benchmarks.subjects import bench
 from benchmarks.timing import entry, seconds
-from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.campaign_run import CampaignRun
 from mutiny.campaigns.engines.base import Engine
 from mutiny.campaigns.engines.processes import Processes
 from mutiny.campaigns.engines.ray import Ray
@@ -113,7 +113,7 @@ def campaign(runner: Runner, sizes: Sizes, engine: Engine, store: Store | None =
     """All plans, through an engine and a store."""
     found = runs(runner, sizes)
     work = Judges({each.label: each.judge for each in found})
-    running = Running(Campaign(str(next(NUMBERS)), "benchmark", "lenet5"), engine, store)
+    running = CampaignRun(Campaign(str(next(NUMBERS)), "benchmark", "lenet5"), engine, store)
     running.run(work, [each.plan(Silent()) for each in found])
 
 

@@ -105,9 +105,9 @@ def _failures(desk: Desk, engine: Engine, tasks: Sequence[Job]) -> Iterator[Job]
         if result.failure is not None:
             why = str(result.error or result.failure)
             if why not in said:
-                print(f"{result.task}: {why}", file=sys.stderr)
+                print(f"{result.job}: {why}", file=sys.stderr)
             said.add(why)
-            yield result.task
+            yield result.job
 
 
 def _of_subject(name: str) -> Job:

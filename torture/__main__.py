@@ -1,4 +1,4 @@
-"""All cases: ``python -m torture [--kills 50] [--cases a,b,...] [--seed 0] [--quick]``."""
+"""Runs all cases: ``python -m torture [--kills 50] [--cases a,b,...] [--seed 0] [--quick]``."""
 
 from __future__ import annotations
 
@@ -17,21 +17,28 @@ from torture.lab import Lab
 from torture.watching import Lost, note
 
 CASES = {
-    "kills": kills, "workers": workers, "nodes": nodes, "disk": disk, "damage": damage, "writers": writers,
-    "clock": clock, "signals": signals, "engines": engines,
+    "kills": kills,
+    "workers": workers,
+    "nodes": nodes,
+    "disk": disk,
+    "damage": damage,
+    "writers": writers,
+    "clock": clock,
+    "signals": signals,
+    "engines": engines,
     "verbs": verbs,
-}  # fmt: skip
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs cases, one after the other; 1 if one of them failed."""
+    """Runs cases one after the other; returns 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m torture")
-    parser.add_argument("--kills", type=int, default=50, help="of the whole run, in the case kills")
-    parser.add_argument("--cases", default=",".join(CASES), help=f"of {', '.join(CASES)}")
+    parser.add_argument("--kills", type=int, default=50, help="Number of kills of the whole run in the case kills.")
+    parser.add_argument("--cases", default=",".join(CASES), help=f"Cases to run, of {', '.join(CASES)}.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="smaller campaigns, each case a few times")
-    given = parser.parse_args(arguments)
-    names = given.cases.split(",")
+    parser.add_argument("--quick", action="store_true", help="Run smaller campaigns and fewer repetitions.")
+    options = parser.parse_args(arguments)
+    names = options.cases.split(",")
     if unknown := set(names) - set(CASES):
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
     table = Table(title="torture", show_edge=False)
@@ -39,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         table.add_column(column, justify="right" if column in ("count", "seconds") else "left")
     failed = False
     with tempfile.TemporaryDirectory(prefix="torture-") as root:
-        lab = Lab(Path(root), given.seed, given.kills, given.quick)
+        lab = Lab(Path(root), options.seed, options.kills, options.quick)
         for name in names:
             note(f"{name}: {(CASES[name].__doc__ or '').partition(' ')[2]}")
             start = time.monotonic()

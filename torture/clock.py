@@ -37,7 +37,7 @@ time.strftime = lambda text, moment=None: _strftime(text, time.localtime() if mo
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     draw, count = random.Random(lab.seed), 0
     for engine in ("serial",) if lab.quick else ("serial", "processes"):
         campaign = lab.campaign()
@@ -49,7 +49,7 @@ def run(lab: Lab) -> tuple[int, str]:
         answer = lab.undisturbed()
         for part in (1, 2):
             run = campaign.go_on(engine)
-            share = lab.tasks * part // 3
+            share = lab.jobs * part // 3
             wait_for(lambda c=campaign, r=run, s=share: len(results(c.store)) >= s or not r.alive, 300, 0.01)
             count += run.kill()
             campaign.environment["TORTURE_LATE"] = str(draw.uniform(0.5, 1000) * 86_400)

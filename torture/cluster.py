@@ -1,6 +1,6 @@
-"""A Ray cluster of two machines on this one: ``python -m torture.cluster``, which obeys its standard input.
+"""A Ray cluster of two simulated machines: ``python -m torture.cluster``.
 
-It prints its address, removes a machine at the first line that it reads, and ends with its input.
+It prints its address, removes a machine when it reads a line from its standard input, and ends with its input.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torture.watching import note
 
 
 def main() -> None:
-    """Starts it, and ends it."""
+    """Runs the cluster until the input ends."""
     from ray.cluster_utils import Cluster
 
     quick = {"num_cpus": 1, "_system_config": {"worker_niceness": 0}}

@@ -18,7 +18,7 @@ PAGE = 4096
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     draw, origin = random.Random(lab.seed), lab.campaign()
     kept = half_done(lab, origin)
     pristine = origin.store.read_bytes()
@@ -35,7 +35,7 @@ def run(lab: Lab) -> tuple[int, str]:
         shutil.copytree(origin.folder / "cache", campaign.folder / "cache")
         outcome, count = _mended(campaign, intact, len(kept))
         campaign.check_equal(lab.undisturbed())
-        begun = sum(kept.get(task) is not None and times > 0 for task, times in attempts(campaign.store).items())
+        begun = sum(kept.get(job) is not None and times > 0 for job, times in attempts(campaign.store).items())
         redone = max(0, begun - (len(kept) - count)) if outcome.startswith("salvaged") else 0
         met[outcome] += 1
         back, again = back + count, again + redone
@@ -46,7 +46,7 @@ def run(lab: Lab) -> tuple[int, str]:
 
 
 def _mended(campaign: Campaign, intact: int, kept: int) -> tuple[str, int]:
-    """Does what mutiny says; what happened, and how many results came back."""
+    """Follows mutiny's advice; returns what happened and the number of recovered results."""
     damaged = campaign.store.read_bytes()
     code, text = campaign.resume().wait()
     if code == 0:
@@ -77,7 +77,7 @@ def _mended(campaign: Campaign, intact: int, kept: int) -> tuple[str, int]:
 
 
 def _owners(store: Path) -> dict[str, set[int]]:
-    """Pages of each result, as SQLite's own table of pages tells."""
+    """Pages of each result, from SQLite's table ``dbstat``."""
     with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
         query = "SELECT path, pageno, pagetype, ncell FROM dbstat WHERE name = 'results'"
         told = connection.execute(query).fetchall()
@@ -109,7 +109,7 @@ def flip(content: bytearray, draw: random.Random, _: Owners) -> set[int]:
 
 def flip_results(content: bytearray, draw: random.Random, owners: Owners) -> set[int]:
     """Changes a byte of two results."""
-    pages = {draw.choice(sorted(owners[task])) for task in draw.sample(sorted(owners), 2)}
+    pages = {draw.choice(sorted(owners[job])) for job in draw.sample(sorted(owners), 2)}
     for page in pages:
         content[(page - 1) * PAGE + draw.randrange(PAGE // 2, PAGE)] ^= draw.randrange(1, 256)
     return pages

@@ -18,7 +18,7 @@ DAC_OVERRIDE, DAC_READ_SEARCH, DROP = 1, 2, 24
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     places, engines = ("file", "folder"), ("serial",) if lab.quick else ("serial", "processes")
     for what in places:
         _read_only(lab, what)
@@ -31,7 +31,7 @@ def run(lab: Lab) -> tuple[int, str]:
 
 
 def one_sentence(text: str) -> bool:
-    """Whether a command said one sentence, and nothing else."""
+    """Whether a command printed one sentence and nothing else."""
     return text.startswith("mutiny: ") and text.count("\n") == 0
 
 
@@ -39,12 +39,12 @@ def _full(lab: Lab, folder: Path, engine: str) -> str:
     campaign = lab.campaign()
     campaign.store = folder / f"{engine}.mutiny"
     run = campaign.begin(engine)
-    wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300, 0.005)
+    wait_for(lambda: len(results(campaign.store)) >= lab.jobs // 2 or not run.alive, 300, 0.005)
     filler = folder / "filler"
     _fill(filler)
     code, text = run.wait()
     kept = len(results(campaign.store))
-    check(0 < kept < lab.tasks, f"{kept} of {lab.tasks} tasks were done when the disk was full")
+    check(0 < kept < lab.jobs, f"{kept} of {lab.jobs} jobs were done when the disk was full")
     check(code == 3 and one_sentence(text), f"full disk: exit code {code}: {text[-400:]}")
     check("mutiny resume" in text, f"full disk: nothing about how to go on: {text}")
     code, text = campaign.resume(engine).wait()
@@ -55,7 +55,7 @@ def _full(lab: Lab, folder: Path, engine: str) -> str:
     campaign.resume(engine).succeed()
     campaign.check_equal(lab.undisturbed())
     campaign.check_tidy()
-    return f"{kept} tasks ({engine})"
+    return f"{kept} jobs ({engine})"
 
 
 def _fill(filler: Path) -> None:
@@ -81,19 +81,19 @@ def _read_only(lab: Lab, what: str) -> None:
 
 
 def half_done(lab: Lab, campaign: Campaign) -> dict[str, str]:
-    """Stops a campaign in the middle, by a kill; what is kept, in one file without a log."""
+    """Kills a campaign in the middle and merges its log; returns the stored results."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
 
     lab.undisturbed()
     run = campaign.begin("processes")
-    wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300, 0.005)
+    wait_for(lambda: len(results(campaign.store)) >= lab.jobs // 2 or not run.alive, 300, 0.005)
     check(run.kill(), "the run ended before it could be killed")
     SqliteStore(campaign.store).close()
     return results(campaign.store)
 
 
 def _as_anybody() -> None:
-    """Takes from root the right to write where the permissions forbid it."""
+    """Drops the right of root to ignore file permissions."""
     if os.geteuid() == 0:
         system = ctypes.CDLL(None)
         system.prctl(DROP, DAC_OVERRIDE, 0, 0, 0)

@@ -9,13 +9,13 @@ from torture.watching import check, note, results, wait_for
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     names = [name for name in ENGINES if name != "ray" or importlib.util.find_spec("ray")]
     hashes = {name: digest(lab.finished(0, name)) for name in names}
     campaign = lab.campaign()
     for place, name in enumerate(names):
         run = campaign.go_on(name)
-        share = lab.tasks * (place + 1) // (len(names) + 1)
+        share = lab.jobs * (place + 1) // (len(names) + 1)
         wait_for(lambda share=share, run=run: len(results(campaign.store)) >= share or not run.alive, 300, 0.01)
         run.kill()
     campaign.go_on("processes").succeed()

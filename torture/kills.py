@@ -13,19 +13,19 @@ from torture.lab import Campaign, Lab, Run
 from torture.watching import check, no_orphans, note, results
 
 FLIGHT = {"serial": 1, "processes": 4, "ray": 256}
-"""Tasks that may be lost at once: two per worker, and on Ray up to 64 short ones in each call."""
+"""Largest number of jobs that one kill may lose: two per worker, on Ray up to 64 short ones per call."""
 ALONE = {"serial": 60.0, "processes": 60.0, "ray": 180.0}
-"""Seconds until all processes are gone; Ray's own agents may look for their lost head for more than a minute."""
+"""Seconds until all processes are gone; Ray's agents may search for their lost head for more than a minute."""
 ORDER = ["serial", "processes", "serial", "processes", "serial", "processes", "serial", "processes", "ray"]
 STUCK = 3
-"""Kills in a row between which nothing more was kept; then a campaign may finish, and the next is killed elsewhere."""
+"""Consecutive kills without progress after which a campaign may finish undisturbed."""
 LANES = 2
-"""Campaigns that are killed side by side."""
+"""Number of campaigns that run, and are killed, at the same time."""
 
 
 @dataclass
 class Count:
-    """What one lane has seen."""
+    """Counts of one lane."""
 
     finished: int = 0
     lost: int = 0
@@ -33,7 +33,7 @@ class Count:
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     lanes = 1 if lab.quick else LANES
     for seed in range(lanes):
         lab.undisturbed(seed)
@@ -42,12 +42,12 @@ def run(lab: Lab) -> tuple[int, str]:
         counts = list(pool.map(lambda lane: _lane(lab, lane, shares[lane]), range(lanes)))
     moments = sum((count.moments for count in counts), Counter[str]())
     finished, lost = sum(count.finished for count in counts), sum(count.lost for count in counts)
-    told = f"{finished} campaigns equal, nothing kept was lost or done again, {lost} tasks in flight were done again"
+    told = f"{finished} campaigns equal, nothing kept was lost or done again, {lost} jobs in flight were done again"
     return moments.total(), f"{told} ({', '.join(f'{number} {kind}' for kind, number in sorted(moments.items()))})"
 
 
 def _lane(lab: Lab, lane: int, kills: int) -> Count:
-    """Kills and resumes one campaign after the other, so many times in all; the last one then finishes."""
+    """Kills and resumes campaigns so many times in total; the last campaign then finishes."""
     draw, count = random.Random(f"{lab.seed} {lane}"), Count()
     engines, kinds = cycle(ORDER[lane:] + ORDER[:lane]), cycle(["time", "write", "time", "early", "write"])
     campaign, kept, stuck = None, 0, 0
@@ -64,7 +64,7 @@ def _lane(lab: Lab, lane: int, kills: int) -> Count:
             no_orphans(campaign.mark, ALONE[engine])
             campaign.check_kept(acknowledged)
             lost = campaign.check_once(before)
-            check(len(lost) <= FLIGHT[engine], f"{len(lost)} tasks were under way at once on {engine}")
+            check(len(lost) <= FLIGHT[engine], f"{len(lost)} jobs were under way at once on {engine}")
             count.lost += len(lost)
             told = f"{len(results(campaign.store))} kept, {len(lost)} in flight"
             note(f"    kill {count.moments.total()} of lane {lane}: {engine}, {kind}: {told}")
@@ -79,9 +79,9 @@ def _lane(lab: Lab, lane: int, kills: int) -> Count:
 
 
 def _until(kind: str, run: Run, campaign: Campaign, lab: Lab, draw: random.Random) -> dict[str, str] | None:
-    """Waits for the moment of a kill; what was kept then, or ``None`` if the run ended before."""
+    """Waits for the moment of a kill; returns the stored results, or ``None`` if the run ended before."""
     if kind == "write":
-        left = max(1, 3 * (lab.tasks - len(results(campaign.store))))
+        left = max(1, 3 * (lab.jobs - len(results(campaign.store))))
         _changes(draw.randint(1, left), run, campaign)
     else:
         most = {"time": lab.seconds, "early": 0.3 * lab.seconds, "never": float("inf")}[kind]
@@ -92,7 +92,7 @@ def _until(kind: str, run: Run, campaign: Campaign, lab: Lab, draw: random.Rando
 
 
 def _changes(count: int, run: Run, campaign: Campaign) -> None:
-    """Waits until the store's log was written so many times."""
+    """Waits until the log of the store was written ``count`` times."""
     log, last = campaign.store.with_name("a.mutiny-wal"), 0
     while run.alive and count > 0:
         try:

@@ -1,4 +1,4 @@
-"""Campaigns as a user runs them: the command line, in processes of its own, in a folder of its own."""
+"""Runs campaigns as a user does: by the command line, each in its own processes and folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torture import subject
 from torture.watching import attempts, campaigns, check, end_marked, no_orphans, results
 
 PATIENCE = 900.0
-"""Seconds after which a command is taken for hanging."""
+"""Seconds after which a command counts as hanging."""
 ENGINES: Mapping[str, tuple[str, ...]] = {
     "serial": ("--engine", "serial", "--workers", "1"),
     "processes": ("--engine", "processes", "--workers", "2"),
@@ -29,33 +29,33 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
 
 
 SIZES = ("--originals", "5", "--k-max", "2", "--max-probes", "4")
-"""Of an assessment."""
+"""Options that keep an assessment small."""
 ALIKE = ("--batch-size", "500")
-"""Without it each campaign, with a cache of its own, would measure which size is fastest, and round accordingly."""
+"""Fixed batch size; otherwise each campaign, with its own cache, would measure one, and might round differently."""
 
 
 class Lab:
-    """What all cases share: a folder, the size of a campaign, and the answers of undisturbed runs."""
+    """State that all cases share: a folder, the size of a campaign, and the results of undisturbed runs."""
 
     def __init__(self, root: Path, seed: int = 0, kills: int = 50, quick: bool = False) -> None:
         self.root, self.seed, self.kills, self.quick = root, seed, kills, quick
         self._answers: dict[tuple[int, str], dict[str, Any]] = {}
         self.seconds = 0.0
-        self.tasks = 0
+        self.jobs = 0
         self._made: list[Campaign] = []
         self._turn = threading.RLock()
 
     @property
     def operators(self) -> str:
-        """With memory between probes (WI, GF), without (LA), and before training (HNE)."""
+        """Operators with memory between probes (WI, GF), without (LA), and before training (HNE)."""
         return "WI,LA" if self.quick else "WI,GF,LA,HNE"
 
     def campaign(self, seed: int = 0, name: str = "subject", operators: str | None = None) -> Campaign:
-        """An assessment that has not begun, in a folder of its own."""
+        """A new assessment in its own folder, not started."""
         return self.of("assess", "--operators", operators or self.operators, *SIZES, seed=seed, name=name)
 
     def of(self, verb: str, *options: str, seed: int = 0, name: str = "subject") -> Campaign:
-        """A campaign of any verb that has not begun, in a folder of its own."""
+        """A new campaign of any verb in its own folder, not started."""
         with self._turn:
             folder = self.root / str(len(self._made) + 1)
             what = [verb, f"{Path(subject.__file__).resolve()}:{name}", *options, *ALIKE, "--seed", str(seed)]
@@ -63,44 +63,50 @@ class Lab:
             return self._made[-1]
 
     def end(self) -> None:
-        """Leaves no process behind, whatever has happened."""
+        """Ends all processes of all campaigns."""
         for campaign in self._made:
             end_marked(campaign.mark)
 
     def undisturbed(self, seed: int = 0) -> dict[str, Any]:
-        """The answer of a run that nothing disturbs, on the serial engine."""
+        """The result of an undisturbed run on the serial engine."""
         return self.finished(seed, "serial")
 
     def finished(self, seed: int, engine: str) -> dict[str, Any]:
-        """The answer of an undisturbed run on an engine."""
+        """The result of an undisturbed run on an engine."""
         if (seed, engine) not in self._answers:
             campaign, start = self.campaign(seed), time.monotonic()
             campaign.begin(engine).succeed()
             if engine == "serial":
-                self.seconds, self.tasks = time.monotonic() - start, len(results(campaign.store))
+                self.seconds, self.jobs = time.monotonic() - start, len(results(campaign.store))
             campaign.check_tidy()
             self._answers[seed, engine] = campaign.answer()
         return self._answers[seed, engine]
 
 
 class Run:
-    """A command under way."""
+    """A running command."""
 
     def __init__(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], **more: Any) -> None:
         self.said = folder / f"said-{uuid.uuid4().hex[:8]}"
         with self.said.open("w") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mutiny", *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=output, start_new_session=True, **more,
-            )  # fmt: skip
+                [sys.executable, "-m", "mutiny", *arguments],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,
+                **more,
+            )
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it is running."""
         return self.process.poll() is None
 
     def wait(self, seconds: float = PATIENCE) -> tuple[int, str]:
-        """Exit code, and what it said on standard error."""
+        """Waits for its end; returns the exit code and standard error."""
         try:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -112,13 +118,13 @@ class Run:
         return code, text
 
     def succeed(self) -> str:
-        """Waits for its end, which must be a good one; what it said."""
+        """Waits for its end, requires exit code 0, and returns standard error."""
         code, text = self.wait()
         check(code == 0, f"exit code {code}: {text[-300:]}")
         return text
 
     def kill(self, group: bool = True) -> bool:
-        """SIGKILL, to all of its group or to the first process alone; whether it was still alive."""
+        """Sends SIGKILL to its process group, or to the first process only; returns whether it was still running."""
         alive = self.alive
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL) if group else self.process.kill()
@@ -131,9 +137,9 @@ class Campaign:
     """One call of a verb, with its store, its result and its temporary files.
 
     Args:
-        folder: for all of these.
-        what: verb, subject and options.
-        ray: a folder for Ray; names of sockets must not be long.
+        folder: Folder for all of these.
+        what: Verb, subject and options.
+        ray: Folder for Ray; its path must be short, because the paths of sockets are limited.
     """
 
     def __init__(self, folder: Path, what: Sequence[str], ray: Path) -> None:
@@ -142,31 +148,37 @@ class Campaign:
         self.temporary.mkdir(parents=True)
         self.what = what
         self.environment = {
-            **os.environ, "MUTINY_CACHE": str(folder / "cache"), "TMPDIR": str(self.temporary), "RAY_TMPDIR": str(ray),
-            "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "only-for-tests-" + "0" * 32, "OMP_NUM_THREADS": "1",
-            "RAY_worker_niceness": "0", "TORTURE": self.mark.partition("=")[2],
-        }  # fmt: skip
+            **os.environ,
+            "MUTINY_CACHE": str(folder / "cache"),
+            "TMPDIR": str(self.temporary),
+            "RAY_TMPDIR": str(ray),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": "only-for-tests-" + "0" * 32,
+            "OMP_NUM_THREADS": "1",
+            "RAY_worker_niceness": "0",
+            "TORTURE": self.mark.partition("=")[2],
+        }
 
     def begin(self, engine: str = "serial", *more: str, **how: Any) -> Run:
-        """Begins it, or goes on by the same command."""
+        """Starts it, or continues it with the same command."""
         arguments = [*self.what, "--store", str(self.store), *self._common(engine), *more]
         return Run(arguments, self.folder, self.environment, **how)
 
     def resume(self, engine: str = "serial", *more: str, **how: Any) -> Run:
-        """Goes on with it."""
+        """Continues it with ``mutiny resume``."""
         return Run(["resume", str(self.store), *self._common(engine), *more], self.folder, self.environment, **how)
 
     def go_on(self, engine: str = "serial") -> Run:
-        """What mutiny tells the user to do next."""
-        begun, finished = campaigns(self.store)
-        if not begun:
+        """Runs the command that mutiny recommends next."""
+        started, finished = campaigns(self.store)
+        if not started:
             return self.begin(engine)
         if finished:
             return Run(["report", str(self.store), "--json", str(self.json)], self.folder, self.environment)
         return self.resume(engine)
 
     def status(self) -> str:
-        """What ``mutiny status`` prints."""
+        """Output of ``mutiny status``."""
         command = [sys.executable, "-m", "mutiny", "status", str(self.store)]
         told = subprocess.run(command, capture_output=True, text=True, env=self.environment, check=False)
         check(told.returncode == 0, f"status: exit code {told.returncode}: {told.stderr[-300:]}")
@@ -178,41 +190,41 @@ class Campaign:
         return {name: value for name, value in told.items() if name != "timing"}
 
     def check_equal(self, answer: Mapping[str, Any]) -> None:
-        """The result is that of an undisturbed run."""
-        own = self.answer()
-        different = [name for name in answer if own[name] != answer[name]]
+        """Checks that the result is that of an undisturbed run."""
+        result = self.answer()
+        different = [name for name in answer if result[name] != answer[name]]
         check(not different, f"the result differs in {', '.join(different)}")
         check(campaigns(self.store)[1] == 1, "the campaign is not marked as finished")
 
     def standing(self) -> tuple[dict[str, int], set[str]]:
-        """How often each task was begun, and which are done."""
+        """Attempts of each job, and the jobs that are done."""
         return attempts(self.store), set(results(self.store))
 
     def check_once(self, before: tuple[dict[str, int], set[str]] | None = None) -> list[str]:
-        """Since then no task was begun twice, and none that was done; the tasks that were begun in vain."""
+        """Checks that no job was started twice, or after it was done, since ``before``; returns jobs without a result."""
         (begun, done), (now, finished) = before or ({}, set()), self.standing()
-        new = {task: count - begun.get(task, 0) for task, count in now.items()}
-        check(all(count <= 1 for count in new.values()), "a task was begun twice in one run")
-        check(not any(new[task] for task in done), "a task was done again")
-        check(all(now[task] for task in finished), "a task has a result and was never begun")
-        return [task for task, count in new.items() if count and task not in finished]
+        new = {job: count - begun.get(job, 0) for job, count in now.items()}
+        check(all(count <= 1 for count in new.values()), "a job was started twice in one run")
+        check(not any(new[job] for job in done), "a job was done again")
+        check(all(now[job] for job in finished), "a job has a result and was never started")
+        return [job for job, count in new.items() if count and job not in finished]
 
     def check_kept(self, acknowledged: Mapping[str, str]) -> None:
-        """All that was kept is still there."""
+        """Checks that no stored result was lost or changed."""
         now = results(self.store)
-        missing = [task for task, content in acknowledged.items() if now.get(task) != content]
+        missing = [job for job, content in acknowledged.items() if now.get(job) != content]
         check(not missing, f"{len(missing)} results are lost or changed")
 
     def check_tidy(self, seconds: float = 60.0) -> None:
-        """Nobody runs any more, and nothing lies about.
+        """Checks that no process runs and no file was left behind.
 
-        What is not mutiny's may: torch's empty folder. Notes of Ray's workers are a few bytes that stay for a day.
+        Allowed are torch's empty folder and the notes of Ray's workers, a few bytes that are removed after a day.
         """
         no_orphans(self.mark, seconds)
-        lying = {path.name for path in self.folder.iterdir()} - {"a.mutiny", "a.json", "cache", "tmp"}
+        extra = {path.name for path in self.folder.iterdir()} - {"a.mutiny", "a.json", "cache", "tmp"}
         there = [path.name for path in self.temporary.iterdir()]
-        lying |= {name for name in there if not name.endswith(".note") and not name.startswith("torchinductor_")}
-        check(not lying, f"files were left behind: {sorted(lying)}")
+        extra |= {name for name in there if not name.endswith(".note") and not name.startswith("torchinductor_")}
+        check(not extra, f"files were left behind: {sorted(extra)}")
 
     def _common(self, engine: str) -> tuple[str, ...]:
         return (*ENGINES[engine], "--json", str(self.json), "--quiet")

@@ -14,13 +14,13 @@ from torture.watching import check, no_orphans, results, wait_for
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     if importlib.util.find_spec("ray") is None:
         return 0, "needs the extra ray"
     answer, campaign = lab.undisturbed(), lab.campaign()
     with _cluster(campaign) as (address, orders, told):
         run = campaign.begin("ray", "--address", address)
-        half = wait_for(lambda: len(results(campaign.store)) >= lab.tasks // 2 or not run.alive, 300)
+        half = wait_for(lambda: len(results(campaign.store)) >= lab.jobs // 2 or not run.alive, 300)
         check(half and run.alive, f"the run did not come half-way: {run.wait(1) if not run.alive else 'it hangs'}")
         orders.write("remove\n")
         orders.flush()
@@ -30,16 +30,20 @@ def run(lab: Lab) -> tuple[int, str]:
     campaign.check_equal(answer)
     campaign.check_once()
     campaign.check_tidy()
-    return 1, f"equal; the machine left after {kept} of {lab.tasks} tasks, no task begun twice"
+    return 1, f"equal; the machine left after {kept} of {lab.jobs} jobs, no job started twice"
 
 
 @contextmanager
 def _cluster(campaign: Campaign) -> Iterator[tuple[str, IO[str], IO[str]]]:
     command = [sys.executable, "-m", "torture.cluster"]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
         env=campaign.environment,
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:

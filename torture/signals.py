@@ -10,14 +10,20 @@ from torture.lab import Lab
 from torture.watching import check, no_orphans, results, wait_for
 
 EVERY = [
-    (signal.SIGINT, 1, "serial"), (signal.SIGINT, 2, "processes"), (signal.SIGINT, 1, "processes"),
-    (signal.SIGINT, 2, "serial"), (signal.SIGTERM, 1, "processes"), (signal.SIGTERM, 2, "serial"),
-    (signal.SIGINT, 1, "ray"), (signal.SIGINT, 2, "ray"), (signal.SIGTERM, 1, "ray"),
-]  # fmt: skip
+    (signal.SIGINT, 1, "serial"),
+    (signal.SIGINT, 2, "processes"),
+    (signal.SIGINT, 1, "processes"),
+    (signal.SIGINT, 2, "serial"),
+    (signal.SIGTERM, 1, "processes"),
+    (signal.SIGTERM, 2, "serial"),
+    (signal.SIGINT, 1, "ray"),
+    (signal.SIGINT, 2, "ray"),
+    (signal.SIGTERM, 1, "ray"),
+]
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     answer, sent = lab.undisturbed(), 0
     for number, times, engine in EVERY[:1] if lab.quick else EVERY:
         campaign = lab.campaign()
@@ -40,7 +46,7 @@ def run(lab: Lab) -> tuple[int, str]:
         no_orphans(campaign.mark)
         campaign.check_kept(kept)
         left, before = campaign.check_once(), campaign.standing()
-        check(times > 1 or not left, f"{name}: {len(left)} tasks were abandoned")
+        check(times > 1 or not left, f"{name}: {len(left)} jobs were abandoned")
         campaign.resume(engine).succeed()
         campaign.check_equal(answer)
         campaign.check_once(before)

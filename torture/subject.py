@@ -1,4 +1,4 @@
-"""What the cases assess: small networks, trained by a recipe, on sets large enough to be screened."""
+"""Subjects of the cases: small networks that a recipe trains, with sets large enough to be screened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLASSES = 4
 
 
 def blobs(count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Points around as many centres on a circle as there are classes."""
+    """Points around one center per class, on a circle."""
     draw = torch.Generator().manual_seed(seed)
     labels = torch.arange(count) % CLASSES
     angle = 2 * math.pi * labels / CLASSES
@@ -30,8 +30,8 @@ def network() -> nn.Module:
 
 
 def deadly(model: nn.Module, inputs: Tensor) -> Tensor:
-    """Kills the worker that trains a network."""
-    if model.training and "mutiny.campaigns.engines.worker" in sys.orig_argv:
+    """Forward function that kills the worker process in which a network is trained."""
+    if model.training and "mutiny.campaigns.engines.worker_main" in sys.orig_argv:
         os.kill(os.getpid(), signal.SIGKILL)
     return model(inputs)
 
@@ -43,13 +43,13 @@ def _made(**more: object) -> mutiny.Subject:
 
 
 def spoilt() -> mutiny.Subject:
-    """A network that compares directions, and of which a few units have forgotten the first class."""
-    units, centres = (2 * math.pi * torch.arange(count) / count for count in (32, CLASSES))
+    """A network that compares directions, with a few wrong weights for the first class, to be repaired."""
+    units, centers = (2 * math.pi * torch.arange(count) / count for count in (32, CLASSES))
     model = network().eval()
     first, last = model[0], model[2]
     with torch.no_grad():
         first.weight.copy_(torch.stack([units.cos(), units.sin()], 1))
-        last.weight.copy_((units - centres[:, None]).cos())
+        last.weight.copy_((units - centers[:, None]).cos())
         last.weight[0, [31, 0, 1]] = -1.0
         for layer in (first, last):
             layer.bias.zero_()
@@ -58,15 +58,15 @@ def spoilt() -> mutiny.Subject:
 
 
 def subject() -> mutiny.Subject:
-    """What most cases assess."""
+    """The subject of most cases."""
     return _made()
 
 
 def pooled() -> mutiny.Subject:
-    """The same, with inputs to choose from."""
+    """The same with a pool."""
     return _made(pool=blobs(800, 2))
 
 
 def fatal() -> mutiny.Subject:
-    """The same, where each training kills the worker that tries it."""
+    """The same, but each training kills its worker."""
     return _made(forward=deadly)

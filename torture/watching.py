@@ -1,4 +1,4 @@
-"""A campaign from outside: its file as SQLite reads it, its processes as the system lists them."""
+"""Observes a campaign from outside: its file through SQLite, its processes through the operating system."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pathlib import Path
 
 
 class Lost(Exception):
-    """What a case found wrong."""
+    """A check of a case failed."""
 
 
 def check(holds: bool, otherwise: str) -> None:
-    """Raises `Lost` if something does not hold."""
+    """Raises `Lost` unless a condition holds."""
     if not holds:
         raise Lost(otherwise)
 
@@ -31,10 +31,12 @@ def note(text: str) -> None:
 
 
 def rows(store: Path, query: str) -> list[tuple]:
-    """What a query gives; nothing while the file has no tables."""
+    """Rows of a query; none while the file has no tables."""
     if not store.exists():
         return []
-    quiet = "" if store.with_name(f"{store.name}-wal").exists() else "&immutable=1"  # else a reader would leave a log
+    quiet = (
+        "" if store.with_name(f"{store.name}-wal").exists() else "&immutable=1"
+    )  # otherwise the reader would leave a log behind
     with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro{quiet}", uri=True, timeout=30)) as connection:
         try:
             return connection.execute(query).fetchall()
@@ -45,23 +47,23 @@ def rows(store: Path, query: str) -> list[tuple]:
 
 
 def results(store: Path) -> dict[str, str]:
-    """Hashes of what is kept, by task."""
+    """Hashes of stored results, by job."""
     found = rows(store, "SELECT hex(id), body FROM tasks JOIN results ON task = number")
-    return {task: hashlib.sha256(body).hexdigest() for task, body in found}
+    return {job: hashlib.sha256(body).hexdigest() for job, body in found}
 
 
 def attempts(store: Path) -> dict[str, int]:
-    """How often each task was begun."""
+    """Number of attempts of each job."""
     return dict(rows(store, "SELECT hex(id), attempts FROM tasks JOIN wanted ON task = number"))
 
 
 def campaigns(store: Path) -> tuple[int, int]:
-    """How many there are, and how many of them are finished."""
+    """Number of campaigns, and number of finished ones."""
     return len(rows(store, "SELECT id FROM campaigns")), len(rows(store, "SELECT campaign FROM outcomes"))
 
 
 def wait_for(holds: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
-    """Whether something holds before so many seconds are over."""
+    """Waits for a condition; returns whether it held within so many seconds."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -71,7 +73,7 @@ def wait_for(holds: Callable[[], bool], seconds: float, pause: float = 0.05) -> 
 
 
 def marked(mark: str) -> list[int]:
-    """Living processes with a mark in their environment."""
+    """Running processes with a mark in their environment."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -82,7 +84,7 @@ def marked(mark: str) -> list[int]:
 
 
 def workers_of(process: int) -> list[int]:
-    """Worker processes of a process that have loaded the work: they have its file in their memory."""
+    """Workers of a process that have loaded the work, recognized by its file in their memory map."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -94,7 +96,7 @@ def workers_of(process: int) -> list[int]:
 
 
 def no_orphans(mark: str, seconds: float = 60.0) -> None:
-    """Waits until no marked process is left; ends those that stay, and says so."""
+    """Waits until no marked process is left; if some stay, ends them and raises `Lost`."""
     if wait_for(lambda: not marked(mark), seconds, 0.1):
         return
     names = {number: _name(number) for number in marked(mark)}

@@ -10,7 +10,7 @@ from torture.watching import check, results, wait_for
 
 
 def run(lab: Lab) -> tuple[int, str]:
-    """How many times, and what was checked; raises `Lost` where it does not hold."""
+    """Number of repetitions and a summary; raises `Lost` if something does not hold."""
     answer, campaign = lab.undisturbed(), lab.campaign()
     first = campaign.begin("serial")
     begun = wait_for(lambda: len(results(campaign.store)) > 2 or not first.alive, 300)

@@ -10,8 +10,7 @@ import numpy as np
 
 from mutiny.core.records import MutantRecord
 from mutiny.core.stats import relative_standard_error
-from mutiny.faults.naming import describe
-from mutiny.faults.parsing import Fault, as_faults
+from mutiny.faults.parsing import Fault, as_faults, describe
 from mutiny.faults.training.base import TrainingOperator
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from mutiny.core.records import MutantRecord, Status, Verdict
-from mutiny.faults.naming import describe
-from mutiny.faults.parsing import as_operators
+from mutiny.faults.parsing import as_operators, describe
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
 from mutiny.verbs.assess.score_interval import score_interval

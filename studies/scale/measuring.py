@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import mutiny
-from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.campaign_run import CampaignRun
 from mutiny.campaigns.engines.base import Engine
 from mutiny.campaigns.engines.processes import Processes
 from mutiny.campaigns.engines.ray import Ray
@@ -72,7 +72,7 @@ class Weighing(Serial):
     def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
         """As `Serial` does."""
         for result in super().run(work, self._weighed(tasks)):
-            if result.task.kind == "probe":
+            if result.job.kind == "probe":
                 self.returned.append(len(pickle.dumps(result.value)))
                 self.seconds.append(result.seconds)
                 judged = result.value.value if isinstance(result.value, WithScratch) else result.value
@@ -159,7 +159,7 @@ def _driver(engine: Engine) -> float:
         await ask(Job("empty", number))
 
     with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "a.mutiny") as store:
-        running = Running(Campaign("empty", "scale", "nothing"), engine, store)
+        running = CampaignRun(Campaign("empty", "scale", "nothing"), engine, store)
         start = time.process_time()
         running.run(nothing, [plan(number) for number in range(EMPTY)])
         return time.process_time() - start

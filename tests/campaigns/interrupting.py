@@ -4,23 +4,23 @@ from mutiny.campaigns.engines.serial import Serial
 
 
 class Counting(Serial):
-    """Counts tasks, and is interrupted before the one after the last that it may do."""
+    """Counts jobs, and is interrupted before the one after the last that it may do."""
 
     def __init__(self, most=10**9):
         self.done, self.most = [], most
 
-    def run(self, work, tasks):
-        def counted(task):
+    def run(self, work, jobs):
+        def counted(job):
             if len(self.done) >= self.most:
                 raise KeyboardInterrupt
-            self.done.append(str(task))
-            return work(task)
+            self.done.append(str(job))
+            return work(job)
 
-        yield from super().run(counted, tasks)
+        yield from super().run(counted, jobs)
 
 
 def interrupted(call, step):
-    """Calls until it is through, with an interrupt after every ``step`` tasks; all tasks that were done, the result."""
+    """Calls until it is through, with an interrupt after every ``step`` jobs; all jobs that were done, the result."""
     done = []
     while True:
         engine = Counting(step)

@@ -48,23 +48,23 @@ def plain(result):
 
 
 class Counting(Serial):
-    """Counts tasks, and is interrupted before the last that it may do."""
+    """Counts jobs, and is interrupted before the last that it may do."""
 
     def __init__(self, most=10**9):
         self.done, self.most = [], most
 
-    def run(self, work, tasks):
-        def counted(task):
+    def run(self, work, jobs):
+        def counted(job):
             if len(self.done) >= self.most:
                 raise KeyboardInterrupt
-            self.done.append(str(task))
-            return work(task)
+            self.done.append(str(job))
+            return work(job)
 
-        yield from super().run(counted, tasks)
+        yield from super().run(counted, jobs)
 
 
 def interrupted(subject, store, step, **more):
-    """Assesses with an interrupt after every ``step`` tasks; all tasks that were done, and the result."""
+    """Assesses with an interrupt after every ``step`` jobs; all jobs that were done, and the result."""
     done = []
     while True:
         engine = Counting(step)
@@ -173,13 +173,13 @@ def test_what_decides_a_result_makes_another_task(other):
 
 def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path):
     class Fails(Counting):
-        def run(self, work, tasks):
-            def fragile(task):
-                if task.kind == "probe" and task.arguments[0] == "GF":
+        def run(self, work, jobs):
+            def fragile(job):
+                if job.kind == "probe" and job.arguments[0] == "GF":
                     raise MemoryError("no room")
-                return work(task)
+                return work(job)
 
-            yield from super().run(fragile, tasks)
+            yield from super().run(fragile, jobs)
 
     file = tmp_path / "a.mutiny"
     result = mutiny.assess(subject_of(), TEXT, search=QUICK, store=file, engine=Fails())
@@ -199,13 +199,13 @@ def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path):
 
 def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path):
     class FailsOnce(Counting):
-        def run(self, work, tasks):
-            def fragile(task):
-                if task.kind == "probe" and len(task.arguments[3]) == 3:
+        def run(self, work, jobs):
+            def fragile(job):
+                if job.kind == "probe" and len(job.arguments[3]) == 3:
                     raise MemoryError("no room")
-                return work(task)
+                return work(job)
 
-            yield from super().run(fragile, tasks)
+            yield from super().run(fragile, jobs)
 
     more = {"operators": "WI,NI", "search": QUICK, "screening": Screening(fewest=1000)}
     file = tmp_path / "a.mutiny"

@@ -19,8 +19,16 @@ from mutiny.verbs.attack.pgd import Pgd
 from mutiny.verbs.attack.result import MUTANTS
 
 TEAM = Choice(2, iterations=4, ratios=(0.2, 0.4))
-SETTINGS = {"attack": "pgd(iterations=4, step=0.1, random_start=true)", "eps": (0.05, 0.2), "mutants": TEAM,
-            "count": 50, "low": -6.0, "high": 6.0, "batch_size": 33, "seed": 3}  # fmt: skip
+SETTINGS = {
+    "attack": "pgd(iterations=4, step=0.1, random_start=true)",
+    "eps": (0.05, 0.2),
+    "mutants": TEAM,
+    "count": 50,
+    "low": -6.0,
+    "high": 6.0,
+    "batch_size": 33,
+    "seed": 3,
+}
 
 
 def subject_of(**more):
@@ -171,8 +179,7 @@ def test_trying_which_way_is_faster_does_not_count(tmp_path, monkeypatch):
     """Gradients that were not finite are counted in the attack only, whether it was tried before or not."""
     monkeypatch.setenv("MUTINY_CACHE", str(tmp_path))
     model = toys.classifier()
-    patches = [one.patch for one in mutiny.verbs.attack.attack.mutants_of(
-        model, TEAM, data=toys.blobs(60))]  # fmt: skip
+    patches = [one.patch for one in mutiny.verbs.attack.attack.mutants_of(model, TEAM, data=toys.blobs(60))]
     x, y = toys.blobs(40)
     counts = []
     for _ in range(2):

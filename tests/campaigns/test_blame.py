@@ -111,10 +111,16 @@ def test_what_decides_a_location_makes_other_tasks(other, new):
 
 @pytest.mark.parametrize(
     "other",
-    [{"seed": 3}, {"method": "scale(generations=24)"}, {"target": "confusion"}, {"shares": (0.4, 0.3, 0.3)},
-     {"layers": "0"}, {"subject": subject_of(test=data(290))}],
+    [
+        {"seed": 3},
+        {"method": "scale(generations=24)"},
+        {"target": "confusion"},
+        {"shares": (0.4, 0.3, 0.3)},
+        {"layers": "0"},
+        {"subject": subject_of(test=data(290))},
+    ],
     ids=["seed", "method", "target", "shares", "layers", "data"],
-)  # fmt: skip
+)
 def test_what_decides_a_repair_makes_another_task(other):
     store, engine = MemoryStore(), Counting()
     repair(store)

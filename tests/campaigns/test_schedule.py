@@ -1,4 +1,4 @@
-"""Plans: coroutines that ask for tasks."""
+"""Plans: coroutines that ask for jobs."""
 
 import random
 from dataclasses import replace
@@ -7,7 +7,7 @@ import pytest
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
 from mutiny.campaigns.schedule import Schedule, ask, is_known, queued, together
-from mutiny.core.errors import BadInput, TaskFailed
+from mutiny.core.errors import BadInput, JobFailed
 
 
 async def double(number):
@@ -25,24 +25,24 @@ async def binary(secret, low=0, high=1024):
     return low
 
 
-def answer(task):
-    return 2 * task.arguments if task.kind == "double" else task.arguments[1] > task.arguments[0]
+def answer(job):
+    return 2 * job.arguments if job.kind == "double" else job.arguments[1] > job.arguments[0]
 
 
 def drive(schedule, width=1, seed=0, work=answer):
-    """As an engine with ``width`` tasks under way would, results in a random order; the tasks it was given."""
-    rng, under_way, given, asked = random.Random(seed), [], [], schedule.tasks()
+    """As an engine with ``width`` jobs under way would, results in a random order; the jobs it was given."""
+    rng, under_way, given, asked = random.Random(seed), [], [], schedule.jobs()
     while True:
         while len(under_way) < width:
-            task = next(asked, None)
-            if task is None:
+            job = next(asked, None)
+            if job is None:
                 break
-            under_way.append(task)
-            given.append(task)
+            under_way.append(job)
+            given.append(job)
         if not under_way:
             return given
-        task = under_way.pop(rng.randrange(len(under_way)))
-        schedule.give(JobResult(task, work(task)))
+        job = under_way.pop(rng.randrange(len(under_way)))
+        schedule.give(JobResult(job, work(job)))
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 100])
@@ -53,7 +53,7 @@ def test_plans_end_with_their_results_in_any_order_of_tasks(width):
         given = drive(schedule, width, seed)
         assert schedule.results == secrets
         assert schedule.left == 0
-        assert len(given) == len({task.id for task in given}) == 10 * len(secrets)
+        assert len(given) == len({job.id for job in given}) == 10 * len(secrets)
 
 
 async def in_a_queue(plans):
@@ -70,9 +70,9 @@ def test_plans_begin_only_when_there_is_room(at_the_top):
 
     plans = [plan(number) for number in range(100)]
     schedule = Schedule(plans if at_the_top else [in_a_queue(plans)])
-    tasks = schedule.tasks()
+    jobs = schedule.jobs()
     assert begun == []
-    first = [next(tasks) for _ in range(3)]
+    first = [next(jobs) for _ in range(3)]
     assert begun == [0, 1, 2]
     schedule.give(JobResult(first[1], 2))
     assert begun == [0, 1, 2]
@@ -104,20 +104,20 @@ def test_a_task_that_two_plans_want_is_done_once():
 def test_what_is_known_is_not_asked_for_and_takes_the_same_path():
     whole = drive(Schedule([binary(300), double(1)]))
     for kept in range(len(whole) + 1):
-        known = {task.id: JobResult(task, answer(task)) for task in whole[:kept]}
-        schedule = Schedule([binary(300), double(1)], lambda task, known=known: known.get(task.id))
-        assert [task.id for task in drive(schedule)] == [task.id for task in whole[kept:]]
+        known = {job.id: JobResult(job, answer(job)) for job in whole[:kept]}
+        schedule = Schedule([binary(300), double(1)], lambda job, known=known: known.get(job.id))
+        assert [job.id for job in drive(schedule)] == [job.id for job in whole[kept:]]
         assert schedule.results == [300, 2]
 
 
 def test_a_plan_can_look_and_have_what_is_known_done_afresh():
-    task, other = Job("double", 1), Job("double", 2)
+    job, other = Job("double", 1), Job("double", 2)
 
     async def plan():
-        seen = [await is_known(task), await is_known(other)]
-        return seen, await ask(task), await ask(replace(task, afresh=True))
+        seen = [await is_known(job), await is_known(other)]
+        return seen, await ask(job), await ask(replace(job, afresh=True))
 
-    schedule = Schedule([plan()], known=lambda wanted: JobResult(wanted, "before") if wanted == task else None)
+    schedule = Schedule([plan()], known=lambda wanted: JobResult(wanted, "before") if wanted == job else None)
     assert [(given.arguments, given.afresh) for given in drive(schedule)] == [(1, True)]
     assert schedule.results == [([True, False], "before", 2)]
 
@@ -126,7 +126,7 @@ def test_long_paths_of_known_tasks_do_not_fill_the_stack():
     async def counts():
         return sum([await double(1) for _ in range(50_000)])
 
-    schedule = Schedule([counts()], lambda task: JobResult(task, 2))
+    schedule = Schedule([counts()], lambda job: JobResult(job, 2))
     assert drive(schedule) == []
     assert schedule.results == [100_000]
 
@@ -135,13 +135,13 @@ def test_a_failure_is_raised_where_it_is_waited_for():
     async def careful():
         try:
             return await together([double(1), double(2), double(3)])
-        except TaskFailed as failure:
+        except JobFailed as failure:
             return str(failure)
 
     schedule = Schedule([careful(), double(4)])
-    for task in schedule.tasks():
-        lost = "it died" if task.arguments in (2, 3) else None
-        schedule.give(JobResult(task, None if lost else answer(task), failure=lost))
+    for job in schedule.jobs():
+        lost = "it died" if job.arguments in (2, 3) else None
+        schedule.give(JobResult(job, None if lost else answer(job), failure=lost))
     assert schedule.results == ["double 2: it died", 8]
 
 
@@ -154,28 +154,26 @@ def test_what_is_meant_for_the_user_ends_everything_unless_it_is_caught():
 
     error = BadInput("x", 1, "2")
     schedule = Schedule([caught()])
-    (task,) = [
-        task for task in schedule.tasks() if task and not schedule.give(JobResult(task, failure="x", error=error))
-    ]
-    assert (task.arguments, schedule.results) == (1, ["caught"])
+    (job,) = [job for job in schedule.jobs() if job and not schedule.give(JobResult(job, failure="x", error=error))]
+    assert (job.arguments, schedule.results) == (1, ["caught"])
     schedule = Schedule([double(1)])
-    task = next(schedule.tasks())
+    job = next(schedule.jobs())
     with pytest.raises(BadInput, match="x=1"):
-        schedule.give(JobResult(task, failure="x", error=error))
+        schedule.give(JobResult(job, failure="x", error=error))
 
 
 @pytest.mark.parametrize("at_the_top", [True, False])
 def test_scratch_is_reported_when_the_plan_that_left_it_ends(at_the_top):
     events = []
 
-    def work(task):
-        events.append(str(task))
-        return WithScratch(2, "scratch") if task.kind == "double" else answer(task)
+    def work(job):
+        events.append(str(job))
+        return WithScratch(2, "scratch") if job.kind == "double" else answer(job)
 
     plans = [double(1), binary(3, 0, 4)]
     schedule = Schedule(
         plans if at_the_top else [in_a_queue(plans)],
-        ended=lambda tasks: events.append(["scratch", *map(str, tasks)]),
+        ended=lambda jobs: events.append(["scratch", *map(str, jobs)]),
     )
     drive(schedule, work=work)
     assert [event for event in events if isinstance(event, list)] == [["scratch", "double 1"]]
@@ -187,12 +185,12 @@ def test_results_of_queued_plans_are_in_their_order_and_an_error_ends_all():
     drive(schedule, 3)
     assert schedule.results == [[5, 700, 0]]
     schedule = Schedule([in_a_queue([])])
-    assert [*schedule.tasks()] == []
+    assert [*schedule.jobs()] == []
     assert schedule.results == [[]]
     schedule = Schedule([in_a_queue([double(1), double(2)])])
-    task = next(schedule.tasks())
+    job = next(schedule.jobs())
     with pytest.raises(BadInput, match="x=1"):
-        schedule.give(JobResult(task, failure="x", error=BadInput("x", 1, "2")))
+        schedule.give(JobResult(job, failure="x", error=BadInput("x", 1, "2")))
     schedule.close()
 
 
@@ -206,6 +204,6 @@ def test_closing_closes_every_plan():
             closed.append(number)
 
     schedule = Schedule([plan(1), plan(2), plan(3)])
-    next(schedule.tasks())
+    next(schedule.jobs())
     schedule.close()
     assert closed == [1]

@@ -50,7 +50,7 @@ def test_an_interrupted_selection_ends_as_an_undisturbed_one(tmp_path, step, mor
     done, result = interrupted(partial(select, tmp_path / "a.mutiny", **more), step)
     assert plain(result) == plain(undisturbed)
     assert sorted(done) == sorted(whole.done)
-    assert len(done) == 6 * 2 + 1  # there is no dropout, which one task finds out
+    assert len(done) == 6 * 2 + 1  # there is no dropout, which one job finds out
     assert list(result.skipped) == ["mc-dropout"]
 
 
@@ -90,8 +90,10 @@ def test_one_method_says_the_same_whoever_came_before():
 def test_outputs_are_the_same_with_features_and_without():
     images = torch.rand(30, 1, 12, 12, generator=torch.Generator().manual_seed(0))
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(400, 3)).eval()
-    made = [Evidence([model], mutiny.Classification(3, "logits"), mutiny.subjects.data.as_pool(images), batch_size=7)
-            for _ in range(2)]  # fmt: skip
+    made = [
+        Evidence([model], mutiny.Classification(3, "logits"), mutiny.subjects.data.as_pool(images), batch_size=7)
+        for _ in range(2)
+    ]
     made[0].traces("pool", made[0].all_read_points.automatic("hidden"), "neuron")
     assert torch.equal(made[0].outputs(), made[1].outputs())
 

@@ -86,7 +86,7 @@ def test_a_good_operator_passes():
     [
         (ChangesTheModel, r"0\.bias of the model is not as before after making a patch"),
         (ForgetsItsSeed, "same seed gives different patches"),
-        (ChoosesByStrength, "is not chosen alike"),
+        (ChoosesByStrength, "changes other places than a smaller strength"),
         (ChangesAtZero, "outputs change although factor=0"),
         (Explodes, "not finite|outputs change"),
         (DoesNothing, "change no output"),

@@ -21,7 +21,10 @@ def hooked(model, inputs, *paths):
     seen, handles = {}, []
     for path in paths:
         module = model.get_submodule(path)
-        note = lambda _m, _a, out, path=path: seen.setdefault(path, []).append(out[0].clone() if isinstance(out, tuple) else out.clone())  # noqa: E731 E501 # fmt: skip
+
+        def note(_module, _args, output, path=path):
+            seen.setdefault(path, []).append((output[0] if isinstance(output, tuple) else output).clone())
+
         handles.append(module.register_forward_hook(note))
     with torch.inference_mode():
         model(inputs)
@@ -106,7 +109,8 @@ def test_time_first_and_folded_batches():
 def test_any_model_gives_rows_and_is_left_alone(name):
     model, inputs = make(name)
     before = ModelState.of(model)
-    rows = len(inputs if isinstance(inputs, torch.Tensor) else next(iter(inputs.values() if isinstance(inputs, dict) else inputs)))  # noqa: E501 # fmt: skip
+    first = inputs.values() if isinstance(inputs, dict) else inputs
+    rows = len(inputs if isinstance(inputs, torch.Tensor) else next(iter(first)))
     for of in ("signal", "output"):
         found = capture(model, inputs, of=of)
         sizes = {layer.name: layer.neurons for layer in view_of(model, inputs).layers}

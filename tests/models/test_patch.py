@@ -22,13 +22,22 @@ def zero(parameter, *indices, value=0.0):
 def test_digest_is_what_the_patch_does():
     layer = view_of(*make("mlp")).layers[0]
     edits = [
-        zero("0.weight", 0), zero("0.weight", 1), zero("2.weight", 0), zero("0.weight", 0, value=1.0),
+        zero("0.weight", 0),
+        zero("0.weight", 1),
+        zero("2.weight", 0),
+        zero("0.weight", 0, value=1.0),
         WeightEdit("0.weight", np.array([0]), torch.zeros(1, dtype=torch.float64)),
-        zero("0.weight", 0, 1), ActivationEdit(0), ActivationEdit(1), ModuleEdit("1", "remove"),
-        ModuleEdit("1", "duplicate"), ModuleEdit("1", "follow", "tanh"), ModuleEdit("1", "follow", "relu"),
-        SignalEdit(layer, np.array([0]), 0.5), SignalEdit(layer, np.array([1]), 0.5),
+        zero("0.weight", 0, 1),
+        ActivationEdit(0),
+        ActivationEdit(1),
+        ModuleEdit("1", "remove"),
+        ModuleEdit("1", "duplicate"),
+        ModuleEdit("1", "follow", "tanh"),
+        ModuleEdit("1", "follow", "relu"),
+        SignalEdit(layer, np.array([0]), 0.5),
+        SignalEdit(layer, np.array([1]), 0.5),
         SignalEdit(layer, np.array([0]), 0.0),
-    ]  # fmt: skip
+    ]
     digests = {Patch((edit,)).digest for edit in edits} | {Patch(()).digest, Patch((edits[0], edits[1])).digest}
     assert len(digests) == len(edits) + 2
     assert Patch((zero("a", 1),), "a") == Patch((zero("a", 1),), "a")

@@ -157,7 +157,7 @@ POOLINGS = {
     "unit length": lambda x: F.normalize(x.mean((2, 3))),
     "unit length by hand": lambda x: x.mean((2, 3)) / x.mean((2, 3)).norm(dim=1, keepdim=True),
     "activation after it": lambda x: F.dropout(torch.relu(x.mean((2, 3))), training=False),
-}  # fmt: skip
+}
 POOLING_MODULES = {
     "AvgPool2d": lambda: nn.AvgPool2d(8),
     "MaxPool2d": lambda: nn.MaxPool2d(8),
@@ -240,8 +240,10 @@ def torchvision_vgg():
     features = nn.Sequential(conv_norm(), nn.MaxPool2d(2))
     return Lambda(
         lambda m, x: m.classifier(torch.flatten(m.avgpool(m.features(x)), 1)),
-        features=features, avgpool=nn.AdaptiveAvgPool2d((7, 7)), classifier=head,
-    )  # fmt: skip
+        features=features,
+        avgpool=nn.AdaptiveAvgPool2d((7, 7)),
+        classifier=head,
+    )
 
 
 def densenet():

@@ -168,8 +168,12 @@ def test_a_saved_value_may_be_overwritten():
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
 def test_neither_frozen_weights_nor_the_callers_mode_matter(frozen, mode):
-    words = Lambda(lambda m, x: m.head(torch.relu(m.hidden(m.table(x).mean(dim=1)))),
-                   table=nn.Embedding(7, 3), hidden=nn.Linear(3, 4), head=nn.Linear(4, 2)).eval()  # fmt: skip
+    words = Lambda(
+        lambda m, x: m.head(torch.relu(m.hidden(m.table(x).mean(dim=1)))),
+        table=nn.Embedding(7, 3),
+        hidden=nn.Linear(3, 4),
+        head=nn.Linear(4, 2),
+    ).eval()
     x = torch.randint(0, 7, (5, 6))
     expected = relevance(words, x)["hidden"]
     assert expected.abs().sum() > 0
@@ -208,8 +212,12 @@ def test_inputs_do_not_influence_each_other():
 
 
 def test_a_part_that_nothing_depends_on_is_irrelevant():
-    model = Lambda(lambda m, x: m.head(torch.relu(m.used(x)) + 0 * m.idle(x).detach()),
-                   used=nn.Linear(3, 4), idle=nn.Linear(3, 4), head=nn.Linear(4, 2)).eval()  # fmt: skip
+    model = Lambda(
+        lambda m, x: m.head(torch.relu(m.used(x)) + 0 * m.idle(x).detach()),
+        used=nn.Linear(3, 4),
+        idle=nn.Linear(3, 4),
+        head=nn.Linear(4, 2),
+    ).eval()
     found = relevance(model, torch.randn(5, 3))
     assert not found["idle"].any()
     assert found["used"].any()

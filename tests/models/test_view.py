@@ -181,9 +181,12 @@ def test_model_outputs():
 
     x = torch.randn(4, 3)
     for wrap in (
-        lambda y: ModelOutput(loss=y.sum(), logits=y), lambda y: (y, None), lambda y: [y], lambda y: {"any": y},
+        lambda y: ModelOutput(loss=y.sum(), logits=y),
+        lambda y: (y, None),
+        lambda y: [y],
+        lambda y: {"any": y},
         lambda y: type("Output", (), {"logits": y})(),
-    ):  # fmt: skip
+    ):
         model = wrapped(wrap)
         assert torch.equal(default_forward(model, x), model.fc(x))
         assert ModelView.of(model, x).layers[0].output

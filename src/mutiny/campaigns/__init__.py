@@ -1,1 +1,1 @@
-"""Plans that ask for tasks, and what runs them through an engine and a store."""
+"""Jobs, plans that ask for them, and the engines and stores that run and keep them."""

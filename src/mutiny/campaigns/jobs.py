@@ -1,4 +1,4 @@
-"""Pieces of work that an engine runs and a store remembers."""
+"""Jobs: units of work that an engine runs and whose results a store keeps."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from mutiny.core.json_values import Plain, hash_of
 
 @dataclass(frozen=True)
 class Job:
-    """A piece of work whose result depends on nothing but what its `id` tells.
+    """A unit of work. Its `id` identifies everything that its result depends on.
 
     Attributes:
-        kind: which kind of work, such as ``probe``.
-        arguments: what exactly, in plain values.
-        basis: hash of everything else that decides the result: networks, data, settings, code.
-        name: for people, such as ``WI at 0.25 on test``.
-        given: large values that the work needs and that follow from what ``arguments`` names, such as what earlier
-            tasks found; not part of the identity.
-        afresh: whether it is done although its result is known, for the sake of scratch that was forgotten; not part
-            of the identity.
+        kind: Kind of work, such as ``probe``.
+        arguments: Plain values that say exactly what to do.
+        basis: Hash of everything else that decides the result: networks, data, settings, code.
+        name: Name for people, such as ``WI at 0.25 on test``.
+        given: Large values that follow from ``arguments``, such as results of earlier jobs; not part of the identity.
+        afresh: Whether to run the job even if its result is known, because its scratch was dropped; not part of the
+            identity.
 
-    >>> one, same = Job("probe", ("WI", 0.25), "a1"), Job("probe", ["WI", 0.25], "a1", name="other words")
-    >>> one.id == same.id, one.id == Job("probe", ("WI", 0.5), "a1").id
+    >>> job, same = Job("probe", ("WI", 0.25), "a1"), Job("probe", ["WI", 0.25], "a1", name="other words")
+    >>> job.id == same.id, job.id == Job("probe", ("WI", 0.5), "a1").id
     (True, False)
     """
 
@@ -47,17 +46,17 @@ class Job:
 
 @dataclass(frozen=True)
 class JobResult:
-    """What became of a task: a value, or the reason why there is none.
+    """The result of a job: a value, or the reason why there is none.
 
     Attributes:
-        task: that was done.
-        value: what the work returned; ``None`` if it failed.
-        seconds: that the work took.
-        failure: why it failed; ``None`` if it did not.
-        error: what the work raised, if that was meant for the user; the plan that waits for it gets it.
+        job: The job.
+        value: Value that the work returned; ``None`` if it failed.
+        seconds: Duration of the work.
+        failure: Reason of the failure; ``None`` if there was none.
+        error: Error for the user that the work raised, if any; it is raised again in the plan that asked for the job.
     """
 
-    task: Job
+    job: Job
     value: Any = None
     seconds: float = 0.0
     failure: str | None = None
@@ -66,9 +65,9 @@ class JobResult:
 
 @dataclass(frozen=True)
 class WithScratch:
-    """A result with what only later tasks of the same plan need of it.
+    """A value with scratch: data that only later jobs of the same plan need.
 
-    A store forgets that when the plan is done; the scratch is ``None`` then.
+    A store drops the scratch when the plan ends; it is ``None`` then.
     """
 
     value: Any
@@ -76,4 +75,4 @@ class WithScratch:
 
 
 Work = Callable[[Job], Any]
-"""Does tasks: the same on every engine. It is sent to workers once, so it may be large."""
+"""Function that runs jobs, the same on every engine. It is sent to each worker once, so it may be large."""

@@ -1,19 +1,23 @@
-"""Hashes of what decides the result of a verb, so that the same call is found again in a store."""
+"""Hashes of everything that decides the result of a call, so that a store recognizes the same call."""
 
 from __future__ import annotations
 
 import inspect
 import json
 from abc import ABC
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mutiny.core.json_values import hash_of
 from mutiny.core.results import versions
 from mutiny.subjects.given import Given
 from mutiny.subjects.tasks import task_identity
 from mutiny.subjects.training.describe import describe
+
+if TYPE_CHECKING:
+    from mutiny.campaigns.verb import Verb
 
 
 def identity_of(given: Given, originals: int | None, seed: int, device: str | None) -> dict[str, Any]:
@@ -31,6 +35,29 @@ def identity_of(given: Given, originals: int | None, seed: int, device: str | No
     }
 
 
+def identifiers(
+    verb: Verb[Any, Any], given: Given, subject: Mapping[str, Any], settings: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Hash of everything that decides every job of a call, and the id of its campaign.
+
+    Args:
+        verb: Verb with its arguments.
+        given: Model, data and task.
+        subject: Identity of ``given``, from `identity_of`.
+        settings: Settings with which the campaign starts.
+    """
+    decisive = {name: code_of(value) for name, value in verb.decisive().items()}
+    known = hash_of([subject, dict(settings), decisive_versions(), decisive])
+    models = 1 if given.subject is None else len(given.subject.models)
+    asked = {name: code_of(value) for name, value in verb.identity().items()}
+    return known, hash_of([verb.name, known, asked, given.name, given.source, models])
+
+
+def job_basis(known: str, settings: Mapping[str, Any]) -> str:
+    """Hash of everything that decides every job of a call, with the settings so far."""
+    return hash_of([known, dict(settings)])
+
+
 def code_of(thing: Any) -> str:
     """Hash of a value; for a record such as a method or an attack, of its parameters and the source of its class."""
     if not is_dataclass(thing) or isinstance(thing, type):
@@ -44,7 +71,7 @@ def code_of(thing: Any) -> str:
 def _source(kind: type) -> str:
     try:
         return inspect.getsource(kind)
-    except (OSError, TypeError):  # typed into a prompt
+    except (OSError, TypeError):  # a class that was typed into a prompt has no source file
         return json.dumps(describe(kind), sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""Originals that a recipe trains, as tasks: several at once where an engine has room."""
+"""Training of originals as jobs, several at once if the engine has several workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.campaign_run import CampaignRun
 from mutiny.campaigns.engines.serial import Serial
 from mutiny.campaigns.jobs import Job, WithScratch
 from mutiny.campaigns.schedule import ask
@@ -24,27 +24,27 @@ from mutiny.subjects.training.originals import Stored, settings, train_original
 
 @dataclass(frozen=True)
 class Trainings:
-    """Trains original number ``task.arguments[1]``, unless the folder has it; gives its weights."""
+    """Work that trains original number ``job.arguments[1]``, unless the folder has it, and returns its weights."""
 
     recipe: Recipe
     data: Data
-    kind: Task
+    task: Task
     seed: int
     forward: Forward
     device: torch.device
     folder: Path
 
-    def __call__(self, task: Job) -> WithScratch:
-        """The weights are scratch: they are kept in the folder, not in a store."""
+    def __call__(self, job: Job) -> WithScratch:
+        """Trains one original. Its weights are scratch: they are kept in the folder, not in a store."""
         self.folder.mkdir(parents=True, exist_ok=True)
         model = train_original(
-            self.recipe, self.data, self.kind, task.arguments[1], self.seed, self.folder, self.forward, self.device
-        )  # fmt: skip
+            self.recipe, self.data, self.task, job.arguments[1], self.seed, self.folder, self.forward, self.device
+        )
         return WithScratch(True, {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()})
 
 
 def train_at_once(
-    running: Running,
+    running: CampaignRun,
     subject: Subject,
     count: int,
     seed: int,
@@ -52,38 +52,38 @@ def train_at_once(
     folder: Path | None,
     progress: Progress,
 ) -> None:
-    """Trains the originals that are missing, where the engine works on several tasks at once; the rest is `ready`'s."""
+    """Trains missing originals on the workers of the engine; a serial engine leaves them to `Subject.ready`."""
     if subject.models or subject.recipe is None or isinstance(running.engine, Serial):
         return
-    place = torch.device("cpu") if device is None else as_device(device)
-    where = default_folder() if folder is None else Path(folder)
-    work = Trainings(subject.recipe, subject.train, subject.task, seed, subject.forward, place, where)
+    torch_device = torch.device("cpu") if device is None else as_device(device)
+    kept_in = default_folder() if folder is None else Path(folder)
+    work = Trainings(subject.recipe, subject.train, subject.task, seed, subject.forward, torch_device, kept_in)
     identities = subject.fingerprints(count, seed=seed, device=device)
-    missing = [number for number in range(count) if not _there(work, number)]
+    missing = [number for number in range(count) if not _exists(work, number)]
     if not missing:
         return
     progress.stage("training originals", len(missing))
 
-    async def trained(number: int) -> None:
-        task = Job("original", (identities[number], number), name=f"original {number + 1}")
-        found = await ask(task)
-        if isinstance(found, WithScratch) and found.scratch is None:  # it was trained once, and its file is gone
-            found = await ask(replace(task, afresh=True))
-        if isinstance(found, WithScratch) and not _there(work, number):  # another machine has trained it
-            _save(work, number, found.scratch)
+    async def train(number: int) -> None:
+        job = Job("original", (identities[number], number), name=f"original {number + 1}")
+        trained = await ask(job)
+        if isinstance(trained, WithScratch) and trained.scratch is None:  # its file was deleted after the training
+            trained = await ask(replace(job, afresh=True))
+        if isinstance(trained, WithScratch) and not _exists(work, number):  # another machine has trained it
+            _save(work, number, trained.scratch)
         progress.step(f"original {number + 1}")
 
-    running.run(work, [trained(number) for number in missing])
+    running.run(work, [train(number) for number in missing])
 
 
 def _stored(work: Trainings, number: int) -> Stored:
-    own = seed_for(work.seed, "original", number)
+    seed = seed_for(work.seed, "original", number)
     return Stored(
-        work.folder, settings(work.recipe, work.data, work.kind, own, forward=work.forward, device=work.device)
+        work.folder, settings(work.recipe, work.data, work.task, seed, forward=work.forward, device=work.device)
     )
 
 
-def _there(work: Trainings, number: int) -> bool:
+def _exists(work: Trainings, number: int) -> bool:
     return _stored(work, number).path.is_file()
 
 

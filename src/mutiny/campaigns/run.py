@@ -18,28 +18,28 @@ from mutiny.subjects.given import Given
 
 
 def run(verb: Verb[State, R], given: Given, runtime: Runtime) -> R:
-    """The result of a verb.
+    """Runs a verb and returns its result.
 
-    Whatever all verbs need happens here, once: the engine and the store are opened; a stored result of the same call is
-    returned; originals are trained; jobs that are done are not done again; the models are checked to be untouched; the
+    Everything that all verbs need happens here: the engine and the store are opened; a stored result of the same call
+    is returned; originals are trained; finished jobs are not run again; the models are checked to be untouched; the
     result is stored.
 
     Args:
-        verb: What is asked.
-        given: What it is asked about.
-        runtime: How and where it runs.
+        verb: Verb with its arguments.
+        given: Model, data and task.
+        runtime: Arguments that all verbs share.
     """
-    with runtime.opened() as how:
-        session = Session(verb, given, how)
+    with runtime.opened() as open_runtime:
+        session = Session(verb, given, open_runtime)
         known = _stored(session)
         if known is not None and verb.is_final(known):
             return verb.recalled(session, known)
         state = verb.prepare(session)
         plan = verb.plan(session, state)
         single = isinstance(plan, Coroutine)
-        found = session.run(_Work(verb, state), [plan] if isinstance(plan, Coroutine) else plan)
+        results = session.run(_Work(verb, state), [plan] if isinstance(plan, Coroutine) else plan)
         session.check_untouched()
-        result = verb.result(session, state, found[0] if single else found)
+        result = verb.result(session, state, results[0] if single else results)
         if session.complete:
             session.running.finish(verb.stored(result))
         return result
@@ -56,7 +56,7 @@ def _stored(session: Session) -> Any:
 
 @dataclass(frozen=True)
 class _Work:
-    """Does jobs on a worker."""
+    """Work that runs the jobs of a verb on a worker."""
 
     verb: Verb[Any, Any]
     state: Any

@@ -1,4 +1,4 @@
-"""How and where a verb runs: the arguments that all verbs share."""
+"""Arguments that all verbs share: seed, device, engine, store, progress."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import torch
 from mutiny.campaigns.engines.base import Engine
 from mutiny.campaigns.engines.parsing import as_engine
 from mutiny.campaigns.stores.base import Store
-from mutiny.campaigns.stores.opening import opened
+from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.checks import check_whole
 from mutiny.core.progress import Progress, Silent
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """How and where a verb runs.
+    """Arguments that all verbs share.
 
     Attributes:
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
-        batch_size: Inputs per forward pass; measured by default.
-        engine: ``"serial"``, ``"processes"``, ``"ray"``, or an engine.
-        workers: Number of jobs that run at once.
-        store: File, or open store, that keeps finished jobs and results.
+        batch_size: Inputs per forward pass; measured once per model and device by default.
+        engine: Engine that runs jobs: ``"serial"``, ``"processes"``, ``"ray"``, or an instance.
+        workers: Number of worker processes.
+        store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
         folder: Folder for trained originals.
         progress: Receiver of progress messages.
 
@@ -58,14 +58,16 @@ class Runtime:
 
     @contextmanager
     def opened(self) -> Iterator[Runtime]:
-        """The same runtime with its engine and its store open; what was open before stays open."""
+        """Opens the engine and the store; on leaving, closes those that were given by name."""
         with ExitStack() as stack:
             engine = stack.enter_context(as_engine(self.engine, self.workers))
-            store = stack.enter_context(opened(self.store))
+            store = self.store
+            if store is not None and not isinstance(store, Store):
+                store = stack.enter_context(SqliteStore(store))
             yield replace(self, engine=engine, workers=None, store=store)
 
     @property
     def threads(self) -> int:
         """Torch threads of each job, once the engine is open."""
-        own = self.engine.threads if isinstance(self.engine, Engine) else None
-        return torch.get_num_threads() if own is None else own
+        threads = self.engine.threads if isinstance(self.engine, Engine) else None
+        return torch.get_num_threads() if threads is None else threads

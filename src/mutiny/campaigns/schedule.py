@@ -1,7 +1,7 @@
-"""Plans that grow: coroutines that ask for tasks and decide from the results what to ask next.
+"""Plans: coroutines that ask for jobs and decide from their values which jobs to ask for next.
 
-A plan is an ``async def`` that awaits `ask` for one task and `together` for several plans. Nothing here knows of clocks
-or threads: `Schedule` hands out tasks when it is asked for them, and goes on with a plan when the result is given.
+A plan is an ``async def`` that awaits `ask` for one job and `together` for several plans. There are no clocks and no
+threads here: `Schedule` hands out jobs on request, and continues a plan when it is given the result.
 
 >>> async def halve(low, high):
 ...     while high - low > 1:
@@ -9,8 +9,8 @@ or threads: `Schedule` hands out tasks when it is asked for them, and goes on wi
 ...         low, high = (middle, high) if await ask(Job("below", middle)) else (low, middle)
 ...     return low
 >>> schedule = Schedule([halve(0, 100)])
->>> for task in schedule.tasks():
-...     schedule.give(JobResult(task, value=task.arguments <= 42))
+>>> for job in schedule.jobs():
+...     schedule.give(JobResult(job, value=job.arguments <= 42))
 >>> schedule.results
 [42]
 """
@@ -24,38 +24,38 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
-from mutiny.core.errors import TaskFailed
+from mutiny.core.errors import JobFailed
 
 T = TypeVar("T")
 Plan = Coroutine[Any, Any, T]
 
 
 @types.coroutine
-def ask(task: Job) -> Generator[Job, Any, Any]:
-    """The value of a task. If the work refused, what it raised; if it failed, `TaskFailed`."""
-    return (yield task)
+def ask(job: Job) -> Generator[Job, Any, Any]:
+    """The value of a job. Raises the error that the work raised for the user, or `JobFailed`."""
+    return (yield job)
 
 
 @types.coroutine
-def is_known(task: Job) -> Generator[_Look, Any, bool]:
-    """Whether a task was done before."""
-    found: bool = yield _Look(task)
-    return found
+def is_known(job: Job) -> Generator[_IsKnown, Any, bool]:
+    """Whether the result of a job is known."""
+    known: bool = yield _IsKnown(job)
+    return known
 
 
 @types.coroutine
 def together(plans: Iterable[Plan[T]]) -> Generator[list[Plan[T]], Any, list[T]]:
-    """The results of several plans that go on at the same time, in the order of the plans."""
-    found: list[T] = yield list(plans)
-    return found
+    """The results of several plans that run at the same time, in the order of the plans."""
+    results: list[T] = yield list(plans)
+    return results
 
 
 @types.coroutine
 def queued(plans: Iterable[Plan[T]]) -> Generator[_Queue, Any, list[T]]:
-    """The results of several plans, in their order. Each begins when those before it have no job ready.
+    """The results of several plans, in their order. Each starts when those before it have no job ready.
 
-    Fewer plans are under way than with `together`, and the scratch of a plan is forgotten as soon as that plan ends.
-    An error that one of them raises is not held back until the others have ended, and cannot be caught.
+    Fewer plans are open than with `together`, and the scratch of a plan is dropped as soon as that plan ends. An error
+    in one of them ends the whole schedule at once and cannot be caught.
     """
     results: list[T] = yield _Queue(list(plans))
     return results
@@ -63,26 +63,35 @@ def queued(plans: Iterable[Plan[T]]) -> Generator[_Queue, Any, list[T]]:
 
 @dataclass(frozen=True)
 class _Queue:
-    """Plans that begin one after the other, as there is room."""
+    """A request for the results of plans that start one after the other."""
 
     plans: Sequence[Plan[Any]]
 
 
 @dataclass(frozen=True)
-class _Look:
-    """Asks whether a task was done before."""
+class _IsKnown:
+    """A request to look up whether the result of a job is known."""
 
-    task: Job
+    job: Job
 
 
 @dataclass(eq=False)
 class _Node:
-    """A plan that has begun, and where its result goes."""
+    """A plan, its position among those of its parent, and the results of its own parts.
+
+    Attributes:
+        results: Results of the plans that this plan waits for.
+        raised: Errors of these plans, by position.
+        left: Number of these plans that have not ended.
+        scratched: Jobs that left scratch behind.
+        failed: Whether a job failed.
+        queued: Whether it was started by `queued`.
+    """
 
     plan: Plan[Any]
     place: int
     parent: _Node | None = None
-    found: list[Any] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
     raised: dict[int, Exception] = field(default_factory=dict)
     left: int = 0
     scratched: list[Job] = field(default_factory=list)
@@ -91,19 +100,23 @@ class _Node:
 
     @property
     def root(self) -> _Node:
-        """The plan that it is a part of, and that keeps its scratch."""
+        """The outermost plan that this one is part of; the scratch is dropped when that plan ends."""
         return self if self.parent is None or self.queued else self.parent.root
 
 
+_Move = tuple[_Node, Any, Exception | None]
+"""A plan, and the value or the error with which it continues."""
+
+
 class Schedule:
-    """Drives plans.
+    """Runs plans and hands out the jobs that they ask for.
 
     Args:
-        plans: begun one after the other, and only when those before have nothing to do: so what is under way stays
+        plans: Plans; each is started when the earlier ones have no job ready, which keeps the number of open plans
             small.
-        known: looks up what was found before; such tasks are not handed out, unless they are to be done afresh.
-        ended: told the tasks that left scratch behind, when the plan that asked for them ends; not if a task of it
-            failed, which will be tried again and needs them.
+        known: Function that looks up the result of a job; known jobs are not handed out, except with ``afresh``.
+        ended: Function that is called when a plan ends, with the jobs that left scratch behind; not called if a job of
+            the plan failed, because a retry needs the scratch.
     """
 
     def __init__(
@@ -118,13 +131,13 @@ class Schedule:
         self._alive = set(self._new)
         self._ready: deque[Job] = deque()
         self._waiting: dict[str, list[_Node]] = {}
-        self._known, self._ended_with = known, ended
+        self._known, self._drop_scratch = known, ended
 
-    def tasks(self) -> Iterator[Job | None]:
-        """The next task; ``None`` while all plans wait for results."""
+    def jobs(self) -> Iterator[Job | None]:
+        """Yields the next job, or ``None`` while all plans wait for results."""
         while True:
             while self._new and not self._ready:
-                self._go_on(self._new.popleft(), None)
+                self._continue(self._new.popleft(), None)
             if self._ready:
                 yield self._ready.popleft()
             elif self.left:
@@ -133,40 +146,38 @@ class Schedule:
                 return
 
     def give(self, result: JobResult) -> None:
-        """Goes on with all plans that wait for this result."""
-        for node in self._waiting.pop(result.task.id):
-            self._go_on(node, *_answered(node, result))
+        """Continues all plans that wait for this result."""
+        for node in self._waiting.pop(result.job.id):
+            self._continue(node, *_answered(node, result))
 
     def close(self) -> None:
-        """Abandons all plans."""
+        """Closes all plans."""
         for node in self._alive:
             node.plan.close()
         self._alive.clear()
 
-    def _go_on(self, node: _Node, value: Any, error: Exception | None = None) -> None:
-        """Sends a value into a plan, and then on, as far as everything is known."""
-        moves: deque[tuple[_Node, Any, Exception | None]] = deque([(node, value, error)])
+    def _continue(self, node: _Node, value: Any, error: Exception | None = None) -> None:
+        """Sends a value into a plan and continues all affected plans as far as results are known."""
+        moves: deque[_Move] = deque([(node, value, error)])
         while moves:
             node, value, error = moves.popleft()
             try:
-                wish = node.plan.send(value) if error is None else node.plan.throw(error)
+                request = node.plan.send(value) if error is None else node.plan.throw(error)
             except StopIteration as end:
                 moves.extend(self._ended(node, end.value, None))
             except Exception as raised:
                 moves.extend(self._ended(node, None, raised))
             else:
-                moves.extend(self._wished(node, wish))
+                moves.extend(self._requested(node, request))
 
-    def _wished(
-        self, node: _Node, wish: Job | _Look | _Queue | Sequence[Plan[Any]]
-    ) -> Iterator[tuple[_Node, Any, Exception | None]]:
-        if isinstance(wish, _Look):
-            yield node, self._known(wish.task) is not None, None
+    def _requested(self, node: _Node, request: Job | _IsKnown | _Queue | Sequence[Plan[Any]]) -> Iterator[_Move]:
+        if isinstance(request, _IsKnown):
+            yield node, self._known(request.job) is not None, None
             return
-        if not isinstance(wish, Job):
-            wait = isinstance(wish, _Queue)
-            plans = wish.plans if isinstance(wish, _Queue) else wish
-            node.found, node.raised, node.left = [None] * len(plans), {}, len(plans)
+        if not isinstance(request, Job):
+            wait = isinstance(request, _Queue)
+            plans = request.plans if isinstance(request, _Queue) else request
+            node.results, node.raised, node.left = [None] * len(plans), {}, len(plans)
             parts = [_Node(plan, place, node, queued=wait) for place, plan in enumerate(plans)]
             self._alive.update(parts)
             if wait:
@@ -176,45 +187,43 @@ class Schedule:
             if not parts:
                 yield node, [], None
             return
-        identity = wish.id
+        identity = request.id
         waiting = self._waiting.get(identity)
         if waiting is not None:
             waiting.append(node)
             return
-        known = None if wish.afresh else self._known(wish)
+        known = None if request.afresh else self._known(request)
         if known is not None:
             yield (node, *_answered(node, known))
             return
         self._waiting[identity] = [node]
-        self._ready.append(wish)
+        self._ready.append(request)
 
-    def _ended(
-        self, node: _Node, value: Any, error: Exception | None
-    ) -> Iterator[tuple[_Node, Any, Exception | None]]:  # fmt: skip
+    def _ended(self, node: _Node, value: Any, error: Exception | None) -> Iterator[_Move]:
         parent = node.parent
         self._alive.discard(node)
         if error is not None and (parent is None or node.queued):
             raise error
         if node.scratched and not node.failed:
-            self._ended_with(node.scratched)
+            self._drop_scratch(node.scratched)
         if parent is None:
             self.results[node.place] = value
             self.left -= 1
             return
-        parent.found[node.place] = value
+        parent.results[node.place] = value
         if error is not None:
             parent.raised[node.place] = error
         parent.left -= 1
         if not parent.left:
-            yield parent, parent.found, parent.raised[min(parent.raised)] if parent.raised else None
+            yield parent, parent.results, parent.raised[min(parent.raised)] if parent.raised else None
 
 
 def _answered(node: _Node, result: JobResult) -> tuple[Any, Exception | None]:
     if isinstance(result.value, WithScratch) and result.value.scratch is not None:
-        node.root.scratched.append(replace(result.task, given=None, afresh=False))
+        node.root.scratched.append(replace(result.job, given=None, afresh=False))
     if result.error is not None:
         return None, result.error
     if result.failure is not None:
         node.root.failed = True
-        return None, TaskFailed(str(result.task), result.failure)
+        return None, JobFailed(str(result.job), result.failure)
     return result.value, None

@@ -1,28 +1,26 @@
-"""One call of a verb while it runs: what it was given, its models, its settings, its jobs."""
+"""Session: one call of a verb, with its models, settings and jobs."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from mutiny.campaigns.campaign import Running
+from mutiny.campaigns.campaign_run import CampaignRun
 from mutiny.campaigns.engines.base import Engine
 from mutiny.campaigns.jobs import Job, Work
-from mutiny.campaigns.memo import code_of, decisive_versions, identity_of
+from mutiny.campaigns.memo import identifiers, identity_of, job_basis
 from mutiny.campaigns.originals import train_at_once
 from mutiny.campaigns.runtime import Runtime
 from mutiny.campaigns.schedule import Plan
 from mutiny.campaigns.stores.base import Campaign, Store
-from mutiny.core.json_values import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.results import now, versions
-from mutiny.models import ModelState
-from mutiny.models.state import check_untouched
+from mutiny.models.state import ModelState, check_untouched
 from mutiny.subjects.given import Given
 from mutiny.subjects.inference.passes import Pace, check_all_constant, check_constant, repeats
 
@@ -30,35 +28,17 @@ if TYPE_CHECKING:
     from mutiny.campaigns.verb import Verb
 
 
-def identifiers(
-    verb: Verb[Any, Any], given: Given, subject: Mapping[str, Any], settings: Mapping[str, Any]
-) -> tuple[str, str]:
-    """Hash of everything that decides every job of a call, and the id of its campaign.
-
-    Args:
-        verb: What is asked.
-        given: What it is asked about.
-        subject: Identity of ``given``, from `identity_of`.
-        settings: Settings with which the campaign is begun.
-    """
-    decisive = {name: code_of(value) for name, value in verb.decisive().items()}
-    known = hash_of([subject, dict(settings), decisive_versions(), decisive])
-    models = 1 if given.subject is None else len(given.subject.models)
-    asked = {name: code_of(value) for name, value in verb.identity().items()}
-    return known, hash_of([verb.name, known, asked, given.name, given.source, models])
-
-
 class Session:
-    """One call of a verb. It stays in the process of the caller; nothing of it travels to workers.
+    """One call of a verb. It stays in the caller's process and is never sent to workers.
 
     Args:
-        verb: What is asked.
-        given: What it is asked about.
-        runtime: How it runs, with engine and store open.
+        verb: Verb with its arguments.
+        given: Model, data and task.
+        runtime: Arguments that all verbs share, with engine and store open.
 
     Attributes:
-        settings: Settings so far: those of runtime and verb, and what `settle` added.
-        complete: Whether the result may be stored; a verb that wants another attempt sets it to ``False``.
+        settings: Settings so far: those of runtime and verb, and those that `settle` added.
+        complete: Whether the result may be stored; a verb sets it to ``False`` if jobs failed and should be retried.
     """
 
     def __init__(self, verb: Verb[Any, Any], given: Given, runtime: Runtime) -> None:
@@ -80,11 +60,11 @@ class Session:
             self._identify(self.store, verb)
 
     def _identify(self, store: Store, verb: Verb[Any, Any]) -> None:
-        """The same call is the same campaign, on any day: its id is a hash of everything that decides the result."""
+        """Finds the campaign of this call in the store. Its id is a hash of everything that decides the result."""
         subject = identity_of(self.given, self.originals, self.runtime.seed, self.runtime.device)
-        self._known, own = identifiers(verb, self.given, subject, self.settings)
-        begun = next((campaign for campaign in store.campaigns() if campaign.id == own), None)
-        self.campaign = replace(begun or replace(self.campaign, id=own), network=subject["originals"][0])
+        self._known, id_ = identifiers(verb, self.given, subject, self.settings)
+        earlier = next((campaign for campaign in store.campaigns() if campaign.id == id_), None)
+        self.campaign = replace(earlier or replace(self.campaign, id=id_), network=subject["originals"][0])
 
     @property
     def progress(self) -> Progress:
@@ -98,28 +78,30 @@ class Session:
 
     @property
     def pace(self) -> Pace | None:
-        """Batch size and memory layout with which the campaign was begun before; ``None`` if it is new."""
+        """Batch size and memory layout that the campaign used before; ``None`` if it is new."""
         layout = self.campaign.settings.get("layout")
         return None if layout is None else Pace(self.campaign.settings["batch_size"], layout)
 
     @property
     def basis(self) -> str:
-        """Hash of everything that decides every job, as far as it is settled; empty if nothing is stored."""
-        return hash_of([self._known, self.settings]) if self._known else ""
+        """Hash of everything that decides every job, with the settings so far; empty without a store."""
+        return job_basis(self._known, self.settings) if self._known else ""
 
     @cached_property
-    def running(self) -> Running:
-        """Runs plans through the engine and the store."""
-        return Running(self.campaign, self.engine, self.store)
+    def running(self) -> CampaignRun:
+        """The campaign of this call on its engine and store."""
+        return CampaignRun(self.campaign, self.engine, self.store)
 
     @cached_property
     def models(self) -> list[nn.Module]:
-        """The originals, trained first where there is only a recipe."""
-        given, how = self.given, self.runtime
+        """The originals; they are trained first if the subject has only a recipe."""
+        given, runtime = self.given, self.runtime
         if given.subject is not None:
             count = given.count(self.originals)
-            train_at_once(self.running, given.subject, count, how.seed, how.device, how.folder, how.progress)
-        models = given.originals(self.originals, how.seed, how.device, how.folder, how.progress)
+            train_at_once(
+                self.running, given.subject, count, runtime.seed, runtime.device, runtime.folder, runtime.progress
+            )
+        models = given.originals(self.originals, runtime.seed, runtime.device, runtime.folder, runtime.progress)
         self._states = [ModelState.of(model) for model in models]
         return models
 
@@ -130,27 +112,27 @@ class Session:
 
     @cached_property
     def repeatable(self) -> bool:
-        """Whether the model gives the same answers twice; an error if its forward pass writes to it."""
-        found = repeats(self.model, self.given.data, self.given.forward)
+        """Whether the model gives the same outputs twice; raises an error if its forward pass changes it."""
+        same = repeats(self.model, self.given.data, self.given.forward)
         check_constant(self.model, self._states[0])
-        return found
+        return same
 
     def check_constant(self) -> None:
         """Raises an error if forward passes alone have changed a model."""
         check_all_constant(self.models, self._states)
 
     def check_untouched(self) -> None:
-        """Raises an error if a model is not as it was; to be called before a result is returned."""
+        """Raises an error if a model was changed; called before a result is returned."""
         if "models" in self.__dict__:
             check_untouched(self.models, self._states)
 
     def settle(self, **settings: Any) -> None:
-        """Adds settings that were found out on the way, such as a measured batch size, and stores them."""
+        """Adds settings that were determined during the campaign, such as a measured batch size, and stores them."""
         self.settings |= settings
         self.running.settle(dict(self.settings))
 
     def expect(self, most: int) -> None:
-        """States the largest number of jobs, for those who watch the campaign; after `settle`."""
+        """Stores the largest number of jobs, for progress and status; call it after `settle`."""
         self.running.expect(most)
 
     def job(self, kind: str, arguments: Any = (), name: str = "", given: Any = None) -> Job:
@@ -158,18 +140,18 @@ class Session:
 
         Args:
             kind: Kind of work.
-            arguments: Plain values that say exactly what; with `basis` they identify the job.
+            arguments: Plain values that say exactly what to do; with `basis` they identify the job.
             name: Name for people.
             given: Large values that follow from the arguments.
         """
         return Job(kind, arguments, self.basis, name, given)
 
     def run(self, work: Work, plans: Iterable[Plan[Any]]) -> list[Any]:
-        """What plans return; to be used in `Verb.prepare` for jobs whose values the state needs."""
+        """Runs plans and returns their results; used in `Verb.prepare` for jobs whose values the state needs."""
         return self.running.run(work, plans)
 
     def stamp(self) -> dict[str, Any]:
-        """What every result has: versions, the time it took, and when it was begun."""
+        """Fields that every result has: versions, duration and creation time."""
         return {
             "versions": versions(),
             "seconds": time.monotonic() - self._start,

@@ -1,4 +1,4 @@
-"""What a verb is: four methods that `mutiny.campaigns.run.run` calls; and the names that an author of a verb needs."""
+"""Base class of verbs, four methods that `mutiny.campaigns.run.run` calls, and names that authors of verbs need."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ R = TypeVar("R")
 
 
 class Verb(ABC, Generic[State, R]):
-    """A question about a model. A subclass is a frozen dataclass whose fields are the user's arguments, checked.
+    """A question about a model. A subclass is a frozen dataclass whose fields are the checked arguments of the user.
 
-    The session stays in this process; the state travels to workers, so it holds what `work` needs and nothing else.
+    The session stays in this process. The state is sent to workers, so it holds only what `work` needs.
 
     Attributes:
         name: Name of the verb, such as ``select``.
-        originals: Number of originals that take part; ``None`` for all models of the subject, or one from its recipe.
+        originals: Number of originals to use; ``None`` for all models of the subject, or one from its recipe.
     """
 
     name: ClassVar[str]
@@ -37,26 +37,27 @@ class Verb(ABC, Generic[State, R]):
 
     @abstractmethod
     def plan(self, session: Session, state: State) -> Plan[Any] | Sequence[Plan[Any]]:
-        """A coroutine that asks for jobs and returns what they found.
+        """A coroutine that asks for jobs and returns what `result` needs of their values.
 
-        Several coroutines in a list are begun one after the other, each when those before have no job to hand out; what
-        they return is then a list too. So what is under way stays small, and scratch is dropped as soon as one ends.
+        A list of coroutines is started one after the other, each when the earlier ones have no job ready; `result` then
+        gets the list of their results. This keeps the number of open plans small, and the scratch of a plan is dropped
+        as soon as it ends.
         """
 
     @abstractmethod
     def work(self, state: State, job: Job) -> Any:
-        """Does one job, on any worker. Only the state and the job decide its value."""
+        """Runs one job on a worker. Its value depends only on the state and the job."""
 
     @abstractmethod
     def result(self, session: Session, state: State, found: Any) -> R:
-        """The result, from what the plan returned."""
+        """The result of the verb, from the result of the plan, or the list of results of several plans."""
 
     def settings(self) -> dict[str, Any]:
         """Arguments that decide every job, as plain values; stored with the campaign."""
         return {}
 
     def decisive(self) -> Mapping[str, Any]:
-        """Arguments that decide every job and are no plain values, such as functions and models."""
+        """Arguments that decide every job and are not plain values, such as functions and models."""
         return {}
 
     def identity(self) -> Mapping[str, Any]:
@@ -68,7 +69,7 @@ class Verb(ABC, Generic[State, R]):
         return True
 
     def stored(self, result: R) -> R:
-        """The result as it is stored, without what belongs to the user, such as the model."""
+        """The result as it is stored, without objects of the user such as the model."""
         return result
 
     def recalled(self, session: Session, result: R) -> R:

@@ -11,7 +11,7 @@ import torch
 from rich.console import Console, RenderableType
 
 from mutiny.campaigns.engines.parsing import as_engine
-from mutiny.campaigns.stores.naming import file_for
+from mutiny.campaigns.stores.base import file_for
 from mutiny.cli.campaign_file import open_store
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import to_stored

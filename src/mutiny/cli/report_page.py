@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mutiny.campaigns.stores.naming import file_for
+from mutiny.campaigns.stores.base import file_for
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import command_line, data_typed, subject_typed
 from mutiny.core.errors import BadInput

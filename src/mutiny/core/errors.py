@@ -13,7 +13,7 @@
     │       ├── StoreDamaged    some of it is not what was written; the rest can be salvaged
     │       └── StoreFull       there is no room for more; what was saved stays (command line: exit code 3)
     ├── NotApplicable       an operator finds nothing to change in this model (becomes the verdict "invalid")
-    ├── TaskFailed          a piece of work crashed, again and again where that was tried
+    ├── JobFailed           a job crashed, also when it was tried again
     ├── Interrupted         the user asked to stop; what is done is kept (command line: exit code 3)
     └── MissingExtra        an optional dependency is not installed
 """
@@ -83,20 +83,20 @@ class NotApplicable(MutinyError):
     """An operator finds nothing to change in this model; the message is the reason."""
 
 
-class TaskFailed(MutinyError):
-    """A piece of work crashed.
+class JobFailed(MutinyError):
+    """A job crashed.
 
-    >>> raise TaskFailed("WI at 0.25 on test", "the worker died 3 times")
+    >>> raise JobFailed("WI at 0.25 on test", "the worker died 3 times")
     Traceback (most recent call last):
-    mutiny.core.errors.TaskFailed: WI at 0.25 on test: the worker died 3 times
+    mutiny.core.errors.JobFailed: WI at 0.25 on test: the worker died 3 times
     """
 
-    def __init__(self, task: str, reason: str) -> None:
-        self.task, self.reason = task, reason
-        super().__init__(f"{task}: {reason}")
+    def __init__(self, job: str, reason: str) -> None:
+        self.job, self.reason = job, reason
+        super().__init__(f"{job}: {reason}")
 
-    def __reduce__(self) -> tuple[type[TaskFailed], tuple[str, str]]:
-        return type(self), (self.task, self.reason)
+    def __reduce__(self) -> tuple[type[JobFailed], tuple[str, str]]:
+        return type(self), (self.job, self.reason)
 
 
 class Interrupted(MutinyError):

@@ -1,4 +1,4 @@
-"""Operators on trained models. To add one: a file, and a line in `ALL`, or an entry point in another package."""
+"""Operators on trained models. To add one, write a file and a line in `ALL`, or an entry point in another package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator is: a frozen set of parameters that knows how to edit one trained model."""
+"""Base class of operators on trained models."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ Edits = Iterable[WeightEdit | SignalEdit | ActivationEdit | ModuleEdit]
 class Operator(ABC):
     """One kind of fault in a trained network. The fields are its parameters.
 
-    An author writes `edits`; everything public is final. With one generator the choice of weights, neurons or layers
-    must not depend on the strength, so that the probes of a search differ in strength only.
+    An author writes `edits`; the other public methods are final, except `choices`. For a given generator, the choice
+    of weights, neurons or layers must not depend on the strength, so that the probes of a search differ in strength
+    only.
 
     Attributes:
-        code: short name used in the literature.
-        title: name in words.
-        source: publication that defines it.
-        family: group in listings: where the fault sits.
-        tunable: parameters that a search may tune, with bounds; the first is the default. A larger value means a
+        code: Short name used in the literature.
+        title: Name in words.
+        source: Publication that defines it.
+        family: Group in listings, by where the fault sits.
+        tunable: Parameters that a search may tune, with bounds; the first is the default. A larger value means a
             larger change. An operator without tunable parameters has no strength.
     """
 
@@ -51,32 +52,32 @@ class Operator(ABC):
 
     @final
     def at(self, strength: float | None) -> Self:
-        """The same operator at another strength; ``None`` leaves it as it is."""
+        """The same operator at another strength; ``None`` keeps the strength."""
         return self if strength is None or self.strength is None else replace(self, **{self.strength: float(strength)})
 
     @final
     def parameters(self) -> dict[str, Any]:
-        """The parameters by name, ready for JSON."""
+        """Parameters by name, ready for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     @final
     def patch(self, view: ModelView, rng: np.random.Generator) -> Patch:
-        """The edit of one original. Raises `NotApplicable`, with the reason, if there is nothing to change."""
+        """The patch of one original. Raises `NotApplicable`, with the reason, if there is nothing to change."""
         edits = tuple(self.edits(view, rng))
         return Patch(edits, _first_touched(view, edits))
 
     def choices(self, view: ModelView) -> int | None:
-        """How many different patches the operator can make of this model; ``None``: too many to matter.
+        """Number of different patches that the operator can make of this model; ``None`` if there are many.
 
-        With one, repetitions are copies and are not made.
+        With a single patch, repetitions would be copies and are not made.
         """
         del view
         return None
 
     @abstractmethod
     def edits(self, view: ModelView, rng: np.random.Generator) -> Edits:
-        """What changes in the model, drawn from ``rng``."""
+        """The edits of the model, with random choices drawn from ``rng``."""
 
     def __post_init__(self) -> None:
         for name, (low, high) in self.tunable.items():
@@ -86,11 +87,10 @@ class Operator(ABC):
         if self.strength is not None and self.strength not in self.tunable:
             raise BadInput(f"{self.code} search", repr(self.strength), f"one of {', '.join(self.tunable)}")
         layers = getattr(self, "layers", None)
-        if isinstance(layers, str):
-            object.__setattr__(self, "layers", (layers,))
-        elif layers is not None:
-            object.__setattr__(self, "layers", tuple(layers))
-            if not self.layers:  # type: ignore[attr-defined]
+        if layers is not None:
+            names = (layers,) if isinstance(layers, str) else tuple(layers)
+            object.__setattr__(self, "layers", names)
+            if not names:
                 raise BadInput(f"{self.code} layers", "()", "at least one name or pattern, or None for all layers")
 
     def _one_of(self, name: str, allowed: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""`mutants`: faulty versions of a model, for people who want mutants and nothing else."""
+"""`mutants`: faulty versions of a model, without an assessment."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from mutiny.faults.base import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Forward, ModelView, Patch, check_model, default_forward
 from mutiny.models.patch import WeightEdit
-from mutiny.models.placement import placement
-from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import as_pool
 
 
@@ -57,12 +55,12 @@ def mutants(
         raise BadInput("operator", repr(operator), "one operator", "Call mutants once for each.")
     call = forward or default_forward
     check_model(model, "model")
-    view = ModelView.of(model, placement(model).put(as_pool(inputs, "inputs").first(PROBE_INPUTS)), call)
-    found: dict[str, FaultyModel] = {}
+    view = ModelView.of_data(model, as_pool(inputs, "inputs"), call)
+    by_digest: dict[str, FaultyModel] = {}
     for repetition in range(count):
         patch = operators[0].patch(view, generator_for(seed, "mutant", operators[0].code, 0, repetition))
-        found.setdefault(patch.digest, FaultyModel(model, patch, call))
-    return tuple(found.values())
+        by_digest.setdefault(patch.digest, FaultyModel(model, patch, call))
+    return tuple(by_digest.values())
 
 
 @dataclass(frozen=True, eq=False)

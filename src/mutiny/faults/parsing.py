@@ -1,11 +1,11 @@
-"""From text to operators: ``WI,NI(ratio=0.1, direction=incoming)``."""
+"""Operators from text such as ``WI,NI(ratio=0.1, direction=incoming)``, and back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from mutiny.core.errors import BadInput
-from mutiny.core.parsing import Names
+from mutiny.core.parsing import Names, described
 from mutiny.core.registry import JoinedRegistry
 from mutiny.faults import ALL, OPERATORS
 from mutiny.faults.base import Operator
@@ -46,3 +46,12 @@ def as_faults(wanted: str | Iterable[str | Fault] | None) -> tuple[Fault, ...]:
     if isinstance(wanted, str) and EVERY in [name.strip() for name in wanted.split(",")]:
         raise BadInput("operators", repr(wanted), "either all, alone, or operators by name")
     return BOTH.parse(wanted)
+
+
+def describe(operator: Fault) -> str:
+    """The shortest text from which `as_faults` makes this operator at any strength.
+
+    >>> describe(OPERATORS["NI"](direction="incoming", factor=0.3))
+    'NI(direction=incoming)'
+    """
+    return described(operator, operator.code, without=operator.strength)

@@ -14,15 +14,15 @@ from mutiny.models.layers import Indices
 
 
 def eligible(view: ModelView, layers: tuple[str, ...] | None, output_layer: bool) -> list[Layer]:
-    """Layers that take part: those named (shell patterns allowed), or all; the output layer only if asked for.
+    """Layers that take part: those that are named (shell patterns allowed), or all; the output layer only if requested.
 
-    A layer that is named takes part whether or not it is the output layer.
+    A layer that is named takes part even if it is the output layer.
     """
     if layers is None:
-        found = [layer for layer in view.layers if output_layer or not layer.output]
-        if not found:
+        chosen = [layer for layer in view.layers if output_layer or not layer.output]
+        if not chosen:
             raise NotApplicable("the only layer with weights is the output layer, which this operator leaves alone")
-        return found
+        return chosen
     for pattern in layers:
         if not any(fnmatchcase(layer.name, pattern) for layer in view.layers):
             names = ", ".join(layer.name for layer in view.layers)
@@ -52,8 +52,8 @@ def choose_weights(
 ) -> Iterator[tuple[Weight, Indices, Indices]]:
     """A uniform choice over all weights of the layers together, each parameter once.
 
-    Yields the tensor, the chosen flat positions in it, and their positions in the whole, with which an operator may
-    look up random numbers drawn for every weight (so that they do not depend on the ratio).
+    Yields the tensor, the chosen flat positions in it, and their positions among all weights, by which an operator can
+    look up random numbers that were drawn for every weight, so that they do not depend on the ratio.
     """
     distinct = _distinct(layers, biases)
     total = sum(weight.size for weight in distinct)
@@ -67,7 +67,7 @@ def choose_weights(
 
 
 def count_weights(layers: list[Layer], biases: bool) -> int:
-    """How many weights `choose_weights` chooses from."""
+    """Number of weights that `choose_weights` chooses from."""
     return sum(weight.size for weight in _distinct(layers, biases))
 
 
@@ -77,12 +77,12 @@ def _distinct(layers: list[Layer], biases: bool) -> list[Weight]:
 
 
 def with_neurons(layers: list[Layer], at_least: int = 1) -> list[Layer]:
-    """The layers that have neurons, at least so many."""
-    found = [layer for layer in layers if layer.neurons >= at_least]
-    if not found:
-        few = "neurons" if at_least == 1 else f"at least {at_least} neurons"
-        raise NotApplicable(f"no layer that takes part has {few}")
-    return found
+    """Layers with at least so many neurons."""
+    large = [layer for layer in layers if layer.neurons >= at_least]
+    if not large:
+        expected = "neurons" if at_least == 1 else f"at least {at_least} neurons"
+        raise NotApplicable(f"no layer that takes part has {expected}")
+    return large
 
 
 def choose_neurons(layers: list[Layer], ratio: float, rng: np.random.Generator) -> Iterator[tuple[Layer, Indices]]:

@@ -54,8 +54,8 @@ def main_output(result: Any) -> Tensor:
         return result
     if isinstance(result, Mapping):
         for key in OUTPUT_KEYS:
-            if isinstance(result.get(key), Tensor):
-                return result[key]  # type: ignore[no-any-return]
+            if isinstance(value := result.get(key), Tensor):
+                return value
         candidates = [value for value in result.values() if isinstance(value, Tensor)]
         if len(candidates) == 1:
             return candidates[0]
@@ -63,8 +63,8 @@ def main_output(result: Any) -> Tensor:
         raise BadInput("model output", shown, f"one tensor, or one under {', '.join(OUTPUT_KEYS)}", FIX)
     if isinstance(result, (tuple, list)) and result and isinstance(result[0], Tensor):
         return result[0]
-    if isinstance(getattr(result, "logits", None), Tensor):
-        return result.logits  # type: ignore[no-any-return]
+    if isinstance(logits := getattr(result, "logits", None), Tensor):
+        return logits
     raise BadInput("model output", type(result).__name__, "a tensor, or a tuple or dict that holds one", FIX)
 
 

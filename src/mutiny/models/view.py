@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -12,11 +12,19 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Activation, Indices, Layer, Site
+from mutiny.models.placement import placement
 from mutiny.models.probe import ModelProbe
 from mutiny.models.state import check_parameters
 
 PROBE_INPUTS = 4
 """Number of inputs in the probing forward pass."""
+
+
+class Inputs(Protocol):
+    """A data set, as far as a probe needs it."""
+
+    def first(self, n: int) -> Any:
+        """The first ``n`` inputs as one batch."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,11 @@ class ModelView:
             )
         owners = {names[id(p)]: p for p in model.parameters()}
         return cls(model, layers, probe.sites(), probe.activations(model), owners)
+
+    @classmethod
+    def of_data(cls, model: nn.Module, data: Inputs, forward: Forward = default_forward) -> ModelView:
+        """Probes ``model`` with the first inputs of a data set, on the device and in the dtype of the model."""
+        return cls.of(model, placement(model).put(data.first(PROBE_INPUTS)), forward)
 
     @property
     def unseen(self) -> tuple[str, ...]:

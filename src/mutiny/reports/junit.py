@@ -63,7 +63,7 @@ def _score(result: Assessment, fail_under: float | None) -> ElementTree.Element:
 def _operator(result: Assessment, record: OperatorRecord) -> ElementTree.Element:
     case = _case(result, f"{record.label} ({record.title})")
     if record.status is Status.FAILED:
-        ElementTree.SubElement(case, "error", {"message": plain(record.reason), "type": "TaskFailed"})
+        ElementTree.SubElement(case, "error", {"message": plain(record.reason), "type": "JobFailed"})
     elif record.status is not Status.SCORED:
         ElementTree.SubElement(case, "skipped", {"message": plain(f"{record.status.value}: {record.reason}")})
     lines = [f"score {percent(record.score)}, sensitivity {percent(record.sensitivity)}"]

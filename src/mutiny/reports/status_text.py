@@ -11,16 +11,16 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from mutiny.campaigns.stores.base import Campaign, Tally
+from mutiny.campaigns.stores.base import Campaign, CampaignTally
 from mutiny.reports import terminal
 
 SHOWN = 5
-"""Names of tasks in a list."""
+"""Names of jobs in a list."""
 NAME = 12
 """Characters of a campaign's name that are shown; `mutiny.load_result` takes them."""
 
 
-def status_text(file: Path, told: Sequence[tuple[Campaign, Tally]], writer: str | None) -> RenderableType:
+def status_text(file: Path, told: Sequence[tuple[Campaign, CampaignTally]], writer: str | None) -> RenderableType:
     """One block per campaign, the newest last."""
     if not told:
         return Text(f" {file.name}: no campaign yet")
@@ -30,7 +30,7 @@ def status_text(file: Path, told: Sequence[tuple[Campaign, Tally]], writer: str 
     return Group(*parts)
 
 
-def _campaign(campaign: Campaign, tally: Tally, writer: str | None, file: Path) -> list[RenderableType]:
+def _campaign(campaign: Campaign, tally: CampaignTally, writer: str | None, file: Path) -> list[RenderableType]:
     started = f"  started {campaign.created[:16].replace('T', ' ')}  "
     title = Text.assemble("\n ", (f"{campaign.verb} {campaign.subject}", "bold"), started, _state(tally, writer))
     table = terminal.table()
@@ -44,13 +44,13 @@ def _campaign(campaign: Campaign, tally: Tally, writer: str | None, file: Path) 
     return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {line}") for line in lines)]
 
 
-def _state(tally: Tally, writer: str | None) -> tuple[str, str]:
+def _state(tally: CampaignTally, writer: str | None) -> tuple[str, str]:
     if tally.finished:
         return (f"finished, {len(tally.failed)} failed", "yellow") if tally.failed else ("finished", "green")
     return (f"running: {writer}", "cyan") if writer else ("interrupted", "yellow")
 
 
-def _lines(tally: Tally, writer: str | None, file: Path) -> list[str]:
+def _lines(tally: CampaignTally, writer: str | None, file: Path) -> list[str]:
     lines = []
     done = sum(tally.done.values())
     if tally.most and not tally.finished:
@@ -61,7 +61,7 @@ def _lines(tally: Tally, writer: str | None, file: Path) -> list[str]:
         lines.append(f"{'running' if writer else 'started, to be done again'}: {names}")
     elif lost > 0:
         lines.append(f"{lost} started, lost and done again")
-    lines += [f"failed: {each.task}: {each.reason}" for each in tally.failed[:SHOWN]]
+    lines += [f"failed: {each.job}: {each.reason}" for each in tally.failed[:SHOWN]]
     if len(tally.failed) > SHOWN:
         lines.append(f"and {len(tally.failed) - SHOWN} more failed")
     if not writer and (tally.failed or not tally.finished):

@@ -1,4 +1,4 @@
-"""The contract of engines, for those who write one: every promise that campaigns rely on.
+"""Contract suite for engines: checks everything that campaigns rely on.
 
 >>> from mutiny.campaigns.engines.serial import Serial
 >>> check_engine(Serial, workers=False)
@@ -26,15 +26,15 @@ from mutiny.campaigns.jobs import Job, JobResult
 from mutiny.core.errors import BadInput, Diverged, MissingExtra, MutinyError, NotApplicable
 
 AHEAD = 64
-"""Tasks that an engine may hold when each takes long."""
+"""Largest number of long jobs that an engine may take in advance."""
 
 
 def check_engine(make_engine: Callable[[], Engine], workers: bool = True) -> None:
-    """Raises `AssertionError`, with a sentence, unless an engine keeps all promises.
+    """Raises `AssertionError`, with a message, if an engine violates the contract.
 
     Args:
-        make_engine: makes one with a few workers.
-        workers: whether it runs tasks in other processes, whose death it survives.
+        make_engine: Function that returns an engine with a few workers.
+        workers: Whether the engine runs jobs in other processes and must survive their death.
     """
     with make_engine() as engine:
         check_results(engine)
@@ -50,67 +50,69 @@ def check_engine(make_engine: Callable[[], Engine], workers: bool = True) -> Non
 
 
 def check_results(engine: Engine) -> None:
-    """Each task has one result, its own object in it; what a function defines here can be sent."""
+    """Each job has one result, which holds the same job object; work may be a local class or a lambda."""
 
     class Square:
         power = 2
 
-        def __call__(self, task: Job) -> int:
-            return int(task.arguments[0] ** self.power)
+        def __call__(self, job: Job) -> int:
+            return int(job.arguments[0] ** self.power)
 
-    for work in (Square(), lambda task: task.arguments[0] ** 2):
+    for work in (Square(), lambda job: job.arguments[0] ** 2):
         for count in (0, 1, 50):
-            tasks = [Job("square", (number,), name=f"task {number}") for number in range(count)]
-            results = list(engine.run(work, iter(tasks)))
-            assert len(results) == count, f"{engine}: {count} tasks gave {len(results)} results"
-            assert {id(result.task) for result in results} == {id(task) for task in tasks}, f"{engine}: other tasks"
-            wrong = [r for r in results if r.failure or r.value != r.task.arguments[0] ** 2 or r.seconds < 0]
+            jobs = [Job("square", (number,), name=f"job {number}") for number in range(count)]
+            results = list(engine.run(work, iter(jobs)))
+            assert len(results) == count, f"{engine}: {count} jobs gave {len(results)} results"
+            assert {id(result.job) for result in results} == {id(job) for job in jobs}, (
+                f"{engine}: results of other jobs"
+            )
+            wrong = [r for r in results if r.failure or r.value != r.job.arguments[0] ** 2 or r.seconds < 0]
             assert not wrong, f"{engine}: wrong results, such as {wrong[0]}"
 
 
 def check_waiting(engine: Engine) -> None:
-    """``None`` makes it ask again after a result; a chain of tasks, each made of the last result, comes to its end."""
-    found: list[int] = []
+    """After ``None`` the engine asks again when it has a result, so a chain of dependent jobs runs to its end."""
+    values: list[int] = []
 
     def chain() -> Iterator[Job | None]:
         for step in range(12):
-            while len(found) < step:
+            while len(values) < step:
                 yield None
-            yield Job("step", (step, found[-1] if found else 1))
+            yield Job("step", (step, values[-1] if values else 1))
 
-    for result in engine.run(lambda task: task.arguments[0] + 2 * task.arguments[1], chain()):
-        found.append(result.value)  # noqa: PERF401, the chain reads it meanwhile
+    for result in engine.run(lambda job: job.arguments[0] + 2 * job.arguments[1], chain()):
+        values.append(result.value)  # noqa: PERF401, the chain reads it in between
     expected = [2]
     for step in range(1, 12):
         expected.append(step + 2 * expected[-1])
-    assert found == expected, f"{engine}: a chain of tasks gave {found}"
+    assert values == expected, f"{engine}: a chain of jobs gave {values}"
     stuck = itertools.chain([Job("a"), Job("b")], itertools.repeat(None))
-    results = list(engine.run(lambda task: task.kind, stuck))
+    results = list(engine.run(lambda job: job.kind, stuck))
     assert sorted(r.value for r in results) == ["a", "b"], f"{engine}: did not end when nothing was left to wait for"
 
 
 def check_failures(engine: Engine) -> None:
-    """Whatever the work raises is a result with its reason; errors meant for the user come back as they were."""
+    """An exception in the work is a result with a reason; errors for the user keep their type and attributes."""
 
-    def work(task: Job) -> int:
-        if task.kind == "meant":
-            raise _meant()[task.arguments[0]]
-        if task.kind == "leave":
+    def work(job: Job) -> int:
+        if job.kind == "meant":
+            raise _user_errors()[job.arguments[0]]
+        if job.kind == "leave":
             sys.exit(5)
-        return 1 // int(task.arguments[0])
+        return 1 // int(job.arguments[0])
 
-    expected = _meant()
-    tasks = [*(Job("meant", (index,)) for index in range(len(expected))), *(Job("divide", (n,)) for n in (1, 0))]
-    tasks.append(Job("leave", (0,)))
-    results = {(r.task.kind, r.task.arguments[0]): r for r in engine.run(work, tasks)}
-    assert len(results) == len(tasks), f"{engine}: failures are missing"
+    expected = _user_errors()
+    jobs = [*(Job("meant", (index,)) for index in range(len(expected))), *(Job("divide", (n,)) for n in (1, 0))]
+    jobs.append(Job("leave", (0,)))
+    results = {(r.job.kind, r.job.arguments[0]): r for r in engine.run(work, jobs)}
+    assert len(results) == len(jobs), f"{engine}: failures are missing"
     left = results["leave", 0]
     assert left.failure is not None, f"{engine}: code that calls sys.exit has no reason"
     assert left.failure.startswith("SystemExit: 5"), f"{engine}: the reason is {left.failure}"
     zero = results["divide", 0]
-    assert zero.failure is not None, f"{engine}: a failed task has no reason"
+    assert zero.failure is not None, f"{engine}: a failed job has no reason"
     assert zero.failure.startswith("ZeroDivisionError: "), f"{engine}: the reason is {zero.failure}"
-    assert (zero.value, zero.error) == (None, None), f"{engine}: a failed task has a value, or an error for the user"
+    assert (zero.value, zero.error) == (None, None), f"{engine}: a failed job has a value, or an error for the user"
     assert results["divide", 1].value == 1, f"{engine}: a failure spoils other results"
     for index, error in enumerate(expected):
         got = results["meant", index].error
@@ -120,18 +122,18 @@ def check_failures(engine: Engine) -> None:
 
 
 def check_large(engine: Engine) -> None:
-    """Large arrays and tensors come and go unchanged, and can be written to on both sides."""
+    """Large arrays and tensors are sent and returned unchanged, and are writable on both sides."""
 
-    def work(task: Job) -> Any:
-        array, tensor = task.given
+    def work(job: Job) -> Any:
+        array, tensor = job.given
         array += 1
         tensor *= 2
         return {"array": array, "tensor": tensor.t(), "empty": np.empty((0, 3))}
 
     array = np.arange(1_500_000, dtype=np.float64)
     tensor = torch.arange(600_000, dtype=torch.float32).reshape(600, 1000)
-    tasks = [Job("large", (index,), given=(array.copy(), tensor.clone())) for index in range(3)]
-    for result in engine.run(work, tasks):
+    jobs = [Job("large", (index,), given=(array.copy(), tensor.clone())) for index in range(3)]
+    for result in engine.run(work, jobs):
         assert result.failure is None, f"{engine}: {result.failure}"
         value = result.value
         assert np.array_equal(value["array"], array + 1), f"{engine}: an array is not what it was"
@@ -141,7 +143,7 @@ def check_large(engine: Engine) -> None:
 
 
 def check_patched(engine: Engine) -> None:
-    """Work that writes to weights and undoes it gives what it gives in this process, to the last bit."""
+    """Work that changes weights and restores them gives bit for bit the same values as in this process."""
     rng = torch.Generator().manual_seed(5)
     first = torch.nn.Linear(20, 32)
     net = torch.nn.Sequential(first, torch.nn.ReLU(), torch.nn.Linear(32, 4)).eval()
@@ -151,44 +153,44 @@ def check_patched(engine: Engine) -> None:
         def __init__(self) -> None:
             self.net, self.weight, self.inputs = net, first.weight, inputs
 
-        def __call__(self, task: Job) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        def __call__(self, job: Job) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
             with torch.no_grad():
                 before = self.weight.clone()
-                self.weight[task.arguments[0]] *= -3.0
+                self.weight[job.arguments[0]] *= -3.0
                 patched = self.net(self.inputs).numpy()
                 self.weight.copy_(before)
                 return patched, self.net(self.inputs).numpy()
 
-    tasks = [Job("patched", (neuron,)) for neuron in range(32)]
-    here = {result.task.id: result.value for result in Serial().run(Patched(), tasks)}
-    there = {result.task.id: result.value for result in engine.run(Patched(), tasks)}
-    for task in tasks:
-        for one, other in zip(here[task.id], there[task.id], strict=True):
-            assert np.array_equal(one, other), f"{engine}: another result than in this process for {task}"
+    jobs = [Job("patched", (neuron,)) for neuron in range(32)]
+    here = {result.job.id: result.value for result in Serial().run(Patched(), jobs)}
+    there = {result.job.id: result.value for result in engine.run(Patched(), jobs)}
+    for job in jobs:
+        for expected, value in zip(here[job.id], there[job.id], strict=True):
+            assert np.array_equal(expected, value), f"{engine}: another result than in this process for {job}"
 
 
 def check_crashes(engine: Engine) -> None:
-    """A task that ends its process fails, with a reason; all others have their results."""
+    """A job that ends its process fails with a reason; all other jobs have their values."""
 
-    def work(task: Job) -> int:
-        if task.kind == "exit":
+    def work(job: Job) -> int:
+        if job.kind == "exit":
             sys.exit(3)
-        if task.kind == "end":
+        if job.kind == "end":
             os._exit(3)
-        return int(task.arguments[0])
+        return int(job.arguments[0])
 
-    tasks = [Job("number", (number,)) for number in range(20)]
-    results = list(engine.run(work, [*tasks[:7], Job("exit"), Job("end"), *tasks[7:]]))
-    assert len(results) == 22, f"{engine}: {len(results)} results of 22 tasks, two of which end their process"
+    jobs = [Job("number", (number,)) for number in range(20)]
+    results = list(engine.run(work, [*jobs[:7], Job("exit"), Job("end"), *jobs[7:]]))
+    assert len(results) == 22, f"{engine}: {len(results)} results of 22 jobs, two of which end their process"
     for result in results:
-        if result.task.kind == "number":
-            assert result.value == result.task.arguments[0], f"{engine}: a dying process spoiled {result}"
+        if result.job.kind == "number":
+            assert result.value == result.job.arguments[0], f"{engine}: a dying process spoiled {result}"
         else:
-            assert result.failure, f"{engine}: no failure of a task that ends its process"
+            assert result.failure, f"{engine}: no failure of a job that ends its process"
 
 
 def check_lazy(engine: Engine) -> None:
-    """It takes tasks from an endless source only as it has room for them, and can be closed at any time."""
+    """The engine takes jobs from an endless source only as it has room for them, and can be closed at any time."""
     taken = 0
 
     def endless() -> Iterator[Job]:
@@ -197,34 +199,34 @@ def check_lazy(engine: Engine) -> None:
             yield Job("slow", (taken,))
 
     results = engine.run(lambda _: time.sleep(0.03), endless())
-    assert taken == 0, f"{engine}: took {taken} tasks before it was asked for a result"
+    assert taken == 0, f"{engine}: took {taken} jobs before it was asked for a result"
     for count, _ in enumerate(itertools.islice(results, 40), 1):
-        assert taken - count <= AHEAD, f"{engine}: holds {taken - count} tasks of 0.03 seconds each"
+        assert taken - count <= AHEAD, f"{engine}: holds {taken - count} jobs of 0.03 seconds each"
     _close(results)
 
 
 def check_closing(make_engine: Callable[[], Engine]) -> None:
-    """Closed in the middle of tasks that take long, it comes back soon and leaves no process of this machine behind."""
+    """Closing the results of running jobs takes little time and leaves no process on this machine."""
 
-    def work(task: Job) -> tuple[str, int]:
-        time.sleep(task.arguments[0])
+    def work(job: Job) -> tuple[str, int]:
+        time.sleep(job.arguments[0])
         return socket.gethostname(), os.getpid()
 
     engine = make_engine()
-    tasks = [Job("who", (0.0,)), Job("who", (0.01,)), *(Job("long", (600.0, index)) for index in range(8))]
-    results = engine.run(work, tasks)
+    jobs = [Job("who", (0.0,)), Job("who", (0.01,)), *(Job("long", (600.0, index)) for index in range(8))]
+    results = engine.run(work, jobs)
     host, process = next(results).value
     start = time.monotonic()
     _close(results)
     assert time.monotonic() < start + 60, f"{engine}: closing took {time.monotonic() - start:.0f} seconds"
     if host == socket.gethostname() and process != os.getpid():
-        while _lives(process) and time.monotonic() < start + 60:
+        while _is_alive(process) and time.monotonic() < start + 60:
             time.sleep(0.05)
-        assert not _lives(process), f"{engine}: left process {process} behind"
+        assert not _is_alive(process), f"{engine}: left process {process} behind"
 
 
-def _meant() -> list[MutinyError]:
-    """Errors as operators raise them, one of which holds what no process can send to another."""
+def _user_errors() -> list[MutinyError]:
+    """Errors as operators raise them; one of them holds a value that cannot be pickled."""
     return [
         BadInput("alpha", 2, "a probability", "Use 0.05."),
         Diverged("loss", float("nan"), "a number"),
@@ -244,10 +246,10 @@ def _close(results: Iterator[JobResult]) -> None:
     close()
 
 
-def _lives(process: int) -> bool:
-    """Whether there is such a process that is more than a name."""
+def _is_alive(process: int) -> bool:
+    """Whether a process runs and is not a zombie."""
     if sys.platform == "win32":
-        return False  # no harmless way to ask
+        return False  # there is no harmless way to check
     state = Path(f"/proc/{process}/stat")
     if Path("/proc/self/stat").exists():
         try:

@@ -1,4 +1,4 @@
-"""A test set's mutation score as an assertion, for test suites of one's own."""
+"""`assert_mutation_score`: an assertion about a mutation score, for test suites of users."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from mutiny.verbs.assess.result import Assessment
 
 FOLDER = ".mutiny"
-"""Where stores are kept between runs, in the working folder; by the fixture, in pytest's root folder."""
+"""Folder for stores, in the current folder; the fixture uses pytest's root folder."""
 WAIT = 1800.0
-"""Seconds to wait for a store that another process writes: of tests that run in parallel, one computes."""
+"""Seconds to wait for a store that another process writes; if tests run in parallel, only one of them computes."""
 MOST = 5
-"""Operators that a failure names."""
+"""Largest number of operators in the message of a failure."""
 
 
 def assert_mutation_score(
@@ -27,17 +27,17 @@ def assert_mutation_score(
     store: str | Path | None = None,
     **settings: Any,
 ) -> Assessment:
-    """Raises `AssertionError` if the mutation score of a subject's test set is below a bar.
+    """Raises `AssertionError` if the mutation score of a subject's test set is too low.
 
-    What is computed is kept in ``.mutiny/NAME.mutiny``: as long as networks, data and settings are the same, the next
-    run only looks it up. Keep that folder between CI jobs, and out of version control.
+    The result is stored in ``.mutiny/NAME.mutiny``: as long as networks, data and settings are the same, the next run
+    only reads it. Keep that folder between CI jobs, and out of version control.
 
     Args:
-        subject: a `mutiny.Subject`, or its name as on the command line: ``"digits"``, ``"file.py:subject"``.
-        at_least: the bar, 0 to 1.
-        operators: as in `mutiny.assess`.
-        store: another file for what is computed.
-        settings: further arguments of `mutiny.assess`.
+        subject: Subject, or its name as on the command line: ``"digits"``, ``"file.py:subject"``.
+        at_least: Smallest score that passes, 0 to 1.
+        operators: Operators, as in `mutiny.assess`.
+        store: File for the result, instead of the default.
+        settings: Further arguments of `mutiny.assess`.
 
     Returns:
         The assessment, for further assertions.
@@ -54,7 +54,7 @@ def assert_mutation_score(
     >>> assert_mutation_score(subject, at_least=0.2, operators="WI(ratio=0.3)", store=file).score.operators
     1
     """
-    __tracebackhide__ = True  # what pytest shows should be about the test set, not about this function
+    __tracebackhide__ = True  # the traceback that pytest shows ends in the test
     from mutiny.campaigns.stores.sqlite import SqliteStore
     from mutiny.core.errors import BadInput
     from mutiny.subjects import load_subject
@@ -62,27 +62,27 @@ def assert_mutation_score(
 
     if isinstance(at_least, bool) or not isinstance(at_least, Real) or not 0 <= at_least <= 1:
         raise BadInput("at_least", repr(at_least), "a score between 0 and 1")
-    usual = kept(subject)
-    file = usual if store is None else Path(store)
-    found = load_subject(subject) if isinstance(subject, str) else subject
+    default = kept(subject)
+    file = default if store is None else Path(store)
+    loaded = load_subject(subject) if isinstance(subject, str) else subject
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput("store", str(file), f"a file in a folder that can be made ({error.strerror})") from None
     with SqliteStore(file, patience=WAIT) as open_store:
-        result = assess(found, operators, store=open_store, **settings)
+        result = assess(loaded, operators, store=open_store, **settings)
     if result.score.value is None or result.score.value < at_least:
         raise AssertionError(failure(result, at_least, file))
     return result
 
 
 def kept(subject: Subject | str, root: Path | None = None) -> Path:
-    """The file for a subject in a root folder, by default the working folder.
+    """Default file for a subject in a root folder, by default the current folder.
 
     >>> kept("models/mine.py:subject")
     PosixPath('.mutiny/mine-subject.mutiny')
     """
-    from mutiny.campaigns.stores.naming import file_for
+    from mutiny.campaigns.stores.base import file_for
     from mutiny.core.errors import BadInput
     from mutiny.subjects import Subject
 
@@ -92,7 +92,7 @@ def kept(subject: Subject | str, root: Path | None = None) -> Path:
 
 
 def failure(result: Assessment, at_least: float, store: Path) -> str:
-    """What a developer reads when the bar is missed: by how much, where the test set is blind, and what to do."""
+    """Message for a score that is too low: by how much, which faults the test set misses, and what to do."""
     from mutiny.verbs.assess.score import apart
 
     score = result.score

@@ -1,4 +1,4 @@
-"""The contract of operators, for those who write one: every promise that campaigns rely on, checked on one model.
+"""Contract suite for operators: checks on one model everything that campaigns rely on.
 
 >>> import torch
 >>> from mutiny.faults import WeightInhibitor
@@ -35,22 +35,22 @@ SEEDS = range(12)
 
 
 class Injected(Exception):
-    """Raised by the checks inside a patched model, to see it restored."""
+    """Raised by the checks inside a patched model, to check that it is restored."""
 
 
 def check_operator(
     operator: Operator, model: nn.Module, inputs: Any, forward: Forward = default_forward, must_change: bool = True
 ) -> None:
-    """Raises `AssertionError`, with a sentence, unless ``operator`` keeps all promises on ``model``.
+    """Raises `AssertionError`, with a message, if ``operator`` violates the contract on ``model``.
 
-    An operator that does not apply to the model (`NotApplicable`, with a reason) keeps them.
+    An operator may refuse the model by raising `NotApplicable` with a reason.
 
     Args:
-        operator: with all parameters; the checks vary its strength.
-        model: in evaluation mode; it is left as it was.
-        inputs: a batch for the model.
-        forward: how the model is called.
-        must_change: whether strong patches must change the outputs for some of twelve seeds. False where the model
+        operator: Operator with all parameters; the checks vary its strength.
+        model: Model in evaluation mode; it is not changed.
+        inputs: Batch for the model.
+        forward: Function that calls the model.
+        must_change: Whether strong patches must change the outputs for some of twelve seeds; ``False`` if the model
             makes that impossible.
     """
     check_parameters(operator)
@@ -73,9 +73,9 @@ def check_operator(
 
 
 def check_parameters(operator: Operator) -> None:
-    """Parameters survive JSON and rebuild an equal operator; strength and bounds agree."""
-    told = json.loads(json.dumps(operator.parameters(), allow_nan=False))
-    again = type(operator)(**told)
+    """Parameters from JSON make an equal operator; strengths outside the bounds are refused."""
+    parameters = json.loads(json.dumps(operator.parameters(), allow_nan=False))
+    again = type(operator)(**parameters)
     assert again == operator, f"{operator.code}: parameters() rebuild {again}, not {operator}"
     assert hash(again) == hash(operator), f"{operator.code}: equal operators have different hashes"
     assert operator.code, "the code is empty"
@@ -95,7 +95,7 @@ def check_parameters(operator: Operator) -> None:
 
 
 def check_restores(operator: Operator, view: ModelView, inputs: Any, forward: Forward = default_forward) -> None:
-    """The model is as before after use, after an exception in the block and in the forward pass, and after nesting."""
+    """The model is unchanged after use, after exceptions in the block and in the forward pass, and after nesting."""
     before = ModelState.of(view.model)
     patch = operator.patch(view, generator_for(0, operator.code))
 
@@ -126,29 +126,29 @@ def check_restores(operator: Operator, view: ModelView, inputs: Any, forward: Fo
 
 
 def check_seeds(operator: Operator, view: ModelView) -> None:
-    """One seed, one patch; where anything is random, not all seeds give the same."""
+    """The same seed gives the same patch; if anything is random, not all seeds do."""
     patches = [operator.patch(view, generator_for(seed, operator.code)) for seed in SEEDS]
     again = [operator.patch(view, generator_for(seed, operator.code)) for seed in SEEDS]
     assert patches == again, f"{operator.code}: the same seed gives different patches"
     assert [hash(p) for p in patches] == [hash(p) for p in again], f"{operator.code}: equal patches, different hashes"
     assert all(patch.edits for patch in patches), f"{operator.code}: a patch without edits; raise NotApplicable"
     if "ratio" in operator.parameters() and sum(layer.neurons for layer in view.layers) > 3:
-        some = replace(operator, ratio=0.3)  # type: ignore[call-arg]
+        some = replace(operator, **{"ratio": 0.3})
         distinct = {some.patch(view, generator_for(seed, operator.code)) for seed in SEEDS}
         assert len(distinct) > 1, f"{operator.code}: different seeds choose the same share"
 
 
 def check_first_layer(operator: Operator, view: ModelView) -> None:
-    """Each patch names where it begins: a layer of the view, or a module of the model."""
+    """Each patch names the first layer of the view, or module of the model, that it changes."""
     known = {layer.name for layer in view.layers} | {path for path, _ in view.model.named_modules() if path}
     for seed in SEEDS:
         patch = operator.patch(view, generator_for(seed, operator.code))
-        somewhere = patch.first_layer in known or all(isinstance(edit, ActivationEdit) for edit in patch.edits)
-        assert somewhere, f"{operator.code}: first_layer={patch.first_layer!r} is not in the model"
+        exists = patch.first_layer in known or all(isinstance(edit, ActivationEdit) for edit in patch.edits)
+        assert exists, f"{operator.code}: first_layer={patch.first_layer!r} is not in the model"
 
 
 def check_choice(operator: Operator, view: ModelView) -> None:
-    """With one seed, a stronger patch touches the same places, or those and more."""
+    """For one seed, a stronger patch changes the same places or a superset of them."""
     if operator.strength is None:
         return
     low, high = operator.bounds
@@ -157,7 +157,9 @@ def check_choice(operator: Operator, view: ModelView) -> None:
     for step in (0.3, 0.6, 1.0):
         strength = low + step * (high - low)
         touched = {*_touched(operator.at(strength).patch(view, generator_for(1, operator.code)))}
-        assert weaker <= touched, f"{operator.code}: what {operator.strength}={strength:g} changes is not chosen alike"
+        assert weaker <= touched, (
+            f"{operator.code}: {operator.strength}={strength:g} changes other places than a smaller strength"
+        )
         grown |= bool(weaker) and weaker != touched
         weaker = touched
     share = operator.strength == "ratio"
@@ -167,7 +169,7 @@ def check_choice(operator: Operator, view: ModelView) -> None:
 def check_effect(
     operator: Operator, view: ModelView, inputs: Any, forward: Forward = default_forward, must_change: bool = True
 ) -> None:
-    """At the lower bound nothing changes; far above it something does, for some seed; outputs stay finite."""
+    """At the lower bound no output changes; at large strengths some do, for some seed; outputs stay finite."""
     with steady(), torch.inference_mode():
         clean = forward(view.model, inputs)
     strong = [operator]
@@ -180,8 +182,8 @@ def check_effect(
         strong = [operator.at(high), operator.at((low + high) / 2)]  # two sign changes in a row can cancel at ratio 1
     changed = False
     for seed in SEEDS:
-        one = strong[seed % len(strong)]
-        with one.patch(view, generator_for(seed, operator.code)).applied(view.model, forward) as run:
+        stronger = strong[seed % len(strong)]
+        with stronger.patch(view, generator_for(seed, operator.code)).applied(view.model, forward) as run:
             output = _run(run, inputs)
         assert output.shape == clean.shape, f"{operator.code}: the outputs' shape changes"
         assert bool(torch.isfinite(output).all()), f"{operator.code}: outputs are not finite"

@@ -1,4 +1,4 @@
-"""The pytest plugin: a fixture that holds a test set to a mutation score."""
+"""Pytest plugin: a fixture that requires a mutation score of a test set."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def assert_mutation_score(pytestconfig: pytest.Config) -> Callable[..., Assessment]:
-    """``assert_mutation_score(subject, at_least=0.8)``; keeps what it computes in the root folder's ``.mutiny``."""
+    """``assert_mutation_score(subject, at_least=0.8)``; keeps finished jobs in ``.mutiny`` in pytest's root folder."""
     from mutiny.testing import gate
 
     def check(subject: Any, *, at_least: float, store: Any = None, **settings: Any) -> Assessment:
-        __tracebackhide__ = True  # a failure is about the test set, not about this function
+        __tracebackhide__ = True  # the traceback of a failure ends in the test
         return gate.assert_mutation_score(
             subject, at_least=at_least, store=store or gate.kept(subject, pytestconfig.rootpath), **settings
         )

@@ -1,4 +1,4 @@
-"""The contract of selection methods, for those who write one: every promise that `select` relies on.
+"""Contract suite for selection methods: checks everything that `select` relies on.
 
 >>> import torch
 >>> from mutiny.subjects.data import as_pool, as_data
@@ -26,19 +26,19 @@ from mutiny.verbs.select.base import Selector
 from mutiny.verbs.select.evidence import Evidence
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
-"""How much scores may differ: batches of another size round differently."""
+"""Tolerances for scores with another batch size, which rounds differently."""
 
 
 def check_selector(selector: Selector, evidence: Callable[..., Evidence], exact: bool = False) -> str | None:
-    """Raises `AssertionError`, with a sentence, unless ``selector`` keeps all promises.
+    """Raises `AssertionError`, with a message, if ``selector`` violates the contract.
 
     Args:
-        selector: with all parameters.
-        evidence: makes evidence about one pool; takes ``seed`` and ``batch_size``.
-        exact: whether scores must not depend on rounding, so that another batch size gives the same order.
+        selector: Selection method with all parameters.
+        evidence: Function that makes evidence about one pool; takes ``seed`` and ``batch_size``.
+        exact: Whether another batch size must give the same scores up to rounding, not only a similar order.
 
     Returns:
-        The reason if the method does not apply to this model and data; that keeps the promises too.
+        The reason if the method does not apply to this model and data, which is allowed; else ``None``.
     """
     check_parameters(selector)
     first = evidence(seed=0, batch_size=7)
@@ -64,9 +64,9 @@ def check_selector(selector: Selector, evidence: Callable[..., Evidence], exact:
 
 
 def check_parameters(selector: Selector) -> None:
-    """Parameters survive JSON and rebuild an equal method; names are there."""
-    told = json.loads(json.dumps(selector.parameters(), allow_nan=False))
-    again = type(selector)(**{name: tuple(v) if isinstance(v, list) else v for name, v in told.items()})
+    """Parameters from JSON make an equal method; code, title and source are not empty."""
+    parameters = json.loads(json.dumps(selector.parameters(), allow_nan=False))
+    again = type(selector)(**{name: tuple(v) if isinstance(v, list) else v for name, v in parameters.items()})
     assert again == selector, f"{selector.code}: parameters() rebuild {again}, not {selector}"
     assert hash(again) == hash(selector), f"{selector.code}: equal methods have different hashes"
     for name in ("code", "title", "source"):

@@ -1,4 +1,4 @@
-"""The contract of stores that outlive their process: what was saved is there, at whatever moment it was killed."""
+"""Contract suite for stores on disk: saved results survive a kill of the process at any moment."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ CAMPAIGN = Campaign("survival", "assess", "digits")
 
 
 def check_survival(opener: str, path: Path, kills: int = 20, seed: int = 0) -> int:
-    """Raises `AssertionError` unless a store keeps all it acknowledged to processes that were killed while writing.
+    """Raises `AssertionError` if a store loses results that it had acknowledged to processes that were killed.
 
     Args:
-        opener: ``module:name`` of what opens the store for writing, given its path.
-        path: of a store that does not exist yet.
-        kills: how many processes write to it and are killed, one after the other.
-        seed: of the moments.
+        opener: ``module:name`` of a function that opens the store at a path for writing.
+        path: Path of a store that does not exist yet.
+        kills: Number of processes that write to the store and are killed, one after the other.
+        seed: Seed of the moments at which they are killed.
 
     Returns:
-        How many results were saved in all.
+        Number of results that were saved in total.
     """
     draw, saved = random.Random(seed), 0
     for _ in range(kills):
         acknowledged = _kill(opener, path, saved, draw.random() ** 2 * 0.6)
-        store = _opened(opener)(path)  # also: the lock of the dead is taken over
+        store = _opened(opener)(path)  # this also takes over the lock of the killed process
         count = 0
-        while (kept := store.load(_task(count))) is not None:
+        while (kept := store.load(_job(count))) is not None:
             value, scratch = _value(count)
             assert np.array_equal(kept.value, value), f"result {count} is not what was saved"
             assert kept.scratch is None or np.array_equal(kept.scratch, scratch), (
@@ -55,7 +55,7 @@ def check_survival(opener: str, path: Path, kills: int = 20, seed: int = 0) -> i
 
 
 def check_one_writer(opener: str, path: Path) -> None:
-    """Raises `AssertionError` unless a store is refused while another process, or this one, writes it."""
+    """Raises `AssertionError` if a store can be opened for writing twice, by two processes or by this one."""
     process = _start(opener, path, 0)
     try:
         assert process.stdout
@@ -71,9 +71,16 @@ def check_one_writer(opener: str, path: Path) -> None:
 
 
 def check_reader(opener: str, reader: Callable[[Path], Store], path: Path, seconds: float = 2.0) -> int:
-    """Raises `AssertionError` unless a store can be read while another process writes it; returns how often it was.
+    """Raises `AssertionError` if a store cannot be read while another process writes it.
 
-    ``reader`` opens the store for reading.
+    Args:
+        opener: ``module:name`` of a function that opens the store at a path for writing.
+        reader: Function that opens the store at a path for reading.
+        path: Path of a store that does not exist yet.
+        seconds: Duration of the check.
+
+    Returns:
+        Number of reads.
     """
     process, reads = _start(opener, path, 0), 0
     try:
@@ -86,7 +93,7 @@ def check_reader(opener: str, reader: Callable[[Path], Store], path: Path, secon
             assert done >= last, "what was done is undone for a reader"
             last, reads = done, reads + 1
             if done:
-                kept = store.load(_task(done - 1))
+                kept = store.load(_job(done - 1))
                 assert kept is not None, "the tally counts a result that is not there"
                 assert np.array_equal(kept.value, _value(done - 1)[0]), "a reader sees another value"
         assert process.poll() is None, "the writer died"
@@ -99,25 +106,25 @@ def check_reader(opener: str, reader: Callable[[Path], Store], path: Path, secon
 
 
 def _refused(opener: str, path: Path, holder: str) -> None:
-    told = ""
+    message = ""
     try:
         _opened(opener)(path).close()
     except StoreBusy as error:
-        told = str(error)
-    assert told, "two writers at once"
-    assert holder in told, f"the refusal does not name {holder}: {told}"
+        message = str(error)
+    assert message, "two writers at once"
+    assert holder in message, f"the refusal does not name {holder}: {message}"
 
 
 def _kill(opener: str, path: Path, start: int, delay: float) -> int:
-    """Starts a writer, kills it; returns how many results it and those before it acknowledged."""
+    """Starts a writer and kills it; returns the number of results that it and those before it acknowledged."""
     process = _start(opener, path, start)
     assert process.stdout
-    begun = process.stdout.readline()  # not before it has opened the store
-    assert begun, "the writer died by itself"
+    first = process.stdout.readline()  # waits until it has opened the store
+    assert first, "the writer died by itself"
     time.sleep(delay)
     process.kill()
-    told = (begun + process.communicate()[0]).split()
-    return int(told[-1]) + 1 if told[-1] != "open" else start
+    lines = (first + process.communicate()[0]).split()
+    return int(lines[-1]) + 1 if lines[-1] != "open" else start
 
 
 def _start(opener: str, path: Path, start: int) -> subprocess.Popen[str]:
@@ -131,7 +138,7 @@ def _opened(name: str) -> Callable[[Path], Store]:
     return found
 
 
-def _task(number: int) -> Job:
+def _job(number: int) -> Job:
     return Job("survival", (number,), name=f"number {number}")
 
 
@@ -146,10 +153,10 @@ def _write(opener: str, path: Path, start: int) -> None:
     sys.stdout.write("open\n")
     while True:
         sys.stdout.flush()
-        store.begin(CAMPAIGN.id, _task(number))
-        store.save(CAMPAIGN.id, JobResult(_task(number), WithScratch(*_value(number))))
+        store.begin(CAMPAIGN.id, _job(number))
+        store.save(CAMPAIGN.id, JobResult(_job(number), WithScratch(*_value(number))))
         sys.stdout.write(f"{number}\n")
-        store.forget([_task(number - 3)])
+        store.forget([_job(number - 3)])
         number += 1
 
 

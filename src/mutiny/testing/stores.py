@@ -1,4 +1,4 @@
-"""The contract of stores, for those who write one: every promise that campaigns rely on.
+"""Contract suite for stores: checks everything that campaigns rely on.
 
 >>> from mutiny.campaigns.stores.memory import MemoryStore
 >>> check_store(MemoryStore, reopen=lambda store: store)
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
-from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally
+from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store
 from mutiny.core.errors import BadInput
 from mutiny.core.records import KillBits, KillEvidence, MutantRecord, Verdict
 
@@ -27,12 +27,12 @@ TWO = Campaign("c0", "select", "digits")
 
 
 def check_store(make: Make, reopen: Reopen, sequences: int = 20) -> None:
-    """Raises `AssertionError`, with a sentence, unless a store keeps all promises.
+    """Raises `AssertionError`, with a message, if a store violates the contract.
 
     Args:
-        make: gives a new, empty store at each call.
-        reopen: closes a store and gives it again, as another process would find it.
-        sequences: how many random sequences of calls are compared with an obvious model.
+        make: Function that returns a new, empty store.
+        reopen: Function that closes a store and opens it again, as another process would.
+        sequences: Number of random sequences of calls that are compared with a simple model.
     """
     for check in (check_campaigns, check_values, check_scratch, check_afresh, check_failures, check_sharing):
         check(make, reopen)
@@ -41,7 +41,7 @@ def check_store(make: Make, reopen: Reopen, sequences: int = 20) -> None:
 
 
 def check_campaigns(make: Make, reopen: Reopen) -> None:
-    """Campaigns keep their order and what they were opened with; a second one changes ``most``, command, settings."""
+    """Campaigns keep their order and fields; opening one again changes ``most``, command, settings and network only."""
     store = make()
     assert store.campaigns() == [], "a new store has campaigns"
     store.open(ONE, most=5)
@@ -64,11 +64,11 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     assert store.outcome("c1") == {"score": 0.5}, "the outcome is not what was finished with"
     assert store.tally("c1").finished, "a finished campaign does not say so"
     assert store.tally("c0").finished, "a campaign that finished with None does not say so"
-    task = Job("probe")
+    job = Job("probe")
     for act in (
-        lambda: store.begin("nosuch", task),
-        lambda: store.want("nosuch", [task]),
-        lambda: store.save("nosuch", JobResult(task)),
+        lambda: store.begin("nosuch", job),
+        lambda: store.want("nosuch", [job]),
+        lambda: store.save("nosuch", JobResult(job)),
         lambda: store.finish("nosuch", 1),
         lambda: store.tally("nosuch"),
     ):
@@ -77,105 +77,120 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
         except BadInput:
             continue
         raise AssertionError("a campaign that was never opened is not refused")
-    assert store.load(task) is None, "a refused result was kept"
+    assert store.load(job) is None, "a refused result was kept"
     store.close()
 
 
 def check_values(make: Make, reopen: Reopen) -> None:
-    """What is loaded equals what was saved, of the same types."""
+    """Loaded values equal saved ones and have the same types."""
     bits = np.packbits(np.ones((2, 3, 16), bool), axis=-1)
     values: list[Any] = [
-        None, False, 3, 1 << 200, 0.1, float("inf"), "é\n", b"\x00", [1, [2]], (1, (2,)), {"a": {1: "b"}},
-        {(1, 2): {3}, None: frozenset({4})}, np.float32(0.5), np.arange(6.0).reshape(2, 3).T,
+        None,
+        False,
+        3,
+        1 << 200,
+        0.1,
+        float("inf"),
+        "é\n",
+        b"\x00",
+        [1, [2]],
+        (1, (2,)),
+        {"a": {1: "b"}},
+        {(1, 2): {3}, None: frozenset({4})},
+        np.float32(0.5),
+        np.arange(6.0).reshape(2, 3).T,
         MutantRecord("WI", 0.25, "test", Verdict.KILLED, metrics=((0.5, 0.25),)),
-        KillEvidence(True, 0.01, float("inf")), KillBits(bits[0], bits, 16),
-    ]  # fmt: skip
+        KillEvidence(True, 0.01, float("inf")),
+        KillBits(bits[0], bits, 16),
+    ]
     store = make()
     store.open(ONE)
-    tasks = [Job("value", [i]) for i in range(len(values))]
-    for task, value in zip(tasks, values, strict=True):
-        store.save("c1", JobResult(task, value, seconds=0.5))
+    jobs = [Job("value", [i]) for i in range(len(values))]
+    for job, value in zip(jobs, values, strict=True):
+        store.save("c1", JobResult(job, value, seconds=0.5))
     store = reopen(store)
-    for task, value in zip(tasks, values, strict=True):
-        kept = store.load(task)
+    for job, value in zip(jobs, values, strict=True):
+        kept = store.load(job)
         assert kept is not None, f"{value!r} is gone"
         assert type(kept.value) is type(value), f"{value!r} became a {type(kept.value).__name__}"
         assert repr(kept.value) == repr(value), f"{value!r} became {kept.value!r}"
         assert kept.scratch is None, f"{value!r} has scratch"
     assert store.tally("c1").seconds == {"value": 0.5 * len(values)}, "seconds do not add up"
-    store.save("c1", JobResult(tasks[0], "second"))
-    assert store.load(tasks[0]) == Kept("second"), "a second value does not replace the first"
-    assert store.load(Job("value", [0], basis="other")) is None, "a task with another basis has the same result"
+    store.save("c1", JobResult(jobs[0], "second"))
+    assert store.load(jobs[0]) == Kept("second"), "a second value does not replace the first"
+    assert store.load(Job("value", [0], basis="other")) is None, "a job with another basis has the same result"
     store.close()
 
 
 def check_scratch(make: Make, reopen: Reopen) -> None:
-    """Scratch is kept until it is forgotten; the value stays."""
+    """Scratch is kept until it is dropped; the value stays."""
     store = make()
     store.open(ONE)
-    one, two = Job("probe", [1]), Job("probe", [2])
-    store.save("c1", JobResult(one, WithScratch(1, {"rows": [1.5]})))
-    store.save("c1", JobResult(two, WithScratch(2, "notes")))
+    first, second = Job("probe", [1]), Job("probe", [2])
+    store.save("c1", JobResult(first, WithScratch(1, {"rows": [1.5]})))
+    store.save("c1", JobResult(second, WithScratch(2, "notes")))
     store = reopen(store)
-    assert store.load(one) == Kept(1, {"rows": [1.5]}), "value or scratch is not what was saved"
-    store.forget([one, Job("probe", ["never seen"])])
+    assert store.load(first) == Kept(1, {"rows": [1.5]}), "value or scratch is not what was saved"
+    store.forget([first, Job("probe", ["never seen"])])
     store = reopen(store)
     gone = Kept(1, forgotten=True)
-    assert (store.load(one), store.load(two)) == (gone, Kept(2, "notes")), "forget dropped more or less than asked"
-    store.save("c1", JobResult(one, WithScratch(1, "again")))
-    assert store.load(one) == Kept(1, "again"), "forgotten scratch cannot be saved again"
-    store.save("c1", JobResult(one, WithScratch(1, None)))
-    assert store.load(one) == gone, "a result without its scratch does not stay one"
-    store.save("c1", JobResult(one, 1))
-    store.forget([one])
-    assert store.load(one) == Kept(1), "scratch outlived its result"
+    assert (store.load(first), store.load(second)) == (gone, Kept(2, "notes")), "forget dropped more or less than asked"
+    store.save("c1", JobResult(first, WithScratch(1, "again")))
+    assert store.load(first) == Kept(1, "again"), "forgotten scratch cannot be saved again"
+    store.save("c1", JobResult(first, WithScratch(1, None)))
+    assert store.load(first) == gone, "a result without its scratch does not stay one"
+    store.save("c1", JobResult(first, 1))
+    store.forget([first])
+    assert store.load(first) == Kept(1), "scratch outlived its result"
     store.close()
 
 
 def check_afresh(make: Make, reopen: Reopen) -> None:
-    """A task that is done afresh has no result until it has the new one."""
+    """A job that is started with ``afresh`` has no value until it has the new one."""
     store = make()
     store.open(ONE)
-    task = Job("probe", [1], name="the first")
-    store.save("c1", JobResult(task, WithScratch(1, "notes"), seconds=2.0))
-    store.begin("c1", replace(task, afresh=True))
+    job = Job("probe", [1], name="the first")
+    store.save("c1", JobResult(job, WithScratch(1, "notes"), seconds=2.0))
+    store.begin("c1", replace(job, afresh=True))
     store = reopen(store)
     tally = store.tally("c1")
-    assert store.load(task) is None, "what is done afresh still has its old result"
-    assert (tally.done, tally.waiting, tally.begun) == ({}, {"probe": 1}, ("the first",)), "it is not told as under way"
-    store.save("c1", JobResult(task, WithScratch(1, "notes"), seconds=3.0))
-    assert store.load(task) == Kept(1, "notes"), "the new result is not kept"
+    assert store.load(job) is None, "a job that is run afresh still has its old value"
+    assert (tally.done, tally.waiting, tally.begun) == ({}, {"probe": 1}, ("the first",)), (
+        "it is not reported as started"
+    )
+    store.save("c1", JobResult(job, WithScratch(1, "notes"), seconds=3.0))
+    assert store.load(job) == Kept(1, "notes"), "the new result is not kept"
     assert store.tally("c1").seconds == {"probe": 3.0}, "seconds are not those of the new result"
     store.close()
 
 
 def check_failures(make: Make, reopen: Reopen) -> None:
-    """A failure is told until the next attempt, and never replaces a value."""
+    """A failure is reported until the next attempt, and never replaces a value."""
     store = make()
     store.open(ONE)
-    task, other = Job("probe", [1], name="the first"), Job("probe", [2])
-    store.begin("c1", task)
-    store.save("c1", JobResult(task, failure="out of luck"))
+    job, other = Job("probe", [1], name="the first"), Job("probe", [2])
+    store.begin("c1", job)
+    store.save("c1", JobResult(job, failure="out of luck"))
     store.want("c1", [other])
     store = reopen(store)
     tally = store.tally("c1")
-    assert tally.failed == (Failed("the first", "out of luck"),), "the failure is not told"
-    assert (tally.waiting, tally.begun, tally.done) == ({"probe": 1}, (), {}), "a failed task waits, runs or is done"
-    assert store.load(task) is None, "a failed task has a value"
-    store.begin("c1", task)
+    assert tally.failed == (Failed("the first", "out of luck"),), "the failure is not reported"
+    assert (tally.waiting, tally.begun, tally.done) == ({"probe": 1}, (), {}), "a failed job waits, runs or is done"
+    assert store.load(job) is None, "a failed job has a value"
+    store.begin("c1", job)
     tally = store.tally("c1")
-    assert (tally.failed, tally.begun, tally.attempts) == ((), ("the first",), 2), "a second attempt is not told"
-    store.save("c1", JobResult(task, 5))
-    store.begin("c1", task)
-    store.save("c1", JobResult(task, failure="late"))
+    assert (tally.failed, tally.begun, tally.attempts) == ((), ("the first",), 2), "a second attempt is not reported"
+    store.save("c1", JobResult(job, 5))
+    store.begin("c1", job)
+    store.save("c1", JobResult(job, failure="late"))
     tally = store.tally("c1")
-    assert store.load(task) == Kept(5), "a failure replaced a value"
+    assert store.load(job) == Kept(5), "a failure replaced a value"
     assert (tally.failed, tally.done) == ((), {"probe": 1}), "a failure counts although there is a value"
     store.close()
 
 
 def check_sharing(make: Make, reopen: Reopen) -> None:
-    """A result belongs to its task: a second campaign that wants it finds it done."""
+    """A value belongs to its job: a second campaign that asks for the same job finds it done."""
     store = make()
     store.open(ONE)
     store.open(TWO)
@@ -185,79 +200,77 @@ def check_sharing(make: Make, reopen: Reopen) -> None:
     store.want("c0", [shared, own])
     store = reopen(store)
     first, second = store.tally("c1"), store.tally("c0")
-    assert (first.done, first.waiting) == ({"probe": 1}, {}), "another campaign's wishes count"
+    assert (first.done, first.waiting) == ({"probe": 1}, {}), "jobs of another campaign count"
     assert (second.done, second.waiting) == ({"probe": 1}, {"clean": 1}), "a shared result is not found done"
     assert (first.attempts, second.attempts) == (1, 0), "attempts of another campaign count"
     store.close()
 
 
 def check_sequence(make: Make, reopen: Reopen, seed: int) -> None:
-    """After random calls, tallies and values are those of a list of all that happened."""
+    """After random calls, tallies and values agree with those derived from the list of calls."""
     draw = random.Random(seed)
     store, ids = make(), ["c1", "c0"]
     store.open(ONE)
     store.open(TWO)
-    tasks = [Job(draw.choice(["probe", "clean"]), (i,), name=f"task {i}") for i in range(8)]
+    jobs = [Job(draw.choice(["probe", "clean"]), (i,), name=f"job {i}") for i in range(8)]
     events: list[tuple[str, str, Job, Any]] = []
     for step in range(40):
-        campaign, task = draw.choice(ids), draw.choice(tasks)
-        what = draw.choice(["want", "begin", "value", "noted", "failure", "forget", "reopen"])
-        events.append((what, campaign, task, step))
+        campaign, job = draw.choice(ids), draw.choice(jobs)
+        what = draw.choice(["want", "begin", "value", "scratch", "failure", "forget", "reopen"])
+        events.append((what, campaign, job, step))
         if what == "want":
-            store.want(campaign, [task])
+            store.want(campaign, [job])
         elif what == "begin":
-            store.begin(campaign, task)
+            store.begin(campaign, job)
         elif what == "value":
-            store.save(campaign, JobResult(task, step, seconds=float(step)))
-        elif what == "noted":
-            store.save(campaign, JobResult(task, WithScratch(step, [step]), seconds=float(step)))
+            store.save(campaign, JobResult(job, step, seconds=float(step)))
+        elif what == "scratch":
+            store.save(campaign, JobResult(job, WithScratch(step, [step]), seconds=float(step)))
         elif what == "failure":
-            store.save(campaign, JobResult(task, failure=f"reason {step}"))
+            store.save(campaign, JobResult(job, failure=f"reason {step}"))
         elif what == "forget":
-            store.forget([task])
+            store.forget([job])
         else:
             store = reopen(store)
-    for task in tasks:
-        assert store.load(task) == _expected_value(events, task), f"{task} is wrong after the calls of seed {seed}"
+    for job in jobs:
+        assert store.load(job) == _expected_value(events, job), f"{job} is wrong after the calls of seed {seed}"
     for campaign in ids:
-        told, expected = store.tally(campaign), _expected_tally(events, campaign)
-        assert told == expected, f"after the calls of seed {seed}: {told}, not {expected}"
+        tally, expected = store.tally(campaign), _expected_tally(events, campaign)
+        assert tally == expected, f"after the calls of seed {seed}: {tally}, not {expected}"
     store.close()
 
 
-def _expected_value(events: list[tuple[str, str, Job, Any]], task: Job) -> Kept | None:
-    mine = [(what, step) for what, _, other, step in events if other == task]
-    values = [(what, step) for what, step in mine if what in ("value", "noted")]
+def _expected_value(events: list[tuple[str, str, Job, Any]], job: Job) -> Kept | None:
+    mine = [(what, step) for what, _, other, step in events if other == job]
+    values = [(what, step) for what, step in mine if what in ("value", "scratch")]
     if not values:
         return None
     what, last = values[-1]
     forgotten = any(what == "forget" and step > last for what, step in mine)
-    return Kept(last, [last] if what == "noted" and not forgotten else None, what == "noted" and forgotten)
+    return Kept(last, [last] if what == "scratch" and not forgotten else None, what == "scratch" and forgotten)
 
 
-def _expected_tally(events: list[tuple[str, str, Job, Any]], campaign: str) -> Tally:
+def _expected_tally(events: list[tuple[str, str, Job, Any]], campaign: str) -> CampaignTally:
     calls = [event for event in events if event[0] not in ("forget", "reopen")]
-    order = list(dict.fromkeys(task for _, _, task, _ in calls))
-    mine = [task for task in order if any(c == campaign and t == task for _, c, t, _ in calls)]
-    done = [(task, kept) for task in mine if (kept := _expected_value(events, task)) is not None]
-    rest = [task for task in mine if task not in [other for other, _ in done]]
+    order = list(dict.fromkeys(job for _, _, job, _ in calls))
+    mine = [job for job in order if any(c == campaign and t == job for _, c, t, _ in calls)]
+    done = [(job, kept) for job in mine if (kept := _expected_value(events, job)) is not None]
+    rest = [job for job in mine if job not in [other for other, _ in done]]
     last = {
-        task: [(what, step) for what, _, other, step in calls if other == task and what in ("begin", "failure")][-1:]
-        for task in rest
+        job: [(what, step) for what, _, other, step in calls if other == job and what in ("begin", "failure")][-1:]
+        for job in rest
     }
     failed = [
-        Failed(str(task), f"reason {last[task][0][1]}")
-        for task in rest
-        if last[task][:1] and last[task][0][0] == "failure"
+        Failed(str(job), f"reason {last[job][0][1]}") for job in rest if last[job][:1] and last[job][0][0] == "failure"
     ]
-    waiting = [task for task in rest if not (last[task] and last[task][0][0] == "failure")]
+    waiting = [job for job in rest if not (last[job] and last[job][0][0] == "failure")]
     seconds: Counter[str] = Counter()
-    for task, kept in done:
-        seconds[task.kind] += kept.value
-    return Tally(
-        done=dict(Counter(task.kind for task, _ in done)),
+    for job, kept in done:
+        seconds[job.kind] += kept.value
+    return CampaignTally(
+        done=dict(Counter(job.kind for job, _ in done)),
         seconds={kind: float(total) for kind, total in seconds.items()},
-        waiting=dict(Counter(task.kind for task in waiting)),
+        waiting=dict(Counter(job.kind for job in waiting)),
         begun=tuple(str(t) for t in waiting if any(w == "begin" and c == campaign and o == t for w, c, o, _ in calls)),
         failed=tuple(failed),
         attempts=sum(what == "begin" and c == campaign for what, c, _, _ in calls),

@@ -51,37 +51,37 @@ def test_serial_keeps_the_contract():
 
 
 class Forgetful(Serial):
-    """Loses every tenth task."""
+    """Loses every tenth job."""
 
-    def run(self, work, tasks):
-        for number, result in enumerate(super().run(work, tasks)):
+    def run(self, work, jobs):
+        for number, result in enumerate(super().run(work, jobs)):
             if number % 10 != 9:
                 yield result
 
 
 class Greedy(Serial):
-    """Takes all tasks before it does the first."""
+    """Takes all jobs before it does the first."""
 
-    def run(self, work, tasks):
-        tasks = [task for task, _ in zip(tasks, range(500), strict=False) if task]
-        yield from super().run(work, tasks)
+    def run(self, work, jobs):
+        jobs = [job for job, _ in zip(jobs, range(500), strict=False) if job]
+        yield from super().run(work, jobs)
 
 
 class Impatient(Engine):
     """Takes ``None`` for the end even while something is under way."""
 
-    def run(self, work, tasks):
+    def run(self, work, jobs):
         held = []
-        for task in tasks:
-            if task is None:
+        for job in jobs:
+            if job is None:
                 break
-            held.append(task)
+            held.append(job)
         yield from Serial().run(work, held)
 
 
 @pytest.mark.parametrize(
     ("engine", "words"),
-    [(Forgetful, "50 tasks gave 45 results"), (Greedy, "a chain of tasks|holds"), (Impatient, "a chain of tasks gave")],
+    [(Forgetful, "50 jobs gave 45 results"), (Greedy, "a chain of jobs|holds"), (Impatient, "a chain of jobs gave")],
 )
 def test_the_contract_bites(engine, words):
     with pytest.raises(AssertionError, match=words):
@@ -91,13 +91,13 @@ def test_the_contract_bites(engine, words):
 def test_intake_takes_no_more_than_there_is_room_for():
     taken = []
 
-    def tasks():
+    def jobs():
         for number in range(10):
             taken.append(number)
             yield Job("a", (number,))
 
-    intake = Intake(tasks())
-    assert [task.arguments[0] for task in intake.take(3)] == taken == [0, 1, 2]
+    intake = Intake(jobs())
+    assert [job.arguments[0] for job in intake.take(3)] == taken == [0, 1, 2]
     assert not list(intake.take(0))
     assert taken == [0, 1, 2]
     assert len(list(intake.take(100))) == 7

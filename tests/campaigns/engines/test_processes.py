@@ -29,7 +29,7 @@ def two():
 
 
 def values(results):
-    return {result.task.arguments[0]: result.value for result in results}
+    return {result.job.arguments[0]: result.value for result in results}
 
 
 def children():
@@ -41,7 +41,7 @@ def children():
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if int(stat[1]) == os.getpid() and stat[0] not in "ZX" and b"mutiny.campaigns.engines.worker" in command:
+        if int(stat[1]) == os.getpid() and stat[0] not in "ZX" and b"mutiny.campaigns.engines.worker_main" in command:
             found.append(int(folder.name))
     return sorted(found)
 
@@ -49,7 +49,7 @@ def children():
 def test_an_inner_with_leaves_the_workers_to_the_outer_one():
     with Processes(1) as engine:
         with engine:
-            list(engine.run(lambda task: task.arguments, [Job("a", 1)]))
+            list(engine.run(lambda job: job.arguments, [Job("a", 1)]))
             before = children()
         assert before
         assert children() == before
@@ -77,8 +77,8 @@ def test_keeps_the_contract():
 
 
 def test_a_killed_worker_is_replaced_and_its_task_done_again(two, tmp_path):
-    def work(task):
-        number = task.arguments[0]
+    def work(job):
+        number = job.arguments[0]
         mark = tmp_path / f"{number}"
         if number % 4 == 0 and not mark.exists():
             mark.touch()
@@ -94,8 +94,8 @@ def test_a_killed_worker_is_replaced_and_its_task_done_again(two, tmp_path):
 def test_a_worker_killed_from_outside_changes_nothing(two):
     killed = False
     seen = {}
-    for result in two.run(lambda task: time.sleep(0.02) or task.arguments[0], [Job("a", (n,)) for n in range(60)]):
-        seen[result.task.arguments[0]] = result.value
+    for result in two.run(lambda job: time.sleep(0.02) or job.arguments[0], [Job("a", (n,)) for n in range(60)]):
+        seen[result.job.arguments[0]] = result.value
         if len(seen) == 10:
             os.kill(children()[0], signal.SIGKILL)
             killed = True
@@ -106,7 +106,7 @@ def test_a_worker_killed_from_outside_changes_nothing(two):
 def test_workers_leave_signals_to_their_parent():
     """A scheduler sends SIGTERM to a whole group: what is under way is not lost by that."""
 
-    def work(task):
+    def work(job):
         for number in (signal.SIGTERM, signal.SIGINT):
             os.kill(os.getpid(), number)
         return os.getpid()
@@ -116,15 +116,15 @@ def test_workers_leave_signals_to_their_parent():
 
 
 def test_a_task_that_always_kills_its_worker_fails_and_the_rest_goes_on(tmp_path):
-    def work(task):
-        if task.kind == "deadly":
+    def work(job):
+        if job.kind == "deadly":
             with (tmp_path / "tries").open("a") as file:
                 file.write("x")
             os.kill(os.getpid(), signal.SIGKILL)
-        return task.arguments[0]
+        return job.arguments[0]
 
-    tasks = [Job("a", (0,)), Job("deadly", (1,)), *(Job("a", (n,)) for n in range(2, 8))]
-    results = {r.task.arguments[0]: r for r in Processes(2, retries=1).run(work, tasks)}
+    jobs = [Job("a", (0,)), Job("deadly", (1,)), *(Job("a", (n,)) for n in range(2, 8))]
+    results = {r.job.arguments[0]: r for r in Processes(2, retries=1).run(work, jobs)}
     assert results[1].failure == "the worker died 2 times: killed by signal 9 (SIGKILL; perhaps out of memory)"
     assert [results[n].value for n in (0, *range(2, 8))] == [0, *range(2, 8)]
     assert (tmp_path / "tries").read_text() == "xx"
@@ -148,14 +148,14 @@ def test_workers_stay_between_runs_and_no_longer():
 
 @LINUX
 def test_a_run_that_raises_leaves_no_process():
-    def tasks():
+    def jobs():
         yield Job("a")
         yield Job("b")
         raise RuntimeError("the plan is wrong")
 
     before = children()
     with pytest.raises(RuntimeError, match="the plan is wrong"):
-        list(Processes(2).run(lambda _: time.sleep(60), tasks()))
+        list(Processes(2).run(lambda _: time.sleep(60), jobs()))
     assert children() == before
 
 
@@ -178,7 +178,7 @@ def test_workers_share_models_and_data():
     size = 256 << 20
     tensor, array = torch.ones(size // 4), np.ones(size, np.uint8)
 
-    def work(task):
+    def work(job):
         total = float(tensor.sum()) + int(array.sum(dtype=np.int64))  # touches every page
         time.sleep(0.5)  # until the other has them too
         lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
@@ -196,7 +196,7 @@ def test_workers_share_models_and_data():
 @LINUX
 def test_the_file_with_the_work_has_no_name(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    for result in Processes(1).run(lambda task: 1, [Job("a")]):
+    for result in Processes(1).run(lambda job: 1, [Job("a")]):
         assert result.value == 1
         assert not list(tmp_path.iterdir())
 
@@ -206,7 +206,7 @@ def test_the_file_is_removed_where_it_needs_a_name(tmp_path, monkeypatch):
     exists = Path.exists
     monkeypatch.setattr(Path, "exists", lambda self: not str(self).startswith("/proc/") and exists(self))
     with Processes(1) as engine:
-        for result in engine.run(lambda task: 1, [Job("a")]):
+        for result in engine.run(lambda job: 1, [Job("a")]):
             assert result.value == 1
             assert len(list(tmp_path.iterdir())) == 1
         assert not list(tmp_path.iterdir())
@@ -224,7 +224,7 @@ def test_no_room_for_the_work_gets_a_sentence(tmp_path):
         data = torch.ones(1_000_000)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
         try:
-            list(Processes(1).run(lambda task: data.sum(), [Job("a")]))
+            list(Processes(1).run(lambda job: data.sum(), [Job("a")]))
         except BadInput as error:
             print(error)
     """
@@ -252,13 +252,13 @@ SCRIPT = """
             self.value = value
 
     net = Net()
-    def work(task):
+    def work(job):
         print("a word from the work")
-        return Answer(net(torch.ones(3)).item() * task.arguments[0])
+        return Answer(net(torch.ones(3)).item() * job.arguments[0])
 
     for result in Processes(1).run(work, [Job("a", (n,)) for n in range(4)]):
         assert isinstance(result.value, Answer), result
-        assert abs(result.value.value - net(torch.ones(3)).item() * result.task.arguments[0]) < 1e-6
+        assert abs(result.value.value - net(torch.ones(3)).item() * result.job.arguments[0]) < 1e-6
     print("done", len(sys.argv))
 """
 
@@ -287,14 +287,14 @@ LONG = """
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background ignores it
 
-    def work(task):
-        if task.kind == "who":
+    def work(job):
+        if job.kind == "who":
             return os.getpid()
         time.sleep(600)
 
-    tasks = [Job("who"), Job("long", (0,)), Job("long", (1,)), Job("long", (2,))]
+    jobs = [Job("who"), Job("long", (0,)), Job("long", (1,)), Job("long", (2,))]
     try:
-        for result in Processes(2).run(work, tasks):
+        for result in Processes(2).run(work, jobs):
             print(result.value, flush=True)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
@@ -377,17 +377,17 @@ def test_workers_that_cannot_start_are_an_error(monkeypatch, tmp_path):
 
 
 def test_what_a_task_brings_may_be_unsendable(two):
-    results = list(two.run(lambda task: task.kind, [Job("a", given=(n for n in "x")), Job("b")]))
-    failures = {r.task.kind: r.failure for r in results}
+    results = list(two.run(lambda job: job.kind, [Job("a", given=(n for n in "x")), Job("b")]))
+    failures = {r.job.kind: r.failure for r in results}
     assert failures["b"] is None
-    assert "the task cannot be sent to another process: TypeError" in failures["a"]
+    assert "the job cannot be sent to another process: TypeError" in failures["a"]
 
 
 def test_children_of_the_work_do_not_keep_a_dead_worker_alive(tmp_path):
     """A forked child that outlives its parent must not hold the pipe whose end tells that the parent died."""
 
-    def work(task):
-        if task.kind == "fork":
+    def work(job):
+        if job.kind == "fork":
             if (child := os.fork()) == 0:
                 time.sleep(200)
                 os._exit(0)
@@ -396,7 +396,7 @@ def test_children_of_the_work_do_not_keep_a_dead_worker_alive(tmp_path):
         return subprocess.run(["cat"], capture_output=True, check=True).stdout  # would eat the orders
 
     start = time.monotonic()
-    results = {r.task.kind: r for r in Processes(1, retries=0).run(work, [Job("fork"), Job("cat")])}
+    results = {r.job.kind: r for r in Processes(1, retries=0).run(work, [Job("fork"), Job("cat")])}
     assert results["fork"].failure.startswith("the worker died 1 time: killed by signal 9")
     assert results["cat"].value == b""
     assert time.monotonic() < start + 100
@@ -415,15 +415,15 @@ def test_wrong_numbers_are_refused(engine, settings):
 
 
 def test_nothing_waits_behind_a_long_task():
-    """What waits is begun after Ctrl-C too; short tasks wait for a moment only."""
+    """What waits is begun after Ctrl-C too; short jobs wait for a moment only."""
     taken = []
 
-    def tasks():
+    def jobs():
         for number in range(6):
             taken.append(number)
             yield Job("nap", (number,))
 
     with Processes(1) as engine:
-        results = engine.run(lambda task: time.sleep(1.2 if task.arguments == (2,) else 0), tasks())
-        under_way = [(next(results).task.arguments[0], len(taken)) for _ in range(6)]
+        results = engine.run(lambda job: time.sleep(1.2 if job.arguments == (2,) else 0), jobs())
+        under_way = [(next(results).job.arguments[0], len(taken)) for _ in range(6)]
     assert under_way == [(0, 1), (1, 3), (2, 4), (3, 4), (4, 6), (5, 6)]

@@ -58,16 +58,16 @@ def test_signals_do_what_they_did():
 
 def test_short_tasks_travel_together_and_long_ones_alone(two):
     count = 2000
-    list(two.run(lambda task: None, [Job("empty", (n,)) for n in range(200)]))
-    results = list(two.run(lambda task: os.getpid(), (Job("empty", (n,)) for n in range(count))))
-    assert len({result.task.id for result in results}) == count
+    list(two.run(lambda job: None, [Job("empty", (n,)) for n in range(200)]))
+    results = list(two.run(lambda job: os.getpid(), (Job("empty", (n,)) for n in range(count))))
+    assert len({result.job.id for result in results}) == count
 
-    def work(task):
-        time.sleep(task.arguments[1])
+    def work(job):
+        time.sleep(job.arguments[1])
         return os.getpid(), time.time()
 
-    tasks = [Job("mixed", (n, 0.0)) for n in range(200)] + [Job("mixed", (n, 1.0)) for n in range(200, 204)]
-    results = [r for r in two.run(work, tasks) if r.task.arguments[1]]
+    jobs = [Job("mixed", (n, 0.0)) for n in range(200)] + [Job("mixed", (n, 1.0)) for n in range(200, 204)]
+    results = [r for r in two.run(work, jobs) if r.job.arguments[1]]
     ends = {}
     for result in results:
         ends.setdefault(result.value[0], []).append(result.value[1])
@@ -75,22 +75,22 @@ def test_short_tasks_travel_together_and_long_ones_alone(two):
 
 
 def test_a_killed_worker_costs_nothing_but_time(two, tmp_path):
-    def work(task):
-        mark = tmp_path / str(task.arguments[0])
-        if task.arguments[0] == 7 and not mark.exists():
+    def work(job):
+        mark = tmp_path / str(job.arguments[0])
+        if job.arguments[0] == 7 and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return task.arguments[0] ** 2
+        return job.arguments[0] ** 2
 
     results = list(two.run(work, [Job("a", (n,)) for n in range(60)]))
-    assert {r.task.arguments[0]: r.value for r in results} == {n: n**2 for n in range(60)}
+    assert {r.job.arguments[0]: r.value for r in results} == {n: n**2 for n in range(60)}
     assert (tmp_path / "7").exists()
 
 
 def test_a_deadly_task_fails_with_rays_reason(two):
     engine = Ray(retries=0)
-    results = list(engine.run(lambda task: os._exit(3) if task.kind == "deadly" else 1, [Job("deadly"), Job("a")]))
-    failures = {r.task.kind: r.failure for r in results}
+    results = list(engine.run(lambda job: os._exit(3) if job.kind == "deadly" else 1, [Job("deadly"), Job("a")]))
+    failures = {r.job.kind: r.failure for r in results}
     assert failures["a"] is None
     assert failures["deadly"].startswith("the worker died 1 time: The worker died unexpectedly")
 
@@ -99,10 +99,10 @@ def test_workers_share_the_work_and_may_write_to_it(two):
     size = 64 << 20
     tensor, array = torch.zeros(size // 4), np.zeros(size, np.uint8)
 
-    def work(task):
+    def work(job):
         seen = float(tensor.sum()) + float(array.sum())
-        tensor[task.arguments[0]] = array[task.arguments[0]] = 1
-        tensor[task.arguments[0]] = array[task.arguments[0]] = 0
+        tensor[job.arguments[0]] = array[job.arguments[0]] = 1
+        tensor[job.arguments[0]] = array[job.arguments[0]] = 0
         time.sleep(0.2)
         return seen, os.getpid(), os.fstat(next(f for _, f in node._kept.values()).fileno()).st_ino
 
@@ -142,7 +142,7 @@ def test_a_cluster_of_its_own_ends_with_the_run(tmp_path):
             def __init__(self, value):
                 self.value = value
 
-        values = [r.value for r in Ray(workers=1).run(lambda task: Answer(task.arguments[0]), [Job("a", (4,))])]
+        values = [r.value for r in Ray(workers=1).run(lambda job: Answer(job.arguments[0]), [Job("a", (4,))])]
         assert isinstance(values[0], Answer), values
         assert not ray.is_initialized()
         print(values[0].value)
@@ -161,7 +161,7 @@ def test_without_the_extra_the_message_says_how_to_get_it():
         from mutiny.core.errors import MissingExtra
         from mutiny.campaigns.jobs import Job
         try:
-            list(as_engine("ray").run(lambda task: 1, [Job("a")]))
+            list(as_engine("ray").run(lambda job: 1, [Job("a")]))
         except MissingExtra as error:
             print(error)
     """
@@ -170,7 +170,7 @@ def test_without_the_extra_the_message_says_how_to_get_it():
 
 
 def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():
-    """At once: Ray itself would wait for somebody to answer, and not hear Ctrl-C meanwhile."""
+    """At once: Ray itself would wait for somebody to answer, and not react to Ctrl-C meanwhile."""
     code = """
         import socket
         from mutiny.campaigns.engines.ray import Ray
@@ -179,7 +179,7 @@ def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():
         somebody = socket.create_server(("127.0.0.1", 0))
         for port in (1, somebody.getsockname()[1]):
             try:
-                list(Ray(f"127.0.0.1:{port}").run(lambda task: 1, [Job("a")]))
+                list(Ray(f"127.0.0.1:{port}").run(lambda job: 1, [Job("a")]))
             except BadInput as error:
                 print(error)
     """

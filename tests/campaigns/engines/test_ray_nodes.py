@@ -15,27 +15,27 @@ SCRIPT = """
     import torch
     from ray.cluster_utils import Cluster
     from mutiny.campaigns.engines.ray import Ray
-    from mutiny.campaigns.jobs import Task
+    from mutiny.campaigns.jobs import Job
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "_system_config": {"worker_niceness": 0}})
     second = cluster.add_node(num_cpus=1)
     data = torch.arange(1_000_000.0)
     number, nodes, order, left = 0, {}, [], None
 
-    def work(task):
+    def work(job):
         time.sleep(0.05)
-        return float(data[task.arguments[0]]), ray.get_runtime_context().get_node_id()
+        return float(data[job.arguments[0]]), ray.get_runtime_context().get_node_id()
 
-    def tasks():  # until a machine that joined after the other left has done something
+    def jobs():  # until a machine that joined after the other left has done something
         global number
         while len(set(order)) < 3 and number < 4000:
-            yield Task("a", (number,))
+            yield Job("a", (number,))
             number += 1
 
-    for result in Ray(cluster.address).run(work, tasks()):
+    for result in Ray(cluster.address).run(work, jobs()):
         assert result.failure is None, result.failure
         value, where = result.value
-        assert value == result.task.arguments[0] and value not in nodes
+        assert value == result.job.arguments[0] and value not in nodes
         nodes[value] = where
         order.append(where)
         if left is None and len(set(order)) == 2 and len(order) > 10:
@@ -43,10 +43,10 @@ SCRIPT = """
             cluster.remove_node(second)  # with what it was doing
             cluster.add_node(num_cpus=1)
     assert len(nodes) == number, (len(nodes), number)
-    print("every task once,", len(set(order)), "machines", flush=True)
+    print("every job once,", len(set(order)), "machines", flush=True)
 
-    joining = "from mutiny.campaigns.engines.ray import Ray; from mutiny.campaigns.jobs import Task; " \\
-        f"print([r.value for r in Ray({cluster.address!r}).run(lambda task: 5, [Task('a')])])"
+    joining = "from mutiny.campaigns.engines.ray import Ray; from mutiny.campaigns.jobs import Job; " \\
+        f"print([r.value for r in Ray({cluster.address!r}).run(lambda job: 5, [Job('a')])])"
     wrong = subprocess.run(
         [sys.executable, "-c", joining], env={**os.environ, "RAY_AUTH_TOKEN": "wrong"}, capture_output=True, text=True
     )
@@ -63,6 +63,6 @@ def test_a_machine_leaves_another_joins_and_nobody_enters_without_the_token(tmp_
     environment = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "only-for-tests-" + "0" * 32}
     done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False, env=environment)
     first, second = done.stdout.splitlines() if done.stdout.count("\n") == 2 else (done.stdout, done.stderr)
-    assert first == "every task once, 3 machines", done.stderr
+    assert first == "every job once, 3 machines", done.stderr
     assert "expected a Ray cluster that can be joined" in second
     assert "set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN to the token" in second

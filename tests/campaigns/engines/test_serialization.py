@@ -13,9 +13,9 @@ import pytest
 import torch
 from torch import nn
 
-from mutiny.campaigns.engines.importable import installed_path, search_path, strangers
-from mutiny.campaigns.engines.job_loop import hear, tell
+from mutiny.campaigns.engines.importable import installed_path, search_path, unimportable
 from mutiny.campaigns.engines.serialization import pack, pack_work, read_work, receive, send, unpack, write_parts
+from mutiny.campaigns.engines.worker_messages import pack_result, unpack_result
 from mutiny.campaigns.jobs import Job, JobResult
 from mutiny.core.errors import BadInput, MutinyError
 
@@ -64,11 +64,18 @@ def test_models_keep_ties_flags_buffers_and_mode(tmp_path):
 def test_tensors_keep_views_strides_and_dtypes(tmp_path):
     base = torch.arange(4000.0).reshape(40, 100)
     value = {
-        "base": base, "row": base[3], "turned": base.t(), "half": base.half()[::2], "bits": base > 7,
+        "base": base,
+        "row": base[3],
+        "turned": base.t(),
+        "half": base.half()[::2],
+        "bits": base > 7,
         "images": torch.randn(2, 3, 8, 8).contiguous(memory_format=torch.channels_last),
-        "empty": torch.empty(0, 4), "scalar": torch.tensor(3), "conj": torch.randn(600, dtype=torch.cfloat).conj(),
-        "leaf": torch.ones(500, requires_grad=True), "storage": base.untyped_storage(),
-    }  # fmt: skip
+        "empty": torch.empty(0, 4),
+        "scalar": torch.tensor(3),
+        "conj": torch.randn(600, dtype=torch.cfloat).conj(),
+        "leaf": torch.ones(500, requires_grad=True),
+        "storage": base.untyped_storage(),
+    }
     got = travelled(value, tmp_path)
     for name, tensor in value.items():
         if name != "storage":
@@ -134,9 +141,9 @@ def test_modules_that_others_cannot_import_travel_by_value(tmp_path, monkeypatch
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "loaded_by_path", module)
     spec.loader.exec_module(module)
-    assert not {"loaded_by_path", "helpers_of_it"} & {m.__name__ for m in strangers(search_path())}
+    assert not {"loaded_by_path", "helpers_of_it"} & {m.__name__ for m in unimportable(search_path())}
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(folder)])
-    away = strangers(search_path())
+    away = unimportable(search_path())
     assert {"loaded_by_path", "helpers_of_it"} <= {m.__name__ for m in away}
     write_work(tmp_path / "work", module.Work(), away)
     assert in_another_process(tmp_path / "work", "work(5)") == "18"
@@ -147,7 +154,7 @@ def test_modules_made_by_hand_and_hidden_by_others_travel_by_value(tmp_path, mon
     made = types.ModuleType("made_by_hand")
     exec("def work(x): return x + 1", made.__dict__)
     monkeypatch.setitem(sys.modules, "made_by_hand", made)
-    away = strangers(search_path())
+    away = unimportable(search_path())
     assert "made_by_hand" in {m.__name__ for m in away}
     write_work(tmp_path / "work", made.work, away)
     assert in_another_process(tmp_path / "work", "work(5)") == "6"
@@ -157,8 +164,8 @@ def test_a_cluster_has_what_is_installed_and_no_more(tmp_path, monkeypatch):
     (tmp_path / "only_here.py").write_text("def work(x): return x - 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     module = importlib.import_module("only_here")
-    assert "only_here" not in {m.__name__ for m in strangers(search_path())}
-    names = {m.__name__ for m in strangers(installed_path())}
+    assert "only_here" not in {m.__name__ for m in unimportable(search_path())}
+    names = {m.__name__ for m in unimportable(installed_path())}
     assert "only_here" in names
     assert not names & {"torch", "numpy", "mutiny", "scipy", "pytest"}
     monkeypatch.delitem(sys.modules, module.__name__)
@@ -176,7 +183,7 @@ def test_what_cannot_travel_is_named():
         pack_work(Holder())
     lock = threading.Lock()
     with pytest.raises(BadInput, match="work=<function>:lock"):
-        pack_work(lambda task: lock)
+        pack_work(lambda job: lock)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
@@ -199,7 +206,7 @@ def test_every_error_comes_back_as_it_was(kind):
             error = kind(*"abcd"[:count])
         except TypeError:
             continue
-        got = hear(Job("x"), tell(JobResult(Job("x"), failure="f", error=error))).error
+        got = unpack_result(Job("x"), pack_result(JobResult(Job("x"), failure="f", error=error))).error
         assert type(got) is kind
         assert (str(got), got.args, vars(got)) == (str(error), error.args, vars(error))
         break
@@ -208,7 +215,7 @@ def test_every_error_comes_back_as_it_was(kind):
 
 
 def test_values_that_cannot_travel_are_failures():
-    told = hear(Job("x"), tell(JobResult(Job("x"), value=(n for n in range(3)))))
+    told = unpack_result(Job("x"), pack_result(JobResult(Job("x"), value=(n for n in range(3)))))
     assert told.value is None
     assert "cannot be sent to another process: TypeError: cannot pickle 'generator' object" in told.failure
 

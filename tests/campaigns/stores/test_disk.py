@@ -23,15 +23,15 @@ from mutiny.core.errors import StoreError, StoreFull
 CAMPAIGN = Campaign("c1", "assess", "digits")
 
 
-def task(i):
-    return Job("probe", (i,), name=f"task {i}")
+def job(i):
+    return Job("probe", (i,), name=f"job {i}")
 
 
 def filled(path, count=5):
     with SqliteStore(path) as store:
         store.open(CAMPAIGN, most=9)
         for i in range(count):
-            store.save("c1", JobResult(task(i), i))
+            store.save("c1", JobResult(job(i), i))
     return path
 
 
@@ -42,7 +42,7 @@ def left_by_a_killed_process(folder, count=5):
     store._connection.execute("PRAGMA wal_autocheckpoint = 0")
     store.open(CAMPAIGN)
     for i in range(count):
-        store.save("c1", JobResult(task(i), i))
+        store.save("c1", JobResult(job(i), i))
     for name in ("", "-wal"):
         shutil.copyfile(f"{original}{name}", folder / f"store{name}")
     store.close()
@@ -103,7 +103,7 @@ def test_read_only_folders(make, open_folder):
     before = {p.name: p.read_bytes() for p in open_folder.iterdir()}
     with nobody():
         with SqliteStore(path, write=False) as store:
-            assert [store.load(task(i)) for i in range(5)] == [Kept(i) for i in range(5)]
+            assert [store.load(job(i)) for i in range(5)] == [Kept(i) for i in range(5)]
             assert store.campaigns() == [CAMPAIGN]
         with pytest.raises(StoreError, match="a folder in which files can be written"):
             SqliteStore(path)
@@ -123,7 +123,7 @@ def test_what_a_killed_process_left_is_read_without_changing_it(tmp_path):
     path = left_by_a_killed_process(tmp_path)
     before = path.read_bytes()
     with SqliteStore(path, write=False) as store:
-        assert [store.load(task(i)) for i in range(5)] == [Kept(i) for i in range(5)]
+        assert [store.load(job(i)) for i in range(5)] == [Kept(i) for i in range(5)]
     assert path.read_bytes() == before
 
 
@@ -132,15 +132,15 @@ def test_no_room_is_told_and_nothing_is_lost(tmp_path):
     with SqliteStore(filled(tmp_path / "store")) as store:
         store._connection.execute("PRAGMA max_page_count = 40")
         for i in range(5, 8):
-            store.save("c1", JobResult(task(i), np.random.default_rng(i).random(3000)))
+            store.save("c1", JobResult(job(i), np.random.default_rng(i).random(3000)))
         i = 8
-        with pytest.raises(StoreFull, match=r"room for more on its disk. Free some. What is saved stays saved"):
-            store.save("c1", JobResult(task(i), np.random.default_rng(i).random(30_000)))
+        with pytest.raises(StoreFull, match=r"room for more on its disk. Free some. Saved results are kept"):
+            store.save("c1", JobResult(job(i), np.random.default_rng(i).random(30_000)))
         store._connection.execute("PRAGMA max_page_count = 100000")
-        assert [store.load(task(k)) for k in range(5)] == [Kept(k) for k in range(5)]
-        assert store.load(task(i)) is None
-        store.save("c1", JobResult(task(i), i))
-        assert store.load(task(i)) == Kept(i)
+        assert [store.load(job(k)) for k in range(5)] == [Kept(k) for k in range(5)]
+        assert store.load(job(i)) is None
+        store.save("c1", JobResult(job(i), i))
+        assert store.load(job(i)) == Kept(i)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def small_disk(tmp_path):
 def save_until_full(store, saved):
     for i in range(1000):
         size = int(10 ** random.Random(i).uniform(0, 4))
-        store.save("c1", JobResult(task(i), np.random.default_rng(i).random(size)))
+        store.save("c1", JobResult(job(i), np.random.default_rng(i).random(size)))
         saved.append(i)
 
 
@@ -171,14 +171,14 @@ def test_a_full_disk(small_disk):
     path, saved = small_disk / "store", []
     with SqliteStore(path) as store:
         store.open(CAMPAIGN)
-        with pytest.raises(StoreError, match=r"What is saved stays saved; then `mutiny resume"):
+        with pytest.raises(StoreError, match=r"Saved results are kept. Then run `mutiny resume"):
             save_until_full(store, saved)
         fill_to_the_last_byte(small_disk)
         for i in range(1000, 1003):
-            with pytest.raises(StoreError, match="saved stays saved"):
-                store.save("c1", JobResult(task(i), np.random.default_rng(0).random(100_000)))
+            with pytest.raises(StoreError, match="Saved results are kept"):
+                store.save("c1", JobResult(job(i), np.random.default_rng(0).random(100_000)))
         assert len(saved) > 5
-    with pytest.raises(StoreError, match=r"saved stays saved|can be written"):
+    with pytest.raises(StoreError, match=r"Saved results are kept|can be written"):
         SqliteStore(small_disk / "another")
     assert not (small_disk / "another.lock").exists()
     with SqliteStore(path, write=False) as store:  # reading needs no room
@@ -188,7 +188,7 @@ def test_a_full_disk(small_disk):
     assert not [*small_disk.glob("*saved*")]
     (small_disk / "filler").unlink()
     with SqliteStore(path, write=False) as store:
-        assert [i for i in range(1003) if store.load(task(i)) is not None] == saved
+        assert [i for i in range(1003) if store.load(job(i)) is not None] == saved
         assert store.tally("c1").done == {"probe": len(saved)}
 
 
@@ -196,11 +196,11 @@ def test_room_is_given_back_when_scratch_is_forgotten(tmp_path):
     with SqliteStore(tmp_path / "store") as store:
         store.open(CAMPAIGN)
         for i in range(20):
-            store.save("c1", JobResult(task(i), WithScratch(i, np.random.default_rng(i).random(300_000))))
-        store.forget([task(i) for i in range(20)])
+            store.save("c1", JobResult(job(i), WithScratch(i, np.random.default_rng(i).random(300_000))))
+        store.forget([job(i) for i in range(20)])
     assert (tmp_path / "store").stat().st_size < 100_000
     with SqliteStore(tmp_path / "store") as store:
-        assert [store.load(task(i)) for i in range(20)] == [Kept(i, forgotten=True) for i in range(20)]
+        assert [store.load(job(i)) for i in range(20)] == [Kept(i, forgotten=True) for i in range(20)]
 
 
 def test_small_results_take_little_room(tmp_path):

@@ -20,8 +20,8 @@ COUNT = 300
 CAMPAIGN = Campaign("c1", "assess", "digits", {"seed": 3})
 
 
-def task(i):
-    return Job("probe", (i,), name=f"task {i}")
+def job(i):
+    return Job("probe", (i,), name=f"job {i}")
 
 
 def value(i):
@@ -37,8 +37,8 @@ def same(one, other):
 def fill(store, numbers=range(COUNT)):
     store.open(CAMPAIGN, most=500)
     for i in numbers:
-        store.begin("c1", task(i))
-        store.save("c1", JobResult(task(i), value(i), seconds=0.25))
+        store.begin("c1", job(i))
+        store.save("c1", JobResult(job(i), value(i), seconds=0.25))
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +59,19 @@ def owners(pristine):
             ).fetchall()
         except sqlite3.OperationalError:
             pytest.skip("this SQLite has no dbstat")
-        tasks = [t for (t,) in connection.execute("SELECT task FROM results ORDER BY task")]
+        jobs = [t for (t,) in connection.execute("SELECT task FROM results ORDER BY task")]
         ids = dict(connection.execute("SELECT number, id FROM tasks"))
     leaves = sorted((path, page, cells) for path, page, kind, cells in rows if kind == "leaf")
     overflow = {}
     for path, page, kind, _ in rows:
         if kind == "overflow":
             overflow.setdefault(path.rpartition("+")[0], []).append(page)
-    found, order = {}, iter(tasks)
+    found, order = {}, iter(jobs)
     for path, page, cells in leaves:
         for cell in range(cells):
             found[ids[next(order)]] = {page, *overflow.get(f"{path}{cell:03x}", [])}
     assert set.union(*found.values()) == {page for _, page, kind, _ in rows if kind != "internal"}
-    return {i: found[bytes.fromhex(task(i).id)] for i in range(COUNT)}
+    return {i: found[bytes.fromhex(job(i).id)] for i in range(COUNT)}
 
 
 def campaign_page(path):
@@ -125,11 +125,11 @@ def test_all_that_lies_on_intact_pages_comes_back(damage, seed, pristine, owners
     told = salvage(broken, tmp_path / "new")
     assert broken.read_bytes() == content
     with SqliteStore(tmp_path / "new") as store:
-        back = {i for i in range(COUNT) if store.load(task(i)) is not None}
+        back = {i for i in range(COUNT) if store.load(job(i)) is not None}
         assert back >= intact
-        assert all(same(store.load(task(i)).value, value(i)) for i in back)
+        assert all(same(store.load(job(i)).value, value(i)) for i in back)
         assert told.results == len(back)
-        assert set(told.lost) <= {f"task {i}" for i in range(COUNT) if i not in back}
+        assert set(told.lost) <= {f"job {i}" for i in range(COUNT) if i not in back}
         if not campaign_page(pristine) & hit:
             assert store.campaigns() == [CAMPAIGN]
             assert store.tally("c1").done == {"probe": len(back)}
@@ -150,7 +150,7 @@ def notice(broken):
         told.append(str(error))
     try:
         with SqliteStore(broken) as store:
-            assert all(same(store.load(task(i)).value, value(i)) for i in range(COUNT))
+            assert all(same(store.load(job(i)).value, value(i)) for i in range(COUNT))
             assert not told
     except StoreError as error:
         told.append(str(error))
@@ -160,7 +160,7 @@ def notice(broken):
 
 def loaded(store, i, told):
     try:
-        return store.load(task(i))
+        return store.load(job(i))
     except StoreDamaged as error:
         told.append(str(error))
         return None
@@ -174,11 +174,11 @@ def test_damage_in_a_result_is_told_by_its_name(pristine, owners, tmp_path):
     (tmp_path / "broken").write_bytes(content)
     with (
         SqliteStore(tmp_path / "broken", write=False) as store,
-        pytest.raises(StoreDamaged, match=f"intact result of task {victim}, .* --salvage"),
+        pytest.raises(StoreDamaged, match=f"intact result of job {victim}, .* --salvage"),
     ):
-        store.load(task(victim))
+        store.load(job(victim))
     told = salvage(tmp_path / "broken", tmp_path / "new")
-    assert (told.results, told.campaigns, told.lost, told.notes) == (COUNT - 1, 1, (f"task {victim}",), ())
+    assert (told.results, told.campaigns, told.lost, told.notes) == (COUNT - 1, 1, (f"job {victim}",), ())
 
 
 def test_a_result_that_is_gone_is_noticed(pristine, tmp_path):
@@ -186,7 +186,7 @@ def test_a_result_that_is_gone_is_noticed(pristine, tmp_path):
     with closing(sqlite3.connect(tmp_path / "broken")) as other:
         other.execute("DELETE FROM results WHERE task = 7")
         other.commit()
-    with pytest.raises(StoreDamaged, match=r"intact result of task 6, .* --salvage"):
+    with pytest.raises(StoreDamaged, match=r"intact result of job 6, .* --salvage"):
         SqliteStore(tmp_path / "broken")
 
 
@@ -220,7 +220,7 @@ def test_a_column_that_became_a_number_is_damage(tmp_path):
         with closing(sqlite3.connect(tmp_path / "store")) as other:
             other.execute("UPDATE results SET body = ? WHERE task = 2", (number,))
             other.commit()
-        with pytest.raises(StoreDamaged, match="intact result of task 1"):
+        with pytest.raises(StoreDamaged, match="intact result of job 1"):
             SqliteStore(tmp_path / "store")
 
 
@@ -237,11 +237,11 @@ def test_a_place_that_cannot_be_written_gets_a_sentence(pristine, tmp_path, monk
 def test_damaged_scratch_is_noticed_before_anything_is_done(tmp_path):
     with SqliteStore(tmp_path / "store") as store:
         store.open(CAMPAIGN)
-        store.save("c1", JobResult(task(0), WithScratch(1, noise := np.random.default_rng(0).bytes(9_000))))
+        store.save("c1", JobResult(job(0), WithScratch(1, noise := np.random.default_rng(0).bytes(9_000))))
     content = bytearray((tmp_path / "store").read_bytes())
     content[content.index(noise[-20:])] ^= 1
     (tmp_path / "store").write_bytes(content)
-    with pytest.raises(StoreDamaged, match=r"intact scratch of task 0, .* --salvage"):
+    with pytest.raises(StoreDamaged, match=r"intact scratch of job 0, .* --salvage"):
         SqliteStore(tmp_path / "store")
 
 
@@ -259,8 +259,8 @@ def killed(tmp_path_factory):
     store = SqliteStore(folder / "store")
     store._connection.execute("PRAGMA wal_autocheckpoint = 0")
     for i in range(100, 160):
-        store.save("c1", JobResult(task(i), WithScratch(value(i), [i]), seconds=0.25))
-    store.forget([task(159)])
+        store.save("c1", JobResult(job(i), WithScratch(value(i), [i]), seconds=0.25))
+    store.forget([job(159)])
     store.open(Campaign("c2", "select", "digits"))
     store.finish("c2", "first")
     store.finish("c2", {"order": [1, 2]})
@@ -283,8 +283,8 @@ def test_the_log_counts(killed, tmp_path):
     with SqliteStore(tmp_path / "new") as store:
         assert [c.id for c in store.campaigns()] == ["c1", "c2"]
         assert store.outcome("c2") == {"order": [1, 2]}
-        assert store.load(task(120)).scratch == [120]
-        assert all(same(store.load(task(i)).value, value(i)) for i in range(160))
+        assert store.load(job(120)).scratch == [120]
+        assert all(same(store.load(job(i)).value, value(i)) for i in range(160))
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -301,9 +301,9 @@ def test_damage_in_the_log_costs_only_what_it_hit(seed, killed, tmp_path):
     log.write_bytes(content)
     told = salvage(path, tmp_path / "new")
     with SqliteStore(tmp_path / "new") as store:
-        back = {i for i in range(160) if store.load(task(i)) is not None}
+        back = {i for i in range(160) if store.load(job(i)) is not None}
         assert back >= set(range(100))
-        assert all(same(store.load(task(i)).value, value(i)) for i in back)
+        assert all(same(store.load(job(i)).value, value(i)) for i in back)
         assert told.results == len(back)
     if seed % 5 != 4:
         assert len(back) > 100 + (60 if length < 5000 else 40) - 15  # a page holds a dozen small results
@@ -319,9 +319,9 @@ def test_a_log_that_began_again_has_old_pages_at_its_end(tmp_path):
         for moment in range(15):
             for _ in range(draw.randrange(3, 25)):
                 store.save(
-                    "c1", JobResult(task(count), WithScratch((count, draw.randbytes(count)), draw.randbytes(3000)))
+                    "c1", JobResult(job(count), WithScratch((count, draw.randbytes(count)), draw.randbytes(3000)))
                 )
-                store.forget([task(draw.randrange(count + 1))])
+                store.forget([job(draw.randrange(count + 1))])
                 count += 1
             (tmp_path / str(moment)).mkdir()
             path = copied(tmp_path / "live" / "store", tmp_path / str(moment))
@@ -341,7 +341,7 @@ def test_results_without_their_campaign_are_found_by_the_same_command(pristine, 
         assert store.campaigns() == [ORPHANS]
         assert store.tally(ORPHANS.id).finished  # nobody can go on with it
         store.open(CAMPAIGN)
-        store.want("c1", [task(1)])
+        store.want("c1", [job(1)])
         assert store.tally("c1").done == {"probe": 1}
 
 
@@ -374,28 +374,28 @@ def in_the_log(folder):
 def test_scratch_of_finished_campaigns_is_not_brought_back(tmp_path):
     store, copy = in_the_log(tmp_path)
     with store:
-        store.save("c1", JobResult(task(1), WithScratch(1, "notes")))
-        store.forget([task(1)])
+        store.save("c1", JobResult(job(1), WithScratch(1, "notes")))
+        store.forget([job(1)])
         store.finish("c1", 1)
         copy()
     salvage(tmp_path / "store", tmp_path / "new")
     with SqliteStore(tmp_path / "new") as store:
-        assert store.load(task(1)) == Kept(1, forgotten=True)
+        assert store.load(job(1)) == Kept(1, forgotten=True)
 
 
 def test_results_without_their_scratch_are_kept_whatever_else_is_lost(tmp_path):
     with SqliteStore(tmp_path / "store") as store:
         store.open(CAMPAIGN)
         for i in range(9):
-            store.save("c1", JobResult(task(i), WithScratch((i, noise := np.random.default_rng(i).bytes(9_000)), [i])))
-        store.forget([task(i) for i in range(0, 9, 2)])
+            store.save("c1", JobResult(job(i), WithScratch((i, noise := np.random.default_rng(i).bytes(9_000)), [i])))
+        store.forget([job(i) for i in range(0, 9, 2)])
     content = bytearray((tmp_path / "store").read_bytes())
     content[content.index(noise[-20:])] ^= 1
     (tmp_path / "store").write_bytes(content)
     told = salvage(tmp_path / "store", tmp_path / "new")
-    assert (told.results, told.lost, told.notes) == (8, ("task 8",), ())
+    assert (told.results, told.lost, told.notes) == (8, ("job 8",), ())
     with SqliteStore(tmp_path / "new") as store:
-        kept = [store.load(task(i)) for i in range(8)]
+        kept = [store.load(job(i)) for i in range(8)]
     assert [(one.value[0], one.scratch, one.forgotten) for one in kept] == [
         (i, [i] if i % 2 else None, i % 2 == 0) for i in range(8)
     ]
@@ -422,7 +422,7 @@ def test_older_pages_make_up_for_newer_ones(tmp_path):
         fill(store, range(60))
         first = log.stat().st_size
         for i in range(60):
-            store.save("c1", JobResult(task(i), value(i)))
+            store.save("c1", JobResult(job(i), value(i)))
         copy()
     content = bytearray((tmp_path / "store-wal").read_bytes())
     for place in range(first, len(content), PAGE + 24):
@@ -431,7 +431,7 @@ def test_older_pages_make_up_for_newer_ones(tmp_path):
     told = salvage(tmp_path / "store", tmp_path / "new")
     with SqliteStore(tmp_path / "new") as store:
         assert told.results == 60
-        assert all(same(store.load(task(i)).value, value(i)) for i in range(60))
+        assert all(same(store.load(job(i)).value, value(i)) for i in range(60))
 
 
 def test_damage_where_nothing_is_sealed_is_noticed_at_once(pristine, tmp_path):

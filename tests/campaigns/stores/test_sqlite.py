@@ -22,15 +22,15 @@ from mutiny.core.errors import BadInput, StoreBusy, StoreDamaged, StoreError
 CAMPAIGN = Campaign("c1", "assess", "digits")
 
 
-def task(i):
-    return Job("probe", (i,), name=f"task {i}")
+def job(i):
+    return Job("probe", (i,), name=f"job {i}")
 
 
 def filled(path, count=5):
     with SqliteStore(path) as store:
         store.open(CAMPAIGN, most=9)
         for i in range(count):
-            store.save("c1", JobResult(task(i), i))
+            store.save("c1", JobResult(job(i), i))
     return path
 
 
@@ -143,7 +143,7 @@ def test_older_versions_are_brought_up_to_date_step_by_step(tmp_path, monkeypatc
         assert not other.execute("SELECT * FROM sqlite_master WHERE name = 'notes'").fetchall()
     schema.STEPS[-1] = schema.statements("\nCREATE TABLE notes (text)\n")
     with SqliteStore(path) as store:
-        assert store.load(task(3)) == Kept(3)
+        assert store.load(job(3)) == Kept(3)
         assert schema.user_version(store._connection) == before + 2
         assert store._connection.execute("SELECT * FROM notes").fetchall() == []
 
@@ -156,10 +156,10 @@ def test_rows_in_each_others_place_are_noticed(tmp_path):
         )
         other.commit()
     with SqliteStore(path, write=False) as store:
-        with pytest.raises(StoreDamaged, match="result of task 0"):
-            store.load(task(0))
-        assert store.load(task(4)) == Kept(4)
-    with pytest.raises(StoreDamaged, match="result of task 0"):
+        with pytest.raises(StoreDamaged, match="result of job 0"):
+            store.load(job(0))
+        assert store.load(job(4)) == Kept(4)
+    with pytest.raises(StoreDamaged, match="result of job 0"):
         SqliteStore(path)
 
 
@@ -167,13 +167,13 @@ def test_reading_changes_nothing(tmp_path):
     path = filled(tmp_path / "store")
     before = path.read_bytes()
     with SqliteStore(path, write=False) as store:
-        assert store.load(task(1)) == Kept(1)
+        assert store.load(job(1)) == Kept(1)
         assert store.tally("c1").done == {"probe": 5}
         for act in (
             lambda: store.open(CAMPAIGN),
-            lambda: store.begin("c1", task(1)),
-            lambda: store.save("c1", JobResult(task(1), 2)),
-            lambda: store.forget([task(1)]),
+            lambda: store.begin("c1", job(1)),
+            lambda: store.save("c1", JobResult(job(1), 2)),
+            lambda: store.forget([job(1)]),
             lambda: store.finish("c1", 1),
         ):
             with pytest.raises(StoreError, match="can be opened and written"):
@@ -184,8 +184,8 @@ def test_reading_changes_nothing(tmp_path):
 
 def test_a_reader_sees_what_a_writer_of_the_same_process_saves(tmp_path):
     with SqliteStore(filled(tmp_path / "store")) as store, SqliteStore(tmp_path / "store", write=False) as reader:
-        store.save("c1", JobResult(task(77), "new"))
-        assert reader.load(task(77)) == Kept("new")
+        store.save("c1", JobResult(job(77), "new"))
+        assert reader.load(job(77)) == Kept("new")
 
 
 def test_shared_by_threads(tmp_path):
@@ -194,8 +194,8 @@ def test_shared_by_threads(tmp_path):
 
         def work(numbers):
             for i in numbers:
-                store.begin("c1", task(i))
-                store.save("c1", JobResult(task(i), i))
+                store.begin("c1", job(i))
+                store.save("c1", JobResult(job(i), i))
 
         threads = [threading.Thread(target=work, args=(range(k, 200, 4),)) for k in range(4)]
         for thread in threads:
@@ -203,32 +203,32 @@ def test_shared_by_threads(tmp_path):
         for thread in threads:
             thread.join()
         assert store.tally("c1").done == {"probe": 200}
-        assert all(store.load(task(i)) == Kept(i) for i in range(200))
+        assert all(store.load(job(i)) == Kept(i) for i in range(200))
 
 
 def test_values_that_cannot_be_kept_leave_nothing_behind(tmp_path):
     with SqliteStore(filled(tmp_path / "store")) as store:
         with pytest.raises(BadInput, match="nothing else can be kept"):
-            store.save("c1", JobResult(task(9), WithScratch(1, object())))
+            store.save("c1", JobResult(job(9), WithScratch(1, object())))
         with pytest.raises(BadInput, match="nothing else can be kept"):
             store.finish("c1", object())
-        assert store.load(task(9)) is None
+        assert store.load(job(9)) is None
         assert not store.tally("c1").finished
-        store.save("c1", JobResult(task(9), 9))
+        store.save("c1", JobResult(job(9), 9))
 
 
 def test_an_interruption_in_the_middle_of_a_change_leaves_it_out(tmp_path):
-    def tasks():
-        yield task(10)
+    def jobs():
+        yield job(10)
         raise KeyboardInterrupt
 
     with SqliteStore(filled(tmp_path / "store")) as store:
         with pytest.raises(KeyboardInterrupt):
-            store.want("c1", tasks())
+            store.want("c1", jobs())
         assert store.tally("c1").waiting == {}
         store._connection.execute("BEGIN")  # as if the interruption came before anything could be done about it
         store._connection.execute("DELETE FROM results")
-        assert store.load(task(1)) == Kept(1)
+        assert store.load(job(1)) == Kept(1)
 
 
 def test_odd_names(tmp_path):
@@ -254,6 +254,6 @@ def test_another_program_that_writes_is_told(tmp_path, monkeypatch):
     with SqliteStore(filled(tmp_path / "store")) as store, closing(sqlite3.connect(tmp_path / "store")) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy, match="no other program holds"):
-            store.save("c1", JobResult(task(1), 1))
+            store.save("c1", JobResult(job(1), 1))
         other.execute("ROLLBACK")
-        store.save("c1", JobResult(task(1), 1))
+        store.save("c1", JobResult(job(1), 1))

@@ -277,9 +277,16 @@ def test_the_same_generator_gives_the_same_looks(seed):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("confidence", 1.0), ("confidence", 0.4), ("confidence", float("nan")), ("fewest", 0), ("first", 0),
-     ("first", 2.5), ("tail_checks", 0)],
-)  # fmt: skip
+    [
+        ("confidence", 1.0),
+        ("confidence", 0.4),
+        ("confidence", float("nan")),
+        ("fewest", 0),
+        ("first", 0),
+        ("first", 2.5),
+        ("tail_checks", 0),
+    ],
+)
 def test_settings_that_make_no_sense_are_refused(name, value):
     with pytest.raises(BadInput, match=name):
         Screening(**{name: value})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from mutiny.core.errors import BadInput, NotApplicable
-from mutiny.models.activity import scaled
+from mutiny.models.capture import scaled
 from mutiny.subjects.data import as_data
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.coverage import criterion, ranges

@@ -1,1 +1,1 @@
-"""Where tasks are run."""
+"""Engines: this process, several processes, a Ray cluster."""

@@ -1,4 +1,4 @@
-"""What an engine is."""
+"""Base class of engines, and results of jobs that failed."""
 
 from __future__ import annotations
 
@@ -13,93 +13,94 @@ from mutiny.core.errors import MutinyError
 
 
 class Engine(ABC):
-    """Runs tasks, here or elsewhere. An author writes one method, `run`.
+    """Runs jobs. An author writes one method, `run`.
 
-    Results come in any order, each as soon as it is there. Work never raises: a failure is a result. The same tasks
-    give the same results on every engine.
+    Results are yielded as soon as they are available, in any order. An exception in a job is a result, not an
+    exception of `run`. The same jobs give the same results on every engine.
 
-    ``with engine:`` lets it keep what is costly to start, such as worker processes, from one `run` to the next.
+    Inside ``with engine:``, an engine may keep what is costly to start, such as worker processes, between calls of
+    `run`.
 
     Attributes:
-        threads: of torch in each worker; ``None`` where work is done in this process, with the threads it has.
+        threads: Torch threads of each worker; ``None`` if jobs run in this process, with its own number of threads.
     """
 
     threads: int | None = None
 
     @abstractmethod
-    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
-        """Yields one result for each task.
+    def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
+        """Yields one result for each job.
 
-        ``tasks`` is asked for the next one only when there is room for it. It gives ``None`` where the next task
-        depends on results that are not there yet: the engine then asks again after its next result. If nothing is
-        under way when ``None`` comes, no result ever will, and the engine ends.
+        The engine takes a job from ``jobs`` only when a worker has room for it. ``None`` means that the next job
+        depends on results that are not available yet: the engine asks again after its next result. If no job is
+        running then, no result can follow, and the engine returns.
 
-        Closing the iterator abandons what is under way and leaves no process behind.
+        Closing the iterator cancels running jobs and leaves no process behind.
         """
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:  # noqa: B027, most engines keep nothing
-        """Lets go of what it kept."""
+        """Ends what the engine has kept since ``with engine:``."""
 
 
 SHORT = 1.0
-"""Seconds below which a worker has its next task waiting; beyond, the pause between two does not count, and a task that
-waits would be begun after Ctrl-C."""
+"""Seconds below which a job counts as short. A worker with short jobs gets its next job in advance; with long jobs the
+pause between two jobs does not matter, and a job that waits would still be started after Ctrl-C."""
 
 
 class Intake:
-    """Takes tasks from an iterable as there is room for them, for engines with several under way.
+    """Takes jobs from an iterable as there is room for them, for engines that run several jobs at once.
 
     >>> intake = Intake([Job("a"), None, Job("b"), Job("c")])
-    >>> [str(task) for task in intake.take(2)], [str(task) for task in intake.take(1)]
+    >>> [str(job) for job in intake.take(2)], [str(job) for job in intake.take(1)]
     (['a []'], ['b []'])
     """
 
-    def __init__(self, tasks: Iterable[Job | None]) -> None:
-        self._tasks = iter(tasks)
+    def __init__(self, jobs: Iterable[Job | None]) -> None:
+        self._jobs = iter(jobs)
 
     def take(self, room: int) -> Iterator[Job]:
-        """The next tasks, at most ``room``: fewer if they end or if the next one waits for a result."""
+        """At most ``room`` jobs; fewer if there are no more, or if the next one depends on a result."""
         for _ in range(room):
-            task = next(self._tasks, None)
-            if task is None:
+            job = next(self._jobs, None)
+            if job is None:
                 return
-            yield task
+            yield job
 
 
-def attempt(work: Work, task: Job) -> JobResult:
-    """Does a task here; whatever it raises becomes its failure."""
+def attempt(work: Work, job: Job) -> JobResult:
+    """Runs a job in this process; an exception becomes the failure of its result."""
     start = time.perf_counter()
     try:
-        return JobResult(task, work(task), time.perf_counter() - start)
-    except (Exception, SystemExit) as error:  # code that was given may end itself; that does not end the campaign
-        return failed(task, error, time.perf_counter() - start)
+        return JobResult(job, work(job), time.perf_counter() - start)
+    except (Exception, SystemExit) as error:  # the user's code may call sys.exit, which must not end the campaign
+        return failed(job, error, time.perf_counter() - start)
 
 
-def failed(task: Job, error: BaseException, seconds: float = 0.0) -> JobResult:
-    """The result of a task that raised ``error``."""
+def failed(job: Job, error: BaseException, seconds: float = 0.0) -> JobResult:
+    """The result of a job that raised ``error``."""
     meant = error if isinstance(error, MutinyError) else None
-    return JobResult(task, seconds=seconds, failure=reason_of(error), error=meant)
+    return JobResult(job, seconds=seconds, failure=reason_of(error), error=meant)
 
 
-def unsendable(task: Job, error: Exception) -> JobResult:
-    """The result of a task that could not be packed."""
-    return JobResult(task, failure=f"the task cannot be sent to another process: {type(error).__name__}: {error}")
+def unsendable(job: Job, error: Exception) -> JobResult:
+    """The result of a job that could not be serialized."""
+    return JobResult(job, failure=f"the job cannot be sent to another process: {type(error).__name__}: {error}")
 
 
-def died(task: Job, times: int, how: str) -> JobResult:
-    """The result of a task over which so many workers died, the last one in this way.
+def died(job: Job, times: int, reason: str) -> JobResult:
+    """The result of a job whose worker died ``times`` times, the last time for this ``reason``.
 
     >>> died(Job("probe"), 2, "killed by signal 9").failure
     'the worker died 2 times: killed by signal 9'
     """
-    return JobResult(task, failure=f"the worker died {times} time{'s' * (times > 1)}: {how}")
+    return JobResult(job, failure=f"the worker died {times} time{'s' * (times > 1)}: {reason}")
 
 
 def reason_of(error: BaseException) -> str:
-    """What was raised and where, in one line."""
+    """The exception, its message and its place in the code, in one line."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
     text = str(error).strip().partition("\n")[0]

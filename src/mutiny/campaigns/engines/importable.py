@@ -1,4 +1,4 @@
-"""Which modules another process could not import: their code must travel by value."""
+"""Modules that another process cannot import, so that their code must be sent by value."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from types import ModuleType
 
 
 def search_path() -> list[str]:
-    """Where this process finds modules, as folders that mean the same in another process."""
+    """The module search path of this process as absolute folders, which mean the same in another process."""
     return [os.path.abspath(folder) for folder in sys.path if isinstance(folder, str)]  # noqa: PTH100, "" is the cwd
 
 
 def installed_path() -> list[str]:
-    """The part of it that holds installed packages, which a machine with the same installation has too."""
+    """The part of `search_path` with installed packages, which a machine with the same installation has too."""
     return [folder for folder in search_path() if _is_installed(folder)]
 
 
-def strangers(path: Sequence[str]) -> list[ModuleType]:
-    """Modules, packages as a whole, that a process which searches ``path`` would not find, or not in the same file.
+def unimportable(path: Sequence[str]) -> list[ModuleType]:
+    """Top-level modules that a process with this search path would not find, or would find in another file.
 
-    Such are modules that were loaded from a file by its name, that lay on a path since changed, or that were made by
-    hand. ``__main__`` is none: what it defines always travels by value.
+    Examples are modules that were loaded by file name, from a folder that is no longer on the path, or created at run
+    time. ``__main__`` is not listed, because cloudpickle always sends what it defines by value.
 
-    >>> [module.__name__ for module in strangers(search_path()) if module.__name__ in ("mutiny", "os", "torch")]
+    >>> [module.__name__ for module in unimportable(search_path()) if module.__name__ in ("mutiny", "os", "torch")]
     []
     """
     names = {name for name in sys.modules if "." not in name} - set(sys.stdlib_module_names)
     names -= {"__main__", "__mp_main__", "mutiny"}
-    return [module for name in sorted(names) if (module := sys.modules.get(name)) and not _found(name, module, path)]
+    return [module for name in sorted(names) if (module := sys.modules.get(name)) and not _is_found(name, module, path)]
 
 
-def _found(name: str, module: ModuleType, path: Sequence[str]) -> bool:
+def _is_found(name: str, module: ModuleType, path: Sequence[str]) -> bool:
     if not isinstance(module, ModuleType) or module.__name__ != name:
-        return True  # an alias, or no module at all: left to pickle
+        return True  # an alias, or not a module: left to pickle
     file = getattr(module, "__file__", None)
     if file is None and not hasattr(module, "__path__"):
-        return "__builtins__" not in vars(module)  # code ran in it, so somebody made it by hand
+        return "__builtins__" not in vars(module)  # code ran in it, so it was created at run time
     if file is not None and _is_installed(file):
         return True
     try:
@@ -62,10 +62,10 @@ def _is_installed(place: str) -> bool:
 
 
 def _is_redirected(module: ModuleType) -> bool:
-    """Whether an installed hook finds it, as for packages installed in editable mode."""
+    """Whether an import hook finds the module, as for packages that are installed in editable mode."""
     for finder in sys.meta_path:
         if getattr(finder, "__module__", "").startswith("__editable__"):
-            found = finder.find_spec(module.__name__, None)
-            if found and module.__spec__ and found.origin == module.__spec__.origin:
+            spec = finder.find_spec(module.__name__, None)
+            if spec and module.__spec__ and spec.origin == module.__spec__.origin:
                 return True
     return False

@@ -1,4 +1,4 @@
-"""From what a user types to an engine."""
+"""Engines by name."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ ENGINES = ("serial", "processes", "ray")
 
 def as_engine(
     engine: str | Engine | None, workers: int | None = None, address: str | None = None, threads: int = 1
-) -> Engine:  # fmt: skip
-    """The engine that a name stands for.
+) -> Engine:
+    """The engine with this name.
 
     Args:
-        engine: ``serial``, ``processes``, ``ray``, or an engine, which is returned; by default ``processes`` if
-            there is more than one worker, ``ray`` if there is an address, else ``serial``.
-        workers: how many tasks run at once; by default as many as there are cores.
-        address: of a Ray cluster; without it the engine ``ray`` starts one on this machine.
-        threads: of torch in each worker.
+        engine: ``"serial"``, ``"processes"``, ``"ray"``, or an instance, which is returned. By default ``"ray"`` if an
+            address is given, ``"processes"`` if there are several workers, else ``"serial"``.
+        workers: Number of jobs that run at once; one per core by default.
+        address: Ray cluster address; starts a local cluster by default.
+        threads: Torch threads of each worker.
 
     >>> as_engine("serial"), as_engine(None, workers=2)
     (Serial(), Processes(2))

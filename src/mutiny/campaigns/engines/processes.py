@@ -1,4 +1,4 @@
-"""Several processes on this machine."""
+"""Engine that runs jobs in several processes on this machine."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from queue import Empty, SimpleQueue
 from typing import Self
 
 from mutiny.campaigns.engines.base import SHORT, Engine, Intake, died
-from mutiny.campaigns.engines.worker_process import Died, Shipment, Worker
+from mutiny.campaigns.engines.worker_process import Worker, WorkerDied, WorkFile
 from mutiny.campaigns.jobs import Job, JobResult, Work
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 
 
 class Processes(Engine):
-    """Runs tasks in worker processes that share the memory of models and data.
+    """Runs jobs in worker processes that share the memory of models and data.
 
-    A worker that dies, by a signal or for want of memory, is replaced, and its task tried again.
+    A worker that dies, from a signal or from lack of memory, is replaced, and its job is retried.
 
     Args:
-        workers: how many processes; by default as many as there are cores for them.
-        threads: of torch in each worker.
-        retries: how often a task whose worker died is tried again before it counts as failed.
+        workers: Number of processes; as many as there are cores for by default.
+        threads: Torch threads of each worker.
+        retries: Number of times that a job is retried after its worker died.
 
     >>> with Processes(1) as engine:
-    ...     [result.value for result in engine.run(lambda task: task.kind.upper(), [Job("a"), Job("b")])]
+    ...     [result.value for result in engine.run(lambda job: job.kind.upper(), [Job("a"), Job("b")])]
     ['A', 'B']
     """
 
@@ -41,42 +41,42 @@ class Processes(Engine):
         self.retries: int = retries
         self._idle: list[Worker] | None = None
         self._depth = 0
-        self._unremoved: list[Shipment] = []
+        self._unremoved: list[WorkFile] = []
 
     @property
     def size(self) -> int:
-        """How many processes there are at most."""
+        """Largest number of processes."""
         return self.workers or max(1, _cores() // self.threads)
 
-    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
-        """Results as they come; one task per worker is under way, or two while they are short."""
-        intake = Intake(tasks)
-        shipment = Shipment(work)
-        crew = _Crew(self, shipment)
+    def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
+        """Yields results as they come; each worker has one job, or two if jobs are short."""
+        intake = Intake(jobs)
+        work_file = WorkFile(work)
+        pool = _WorkerPool(self, work_file)
         under_way, ahead = 0, 1
         try:
             while True:
-                for task in intake.take(ahead * self.size - under_way):
-                    crew.give(task)
+                for job in intake.take(ahead * self.size - under_way):
+                    pool.give(job)
                     under_way += 1
                 if not under_way:
                     return
-                result = crew.result()
+                result = pool.result()
                 under_way -= 1
                 ahead = 2 if result.seconds < SHORT else 1
                 yield result
         finally:
-            self._keep_or_end(crew.end())
-            if not shipment.close():
-                self._unremoved.append(shipment)
+            self._keep_or_end(pool.end())
+            if not work_file.close():
+                self._unremoved.append(work_file)
 
-    def lease(self) -> Worker:
-        """A living worker, an idle one if there is one."""
+    def take_worker(self) -> Worker:
+        """An idle worker, or a new one."""
         while self._idle:
             worker = self._idle.pop()
             if worker.alive:
                 return worker
-            worker.bury()
+            worker.close()
         return Worker(self.threads)
 
     def __enter__(self) -> Self:
@@ -91,7 +91,7 @@ class Processes(Engine):
             return
         idle, self._idle = self._idle, None
         self._keep_or_end(idle or [])
-        self._unremoved = [shipment for shipment in self._unremoved if not shipment.close()]
+        self._unremoved = [work_file for work_file in self._unremoved if not work_file.close()]
 
     def _keep_or_end(self, workers: list[Worker]) -> None:
         if self._idle is not None:
@@ -100,17 +100,17 @@ class Processes(Engine):
         for worker in workers:
             worker.kill()
         for worker in workers:
-            worker.bury()
+            worker.close()
 
     def __repr__(self) -> str:
         return f"Processes({self.size})"
 
 
-class _Crew:
-    """The workers of one run: for each of them a thread that talks to it."""
+class _WorkerPool:
+    """The workers of one call of `Processes.run`, each with a thread that sends it jobs."""
 
-    def __init__(self, engine: Processes, shipment: Shipment) -> None:
-        self._engine, self._shipment = engine, shipment
+    def __init__(self, engine: Processes, work_file: WorkFile) -> None:
+        self._engine, self._shipment = engine, work_file
         self._inbox: SimpleQueue[Job | None] = SimpleQueue()
         self._outbox: SimpleQueue[JobResult | BaseException] = SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -118,19 +118,19 @@ class _Crew:
         self._lock = threading.Lock()
         self._ended = False
 
-    def give(self, task: Job) -> None:
-        """Puts a task in the queue; hires while there are more tasks than workers."""
-        self._inbox.put(task)
+    def give(self, job: Job) -> None:
+        """Queues a job, and starts another worker unless there are enough."""
+        self._inbox.put(job)
         if len(self._threads) < self._engine.size:
             thread = threading.Thread(target=self._serve, name="mutiny worker", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def result(self) -> JobResult:
-        """The next result; raises if a worker could not even start."""
+        """The next result; raises the error if a worker could not start."""
         while True:
             try:
-                result = self._outbox.get(timeout=1)  # some systems notice Ctrl-C only between two waits
+                result = self._outbox.get(timeout=1)  # on some systems Ctrl-C is noticed only between two waits
             except Empty:
                 continue
             if isinstance(result, BaseException):
@@ -138,7 +138,7 @@ class _Crew:
             return result
 
     def end(self) -> list[Worker]:
-        """Ends what is under way; the workers that had nothing to do are left."""
+        """Ends the workers that have a job, and returns the idle ones."""
         with self._lock:
             self._ended = True
             for worker in self._workers:
@@ -153,47 +153,45 @@ class _Crew:
     def _serve(self) -> None:
         worker: Worker | None = None
         try:
-            while (task := self._inbox.get()) is not None:
-                worker, result = self._do(task, worker)
+            while (job := self._inbox.get()) is not None:
+                worker, result = self._do(job, worker)
                 self._outbox.put(result)
         except _Ended:
             return
         except BaseException as error:
             self._outbox.put(error)
 
-    def _do(self, task: Job, worker: Worker | None) -> tuple[Worker | None, JobResult]:
-        loaded, how = False, ""
+    def _do(self, job: Job, worker: Worker | None) -> tuple[Worker | None, JobResult]:
+        loaded, reason = False, ""
         for _ in range(self._engine.retries + 1):
             worker = self._engaged(worker)
             try:
                 worker.load(self._shipment)
                 loaded = True
-                result = worker.do(task)
+                result = worker.run(job)
             except BaseException as error:
                 self._dismiss(worker)
                 worker = None
-                if not isinstance(error, Died):
+                if not isinstance(error, WorkerDied):
                     raise
-                how = str(error)
+                reason = str(error)
             else:
                 with self._lock:
                     worker.busy = False
                 return worker, result
         times = self._engine.retries + 1
         if not loaded:
-            raise BadInput(
-                "engine", repr(self._engine), "worker processes that live long enough to load the work",
-                f"{times} died before: {how}.",
-            )  # fmt: skip
-        return None, died(task, times, how)
+            expected = "worker processes that live long enough to load the work"
+            raise BadInput("engine", repr(self._engine), expected, f"{times} died before: {reason}.")
+        return None, died(job, times, reason)
 
     def _engaged(self, worker: Worker | None) -> Worker:
-        """The worker, or a new one, marked busy so that `end` ends it; raises `_Ended` when that has happened."""
+        """The worker, or a new one, marked as busy so that `end` ends it; raises `_Ended` after `end`."""
         with self._lock:
             if self._ended:
                 raise _Ended
             if worker is None:
-                worker = self._engine.lease()
+                worker = self._engine.take_worker()
                 self._workers.add(worker)
             worker.busy = True
             return worker
@@ -201,7 +199,7 @@ class _Crew:
     def _dismiss(self, worker: Worker) -> None:
         with self._lock:
             self._workers.discard(worker)
-        worker.bury()
+        worker.close()
 
 
 class _Ended(Exception):

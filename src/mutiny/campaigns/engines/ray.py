@@ -1,4 +1,4 @@
-"""A cluster, by Ray: https://docs.ray.io."""
+"""Engine that runs jobs on a Ray cluster: https://docs.ray.io."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ TOKEN = (
 )
 
 QUICK = {"worker_niceness": 0}
-"""Ray's own value, 15, starves the workers of a machine that does something else too."""
+"""Ray's default niceness, 15, starves its workers if the machine has other work."""
 
 
 class Ray(Engine):
-    """Runs tasks on a Ray cluster: one that it starts on this machine and ends again, or one that is there.
+    """Runs jobs on a Ray cluster: an existing one, or one that it starts on this machine and ends again.
 
-    The work goes into the object store once, each machine maps it once, and a bounded number of calls is under way.
-    Workers and machines may die: their tasks are tried again elsewhere. Machines that join are used.
+    The work is put into the object store once, and each machine maps it once. The number of running calls is bounded.
+    If workers or machines die, their jobs are retried elsewhere. Machines that join are used.
 
     Args:
-        address: of a cluster, such as ``10.0.0.7:6379`` or ``auto``; by default what the variable ``RAY_ADDRESS``
-            says, or else a cluster on this machine.
-        workers: how many tasks run at once; by default as many as the cluster has cores for.
-        threads: cores for each task.
-        retries: how often a task whose worker died is tried again before it counts as failed.
-        batch: how many short tasks one call may carry; those that take long are always sent one by one.
+        address: Address of a cluster, such as ``10.0.0.7:6379`` or ``auto``; by default the value of the variable
+            ``RAY_ADDRESS``, or else a cluster on this machine.
+        workers: Number of jobs that run at once; as many as the cluster has cores for by default.
+        threads: Cores for each job.
+        retries: Number of times that a job is retried after its worker died.
+        batch: Largest number of short jobs in one call; long jobs are sent one by one.
     """
 
     threads: int
@@ -59,33 +59,33 @@ class Ray(Engine):
         self.threads: int = threads
         self.retries: int = retries
         self.batch: int = batch
-        self._stays = 0
+        self._depth = 0
         self._started = False
 
-    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
-        """Results as they come; one call per worker is under way, or two while tasks are short."""
+    def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
+        """Yields results as they come; each worker has one call, or two if jobs are short."""
         ray = self._joined()
         try:
             from mutiny.campaigns.engines.ray_calls import Calls
 
             calls = Calls(ray, work, self.workers, self.threads, self.retries, self.batch)
-            intake = Intake(tasks)
+            intake = Intake(jobs)
             try:
                 while calls.fill(intake):
                     yield from calls.results()
             finally:
                 calls.end()
         finally:
-            if not self._stays:
+            if not self._depth:
                 self._leave()
 
     def __enter__(self) -> Self:
-        self._stays += 1
+        self._depth += 1
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stays -= 1
-        if not self._stays:
+        self._depth -= 1
+        if not self._depth:
             self._leave()
 
     def _joined(self) -> ModuleType:
@@ -104,7 +104,7 @@ class Ray(Engine):
             "_system_config": QUICK,
         }
         try:
-            with own_signals():
+            with kept_signal_handlers():
                 more = local if address == "local" else {}
                 ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **more)
         except Exception as error:
@@ -126,7 +126,9 @@ class Ray(Engine):
 
 
 def unreachable(address: str, seconds: float = 5.0) -> str:
-    """Why nobody answers at an address with a port, or nothing: Ray itself would wait, and not hear Ctrl-C meanwhile.
+    """The reason why an address with a port cannot be reached; empty if it can.
+
+    Checked before Ray connects, because Ray would wait without reacting to Ctrl-C.
 
     >>> unreachable("auto"), unreachable("127.0.0.1:1")
     ('', 'Connection refused')
@@ -144,8 +146,8 @@ def unreachable(address: str, seconds: float = 5.0) -> str:
 
 
 @contextmanager
-def own_signals() -> Iterator[None]:
-    """Afterwards SIGTERM and SIGINT do what they did before, whatever was installed meanwhile."""
+def kept_signal_handlers() -> Iterator[None]:
+    """Restores the handlers of SIGINT and SIGTERM on leaving, because ``ray.init`` replaces them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -158,7 +160,7 @@ def own_signals() -> Iterator[None]:
 
 
 def first_sentence(error: BaseException) -> str:
-    """What Ray says first about an error; the rest is advice for those who run it.
+    """The first sentence of Ray's error message; the rest is advice for its operators.
 
     >>> first_sentence(ConnectionError("Failed to connect to it. Please check that ..."))
     'ConnectionError: Failed to connect to it'

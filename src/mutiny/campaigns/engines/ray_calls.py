@@ -1,4 +1,4 @@
-"""Calls of remote functions that are under way on a Ray cluster."""
+"""Remote calls that run jobs on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ from types import ModuleType
 from typing import Any
 
 from mutiny.campaigns.engines.base import SHORT, Intake, died, unsendable
-from mutiny.campaigns.engines.importable import installed_path, strangers
-from mutiny.campaigns.engines.job_loop import hear, settings
+from mutiny.campaigns.engines.importable import installed_path, unimportable
 from mutiny.campaigns.engines.ray_node import Bytes, forget, serve, stored, writable
 from mutiny.campaigns.engines.serialization import pack, pack_work
+from mutiny.campaigns.engines.worker_messages import torch_settings, unpack_result
 from mutiny.campaigns.jobs import Job, JobResult, Work
 from mutiny.core.errors import BadInput
 from mutiny.core.results import versions
 
 SECONDS = 0.1
-"""How long the tasks of one call should take together, if they are short."""
+"""Target duration of a call with several short jobs."""
 BYTES = 1_000_000
-"""How much they should weigh together, if they are light."""
+"""Target size of a call with several small jobs."""
 CENSUS = 5.0
-"""Seconds after which the size of the cluster is asked again."""
+"""Seconds between two queries of the cluster's size."""
 
 
 @dataclass
-class _Job:
-    """A task, how often a worker died over it alone, and whether one died over it at all."""
+class _PendingJob:
+    """A job, the number of workers that died while it was alone in its call, and whether any worker died with it."""
 
-    task: Job
+    job: Job
     deaths: int = 0
     suspect: bool = False
 
 
 class Calls:
-    """Sends tasks, several to a call while they are short, and sends them again when their worker died."""
+    """Sends jobs, several per call if they are short, and sends them again if their worker died."""
 
     def __init__(
         self, ray: ModuleType, work: Work, workers: int | None, threads: int, retries: int, batch: int
     ) -> None:
         self._ray, self._workers, self._threads, self._retries, self._batch = ray, workers, threads, retries, batch
-        self._strangers = strangers(installed_path())
-        about = {"versions": versions(), "settings": settings(), "threads": threads}
-        self._work = ray.put((about, [stored(part) for part in pack_work(work, self._strangers)]))
+        self._unimportable = unimportable(installed_path())
+        about = {"versions": versions(), "settings": torch_settings(), "threads": threads}
+        self._work = ray.put((about, [stored(part) for part in pack_work(work, self._unimportable)]))
         self._key = uuid.uuid4().hex
         self._remote = ray.remote(_call).options(num_cpus=threads, max_retries=0)
-        self._waiting: deque[_Job] = deque()
+        self._waiting: deque[_PendingJob] = deque()
         self._ready: deque[JobResult] = deque()
-        self._calls: dict[Any, list[_Job]] = {}
+        self._calls: dict[Any, list[_PendingJob]] = {}
         self._seconds: dict[str, float] = {}
         self._limit, self._asked = 0, -math.inf
 
     def fill(self, intake: Intake) -> bool:
-        """Sends as many calls as there is room for; false if nothing is under way."""
+        """Sends as many calls as there is room for; returns false if there is nothing to wait for."""
         room = self._room()
         most = max((self._size(kind) for kind in self._seconds), default=1)
-        self._waiting.extend(_Job(task) for task in intake.take(max(0, room * most - len(self._waiting))))
+        self._waiting.extend(_PendingJob(job) for job in intake.take(max(0, room * most - len(self._waiting))))
         while self._waiting and room > 0:
             self._send(math.ceil(len(self._waiting) / room))
             room -= 1
         return bool(self._calls or self._ready)
 
     def results(self) -> Iterator[JobResult]:
-        """The results that are there, at least one unless all that came back has to be tried again."""
+        """Yields the available results: at least one, unless all finished calls must be retried."""
         if not self._ready:
             self._ray.wait(list(self._calls), num_returns=1, timeout=CENSUS)
             done, _ = self._ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
@@ -76,7 +76,7 @@ class Calls:
             yield self._ready.popleft()
 
     def end(self) -> None:
-        """Abandons what is under way."""
+        """Cancels running calls."""
         for call in self._calls:
             self._ray.cancel(call, force=True)
         forget(self._key)
@@ -90,33 +90,33 @@ class Calls:
         return (2 if short else 1) * self._limit - len(self._calls)
 
     def _size(self, kind: str) -> int:
-        """How many tasks of a kind make a call; one while it is not known how long they take."""
+        """Number of jobs of this kind per call; 1 until their duration is known."""
         return max(1, min(self._batch, int(SECONDS / max(self._seconds.get(kind, math.inf), 1e-6))))
 
     def _send(self, share: int) -> None:
-        """One call with the next tasks of one kind, at most a fair share of what is waiting."""
-        jobs: list[_Job] = []
+        """Sends one call with the next jobs of one kind, at most ``share`` of them."""
+        pending: list[_PendingJob] = []
         packed: list[list[Bytes]] = []
-        size = min(share, self._size(self._waiting[0].task.kind))
+        size = min(share, self._size(self._waiting[0].job.kind))
         weight = 0
-        while self._waiting and len(jobs) < size and weight < BYTES:
-            job = self._waiting[0]
-            if jobs and (job.suspect or jobs[0].suspect or job.task.kind != jobs[0].task.kind):
+        while self._waiting and len(pending) < size and weight < BYTES:
+            entry = self._waiting[0]
+            if pending and (entry.suspect or pending[0].suspect or entry.job.kind != pending[0].job.kind):
                 break
             self._waiting.popleft()
             try:
-                parts = [stored(part) for part in pack(job.task, self._strangers)]
+                parts = [stored(part) for part in pack(entry.job, self._unimportable)]
             except Exception as error:
-                self._ready.append(unsendable(job.task, error))
+                self._ready.append(unsendable(entry.job, error))
                 continue
-            jobs.append(job)
+            pending.append(entry)
             packed.append(parts)
             weight += sum(part.nbytes for part in parts)
-        if jobs:
-            self._calls[self._remote.remote([self._work], self._key, packed, SECONDS)] = jobs
+        if pending:
+            self._calls[self._remote.remote([self._work], self._key, packed, SECONDS)] = pending
 
-    def _take(self, call: Any, jobs: list[_Job]) -> None:
-        """Results of a call that is done; what it has not done waits again."""
+    def _take(self, call: Any, pending: list[_PendingJob]) -> None:
+        """Takes the results of a finished call; jobs that it has not run are queued again."""
         errors = self._ray.exceptions
         try:
             told = self._ray.get(call)
@@ -126,36 +126,32 @@ class Calls:
             errors.OutOfMemoryError,
             errors.ObjectLostError,
         ) as error:
-            self._retry(jobs, str(error).strip().splitlines()[0].partition(". ")[0].rstrip("."))
+            self._retry(pending, str(error).strip().splitlines()[0].partition(". ")[0].rstrip("."))
             return
         except errors.RayError as error:
             cause = str(error).strip().splitlines()[-1]
-            raise BadInput(
-                "engine",
-                "ray",
-                "a cluster whose machines all have mutiny in the same version",
-                f"A call failed: {cause}",
-            ) from error
+            expected = "a cluster whose machines all have mutiny in the same version"
+            raise BadInput("engine", "ray", expected, f"A call failed: {cause}") from error
         if isinstance(told, str):
             raise BadInput("engine", "ray", "a cluster whose machines can all do the work", f"On one {told}.")
-        for job, parts in zip(jobs, told, strict=False):
-            result = hear(job.task, writable(parts))
-            longest = max(result.seconds, 0.9 * self._seconds.get(job.task.kind, 0.0))
-            self._seconds[job.task.kind] = longest
+        for entry, parts in zip(pending, told, strict=False):
+            result = unpack_result(entry.job, writable(parts))
+            longest = max(result.seconds, 0.9 * self._seconds.get(entry.job.kind, 0.0))
+            self._seconds[entry.job.kind] = longest
             self._ready.append(result)
-        self._waiting.extendleft(reversed(jobs[len(told) :]))
+        self._waiting.extendleft(reversed(pending[len(told) :]))
 
-    def _retry(self, jobs: Sequence[_Job], how: str) -> None:
-        for job in reversed(jobs):
-            job.suspect = True
-            job.deaths += len(jobs) == 1
-            if job.deaths <= self._retries:
-                self._waiting.appendleft(job)
+    def _retry(self, pending: Sequence[_PendingJob], reason: str) -> None:
+        for entry in reversed(pending):
+            entry.suspect = True
+            entry.deaths += len(pending) == 1
+            if entry.deaths <= self._retries:
+                self._waiting.appendleft(entry)
             else:
-                self._ready.append(died(job.task, job.deaths, how))
+                self._ready.append(died(entry.job, entry.deaths, reason))
 
 
-def _call(box: list[Any], key: str, tasks: list[list[Bytes]], seconds: float) -> str | list[list[Bytes]]:
+def _call(box: list[Any], key: str, jobs: list[list[Bytes]], seconds: float) -> str | list[list[Bytes]]:
     import ray
 
-    return serve(key, lambda: ray.get(box[0]), tasks, seconds)
+    return serve(key, lambda: ray.get(box[0]), jobs, seconds)

@@ -1,4 +1,4 @@
-"""What runs inside the workers of a Ray cluster."""
+"""Code that runs inside the workers of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -16,68 +16,68 @@ import numpy.typing as npt
 import torch
 
 from mutiny.campaigns.engines.base import failed, reason_of
-from mutiny.campaigns.engines.job_loop import adopt, guarded, tell
 from mutiny.campaigns.engines.serialization import Part, read_work, unpack, write_parts
+from mutiny.campaigns.engines.worker_messages import apply_torch_settings, guarded, pack_result
 from mutiny.campaigns.jobs import Job, JobResult, Work
 from mutiny.core.results import versions
 
 Bytes = npt.NDArray[np.uint8]
 
 DAY = 86_400.0
-"""Seconds after which a note is of no use any more."""
+"""Seconds after which a note in the temporary folder is removed."""
 
 Fetch = Callable[[], tuple[Mapping[str, Any], list[Bytes]]]
 
 _kept: dict[str, tuple[Work, BinaryIO | None]] = {}
-"""The work that this process has, by its key: at most one."""
+"""The work that this process has loaded, by its key; at most one."""
 
 
-def serve(key: str, fetch: Fetch, tasks: Sequence[list[Bytes]], seconds: float) -> str | list[list[Bytes]]:
-    """What became of packed tasks: of the first at least, of no more when ``seconds`` are over.
+def serve(key: str, fetch: Fetch, jobs: Sequence[list[Bytes]], seconds: float) -> str | list[list[Bytes]]:
+    """Runs packed jobs: the first one, and further ones until ``seconds`` have passed.
 
     Args:
-        key: names the work.
-        fetch: gets the work's parts, and about the process that sent it ``versions``, ``settings`` and how many
-            ``threads`` torch may use; called once in each process.
-        tasks: packed.
-        seconds: after which no other task is begun.
+        key: Name of the work.
+        fetch: Function that gets the parts of the work, and about the process that sent it ``versions``, ``settings``
+            and the number of ``threads`` for torch; called once in each process.
+        jobs: Packed jobs.
+        seconds: Seconds after which no further job is started.
 
     Returns:
-        For each task that was done what `hear` understands; a text that says why if nothing can be done here.
+        A packed result for each job that was run; a text with the reason if no job can be run here.
     """
     if key not in _kept:
         problem = _load(key, fetch)
         if problem:
             return problem
     work, _ = _kept[key]
-    start, told = time.perf_counter(), []
-    for packed in tasks:
-        told.append([stored(part) for part in tell(_done(work, packed))])
+    start, results = time.perf_counter(), []
+    for packed in jobs:
+        results.append([stored(part) for part in pack_result(_done(work, packed))])
         if time.perf_counter() - start > seconds:
             break
-    return told
+    return results
 
 
 def _done(work: Work, packed: list[Bytes]) -> JobResult:
     try:
-        task: Job = unpack(writable(packed))
+        job: Job = unpack(writable(packed))
     except BaseException as error:
         return failed(Job("unknown"), error)
-    return guarded(work, task)
+    return guarded(work, job)
 
 
 def stored(part: Part) -> Bytes:
-    """A part as an array, which the object store keeps without a copy of its own."""
+    """A part as an array, which the object store holds without another copy."""
     return np.frombuffer(part, np.uint8) if len(part) else np.empty(0, np.uint8)
 
 
 def writable(parts: Sequence[Bytes]) -> list[Part]:
-    """Copies of parts: those that come out of the object store must not be written to."""
+    """Copies of parts, because those in the object store are read-only."""
     return [bytearray(part) for part in parts]
 
 
 def differences(theirs: Mapping[str, str]) -> str:
-    """What is installed here in another version than there; empty if nothing is."""
+    """Packages whose versions here differ from ``theirs``, as text; empty if none does."""
     here = versions()
     different = [
         f"{name} {here.get(name)} instead of {theirs[name]}" for name in theirs if here.get(name) != theirs[name]
@@ -91,7 +91,7 @@ def _load(key: str, fetch: Fetch) -> str:
     if different := differences(about["versions"]):
         return f"there is {different}: install the same versions on all"
     torch.set_num_threads(about["threads"])
-    adopt(about["settings"])
+    apply_torch_settings(about["settings"])
     try:
         _kept[key] = _shared(key, parts) if Path("/proc/self/fd").exists() else (unpack(writable(parts)), None)
     except Exception as error:
@@ -102,7 +102,8 @@ def _load(key: str, fetch: Fetch) -> str:
 def _shared(key: str, parts: Sequence[Bytes]) -> tuple[Work, BinaryIO]:
     """The work in memory that all workers of this machine share.
 
-    The first of them copies it into a nameless file, which is gone with the last of them, and notes where it is.
+    The first worker copies it into a file without a name, which vanishes with the last worker, and notes in the
+    temporary folder where the others find it.
     """
     import fcntl
 
@@ -114,7 +115,7 @@ def _shared(key: str, parts: Sequence[Bytes]) -> tuple[Work, BinaryIO]:
     with os.fdopen(os.open(note, os.O_RDWR | os.O_CREAT, 0o600), "r+") as noted:
         fcntl.flock(noted, fcntl.LOCK_EX)
         text = noted.read()
-        file = _found(**json.loads(text)) if text else None
+        file = _opened(**json.loads(text)) if text else None
         if file is None:
             file = tempfile.TemporaryFile(prefix="mutiny-")  # noqa: SIM115, it is kept as long as the work
             write_parts(file, [part.data for part in parts])
@@ -125,7 +126,7 @@ def _shared(key: str, parts: Sequence[Bytes]) -> tuple[Work, BinaryIO]:
     return read_work(f"/proc/self/fd/{file.fileno()}"), file
 
 
-def _found(pid: int, fd: int, inode: int, device: int) -> BinaryIO | None:
+def _opened(pid: int, fd: int, inode: int, device: int) -> BinaryIO | None:
     try:
         file = Path(f"/proc/{pid}/fd/{fd}").open("rb")  # noqa: SIM115, it is kept as long as the work
     except OSError:
@@ -138,7 +139,7 @@ def _found(pid: int, fd: int, inode: int, device: int) -> BinaryIO | None:
 
 
 def forget(key: str) -> None:
-    """Removes the note of where the work is, when nobody asks for it any more."""
+    """Removes the note about where the work is."""
     _note(key).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""One task after the other, in this process."""
+"""Engine that runs one job after the other in this process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mutiny.campaigns.jobs import Job, JobResult, Work
 
 
 class Serial(Engine):
-    """Runs each task here and now: the default, and what all other engines must agree with."""
+    """Runs each job in this process: the default, and the reference for all other engines."""
 
-    def run(self, work: Work, tasks: Iterable[Job | None]) -> Iterator[JobResult]:
-        """One result after each task."""
-        for task in tasks:
-            if task is None:  # nothing is under way here, so nothing will change
+    def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
+        """Runs a job whenever the next result is asked for."""
+        for job in jobs:
+            if job is None:  # no other job is running whose result it could wait for
                 return
-            yield attempt(work, task)
+            yield attempt(work, job)
 
     def __repr__(self) -> str:
         return "Serial()"

@@ -1,8 +1,8 @@
-"""Work and values on their way to other processes.
+"""Serialization of work and values for other processes.
 
-A value becomes *parts*: first a pickle, then the raw bytes of its large arrays and tensors, which no step copies more
-often than it must. Parts go through a pipe, or into a file that any number of processes map at once: they share its
-memory, and whoever writes to an array gets private copies of the pages that it touches.
+A value becomes *parts*: a pickle, and the raw bytes of its large arrays and tensors, which are copied as rarely as
+possible. Parts are sent through a pipe, or written to a file that any number of processes map into memory. They share
+its memory; a process that writes to an array gets private copies of the pages that it changes.
 """
 
 from __future__ import annotations
@@ -29,48 +29,46 @@ Part = bytes | bytearray | memoryview
 
 MAGIC = b"mutiny\x00\x01"
 ALIGNED = 64
-"""Bytes: what torch aligns its own memory to, so that mapped tensors take the same paths through its kernels."""
+"""Alignment of parts in bytes, the same as torch's own, so that its kernels treat mapped tensors like others."""
 APART = 1024
-"""Arrays with fewer bytes travel inside the pickle."""
+"""Arrays with fewer bytes are kept inside the pickle."""
 
 _registry = threading.Lock()
 
 
-def pack(value: Any, strangers: Sequence[ModuleType] = ()) -> list[Part]:
+def pack(value: Any, unimportable: Sequence[ModuleType] = ()) -> list[Part]:
     """The parts of a value.
 
     Args:
-        value: anything that cloudpickle can handle: lambdas and classes of ``__main__`` too.
-        strangers: modules that the receiver cannot import; what they define travels by value.
+        value: Anything that cloudpickle can handle, including lambdas and classes of ``__main__``.
+        unimportable: Modules that the receiver cannot import; what they define is sent by value.
     """
     file = io.BytesIO()
     pickler = _Packer(file)
-    with _by_value(strangers):
+    with _by_value(unimportable):
         pickler.dump(value)
     return [struct.pack("<I", len(pickler.arrays)) + file.getvalue(), *pickler.arrays, *pickler.storages]
 
 
 def unpack(parts: Sequence[Part]) -> Any:
-    """The value; its large arrays and tensors live in the memory of ``parts``, which must be writable."""
+    """The value of parts; its large arrays and tensors use the memory of ``parts``, which must be writable."""
     head = memoryview(parts[0])
     (arrays,) = struct.unpack_from("<I", head)
     return _Unpacker(io.BytesIO(head[4:]), parts[1 : 1 + arrays], parts[1 + arrays :]).load()
 
 
-def pack_work(work: Work, strangers: Sequence[ModuleType] = ()) -> list[Part]:
-    """The parts of work; raises `BadInput`, with the name of the culprit, if it cannot travel."""
+def pack_work(work: Work, unimportable: Sequence[ModuleType] = ()) -> list[Part]:
+    """The parts of work; raises `BadInput`, which names the attribute, if it cannot be serialized."""
     try:
-        return pack(work, strangers)
+        return pack(work, unimportable)
     except Exception as error:
-        where, reason = _culprit(work, f"<{type(work).__name__}>", strangers, error, 8)
-        raise BadInput(
-            "work", where, "something that can be sent to other processes",
-            f"{type(reason).__name__}: {reason}. Create such things inside the call, or use the serial engine.",
-        ) from error  # fmt: skip
+        where, reason = _unpicklable_part(work, f"<{type(work).__name__}>", unimportable, error, 8)
+        fix = f"{type(reason).__name__}: {reason}. Create such things inside the call, or use the serial engine."
+        raise BadInput("work", where, "something that can be sent to other processes", fix) from error
 
 
 def write_parts(file: IO[bytes], parts: Sequence[Part]) -> None:
-    """Writes parts into a file, from its beginning; those of work are what `read_work` maps."""
+    """Writes parts to the beginning of a file, in the form that `read_work` maps."""
     sizes = [memoryview(part).nbytes for part in parts]
     file.write(MAGIC + struct.pack(f"<{1 + len(sizes)}Q", len(sizes), *sizes))
     for part in parts:
@@ -80,7 +78,7 @@ def write_parts(file: IO[bytes], parts: Sequence[Part]) -> None:
 
 
 def read_work(path: Path | str) -> Work:
-    """Work whose arrays and tensors are those in the file, shared by all who read it, until they write to them."""
+    """Work whose arrays and tensors are mapped from the file, and shared with other readers until they are changed."""
     with Path(path).open("rb") as file:
         whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     if whole[: len(MAGIC)] != MAGIC:
@@ -124,7 +122,7 @@ def _read(pipe: IO[bytes], size: int) -> bytearray:
 
 
 class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
-    """Keeps arrays and the storages of tensors out of the pickle; tensors that share a storage go on sharing it."""
+    """Keeps arrays and the storages of tensors out of the pickle; tensors that share a storage still do afterwards."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file, protocol=5, buffer_callback=self._keep)
@@ -139,7 +137,7 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
         return raw.nbytes < APART
 
     def reducer_override(self, value: Any) -> Any:
-        """Names, for what only looks like a module: ``torch.ops`` and what is in it."""
+        """Pickles ``torch.ops`` and its namespaces, which only look like modules, by name."""
         if isinstance(value, torch._ops._Ops):
             return _operators, ()
         if isinstance(value, torch._ops._OpNamespace):
@@ -165,7 +163,7 @@ def _operators(*names: str) -> Any:
 
 
 class _Unpacker(pickle.Unpickler):
-    """Gives back what `_Packer` kept out."""
+    """Restores what `_Packer` kept out of the pickle."""
 
     def __init__(self, file: IO[bytes], arrays: Sequence[Part], storages: Sequence[Part]) -> None:
         super().__init__(file, buffers=arrays)
@@ -186,7 +184,7 @@ class _Unpacker(pickle.Unpickler):
 
 @contextmanager
 def _by_value(modules: Sequence[ModuleType]) -> Iterator[None]:
-    """Lets cloudpickle send what these modules define, rather than their names."""
+    """Makes cloudpickle send the code of these modules instead of their names."""
     with _registry:
         known = cloudpickle.list_registry_pickle_by_value()
         new = [module for module in modules if module.__name__ not in known]
@@ -199,10 +197,10 @@ def _by_value(modules: Sequence[ModuleType]) -> Iterator[None]:
                 cloudpickle.unregister_pickle_by_value(module)
 
 
-def _culprit(
-    value: Any, where: str, strangers: Sequence[ModuleType], reason: Exception, depth: int
+def _unpicklable_part(
+    value: Any, where: str, unimportable: Sequence[ModuleType], reason: Exception, depth: int
 ) -> tuple[str, Exception]:
-    """The innermost part of ``value`` that cannot be packed, as a path, and why."""
+    """Path of the innermost part of ``value`` that cannot be pickled, and the error."""
     if isinstance(value, dict):
         inside = [(f"{where}[{key!r}]", item) for key, item in value.items()]
     elif isinstance(value, (list, tuple, set, frozenset)):
@@ -214,7 +212,7 @@ def _culprit(
         inside += [(f"{where}:{name}", cell.cell_contents) for name, cell in zip(names, closure, strict=True)]
     for path, item in inside if depth else ():
         try:
-            pack(item, strangers)
+            pack(item, unimportable)
         except Exception as error:
-            return _culprit(item, path, strangers, error, depth - 1)
+            return _unpicklable_part(item, path, unimportable, error, depth - 1)
     return where, reason

@@ -1,4 +1,4 @@
-"""Worker processes as their parent sees them, and the file through which they get their work."""
+"""Worker processes as seen by the engine, and the file that gives them their work."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from types import ModuleType
 from typing import IO
 
 from mutiny.campaigns.engines.base import unsendable
-from mutiny.campaigns.engines.importable import search_path, strangers
-from mutiny.campaigns.engines.job_loop import hear, settings
+from mutiny.campaigns.engines.importable import search_path, unimportable
 from mutiny.campaigns.engines.serialization import Part, pack, pack_work, receive, send, unpack, write_parts
-from mutiny.campaigns.engines.worker import READY
+from mutiny.campaigns.engines.worker_main import READY
+from mutiny.campaigns.engines.worker_messages import torch_settings, unpack_result
 from mutiny.campaigns.jobs import Job, JobResult, Work
 from mutiny.core.errors import BadInput
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-class Died(Exception):
-    """A worker ended by itself; the message tells how."""
+class WorkerDied(Exception):
+    """A worker process ended unexpectedly; the message is the reason."""
 
 
-class Shipment:
-    """Work in a temporary file, for all workers to map.
+class WorkFile:
+    """Work in a temporary file that all workers map.
 
-    Where the system allows, the file has no name from the start, so that nothing is left of it whatever happens.
+    If the system allows it, the file is unlinked at once, so that nothing is left behind whatever happens.
     """
 
     def __init__(self, work: Work) -> None:
-        self.strangers: Sequence[ModuleType] = strangers(search_path())
-        parts = pack_work(work, self.strangers)
+        self.unimportable: Sequence[ModuleType] = unimportable(search_path())
+        parts = pack_work(work, self.unimportable)
         self._file = tempfile.NamedTemporaryFile(prefix="mutiny-", suffix=".work", delete=False)  # noqa: SIM115
         self.path = Path(self._file.name)
         try:
@@ -44,18 +44,16 @@ class Shipment:
         except OSError as error:
             self.close()
             size = sum(memoryview(part).nbytes for part in parts)
-            raise BadInput(
-                "work", f"<{size / 1e6:.0f} MB>", f"room for it in {self.path.parent}",
-                f"{error.strerror}. Point the variable TMPDIR to a folder with more room.",
-            ) from error  # fmt: skip
+            fix = f"{error.strerror}. Point the variable TMPDIR to a folder with more room."
+            raise BadInput("work", f"<{size / 1e6:.0f} MB>", f"room for it in {self.path.parent}", fix) from error
         nameless = Path(f"/proc/{os.getpid()}/fd/{self._file.fileno()}")
         if nameless.exists():
             self.path.unlink()
             self.path = nameless
-        self.order = pack(("work", str(self.path), settings()))
+        self.message = pack(("work", str(self.path), torch_settings()))
 
     def close(self) -> bool:
-        """Removes the file; false if a worker still keeps it from being removed."""
+        """Removes the file; returns false if a worker still uses it and the system refuses."""
         self._file.close()
         try:
             Path(self._file.name).unlink(missing_ok=True)
@@ -65,10 +63,10 @@ class Shipment:
 
 
 class Worker:
-    """One process that does one task at a time.
+    """A process that runs one job at a time.
 
     Attributes:
-        busy: whether it may be in the middle of something.
+        busy: Whether it may be running a job.
     """
 
     def __init__(self, threads: int) -> None:
@@ -79,7 +77,7 @@ class Worker:
             **({} if path is None else {"MUTINY_PYTHONPATH": path}),
             "PYTHONPATH": os.pathsep.join(search_path()),
         }
-        command = [sys.executable, "-P", "-m", "mutiny.campaigns.engines.worker", str(threads)]
+        command = [sys.executable, "-P", "-m", "mutiny.campaigns.engines.worker_main", str(threads)]
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         except OSError as error:
@@ -91,61 +89,61 @@ class Worker:
         self._source: IO[bytes] = self._process.stdout
         self._sink: IO[bytes] = self._process.stdin
         self._greeted = False
-        self._loaded: Shipment | None = None
+        self._loaded: WorkFile | None = None
         self.busy = False
 
     @property
     def alive(self) -> bool:
-        """Whether it could do something."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
-    def load(self, shipment: Shipment) -> None:
-        """Gives it the work, unless it has it; raises `BadInput` if it cannot start or load, `Died` if it dies."""
+    def load(self, work_file: WorkFile) -> None:
+        """Sends the work, unless it is loaded; raises `BadInput` if that fails, `WorkerDied` if the process dies."""
         if not self._greeted:
             self._greet()
-        if self._loaded is shipment:
+        if self._loaded is work_file:
             return
         self._loaded = None
-        problem = unpack(self._ask(shipment.order))
+        problem = unpack(self._ask(work_file.message))
         if problem is not None:
             raise BadInput("work", "...", "something that a worker process can load", f"There it fails: {problem}.")
-        self._loaded = shipment
+        self._loaded = work_file
 
-    def do(self, task: Job) -> JobResult:
-        """Has it do a task; raises `Died` if it dies over it."""
+    def run(self, job: Job) -> JobResult:
+        """Runs a job in the process; raises `WorkerDied` if the process dies."""
         assert self._loaded is not None
         try:
-            order = pack(("task", task), self._loaded.strangers)
+            message = pack(("job", job), self._loaded.unimportable)
         except Exception as error:
-            return unsendable(task, error)
-        return hear(task, self._ask(order))
+            return unsendable(job, error)
+        return unpack_result(job, self._ask(message))
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills the process."""
         self._process.kill()
 
-    def bury(self) -> None:
-        """Waits for its end and closes its pipes."""
+    def close(self) -> None:
+        """Kills the process, waits for its end and closes its pipes."""
         self.kill()
         self._process.wait()
         for pipe in (self._sink, self._source):
-            with suppress(OSError):  # what was not sent any more
+            with suppress(OSError):  # unsent bytes cannot be flushed
                 pipe.close()
 
     def _greet(self) -> None:
-        word = self._source.readline().decode(errors="replace").strip()
-        if not word:
-            raise Died(self._end())
-        if word != READY:
-            raise BadInput("engine", "processes", "worker processes that start", f"They fail with {word}.")
+        line = self._source.readline().decode(errors="replace").strip()
+        if not line:
+            raise WorkerDied(self._end())
+        if line != READY:
+            raise BadInput("engine", "processes", "worker processes that start", f"They fail with {line}.")
         self._greeted = True
 
-    def _ask(self, order: Sequence[Part]) -> list[Part]:
+    def _ask(self, message: Sequence[Part]) -> list[Part]:
         try:
-            send(self._sink, order)
+            send(self._sink, message)
             return receive(self._source)
         except (EOFError, OSError) as error:
-            raise Died(self._end()) from error
+            raise WorkerDied(self._end()) from error
 
     def _end(self) -> str:
         try:
@@ -155,7 +153,7 @@ class Worker:
 
 
 def how_it_ended(code: int) -> str:
-    """A return code in words.
+    """Describes a return code.
 
     >>> how_it_ended(-9), how_it_ended(3)
     ('killed by signal 9 (SIGKILL; perhaps out of memory)', 'it ended with exit code 3')

@@ -1,10 +1,12 @@
-"""What a store is."""
+"""Base class of stores, and the records that they keep."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
@@ -15,14 +17,14 @@ class Campaign:
     """One call of a verb.
 
     Attributes:
-        id: hash of verb, subject and settings: the same call is the same campaign.
-        verb: such as ``assess``.
-        subject: its name.
-        settings: that decide the result, in plain values.
-        versions: of mutiny, torch and so on.
-        command: how the command line can repeat it: parameters by name; ``None`` if it was called from Python.
-        created: when, for people.
-        network: what identifies the first original; nothing in files of older versions.
+        id: Hash of verb, subject and settings; the same call is the same campaign.
+        verb: Name of the verb, such as ``assess``.
+        subject: Name of the subject.
+        settings: Settings that decide the result, as plain values.
+        versions: Versions of mutiny, torch and other packages.
+        command: Parameters with which the command line can repeat the call; ``None`` if it was made from Python.
+        created: Creation time, for people.
+        network: Fingerprint of the first original; empty in files of older versions.
     """
 
     id: str
@@ -36,14 +38,14 @@ class Campaign:
 
 
 def reopened(known: Campaign, campaign: Campaign) -> Campaign:
-    """A campaign that is gone on with: as it was begun, but for what another opening may change."""
+    """A campaign after it was opened again, which may change its command, settings and network."""
     network = campaign.network or known.network
     return replace(known, command=campaign.command, settings=campaign.settings, network=network)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a store has of a task: its value, and what later tasks of the plan need, unless that was forgotten."""
+    """The value of a job as a store keeps it, its scratch, and whether the scratch was dropped."""
 
     value: Any
     scratch: Any = None
@@ -51,37 +53,37 @@ class Kept:
 
     @staticmethod
     def of(value: Any) -> Kept:
-        """What the work returned, as it is kept."""
+        """Converts a value that the work returned."""
         return (
             Kept(value.value, value.scratch, value.scratch is None) if isinstance(value, WithScratch) else Kept(value)
         )
 
     def given(self) -> Any:
-        """What the work returned, less what was forgotten."""
+        """The value as the work returned it, without dropped scratch."""
         return WithScratch(self.value, self.scratch) if self.forgotten or self.scratch is not None else self.value
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A task that failed, by name, and why."""
+    """Name of a job that failed, and the reason."""
 
-    task: str
+    job: str
     reason: str
 
 
 @dataclass(frozen=True)
-class Tally:
-    """How far a campaign is.
+class CampaignTally:
+    """Progress of a campaign.
 
     Attributes:
-        done: tasks with a value, by kind.
-        seconds: that these took, by kind.
-        waiting: planned tasks with neither value nor failure, by kind; a plan may still grow.
-        begun: names of those waiting that were begun: under way, or lost with the process.
-        failed: tasks whose last attempt failed, until the next begins.
-        attempts: how often tasks of this campaign were begun.
-        most: how many tasks there will be at most, if that is known.
-        finished: whether the campaign has its result.
+        done: Number of jobs with a value, by kind.
+        seconds: Total duration of these jobs, by kind.
+        waiting: Number of planned jobs with neither value nor failure, by kind; a plan may still ask for more.
+        begun: Names of waiting jobs that were started: they are running, or were lost with their process.
+        failed: Jobs whose last attempt failed, until the next attempt starts.
+        attempts: Number of times that jobs of this campaign were started.
+        most: Largest number of jobs that the campaign can have, if it is known.
+        finished: Whether the campaign has its result.
     """
 
     done: Mapping[str, int]
@@ -95,44 +97,44 @@ class Tally:
 
 
 class Store(ABC):
-    """Remembers campaigns, their planned tasks and results. One process writes, any number read.
+    """Keeps campaigns, their planned jobs and results. One process writes; any number of processes read.
 
-    Results belong to tasks, not to campaigns: what one campaign did, another that needs the same task finds done.
-    Every change is whole or not there, whenever the process dies.
+    A result belongs to its job, not to a campaign: another campaign that asks for the same job finds it done. Every
+    change is atomic, even if the process dies.
 
     Attributes:
-        command: how the command line can repeat the campaigns that are opened from now on, if it can.
+        command: Command-line parameters that are stored with the campaigns that are opened next; ``None`` from Python.
     """
 
     command: Mapping[str, Any] | None = None
 
     @abstractmethod
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Begins a campaign, or goes on with it: then ``most``, command, settings and network are new."""
+        """Starts a campaign, or continues it with a new ``most``, command, settings and network."""
 
     @abstractmethod
     def campaigns(self) -> list[Campaign]:
-        """All campaigns, that which was opened last at the end."""
+        """All campaigns, in the order in which they were last opened."""
 
     @abstractmethod
-    def begin(self, campaign: str, task: Job) -> None:
-        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
+    def begin(self, campaign: str, job: Job) -> None:
+        """Records that a job is planned and started; with ``afresh``, drops its result."""
 
     @abstractmethod
-    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
-        """Notes that tasks are wanted."""
+    def want(self, campaign: str, jobs: Iterable[Job]) -> None:
+        """Records that jobs are planned."""
 
     @abstractmethod
     def save(self, campaign: str, result: JobResult) -> None:
-        """Keeps a result, with its scratch if the value is a `WithScratch`, or a failure, unless there is a value."""
+        """Keeps a value, with the scratch of a `WithScratch`, or a failure unless the job has a value already."""
 
     @abstractmethod
-    def load(self, task: Job) -> Kept | None:
-        """What is known of a task; ``None`` if it has no value."""
+    def load(self, job: Job) -> Kept | None:
+        """The stored value of a job; ``None`` if there is none."""
 
     @abstractmethod
-    def forget(self, tasks: Iterable[Job]) -> None:
-        """Drops the scratch of tasks; that there was some stays known."""
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Drops the scratch of jobs; `load` then reports it as forgotten."""
 
     @abstractmethod
     def finish(self, campaign: str, value: Any) -> None:
@@ -143,15 +145,26 @@ class Store(ABC):
         """The result of a campaign; ``None`` if it has none."""
 
     @abstractmethod
-    def tally(self, campaign: str) -> Tally:
-        """How far a campaign is."""
+    def tally(self, campaign: str) -> CampaignTally:
+        """Progress of a campaign."""
 
     @abstractmethod
     def close(self) -> None:
-        """Lets other processes write."""
+        """Closes the store, so that another process can write to it."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def file_for(subject: str) -> Path:
+    """Default file for the campaigns of a subject, in the current folder.
+
+    >>> file_for("digits"), file_for("models/mine.py:subject"), file_for("mnist/lenet5")
+    (PosixPath('digits.mutiny'), PosixPath('mine-subject.mutiny'), PosixPath('mnist-lenet5.mutiny'))
+    """
+    path, _, name = subject.rpartition(":")
+    plain = f"{Path(path).stem}-{name}" if path else name
+    return Path(re.sub(r"[^\w.]+", "-", plain).strip("-.") + ".mutiny")

@@ -1,4 +1,4 @@
-"""SQLite files as stores open them, and what SQLite raises as sentences."""
+"""Opening SQLite files as stores, and translating SQLite's errors."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mutiny.campaigns.stores.sealing import check_place, damaged, header_of
 from mutiny.core.errors import StoreBusy, StoreError, StoreFull
 
 PATIENCE = 10.0
-"""Seconds that a method waits for another process before it gives up."""
+"""Seconds that SQLite waits for another process that uses the file."""
 UNSHARED = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
-"""What SQLite says where readers cannot put their index beside a store."""
+"""Error codes if a reader cannot create SQLite's shared index next to the file."""
 WAL_BYTES = 32 << 20
-"""Size to which the write-ahead log is cut; from half of it on, it is moved into the file."""
+"""Size to which the write-ahead log is truncated; at half of this size it is moved into the file."""
 
 
 def to_write(path: Path) -> sqlite3.Connection:
-    """Opens a store, all of it checked, or makes one where there is no file or an empty one.
+    """Opens a store for writing and verifies all of it; creates it if the file is missing or empty.
 
-    The caller holds its lock.
+    The caller must hold the lock.
     """
     with translated(path), _closed_on_error(_connect(path, "rwc")) as connection:
         schema.check(connection, path)
@@ -38,26 +38,26 @@ def to_write(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_BYTES // 8192}")
         connection.execute("PRAGMA secure_delete = OFF")
-        connection.execute("BEGIN IMMEDIATE")  # SQLite opens what cannot be written as well, and says so at a change
+        connection.execute("BEGIN IMMEDIATE")  # SQLite reports a read-only file only when something is changed
         connection.execute(f"PRAGMA user_version = {schema.user_version(connection)}")
         connection.execute("ROLLBACK")
         _check_tables(connection, path)
         if schema.upgrade(connection):
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file alone tells what it is
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the file can be recognized without its log
         _check_sealed(connection, path)
         return connection
 
 
 def to_read(path: Path) -> sqlite3.Connection:
-    """Opens a store without ever changing it, also while another process writes it and where nobody can."""
+    """Opens a store for reading without changing it, even if another process writes it or the folder is read-only."""
     if not path.is_file():
         raise StoreError("store", path, "a file", "Check the name; `mutiny assess --store FILE` makes one.")
     try:
         return _readable(path, "ro")
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         if _code(error) not in UNSHARED:
-            raise told(error, path) from error
-    with translated(path):  # the folder does not allow the index that readers share, or has no room for it
+            raise as_store_error(error, path) from error
+    with translated(path):  # SQLite's shared index cannot be created in the folder
         log = path.with_name(f"{path.name}-wal")
         if not log.exists() or log.stat().st_size == 0:
             return _readable(path, "ro&immutable=1")
@@ -65,7 +65,7 @@ def to_read(path: Path) -> sqlite3.Connection:
 
 
 def tidy(path: Path) -> None:
-    """Removes what a reader had to put beside a store that nobody writes: an empty log and its index."""
+    """Removes the empty log and the index that a reader left next to a store that no process writes."""
     with suppress(OSError, StoreError, sqlite3.Error):
         if path.with_name(f"{path.name}-wal").stat().st_size == 0:
             lock = Lock(path)
@@ -77,7 +77,7 @@ def tidy(path: Path) -> None:
 
 
 def shrink(connection: sqlite3.Connection) -> None:
-    """Gives room back to the disk if most of a large file is free, as after scratch was forgotten; if it can."""
+    """Shrinks a large file if most of it is free, as after scratch was dropped; errors are ignored."""
     with suppress(sqlite3.Error):
         free, pages = schema.pragma(connection, "freelist_count"), schema.pragma(connection, "page_count")
         if 2 * free > pages and free * schema.pragma(connection, "page_size") > WAL_BYTES:
@@ -87,33 +87,29 @@ def shrink(connection: sqlite3.Connection) -> None:
 def _readable(path: Path, mode: str) -> sqlite3.Connection:
     with _closed_on_error(_connect(path, mode)) as connection:
         schema.check(connection, path)
-        found = schema.user_version(connection)
-        if found == 0:
-            raise StoreError(
-                "store", path, "a store with a campaign; it is empty",
-                f"If it is a copy, {path.name}-wal, which was beside it, is missing." * bool(path.stat().st_size),
-            )  # fmt: skip
-        if found < len(schema.STEPS):
-            raise StoreError(
-                "store", path, "a store of this version, got an older one",
-                f"`mutiny resume {shlex.quote(str(path))}` brings it up to date.",
-            )  # fmt: skip
+        version = schema.user_version(connection)
+        if version == 0:
+            fix = f"If it is a copy, {path.name}-wal, which was next to it, is missing." if path.stat().st_size else ""
+            raise StoreError("store", path, "a store with a campaign; it is empty", fix)
+        if version < len(schema.STEPS):
+            fix = f"`mutiny resume {shlex.quote(str(path))}` brings it up to date."
+            raise StoreError("store", path, "a store of this version, got an older one", fix)
         _check_tables(connection, path)
         return connection
 
 
 def _copied(path: Path, log: Path) -> sqlite3.Connection:
-    """Reads from a copy in memory: what a killed process left in its log counts, and cannot be merged in place."""
+    """Opens a copy in memory, merged with the log of a killed process, which cannot be merged in a read-only folder."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "store"
         try:
             shutil.copyfile(path, copy)
             shutil.copyfile(log, copy.with_name("store-wal"))
         except OSError as error:
+            expected = f"room for a copy in {Path(folder).parent} ({error.strerror})"
             raise StoreError(
-                "store", path, f"room for a copy in {Path(folder).parent} ({error.strerror})",
-                "Point the variable TMPDIR to a folder with more.",
-            ) from error  # fmt: skip
+                "store", path, expected, "Point the variable TMPDIR to a folder with more room."
+            ) from error
         with closing(_connect(copy, "rw")) as source, _closed_on_error(_connect(Path(":memory:"), "")) as connection:
             schema.check(source, path)
             source.backup(connection)
@@ -138,11 +134,11 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_sealed(connection: sqlite3.Connection, path: Path) -> None:
-    """All that is sealed is whole: who goes on with damage is told now, not hours later when it is asked for."""
+    """Verifies all sealed rows, so that damage is reported now and not hours later when a row is read."""
     for what, query in schema.SEALED.items():
         for name, field, owner, body in connection.execute(query):
-            told = f"{what} of {name}"
-            check_place(header_of(body, path, told), path, told, what=what, **{field: owner})
+            title = f"{what} of {name}"
+            check_place(header_of(body, path, title), path, title, what=what, **{field: owner})
     done = "SELECT name FROM tasks WHERE seconds IS NOT NULL AND number NOT IN (SELECT task FROM results)"
     for (name,) in connection.execute(done):
         raise damaged(path, f"result of {name}")
@@ -159,18 +155,18 @@ def _closed_on_error(connection: sqlite3.Connection) -> Iterator[sqlite3.Connect
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turns what SQLite raises into errors with a sentence."""
+    """Turns SQLite's errors into errors that say what to do."""
     try:
         yield
     except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
-        raise  # the caller's mistake
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # what SQLite says may quote damaged text
-        raise told(error, path) from error
+        raise  # a bug in the caller
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # messages of SQLite may contain damaged text
+        raise as_store_error(error, path) from error
 
 
-def told(error: Exception, path: Path) -> StoreError:
-    """What SQLite says, in a sentence."""
-    again = f"What is saved stays saved; then `mutiny resume {shlex.quote(str(path))}`."
+def as_store_error(error: Exception, path: Path) -> StoreError:
+    """The store error for an error of SQLite."""
+    again = f"Saved results are kept. Then run `mutiny resume {shlex.quote(str(path))}`."
     match _code(error):
         case sqlite3.SQLITE_FULL:
             return StoreFull("store", path, "room for more on its disk", f"Free some. {again}")

@@ -1,4 +1,4 @@
-"""Values from JSON and raw parts: equal to what was encoded, of equal types, and never code from a file."""
+"""Decodes values from JSON and raw parts, with the same types; never runs code from a file."""
 
 from __future__ import annotations
 
@@ -21,90 +21,92 @@ if TYPE_CHECKING:
 
 
 class Unreadable(Exception):
-    """What was written names something that this version of mutiny does not have; the message says what."""
+    """A stored value needs a class that this version of mutiny does not have; the message names it."""
 
 
 class Decoder:
-    """Turns JSON and parts into values. Parts become arrays that may be written to."""
+    """Turns JSON and parts into values; arrays from parts are writable."""
 
     def __init__(self, parts: Sequence[bytearray]) -> None:
         self.parts = parts
 
     def value(self, text: bytes) -> Any:
-        """The value that a text stands for."""
+        """The value of a JSON text."""
         return self.decode(json.loads(text))
 
-    def decode(self, told: Any) -> Any:
-        """A value from the terms of JSON."""
-        if isinstance(told, list):
-            return self._all(told)
-        if not isinstance(told, dict):
-            return told
-        tag = told.get(TAG)
+    def decode(self, encoded: Any) -> Any:
+        """A value from parsed JSON."""
+        if isinstance(encoded, list):
+            return self._all(encoded)
+        if not isinstance(encoded, dict):
+            return encoded
+        tag = encoded.get(TAG)
         match tag:
             case None:
-                return {key: self.decode(item) for key, item in told.items()}
+                return {key: self.decode(item) for key, item in encoded.items()}
             case "int":
-                return int(told["hex"], 16)
+                return int(encoded["hex"], 16)
             case "float":
-                return struct.unpack(">d", bytes.fromhex(told["hex"]))[0]
+                return struct.unpack(">d", bytes.fromhex(encoded["hex"]))[0]
             case "dict":
-                return {self.decode(key): self.decode(item) for key, item in told["items"]}
+                return {self.decode(key): self.decode(item) for key, item in encoded["items"]}
             case "tuple" | "set" | "frozenset":
-                return {"tuple": tuple, "set": set, "frozenset": frozenset}[tag](self._all(told["items"]))
+                return {"tuple": tuple, "set": set, "frozenset": frozenset}[tag](self._all(encoded["items"]))
             case "bytes":
-                return bytes(self.parts[told["part"]])
+                return bytes(self.parts[encoded["part"]])
             case "scalar":
-                return _as_array(bytearray.fromhex(told["hex"]), told["dtype"], ())[()]
+                return _as_array(bytearray.fromhex(encoded["hex"]), encoded["dtype"], ())[()]
             case "array" | "tensor":
-                shape, axes = told["shape"], told["axes"]
+                shape, axes = encoded["shape"], encoded["axes"]
                 make = _as_array if tag == "array" else _as_tensor
-                stored = make(self.parts[told["part"]], told["dtype"], tuple(shape[axis] for axis in axes))
+                stored = make(self.parts[encoded["part"]], encoded["dtype"], tuple(shape[axis] for axis in axes))
                 back = [axes.index(axis) for axis in range(len(axes))]
                 return stored.transpose(back) if isinstance(stored, np.ndarray) else stored.permute(back)
             case "enum":
-                return _member(told["class"], told["name"])
+                return _member(encoded["class"], encoded["name"])
             case "record":
-                return self._record(told["class"], told["fields"])
+                return self._record(encoded["class"], encoded["fields"])
         raise Unreadable(f"a value of the kind {tag!r}")
 
-    def _all(self, told: list[Any]) -> list[Any]:
-        return [self.decode(item) for item in told]
+    def _all(self, encoded: list[Any]) -> list[Any]:
+        return [self.decode(item) for item in encoded]
 
-    def _record(self, name: str, told: dict[str, Any]) -> Any:
-        kind = _class_of(name)
+    def _record(self, name: str, values: dict[str, Any]) -> Any:
+        kind: Any = _class_of(name)
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-            defaults = kind._field_defaults  # type: ignore[attr-defined]
-            missing = [field for field in kind._fields if field not in told and field not in defaults]
+            defaults = kind._field_defaults
+            missing = [field for field in kind._fields if field not in values and field not in defaults]
             if not missing:
-                return tuple.__new__(kind, [self.decode(told[f]) if f in told else defaults[f] for f in kind._fields])
+                return tuple.__new__(
+                    kind, [self.decode(values[f]) if f in values else defaults[f] for f in kind._fields]
+                )
         elif is_frozen(kind):
-            missing = [f.name for f in fields(kind) if f.name not in told and not _has_default(f)]
+            missing = [f.name for f in fields(kind) if f.name not in values and not _has_default(f)]
             if not missing:
-                made: Any = object.__new__(kind)  # not called: what a file says must not run anything
+                made: Any = object.__new__(kind)  # the constructor is not called: a file must not run anything
                 for f in fields(kind):
-                    object.__setattr__(made, f.name, self.decode(told[f.name]) if f.name in told else _default(f))
+                    object.__setattr__(made, f.name, self.decode(values[f.name]) if f.name in values else _default(f))
                 return made
         else:
-            raise Unreadable(f"{name}, which is no record")
+            raise Unreadable(f"{name}, which is not a record")
         raise Unreadable(f"a {name} without {', '.join(missing)}")
 
 
 def _class_of(name: str) -> type:
     module, _, path = name.partition(":")
-    found: Any = None
+    kind: Any = None
     if module.partition(".")[0] == "mutiny" and "__main__" not in module:
         try:
-            found = importlib.import_module(module)
+            kind = importlib.import_module(module)
         except ImportError:
             raise Unreadable(name) from None
         for step in path.split("."):
-            found = vars(found).get(step)
-            if not isinstance(found, type):
+            kind = vars(kind).get(step)
+            if not isinstance(kind, type):
                 raise Unreadable(name)
-    if not isinstance(found, type) or found.__module__ != module:
-        raise Unreadable(f"{name}, which is not mutiny's")
-    return found
+    if not isinstance(kind, type) or kind.__module__ != module:
+        raise Unreadable(f"{name}, which is not part of mutiny")
+    return kind
 
 
 def _member(name: str, member: str) -> Any:
@@ -126,7 +128,7 @@ def _as_array(raw: bytearray, dtype: str, shape: tuple[int, ...]) -> npt.NDArray
     kind = np.dtype(dtype)
     if kind.kind not in KINDS:
         raise Unreadable(f"an array of {dtype}")
-    if kind.itemsize == 0 or (not raw and not math.prod(shape)):  # empty texts, or none of anything
+    if kind.itemsize == 0 or (not raw and not math.prod(shape)):  # strings of length 0, or no items
         return np.ndarray(shape, kind)
     return np.frombuffer(raw, kind).reshape(shape)
 

@@ -1,4 +1,4 @@
-"""Values as JSON and raw parts."""
+"""Encodes values as JSON and raw parts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 Part = bytes | memoryview
 TAG = "!"
-"""Marks JSON objects that stand for something else than a dictionary with texts as keys."""
+"""Key that marks JSON objects which encode something other than a dictionary with string keys."""
 KINDS = "biufcSUmM"
-"""Of numpy types: all but objects and records."""
+"""Kinds of numpy dtypes that can be stored: all except objects and structured arrays."""
 
 
 class Encoder:
@@ -33,11 +33,11 @@ class Encoder:
         self._places: dict[int, int] = {}
 
     def text(self, value: Any) -> bytes:
-        """The JSON of a value."""
+        """The JSON text of a value."""
         return json.dumps(self.encode(value), separators=(",", ":")).encode()
 
     def encode(self, value: Any) -> Any:
-        """A value in the terms of JSON."""
+        """A value as objects that JSON can represent."""
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
@@ -85,9 +85,12 @@ class Encoder:
             return flat.view(np.uint8).data if flat.nbytes else b""
 
         return {
-            TAG: "array", "dtype": array.dtype.str, "shape": list(array.shape), "axes": axes,
+            TAG: "array",
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "axes": axes,
             "part": self._part(array, raw),
-        }  # fmt: skip
+        }
 
     def _tensor(self, tensor: Tensor) -> Any:
         import torch
@@ -100,9 +103,12 @@ class Encoder:
             return flat.view(torch.uint8).numpy().data if flat.numel() else b""
 
         return {
-            TAG: "tensor", "dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape),
-            "axes": axes, "part": self._part(tensor, raw),
-        }  # fmt: skip
+            TAG: "tensor",
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "shape": list(tensor.shape),
+            "axes": axes,
+            "part": self._part(tensor, raw),
+        }
 
     def _record(self, value: Any) -> Any:
         kind = type(value)
@@ -113,12 +119,13 @@ class Encoder:
             if isinstance(value, tuple) and hasattr(kind, "_fields"):
                 return {TAG: "record", "class": name, "fields": dict(zip(kind._fields, self._all(value), strict=True))}
             if is_frozen(kind):
-                told = {f.name: self.encode(getattr(value, f.name)) for f in fields(value)}
-                return {TAG: "record", "class": name, "fields": told}
-        raise BadInput(
-            "value", f"a {name.removeprefix('builtins:')}", "plain values, arrays, tensors and records of mutiny",
+                encoded = {f.name: self.encode(getattr(value, f.name)) for f in fields(value)}
+                return {TAG: "record", "class": name, "fields": encoded}
+        shown, fix = (
+            f"a {name.removeprefix('builtins:')}",
             "Return one of these from the work; nothing else can be kept.",
-        )  # fmt: skip
+        )
+        raise BadInput("value", shown, "plain values, arrays, tensors and records of mutiny", fix)
 
 
 def memory_order(strides: Sequence[int]) -> list[int]:
@@ -128,7 +135,8 @@ def memory_order(strides: Sequence[int]) -> list[int]:
 
 def is_frozen(kind: type) -> bool:
     """Whether a class is a frozen dataclass."""
-    return is_dataclass(kind) and bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    parameters: Any = getattr(kind, "__dataclass_params__", None)
+    return parameters is not None and bool(parameters.frozen)
 
 
 def _is_plain(tensor: Tensor) -> bool:
@@ -136,7 +144,7 @@ def _is_plain(tensor: Tensor) -> bool:
 
 
 def torch_types() -> dict[str, Any]:
-    """Types of numbers that a tensor may have, by name."""
+    """Dtypes of tensors that can be stored, by name."""
     import torch
 
     names = (

@@ -1,7 +1,7 @@
-"""Who writes a file: a lock of the operating system, which ends with the process that holds it.
+"""Lock that lets one process write a store; the operating system releases it when the process ends.
 
-The lock is on a file beside it, ``FILE.lock``, never on the file itself: SQLite locks that, and closing it anywhere in
-the process would drop SQLite's locks.
+The lock is on a separate file, ``FILE.lock``. Locking the store itself would interfere with SQLite, whose locks are
+dropped when any handle of the file is closed in the same process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _take(handle: int) -> bool:
-        os.lseek(handle, 1 << 30, os.SEEK_SET)  # beyond what is written, which must stay readable
+        os.lseek(handle, 1 << 30, os.SEEK_SET)  # a byte far behind the text, which must stay readable
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -39,57 +39,57 @@ else:
 
 
 PATIENCE = 0.4
-"""Seconds before a refusal: who only looks whether it is held, or tidies up after reading, holds it for a moment."""
+"""Seconds to wait by default: processes that only check the lock, or clean up after reading, hold it for a moment."""
 
 _held: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 class Lock:
-    """Holds a file for this process, from now until `release` or the end of the process.
+    """Locks a file for this process, until `release` or the end of the process.
 
     Args:
-        path: of the file.
-        patience: seconds to wait for another process; this one would wait for itself, and is refused soon.
+        path: Path of the file.
+        patience: Seconds to wait for another process. If this process holds the lock itself, the wait is short.
 
     Raises:
-        StoreBusy: it is held already, by another process or this one.
-        StoreError: the folder does not allow it.
+        StoreBusy: Another process, or this one, holds the lock.
+        StoreError: The lock file cannot be created or locked.
     """
 
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path.with_name(f"{path.name}.lock")
         self._handle = -1
-        begun = time.monotonic()
+        start = time.monotonic()
         while self._handle < 0:
             handle = _opened(self.path, path)
             try:
                 if not _taken(handle, path):
                     mine = any(lock.path == self.path for lock in _held)
-                    if time.monotonic() - begun > (PATIENCE if mine else patience):
+                    if time.monotonic() - start > (PATIENCE if mine else patience):
                         raise _busy(path, _holder(self.path))
                     time.sleep(PATIENCE / 20)
-                elif _is(handle, self.path):  # else its last holder removed it just before it was ours
+                elif _is(handle, self.path):  # otherwise its last holder has just removed it: try again
                     self._handle, handle = handle, -1
             finally:
                 if handle >= 0:
                     os.close(handle)
         _held.add(self)
-        with suppress(OSError):  # on a full disk; others are told less, and the lock holds all the same
+        with suppress(OSError):  # on a full disk the text is missing, but the lock holds
             os.ftruncate(self._handle, 0)
             os.lseek(self._handle, 0, os.SEEK_SET)
             os.write(self._handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
 
     @property
     def held(self) -> bool:
-        """Whether it is not released yet."""
+        """Whether this process holds the lock."""
         return self._handle >= 0
 
     def release(self) -> None:
-        """Lets others have it."""
+        """Releases the lock."""
         if not self.held:
             return
         if sys.platform != "win32":
-            self.path.unlink(missing_ok=True)  # while it is held; who waits for it sees that it is gone
+            self.path.unlink(missing_ok=True)  # while it is held, so that a waiting process notices
         self._close()
 
     def _close(self) -> None:
@@ -100,7 +100,7 @@ class Lock:
 
 
 def holder(path: Path) -> str | None:
-    """Who writes a file now, in words; ``None`` if nobody does."""
+    """Description of the process that writes a file; ``None`` if there is none."""
     path = path.resolve()
     side = path.with_name(f"{path.name}.lock")
     try:
@@ -117,10 +117,8 @@ def _opened(path: Path, store: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise StoreError(
-            "store", store, f"a folder in which files can be written ({error.strerror})",
-            "Use another folder, or allow writing.",
-        ) from None  # fmt: skip
+        expected = f"a folder in which files can be written ({error.strerror})"
+        raise StoreError("store", store, expected, "Use another folder, or allow writing.") from None
 
 
 def _taken(handle: int, store: Path) -> bool:
@@ -150,14 +148,12 @@ def _holder(path: Path) -> str:
 
 
 def _busy(store: Path, holder: str) -> StoreBusy:
-    return StoreBusy(
-        "store", store, f"a file that nobody else writes; {holder} is writing it",
-        f"Wait for it, or use another file; `mutiny status {shlex.quote(str(store))}` shows how far it is.",
-    )  # fmt: skip
+    fix = f"Wait for it, or use another file; `mutiny status {shlex.quote(str(store))}` shows its progress."
+    return StoreBusy("store", store, f"a file that no other process writes; {holder} is writing it", fix)
 
 
 def _leave_to_parent() -> None:
-    for lock in list(_held):  # a child that kept the file open would hold the lock beyond its parent's end
+    for lock in list(_held):  # otherwise a child would hold the lock after its parent has ended
         lock._close()
 
 

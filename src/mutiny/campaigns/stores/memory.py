@@ -1,4 +1,4 @@
-"""Campaigns in memory, for calls without a file."""
+"""Store in memory, for calls without a file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mutiny.campaigns.jobs import Job, JobResult
-from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
+from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store, reopened
 from mutiny.core.errors import BadInput
 
 
 @dataclass
-class _Known:
+class _JobEntry:
     kind: str
     name: str
     kept: Kept | None = None
@@ -22,7 +22,7 @@ class _Known:
 
 
 @dataclass
-class _Running:
+class _CampaignEntry:
     campaign: Campaign
     most: int | None = None
     attempts: Counter[str] = field(default_factory=Counter)
@@ -31,7 +31,7 @@ class _Running:
 
 
 class MemoryStore(Store):
-    """Campaigns of this process; they end with it.
+    """Keeps campaigns in the memory of this process.
 
     >>> with MemoryStore() as store:
     ...     store.open(Campaign("c1", "assess", "digits"))
@@ -41,53 +41,53 @@ class MemoryStore(Store):
     """
 
     def __init__(self) -> None:
-        self._campaigns: dict[str, _Running] = {}
-        self._tasks: dict[str, _Known] = {}
+        self._campaigns: dict[str, _CampaignEntry] = {}
+        self._jobs: dict[str, _JobEntry] = {}
 
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Begins a campaign, or goes on with it."""
-        running = self._campaigns[campaign.id] = self._campaigns.pop(campaign.id, _Running(campaign))
+        """Starts a campaign, or continues it."""
+        running = self._campaigns[campaign.id] = self._campaigns.pop(campaign.id, _CampaignEntry(campaign))
         running.campaign = reopened(running.campaign, campaign)
         running.most = most
 
     def campaigns(self) -> list[Campaign]:
-        """All campaigns, that which was opened last at the end."""
+        """All campaigns, in the order in which they were last opened."""
         return [running.campaign for running in self._campaigns.values()]
 
-    def begin(self, campaign: str, task: Job) -> None:
-        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
-        self.want(campaign, [task])
-        self._running(campaign).attempts[task.id] += 1
-        known = self._tasks[task.id]
+    def begin(self, campaign: str, job: Job) -> None:
+        """Records that a job is planned and started; with ``afresh``, drops its result."""
+        self.want(campaign, [job])
+        self._running(campaign).attempts[job.id] += 1
+        known = self._jobs[job.id]
         known.failure = None
-        if task.afresh:
+        if job.afresh:
             known.kept = None
 
-    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
-        """Notes that tasks are wanted."""
+    def want(self, campaign: str, jobs: Iterable[Job]) -> None:
+        """Records that jobs are planned."""
         running = self._running(campaign)
-        for task in tasks:
-            self._tasks.setdefault(task.id, _Known(task.kind, str(task)))
-            running.attempts[task.id] += 0
+        for job in jobs:
+            self._jobs.setdefault(job.id, _JobEntry(job.kind, str(job)))
+            running.attempts[job.id] += 0
 
     def save(self, campaign: str, result: JobResult) -> None:
-        """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
-        self.want(campaign, [result.task])
-        known = self._tasks[result.task.id]
+        """Keeps a value, with the scratch of a `WithScratch`, or a failure unless the job has a value already."""
+        self.want(campaign, [result.job])
+        known = self._jobs[result.job.id]
         if result.failure is None:
             known.kept, known.seconds, known.failure = Kept.of(result.value), result.seconds, None
         elif known.kept is None:
             known.failure = result.failure
 
-    def load(self, task: Job) -> Kept | None:
-        """What is known of a task; ``None`` if it has no value."""
-        known = self._tasks.get(task.id)
+    def load(self, job: Job) -> Kept | None:
+        """The stored value of a job; ``None`` if there is none."""
+        known = self._jobs.get(job.id)
         return known.kept if known else None
 
-    def forget(self, tasks: Iterable[Job]) -> None:
-        """Drops the scratch of tasks; that there was some stays known."""
-        for task in tasks:
-            known = self._tasks.get(task.id)
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Drops the scratch of jobs; `load` then reports it as forgotten."""
+        for job in jobs:
+            known = self._jobs.get(job.id)
             if known and known.kept:
                 kept = known.kept
                 known.kept = Kept(kept.value, None, kept.forgotten or kept.scratch is not None)
@@ -101,16 +101,16 @@ class MemoryStore(Store):
         """The result of a campaign; ``None`` if it has none."""
         return self._campaigns[campaign].outcome if campaign in self._campaigns else None
 
-    def tally(self, campaign: str) -> Tally:
-        """How far a campaign is."""
+    def tally(self, campaign: str) -> CampaignTally:
+        """Progress of a campaign."""
         running = self._running(campaign)
-        mine = [(key, known) for key, known in self._tasks.items() if key in running.attempts]
+        mine = [(key, known) for key, known in self._jobs.items() if key in running.attempts]
         seconds: defaultdict[str, float] = defaultdict(float)
         for _, known in mine:
             if known.kept is not None:
                 seconds[known.kind] += known.seconds
         open_ = [(key, known) for key, known in mine if known.kept is None and known.failure is None]
-        return Tally(
+        return CampaignTally(
             done=dict(Counter(known.kind for _, known in mine if known.kept is not None)),
             seconds=dict(seconds),
             waiting=dict(Counter(known.kind for _, known in open_)),
@@ -124,7 +124,7 @@ class MemoryStore(Store):
     def close(self) -> None:
         """Nothing to do."""
 
-    def _running(self, campaign: str) -> _Running:
+    def _running(self, campaign: str) -> _CampaignEntry:
         if campaign not in self._campaigns:
             raise BadInput("campaign", campaign, "one of the store's", "Open it first.")
         return self._campaigns[campaign]

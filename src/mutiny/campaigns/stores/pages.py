@@ -1,6 +1,6 @@
-"""Rows of a damaged SQLite file, page by page: https://www.sqlite.org/fileformat2.html.
+"""Reads the rows of a damaged SQLite file page by page: https://www.sqlite.org/fileformat2.html.
 
-Nothing above the pages that hold rows is needed: neither the first page, nor the trees, nor the table of tables.
+Only pages that hold rows are needed: not the first page, nor inner pages of the trees, nor the list of tables.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from typing import BinaryIO, Self
 LEAF = 0x0D
 """First byte of a page that holds rows of a table."""
 FILE = 0
-"""The moment at which the file was as it is; frames of the log are later, those that it has outlived are earlier."""
+"""Moment of the pages in the file. Pages in the current log have later moments; pages of an outdated log, which SQLite
+has not overwritten yet, have earlier ones."""
 _LOG_HEADER, _FRAME_HEADER = 32, 24
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A row as it lies on a page.
+class StoredRow:
+    """A row as it is stored on a page.
 
     Attributes:
-        number: of the row.
-        size: of its record.
-        local: the beginning of the record: as much as is on this page.
-        follows: page with the next piece; 0 if there is none.
-        moment: at which the page was written.
+        number: Number of the row.
+        size: Size of its record in bytes.
+        local: Beginning of the record, as much as is on this page.
+        follows: Number of the page with the next piece; 0 if there is none.
+        moment: Moment at which the page was written.
     """
 
     number: int
@@ -39,12 +40,12 @@ class Cell:
 
 
 class Pages:
-    """All versions of all pages, in a file and in the write-ahead log beside it.
+    """All versions of all pages, in a file and in the write-ahead log next to it.
 
     Args:
-        path: of the file; the log has the same name with ``-wal`` at its end.
-        page: bytes of a page.
-        reserved: bytes at the end of each page that hold no rows.
+        path: Path of the file; the log has the same name with the suffix ``-wal``.
+        page: Size of a page in bytes.
+        reserved: Bytes at the end of each page that hold no rows.
     """
 
     def __init__(self, path: Path, page: int = 4096, reserved: int = 0) -> None:
@@ -67,9 +68,9 @@ class Pages:
         if self._log:
             self._log.close()
 
-    def cells(self) -> Iterator[Cell]:
-        """All rows, the most recently written pages first; what is no row may be among them."""
-        versions = [(moment, number) for number, told in self._places.items() for moment, _ in told]
+    def cells(self) -> Iterator[StoredRow]:
+        """All rows, those of the most recently written pages first; bytes that look like a row may be among them."""
+        versions = [(moment, number) for number, places in self._places.items() for moment, _ in places]
         for moment, number in sorted(versions, reverse=True):
             if moment > FILE:
                 yield from self._cells_of(number, moment)
@@ -79,10 +80,10 @@ class Pages:
             if moment < FILE:
                 yield from self._cells_of(number, moment)
 
-    def records(self, cell: Cell) -> Iterator[bytes]:
-        """What the record of a row may be: with the newest pages, with those of its own time, with those of the file.
+    def records(self, cell: StoredRow) -> Iterator[bytes]:
+        """Candidates for the record of a row: with the newest pages, with those of its time, with those of the file.
 
-        Some of these may be wrong, and all of them if the row is damaged.
+        Some of them may be wrong, and all of them if the row is damaged.
         """
         if not cell.follows:
             yield cell.local
@@ -96,7 +97,7 @@ class Pages:
         salt, end = _read(log, 16, 8), None
         heads = [_read(log, self._frame(frame), 16).ljust(16, b"\0") for frame in range(frames)]
         if heads and salt not in [head[8:] for head in heads]:
-            salt = heads[0][8:]  # the log's own header is damaged
+            salt = heads[0][8:]  # the header of the log is damaged
         for frame in range(frames - 1, -1, -1):
             number, commits = struct.unpack_from(">II", heads[frame])
             moment = frame + 1 if heads[frame][8:] == salt else frame - frames
@@ -105,25 +106,25 @@ class Pages:
             if 0 < number <= self.count + frames:
                 self._places.setdefault(number, []).append((moment, self._frame(frame) + _FRAME_HEADER))
                 self.last = max(self.last, moment)
-        for told in self._places.values():
-            told.sort()
+        for places in self._places.values():
+            places.sort()
 
     def _frame(self, frame: int) -> int:
         return _LOG_HEADER + frame * (self.page + _FRAME_HEADER)
 
     def _content(self, number: int, moment: int) -> bytes:
-        """A page as it was at a moment, zeros where bytes are missing; nothing if there is no such page."""
-        told = self._places.get(number, [])
-        index = bisect_right(told, (moment, 1 << 62)) - 1
-        if self._log and index >= 0 and moment != FILE and (told[index][0] > FILE) == (moment > FILE):
-            content = _read(self._log, told[index][1], self.page)
+        """A page at a moment, with zeros for missing bytes; empty if there is no such page."""
+        places = self._places.get(number, [])
+        index = bisect_right(places, (moment, 1 << 62)) - 1
+        if self._log and index >= 0 and moment != FILE and (places[index][0] > FILE) == (moment > FILE):
+            content = _read(self._log, places[index][1], self.page)
         elif 0 < number <= self.count:
             content = _read(self._file, (number - 1) * self.page, self.page)
         else:
             return b""
         return content.ljust(self.page, b"\0")[: self.usable]
 
-    def _record(self, cell: Cell, moment: int) -> bytes | None:
+    def _record(self, cell: StoredRow, moment: int) -> bytes | None:
         pieces, left, number, seen = [cell.local], cell.size - len(cell.local), cell.follows, set[int]()
         while left > 0:
             content = b"" if number in seen else self._content(number, moment)
@@ -135,7 +136,7 @@ class Pages:
             number = struct.unpack_from(">I", content)[0]
         return b"".join(pieces)
 
-    def _cells_of(self, number: int, moment: int) -> Iterator[Cell]:
+    def _cells_of(self, number: int, moment: int) -> Iterator[StoredRow]:
         content = self._content(number, moment)
         start = 100 if number == 1 else 0
         if not content or content[start] != LEAF:
@@ -146,7 +147,7 @@ class Pages:
             if cell is not None:
                 yield cell
 
-    def _cell(self, content: bytes, place: int, moment: int) -> Cell | None:
+    def _cell(self, content: bytes, place: int, moment: int) -> StoredRow | None:
         size, place = varint(content, place)
         number, place = varint(content, place)
         local, follows = size, 0
@@ -159,19 +160,19 @@ class Pages:
             follows = struct.unpack_from(">I", content, place + local)[0]
         if not 0 < size <= self.page * (self.count + len(self._ends)) or place + local > self.usable:
             return None
-        return Cell(number, size, content[place : place + local], follows, moment)
+        return StoredRow(number, size, content[place : place + local], follows, moment)
 
 
 def _read(file: BinaryIO, place: int, length: int) -> bytes:
     try:
         file.seek(place)
         return file.read(length)
-    except OSError:  # a bad block costs what is on it
+    except OSError:  # a bad block of the disk
         return b""
 
 
 def varint(content: bytes, place: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and the place behind it.
+    """A number of one to nine bytes, and the position after it.
 
     >>> varint(bytes([0x81, 0x00]), 0)
     (128, 2)
@@ -187,9 +188,9 @@ def varint(content: bytes, place: int) -> tuple[int, int]:
 
 
 def columns(record: bytes) -> list[tuple[int, int, int]]:
-    """Type, place and length of each column of a record, of which only the beginning need be there.
+    """Type, position and length of each column of a record, of which only the beginning is needed.
 
-    Types: 0 nothing, 7 a floating-point number, 12 and above bytes (even) and texts (odd).
+    Types: 0 is null, 7 a floating-point number, 12 and above bytes (even) or text (odd).
     """
     length, place = varint(record, 0)
     start, found = length, []

@@ -1,4 +1,4 @@
-"""What is intact in a damaged store, in a new one."""
+"""Copies everything intact from a damaged store into a new one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mutiny.campaigns.jobs import Job, JobResult, WithScratch
 from mutiny.campaigns.stores import schema
 from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.campaigns.stores.lock import Lock
-from mutiny.campaigns.stores.pages import Cell, Pages, columns
+from mutiny.campaigns.stores.pages import Pages, StoredRow, columns
 from mutiny.campaigns.stores.sealing import MARK, START, header_of, unseal
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
@@ -24,13 +24,13 @@ ORPHANS = Campaign("salvaged", "salvage", "results whose campaign is damaged")
 
 @dataclass(frozen=True)
 class Salvaged:
-    """What was found.
+    """Outcome of a salvage.
 
     Attributes:
-        results: how many are in the new store.
-        campaigns: how many are in the new store, those without any result included.
-        lost: names of tasks that had a result which is damaged; as far as their names can be read.
-        notes: what else the user should know.
+        results: Number of results in the new store.
+        campaigns: Number of campaigns in the new store, including those without any result.
+        lost: Names of jobs whose results are damaged, as far as the names can be read.
+        notes: Further messages for the user.
     """
 
     results: int
@@ -40,15 +40,15 @@ class Salvaged:
 
 
 @dataclass(frozen=True)
-class _Piece:
-    """An intact sealed row: where it is, and what its header says."""
+class _SealedRow:
+    """An intact sealed row, its position and its header."""
 
     pages: Pages
-    cell: Cell
+    cell: StoredRow
     header: dict[str, Any]
 
     def value(self, notes: list[str]) -> Any:
-        """What was sealed; if this version of mutiny cannot read it, a note instead."""
+        """The sealed value; adds a note and returns ``None`` if this version of mutiny cannot read it."""
         for sealed in _sealed(self.pages, self.cell):
             try:
                 return unseal(sealed, what=self.header.get("name") or self.header["what"])[1]
@@ -62,33 +62,33 @@ class _Piece:
 
 
 @dataclass
-class _Found:
-    """Intact pieces by what they are and whose, and names of all tasks that had a result."""
+class _IntactRows:
+    """Intact rows by kind and owner, and the names of all jobs that had a result."""
 
-    pieces: dict[tuple[str, str], _Piece] = field(default_factory=dict)
+    rows: dict[tuple[str, str], _SealedRow] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     digests: set[bytes] = field(default_factory=set)
 
-    def add(self, piece: _Piece) -> None:
-        what, revision = piece.header["what"], piece.header.get("revision", 0)
-        key = (what, piece.header["task" if what in schema.OF_TASKS else "campaign"])
-        known = self.pieces.get(key)
+    def add(self, row: _SealedRow) -> None:
+        what, revision = row.header["what"], row.header.get("revision", 0)
+        key = (what, row.header["task" if what in schema.OF_TASKS else "campaign"])
+        known = self.rows.get(key)
         if known is None or revision > known.header.get("revision", 0):
-            self.pieces[key] = piece
+            self.rows[key] = row
 
-    def of(self, what: str) -> Iterator[tuple[str, _Piece]]:
-        return ((key, piece) for (kind, key), piece in self.pieces.items() if kind == what)
+    def of(self, what: str) -> Iterator[tuple[str, _SealedRow]]:
+        return ((key, row) for (kind, key), row in self.rows.items() if kind == what)
 
 
 def salvage(damaged: Path, into: Path) -> Salvaged:
-    """Reads whatever is intact in a damaged store into a new one, without trusting anything that is not sealed.
+    """Copies everything intact from a damaged store into a new one; nothing without a valid checksum is used.
 
-    A changed byte costs the rows on its page, a missing end those that lay there. How often tasks were begun, and which
-    have failed, is not kept: they are tried again.
+    A changed byte costs the rows on its page; a truncated file costs the rows behind its end. Attempts and failures are
+    not copied, so failed jobs are run again.
 
     Args:
-        damaged: the store; it is left as it is.
-        into: the new one, a file that does not exist.
+        damaged: Damaged store; it is not changed.
+        into: Path of the new store, which must not exist.
     """
     if not damaged.is_file():
         raise StoreError("store", damaged, "a file", "Check the name.")
@@ -99,35 +99,34 @@ def salvage(damaged: Path, into: Path) -> Salvaged:
             stack.callback(Lock(damaged.resolve()).release)
         except StoreBusy:
             raise
-        except StoreError:  # nobody can write there, so nobody does
+        except StoreError:  # the folder is read-only, so no process writes the file
             pass
-        found = _Found()
+        intact = _IntactRows()
         for page, reserved in _layouts(damaged):
-            _collect(stack.enter_context(Pages(damaged.resolve(), page, reserved)), found)
-        if not found.pieces:
+            _collect(stack.enter_context(Pages(damaged.resolve(), page, reserved)), intact)
+        if not intact.rows:
             raise StoreError("store", damaged, "anything intact that mutiny wrote", "Nothing can be salvaged.")
-        return _written(found, into)
+        return _written(intact, into)
 
 
-def _written(found: _Found, into: Path) -> Salvaged:
-    """Writes the new store, whole or not at all."""
+def _written(intact: _IntactRows, into: Path) -> Salvaged:
+    """Writes the new store completely, or not at all."""
     part = into.with_name(f".{into.name}.part")
     try:
-        _remove(part)  # of a salvage that was killed
+        _remove(part)  # left by a salvage that was killed
         try:
             with SqliteStore(part) as store:
-                told = _write(found, store)
+                salvaged = _write(intact, store)
             part.replace(into)
         finally:
             _remove(part)
-        return told
+        return salvaged
     except StoreFull:
         raise StoreFull("store", into, "room for it on its disk", "Free some, and salvage again.") from None
     except OSError as error:
-        raise StoreError(
-            "store", into, f"a folder in which files can be written ({error.strerror})",
-            "Copy the damaged file, with its -wal if there is one, to such a folder, and salvage it there.",
-        ) from error  # fmt: skip
+        expected = f"a folder in which files can be written ({error.strerror})"
+        fix = "Copy the damaged file, with its -wal if there is one, to such a folder, and salvage it there."
+        raise StoreError("store", into, expected, fix) from error
 
 
 def _remove(store: Path) -> None:
@@ -136,42 +135,43 @@ def _remove(store: Path) -> None:
 
 
 def _layouts(path: Path) -> list[tuple[int, int]]:
-    """Page sizes and reserved bytes to try: what the file says if it can be believed, and what mutiny writes."""
+    """Page sizes and reserved bytes to try: those in the file's header, if they are plausible, and those of mutiny."""
     with path.open("rb") as file:
         head = file.read(100).ljust(100, b"\0")
-    told = struct.unpack_from(">H", head, 16)[0]
-    page, reserved = 65536 if told == 1 else told, head[20]
+    size = struct.unpack_from(">H", head, 16)[0]
+    page, reserved = 65536 if size == 1 else size, head[20]
     usual = (4096, 0)
     if head.startswith(b"SQLite format 3\0") and page >= 512 and page & (page - 1) == 0 and reserved <= 32:
         return list(dict.fromkeys([(page, reserved), usual]))
     return [usual]
 
 
-def _collect(pages: Pages, found: _Found) -> None:
+def _collect(pages: Pages, intact: _IntactRows) -> None:
     for cell in pages.cells():
-        told = columns(cell.local)
-        if len(told) == 5 and told[1][0] == 44 and told[4][0] != 0:  # a row of tasks, with seconds: it had a result
-            (_, place, size), (_, start, length) = told[1], told[3]
+        fields = columns(cell.local)
+        # A row of the table of jobs, with an id of 16 bytes; if it has seconds, the job had a result.
+        if len(fields) == 5 and fields[1][0] == 44 and fields[4][0] != 0:
+            (_, place, size), (_, start, length) = fields[1], fields[3]
             if start + length <= len(cell.local):
-                found.names[cell.local[place : place + size].hex()] = cell.local[start : start + length].decode(
+                intact.names[cell.local[place : place + size].hex()] = cell.local[start : start + length].decode(
                     "utf-8", "replace"
                 )
-        for sealed in _sealed(pages, cell, known=found.digests):
+        for sealed in _sealed(pages, cell, known=intact.digests):
             try:
-                found.add(_Piece(pages, cell, header_of(sealed)))
+                intact.add(_SealedRow(pages, cell, header_of(sealed)))
             except (StoreError, KeyError, TypeError, ValueError):
-                _name_lost(sealed, found)
+                _name_lost(sealed, intact)
                 continue
-            found.digests.add(sealed[len(MARK) : START])
+            intact.digests.add(sealed[len(MARK) : START])
             break
 
 
-def _sealed(pages: Pages, cell: Cell, known: frozenset[bytes] | set[bytes] = frozenset()) -> Iterator[bytes]:
-    """What the sealed bytes of a row may be; none if it has none, or if they are known already."""
-    told = columns(cell.local)
-    if not told or told[-1][1] + told[-1][2] != cell.size:
+def _sealed(pages: Pages, cell: StoredRow, known: frozenset[bytes] | set[bytes] = frozenset()) -> Iterator[bytes]:
+    """Candidates for the sealed bytes of a row; none if it has none, or if they are known already."""
+    fields = columns(cell.local)
+    if not fields or fields[-1][1] + fields[-1][2] != cell.size:
         return
-    kind, place, _ = told[-1]
+    kind, place, _ = fields[-1]
     beginning = cell.local[place : place + START]
     if kind < 12 or kind % 2 or not beginning.startswith(MARK[: len(beginning)]) or beginning[len(MARK) :] in known:
         return
@@ -179,43 +179,43 @@ def _sealed(pages: Pages, cell: Cell, known: frozenset[bytes] | set[bytes] = fro
         yield record[place:]
 
 
-def _name_lost(sealed: bytes, found: _Found) -> None:
-    """The name of a damaged result, where the beginning of it can still be read."""
+def _name_lost(sealed: bytes, intact: _IntactRows) -> None:
+    """Records the name of a damaged result, if its header can still be read."""
     try:
         length = struct.unpack_from("<Q", sealed, START + 6)[0]
         count = struct.unpack_from("<I", sealed, START + 1)[0]
         header = json.loads(sealed[(start := START + 5 + 9 * count) : start + length])
         if header["what"] == "result":
-            found.names.setdefault(str(header["task"]), str(header["name"]))
+            intact.names.setdefault(str(header["task"]), str(header["name"]))
     except (LookupError, TypeError, ValueError, struct.error):
         pass
 
 
-def _outcomes(found: _Found, notes: list[str]) -> dict[str, Any]:
-    """Results of campaigns; not of those of which something failed, and will be tried again."""
+def _outcomes(intact: _IntactRows, notes: list[str]) -> dict[str, Any]:
+    """Results of campaigns, except those with failed jobs, which will be retried."""
     values = {}
-    for key, piece in found.of("outcome"):
-        had, value = len(notes), piece.value(notes)
+    for key, row in intact.of("outcome"):
+        had, value = len(notes), row.value(notes)
         if len(notes) == had and getattr(value, "complete", True):
             values[key] = value
     return values
 
 
-def _write(found: _Found, store: Store) -> Salvaged:
+def _write(intact: _IntactRows, store: Store) -> Salvaged:
     notes: list[str] = []
     opened = set()
-    for key, piece in sorted(found.of("campaign"), key=lambda item: item[1].header.get("turn", item[1].cell.number)):
-        if (campaign := piece.value(notes)) is not None:
-            store.open(campaign, piece.header.get("most"))
+    for key, row in sorted(intact.of("campaign"), key=lambda item: item[1].header.get("turn", item[1].cell.number)):
+        if (campaign := row.value(notes)) is not None:
+            store.open(campaign, row.header.get("most"))
             opened.add(key)
-    outcomes = _outcomes(found, notes)
+    outcomes = _outcomes(intact, notes)
     saved: dict[str, str] = {}
     orphaned = set()
-    for key, piece in sorted(found.of("result"), key=lambda item: item[1].cell.number):
-        header, had = piece.header, len(notes)
-        task = Job(header["kind"], header["arguments"], header["basis"], header["name"])
-        value, scratch = piece.value(notes), found.pieces.get(("scratch", key))
-        if len(notes) > had or task.id != key:
+    for key, row in sorted(intact.of("result"), key=lambda item: item[1].cell.number):
+        header, had = row.header, len(notes)
+        job = Job(header["kind"], header["arguments"], header["basis"], header["name"])
+        value, scratch = row.value(notes), intact.rows.get(("scratch", key))
+        if len(notes) > had or job.id != key:
             continue
         if scratch is not None and header["campaign"] not in outcomes:
             value = WithScratch(value, scratch.value(notes))
@@ -226,16 +226,16 @@ def _write(found: _Found, store: Store) -> Salvaged:
             orphaned.add(owner)
             store.open(ORPHANS)
             owner = ORPHANS.id
-        store.save(owner, JobResult(task, value, header["seconds"]))
-        saved[key] = str(task)
+        store.save(owner, JobResult(job, value, header["seconds"]))
+        saved[key] = str(job)
     for key in outcomes.keys() & opened:
         store.finish(key, outcomes[key])
     if orphaned:
-        store.finish(ORPHANS.id, None)  # nobody can go on with it
+        store.finish(ORPHANS.id, None)  # it cannot be resumed
         notes.append(
             f"The records of {len(orphaned)} campaigns are damaged. Their results are kept: give the same command "
             "again with the new file, and it finds them."
         )
-    named = set(saved.values())  # rows of tasks are not sealed: their ids may be damaged
-    lost = {name for key, name in found.names.items() if key not in saved and name not in named}
+    named = set(saved.values())  # rows of jobs have no checksum: their ids may be damaged
+    lost = {name for key, name in intact.names.items() if key not in saved and name not in named}
     return Salvaged(len(saved), len(opened), tuple(sorted(lost)), tuple(notes))

@@ -1,4 +1,7 @@
-"""Tables of the SQLite store, and the steps from older versions to this one."""
+"""Tables of the SQLite store, and the steps that upgrade older versions.
+
+The file format says ``task`` where the code says job: renaming a table would make every older file look damaged.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from mutiny.campaigns.stores.sealing import MARK, damaged
 from mutiny.core.errors import StoreError
 
 APPLICATION = 0x6D75746E
-"""Marks a SQLite file as mutiny's: ``mutn``."""
+"""Application id of SQLite files that mutiny wrote: ``mutn``."""
 
 SMALL = ("about", "campaigns", "tasks", "wanted", "failures")
-"""Tables that are checked as a whole when a file is opened; what the others hold is sealed, row by row."""
+"""Tables that SQLite checks when a file is opened; in the other tables each row has its own checksum."""
 
 OF_TASKS = {"result": "results", "scratch": "scratch"}
-"""Tables with a sealed row for some of the tasks, by what that row is."""
+"""Tables with a sealed row for some of the jobs, by the kind of that row."""
 
 SEALED = {
     **{
@@ -29,13 +32,13 @@ SEALED = {
     "outcome": "SELECT id, 'campaign', id, outcomes.body FROM outcomes JOIN campaigns ON campaign = number",
     "campaign": "SELECT id, 'campaign', id, body FROM campaigns",
 }
-"""By what they are, all sealed rows: a name for people, and which field of their header must be what."""
+"""Queries for all sealed rows, by kind: a name for people, a field of the header and its expected value, the bytes."""
 
 Step = Callable[[sqlite3.Connection], None]
 
 
 def statements(text: str) -> Step:
-    """A step of SQL statements, one per paragraph."""
+    """A step that runs SQL statements, one per paragraph."""
 
     def run(connection: sqlite3.Connection) -> None:
         for statement in text.split("\n\n"):
@@ -67,25 +70,24 @@ CREATE TABLE results (task INTEGER PRIMARY KEY, body BLOB NOT NULL)
 CREATE TABLE scratch (task INTEGER PRIMARY KEY, body BLOB NOT NULL)
 """),
 ]
-"""``STEPS[n]`` leads from version n to the next; version 0 is a file without tables."""
+"""``STEPS[n]`` upgrades version n to the next; version 0 is a file without tables."""
 
 
 def check(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises `StoreError` unless a file is a store that this version of mutiny can read or bring up to date."""
-    found, mark = user_version(connection), pragma(connection, "application_id")
-    if mark != APPLICATION and path.stat().st_size:  # SQLite takes files of a few bytes for empty ones
+    """Raises `StoreError` unless a file is a store that this version of mutiny can read or upgrade."""
+    version, mark = user_version(connection), pragma(connection, "application_id")
+    if mark != APPLICATION and path.stat().st_size:  # SQLite treats files of a few bytes as empty
         raise foreign(path)
-    if found > len(STEPS):
-        raise StoreError(
-            "store", path,
-            f"version {len(STEPS)} or older, which mutiny {__version__} reads; it has version {found}, "
-            f"written by mutiny {_writer(connection)}",
-            "Install a newer mutiny, or use another file.",
-        )  # fmt: skip
+    if version > len(STEPS):
+        expected = (
+            f"version {len(STEPS)} or older, which mutiny {__version__} reads; it has version {version}, "
+            f"written by mutiny {_writer(connection)}"
+        )
+        raise StoreError("store", path, expected, "Install a newer mutiny, or use another file.")
 
 
 def is_whole(connection: sqlite3.Connection) -> bool:
-    """Whether the tables are those that a store of its version has, to the letter."""
+    """Whether the tables are exactly those of a store of its version."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
         for step in STEPS[: user_version(connection)]:
             step(model)
@@ -93,7 +95,7 @@ def is_whole(connection: sqlite3.Connection) -> bool:
 
 
 def _tables(connection: sqlite3.Connection) -> list[tuple[bytes, ...]]:
-    decode, connection.text_factory = connection.text_factory, bytes  # what is damaged may be no text
+    decode, connection.text_factory = connection.text_factory, bytes  # damaged names may not be valid text
     try:
         return sorted(connection.execute("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"))
     finally:
@@ -101,7 +103,7 @@ def _tables(connection: sqlite3.Connection) -> list[tuple[bytes, ...]]:
 
 
 def foreign(path: Path) -> StoreError:
-    """The error for a file that bears another program's marks, or none; bytes that mutiny sealed tell a store."""
+    """The error for a file without mutiny's application id: damaged if it contains sealed rows, else foreign."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if content.find(MARK) >= 0:
             return damaged(path, "file")
@@ -109,7 +111,7 @@ def foreign(path: Path) -> StoreError:
 
 
 def upgrade(connection: sqlite3.Connection) -> bool:
-    """Brings a store to this version, one transaction for each step; whether there was anything to do."""
+    """Upgrades a store to this version, one transaction per step; returns whether there was anything to do."""
     steps = range(user_version(connection), len(STEPS))
     for number in steps:
         connection.execute("BEGIN IMMEDIATE")
@@ -131,7 +133,7 @@ def user_version(connection: sqlite3.Connection) -> int:
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> int:
-    """A number that SQLite keeps of a file."""
+    """The value of a numeric pragma of SQLite."""
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 

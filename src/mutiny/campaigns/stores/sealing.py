@@ -1,7 +1,7 @@
-"""Values in sealed bytes: what comes back is what was put in, or an error.
+"""Seals values: bytes with a checksum, so that reading them gives the same value or an error.
 
-The bytes: a mark, the SHA-256 of the rest, and the rest: format version, number of parts, for each part whether it is
-compressed and its length, then the parts: the header as JSON, the value as JSON, arrays.
+The bytes are a mark, the SHA-256 of the rest, the format version, the number of parts, for each part its length and
+whether it is compressed, and the parts: the header as JSON, the value as JSON, and arrays.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SMALL, _SAMPLE = 200, 16_384
 
 
 def seal(value: Any, header: dict[str, Any]) -> bytes:
-    """Bytes that hold a value and a header, which can be read without the value.
+    """Bytes with a checksum that hold a value and a header, which can be read without the value.
 
     >>> header, value = unseal(seal({"score": (0.5, float("inf"))}, {"task": "a1"}))
     >>> header["task"], value
@@ -36,10 +36,12 @@ def seal(value: Any, header: dict[str, Any]) -> bytes:
     """
     encoder = Encoder()
     text = encoder.text(value)
-    told: Part = json.dumps({**header, "mutiny": __version__}, separators=(",", ":")).encode()
-    stored = [(_RAW, told), _compressed(text, zlib.Z_DEFAULT_STRATEGY)]
+    head: Part = json.dumps({**header, "mutiny": __version__}, separators=(",", ":")).encode()
+    stored = [(_RAW, head), _compressed(text, zlib.Z_DEFAULT_STRATEGY)]
     stored += [_compressed(part, zlib.Z_RLE) for part in encoder.parts]
-    table = _COUNT.pack(FORMAT, len(stored)) + b"".join(_PART.pack(how, len(part)) for how, part in stored)
+    table = _COUNT.pack(FORMAT, len(stored)) + b"".join(
+        _PART.pack(compression, len(part)) for compression, part in stored
+    )
     digest = hashlib.sha256(table)
     for _, part in stored:
         digest.update(part)
@@ -47,25 +49,25 @@ def seal(value: Any, header: dict[str, Any]) -> bytes:
 
 
 def header_of(sealed: bytes, store: object = "", what: str = "value") -> dict[str, Any]:
-    """The header, after a check of the seal.
+    """The header, after the checksum was verified.
 
     Args:
-        sealed: what `seal` returned.
-        store: file that it comes from, for messages.
-        what: it is, for messages.
+        sealed: Bytes from `seal`.
+        store: File that they come from, for messages.
+        what: Name of the value, for messages.
 
     Raises:
-        StoreDamaged: the bytes are not those that were sealed.
+        StoreDamaged: The checksum is wrong.
     """
-    told: dict[str, Any] = json.loads(bytes(next(_parts(sealed, store, what))))
-    return told
+    header: dict[str, Any] = json.loads(bytes(next(_parts(sealed, store, what))))
+    return header
 
 
 def unseal(sealed: bytes, store: object = "", what: str = "value") -> tuple[dict[str, Any], Any]:
     """Header and value; arguments and errors as in `header_of`.
 
     Raises:
-        StoreError: another version of mutiny wrote it, and this one lacks what it names.
+        StoreError: Another version of mutiny wrote the value, and this version lacks a class that it needs.
     """
     parts = _parts(sealed, store, what)
     header = json.loads(bytes(next(parts)))
@@ -73,53 +75,54 @@ def unseal(sealed: bytes, store: object = "", what: str = "value") -> tuple[dict
         text = bytes(next(parts))
         return header, Decoder([bytearray(part) for part in parts]).value(text)
     except Unreadable as error:
-        raise StoreError(
-            "store", store, f"{what} in words that mutiny {__version__} knows, got {error}",
-            f"mutiny {header.get('mutiny')} wrote it: use that version, or begin a new file.",
-        ) from None  # fmt: skip
+        expected = f"{what} in a form that mutiny {__version__} knows, got {error}"
+        fix = f"mutiny {header.get('mutiny')} wrote it: use that version, or start a new file."
+        raise StoreError("store", store, expected, fix) from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error, zlib.error) as error:
         raise damaged(store, what) from error
 
 
 def check_place(header: dict[str, Any], store: object, name: str, /, **expected: str) -> None:
-    """Raises `StoreDamaged` where what was sealed is whole, but another's."""
-    if any(header.get(key) != told for key, told in expected.items()):
+    """Raises `StoreDamaged` if an intact value belongs to another row."""
+    if any(header.get(key) != value for key, value in expected.items()):
         raise damaged(store, name)
 
 
 def damaged(store: object, what: str) -> StoreDamaged:
-    """The error that says how to save the rest."""
-    return StoreDamaged(
-        "store", store, f"an intact {what}, but some bytes of it have changed since they were written",
-        f"Run `mutiny resume --salvage {shlex.quote(str(store))}`: it keeps all that is intact.",
-    )  # fmt: skip
+    """The error for damaged bytes, which says how to save the rest."""
+    expected = f"an intact {what}, but some bytes of it have changed since they were written"
+    fix = f"Run `mutiny resume --salvage {shlex.quote(str(store))}`: it keeps everything that is intact."
+    return StoreDamaged("store", store, expected, fix)
 
 
 def _parts(sealed: bytes, store: object, what: str) -> Iterator[Part]:
-    if not isinstance(sealed, bytes):  # a flipped bit may make a number of a column
+    if not isinstance(sealed, bytes):  # a flipped bit may turn the column into a number
         raise damaged(store, what)
     if sealed[: len(MARK)] != MARK or hashlib.sha256(memoryview(sealed)[START:]).digest() != sealed[len(MARK) : START]:
         raise damaged(store, what)
-    form, count = _COUNT.unpack_from(sealed, START)
-    if form > FORMAT:
+    version, count = _COUNT.unpack_from(sealed, START)
+    if version > FORMAT:
         raise StoreError(
-            "store", store, f"{what} in format {FORMAT} or older, got format {form}", "Use a newer version of mutiny."
+            "store",
+            store,
+            f"{what} in format {FORMAT} or older, got format {version}",
+            "Use a newer version of mutiny.",
         )
     place = START + _COUNT.size
     table = [_PART.unpack_from(sealed, place + i * _PART.size) for i in range(count)]
     place += count * _PART.size
     view = memoryview(sealed)
-    for how, length in table:
+    for compression, length in table:
         part = view[place : place + length]
-        yield zlib.decompress(part) if how == _COMPRESSED else part
+        yield zlib.decompress(part) if compression == _COMPRESSED else part
         place += length
 
 
 def _compressed(part: Part, strategy: int) -> tuple[int, Part]:
-    """Compressed where that at least halves it; of large parts a sample tells.
+    """Compresses a part if that at least halves its size; for large parts a sample decides.
 
-    Runs of equal bytes are all that is looked for in arrays: packed bits shrink more than by the usual search, at five
-    times the speed, and numbers hardly shrink by either, at 30 MB/s.
+    Arrays are compressed by run length only: packed bits shrink more than with the default strategy, at five times the
+    speed, and floating-point numbers hardly shrink with either, at 30 MB/s.
     """
     size = len(part)
     if size < _SMALL:

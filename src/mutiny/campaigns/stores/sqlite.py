@@ -1,4 +1,4 @@
-"""Campaigns in one SQLite file."""
+"""Store in one SQLite file."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from typing import Any
 
 from mutiny.campaigns.jobs import Job, JobResult
 from mutiny.campaigns.stores import connection, schema
-from mutiny.campaigns.stores.base import Campaign, Failed, Kept, Store, Tally, reopened
+from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store, reopened
 from mutiny.campaigns.stores.lock import PATIENCE, Lock
 from mutiny.campaigns.stores.sealing import check_place, seal, unseal
 from mutiny.core.errors import BadInput, StoreError
 from mutiny.core.results import now
 
 LONGEST_NAME = 240
-"""Bytes of a file name, with room for the names of its lock and its log."""
+"""Most bytes in a file name, which leaves room for the suffixes of the lock and the log."""
 
 
 class SqliteStore(Store):
-    """Campaigns in a file; a method is a transaction, done when it returns, whatever happens to the process then.
+    """Keeps campaigns in a file. Each method is one transaction, which is committed when the method returns.
 
     Args:
-        path: of the file; a missing or empty one becomes a store.
-        write: whether this process writes; only one does at a time, and it checks all that is there before it adds to
-            it. Reading is always possible, changes nothing, and checks what it reads.
-        patience: seconds to wait for another process that writes.
+        path: Path of the file; a missing or empty file becomes a store.
+        write: Whether this process writes. Only one process can write at a time; it verifies all checksums when it
+            opens the file. Reading is always possible, changes nothing, and verifies what it reads.
+        patience: Seconds to wait for another process that is writing.
 
     Raises:
-        StoreBusy: another process writes it.
-        StoreDamaged: bytes of it have changed.
-        StoreError: it is no store, of a newer version, or cannot be opened.
+        StoreBusy: Another process is writing the file.
+        StoreDamaged: Bytes of the file have changed.
+        StoreError: The file is not a store, has a newer version, or cannot be opened.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "digits.mutiny") as store:
@@ -61,66 +61,72 @@ class SqliteStore(Store):
             raise
 
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Begins a campaign, or goes on with it."""
+        """Starts a campaign, or continues it."""
         with self._change() as change:
-            all_ = self._in_turn(change)
-            turn = all_[-1][0]["turn"] + 1 if all_ else 1
+            campaigns = self._in_turn(change)
+            turn = campaigns[-1][0]["turn"] + 1 if campaigns else 1
             header = {"what": "campaign", "campaign": campaign.id, "revision": 1, "most": most, "turn": turn}
-            found = next(((old, known) for old, known in all_ if known.id == campaign.id), None)
-            if found is None:
+            earlier = next(((header, known) for header, known in campaigns if known.id == campaign.id), None)
+            if earlier is None:
                 body = seal(campaign, header)
                 change.execute("INSERT INTO campaigns (id, most, body) VALUES (?, ?, ?)", (campaign.id, most, body))
                 return
-            old, known = found
-            body = seal(reopened(known, campaign), {**header, "revision": old["revision"] + 1})
+            old_header, known = earlier
+            body = seal(reopened(known, campaign), {**header, "revision": old_header["revision"] + 1})
             change.execute("UPDATE campaigns SET most = ?, body = ? WHERE id = ?", (most, body, campaign.id))
 
     def campaigns(self) -> list[Campaign]:
-        """All campaigns, that which was opened last at the end."""
+        """All campaigns, in the order in which they were last opened."""
         with self._view() as view:
             return [campaign for _, campaign in self._in_turn(view)]
 
     def _in_turn(self, view: sqlite3.Connection) -> list[tuple[dict[str, Any], Campaign]]:
-        """Campaigns with their headers, which tell when each was opened last; older files do not tell."""
-        found = []
+        """Headers and campaigns in the order in which they were last opened; in older files, of their creation."""
+        campaigns = []
         for number, name, body in view.execute("SELECT number, id, body FROM campaigns").fetchall():
             header, campaign = self._unsealed(body, f"campaign {name}", campaign=name)
-            found.append(({"turn": number, **header}, campaign))
-        return sorted(found, key=lambda each: each[0]["turn"])
+            campaigns.append(({"turn": number, **header}, campaign))
+        return sorted(campaigns, key=lambda entry: entry[0]["turn"])
 
-    def begin(self, campaign: str, task: Job) -> None:
-        """Notes that a task is wanted and begun; if it is done afresh, its result is dropped."""
+    def begin(self, campaign: str, job: Job) -> None:
+        """Records that a job is planned and started; with ``afresh``, drops its result."""
         with self._change() as change:
-            number = self._want(change, self._number(change, campaign), task, attempts=1)
+            number = self._want(change, self._number(change, campaign), job, attempts=1)
             change.execute("DELETE FROM failures WHERE task = ?", (number,))
-            if task.afresh:
+            if job.afresh:
                 for table in schema.OF_TASKS.values():
                     change.execute(f"DELETE FROM {table} WHERE task = ?", (number,))
                 change.execute("UPDATE tasks SET seconds = NULL WHERE number = ?", (number,))
 
-    def want(self, campaign: str, tasks: Iterable[Job]) -> None:
-        """Notes that tasks are wanted."""
-        tasks = list(tasks)
+    def want(self, campaign: str, jobs: Iterable[Job]) -> None:
+        """Records that jobs are planned."""
+        jobs = list(jobs)
         with self._change() as change:
             owner = self._number(change, campaign)
-            for task in tasks:
-                self._want(change, owner, task)
+            for job in jobs:
+                self._want(change, owner, job)
 
     def save(self, campaign: str, result: JobResult) -> None:
-        """Keeps a result, with its scratch if it is a `Noted`, or a failure, unless there is a value."""
-        task = result.task
+        """Keeps a value, with the scratch of a `WithScratch`, or a failure unless the job has a value already."""
+        job = result.job
         kept = Kept.of(result.value)
         header = {
-            "campaign": campaign, "task": task.id, "kind": task.kind, "name": str(task), "arguments": task.arguments,
-            "basis": task.basis, "seconds": result.seconds, "finished": now(),
-        }  # fmt: skip
+            "campaign": campaign,
+            "task": job.id,
+            "kind": job.kind,
+            "name": str(job),
+            "arguments": job.arguments,
+            "basis": job.basis,
+            "seconds": result.seconds,
+            "finished": now(),
+        }
         body = scratch = None
         if result.failure is None:
-            noted = kept.forgotten or kept.scratch is not None
-            body = seal(kept.value, {"what": "result", "scratch": noted, **header})
+            has_scratch = kept.forgotten or kept.scratch is not None
+            body = seal(kept.value, {"what": "result", "scratch": has_scratch, **header})
             scratch = None if kept.scratch is None else seal(kept.scratch, {"what": "scratch", **header})
         with self._change() as change:
-            number = self._want(change, self._number(change, campaign), task)
+            number = self._want(change, self._number(change, campaign), job)
             if body is None:
                 change.execute(
                     "INSERT OR REPLACE INTO failures SELECT number, ? FROM tasks WHERE number = ? AND seconds IS NULL",
@@ -134,25 +140,25 @@ class SqliteStore(Store):
                 change.execute("INSERT INTO scratch VALUES (?, ?)", (number, scratch))
             change.execute("UPDATE tasks SET seconds = ? WHERE number = ?", (result.seconds, number))
 
-    def load(self, task: Job) -> Kept | None:
-        """What is known of a task; ``None`` if it has no value."""
+    def load(self, job: Job) -> Kept | None:
+        """The stored value of a job; ``None`` if there is none."""
         with self._view() as view:
             row = view.execute(
                 "SELECT results.body, scratch.body FROM tasks JOIN results ON results.task = number "
                 "LEFT JOIN scratch ON scratch.task = number WHERE id = ?",
-                (bytes.fromhex(task.id),),
+                (bytes.fromhex(job.id),),
             ).fetchone()
         if row is None:
             return None
         body, scratch = row
-        header, value = self._unsealed(body, f"result of {task}", what="result", task=task.id)
+        header, value = self._unsealed(body, f"result of {job}", what="result", task=job.id)
         if scratch is None:
             return Kept(value, None, bool(header.get("scratch")))
-        return Kept(value, self._unsealed(scratch, f"scratch of {task}", what="scratch", task=task.id)[1])
+        return Kept(value, self._unsealed(scratch, f"scratch of {job}", what="scratch", task=job.id)[1])
 
-    def forget(self, tasks: Iterable[Job]) -> None:
-        """Drops the scratch of tasks; that there was some stays known."""
-        rows = [(bytes.fromhex(task.id),) for task in tasks]
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Drops the scratch of jobs; `load` then reports it as forgotten."""
+        rows = [(bytes.fromhex(job.id),) for job in jobs]
         with self._change() as change:
             change.executemany("DELETE FROM scratch WHERE task = (SELECT number FROM tasks WHERE id = ?)", rows)
 
@@ -175,8 +181,8 @@ class SqliteStore(Store):
             return None
         return self._unsealed(row[0], f"outcome of {campaign}", what="outcome", campaign=campaign)[1]
 
-    def tally(self, campaign: str) -> Tally:
-        """How far a campaign is."""
+    def tally(self, campaign: str) -> CampaignTally:
+        """Progress of a campaign."""
         mine = (
             "FROM wanted JOIN tasks ON tasks.number = wanted.task LEFT JOIN failures ON failures.task = tasks.number "
             "WHERE campaign = ?"
@@ -197,7 +203,7 @@ class SqliteStore(Store):
                 "SELECT most, EXISTS (SELECT 1 FROM outcomes WHERE campaign = number) FROM campaigns WHERE number = ?",
                 number,
             ).fetchone()
-        return Tally(
+        return CampaignTally(
             done={kind: count for kind, count, _ in done},
             seconds={kind: seconds for kind, _, seconds in done},
             waiting=dict(waiting),
@@ -209,7 +215,7 @@ class SqliteStore(Store):
         )
 
     def close(self) -> None:
-        """Lets other processes write."""
+        """Closes the file, so that another process can write to it."""
         with self._turn, connection.translated(self.path):
             if self._lock is not None and self._lock.held:
                 connection.shrink(self._connection)
@@ -228,11 +234,11 @@ class SqliteStore(Store):
             raise BadInput("campaign", campaign, "one of the store's", "Open it first.")
         return int(row[0])
 
-    def _want(self, change: sqlite3.Connection, campaign: int, task: Job, attempts: int = 0) -> int:
-        key = bytes.fromhex(task.id)
+    def _want(self, change: sqlite3.Connection, campaign: int, job: Job, attempts: int = 0) -> int:
+        key = bytes.fromhex(job.id)
         row: Any = change.execute("SELECT number FROM tasks WHERE id = ?", (key,)).fetchone()
         if row is None:
-            named = (key, _utf8(task.kind), _utf8(str(task)))
+            named = (key, _utf8(job.kind), _utf8(str(job)))
             row = (change.execute("INSERT INTO tasks (id, kind, name) VALUES (?, ?, ?)", named).lastrowid,)
         number = int(row[0])
         change.execute(
@@ -256,7 +262,7 @@ class SqliteStore(Store):
 
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         with self._turn, connection.translated(self.path):
-            if self._connection.in_transaction:  # an interruption came between the beginning and the next line
+            if self._connection.in_transaction:  # Ctrl-C came right after an earlier BEGIN
                 self._connection.execute("ROLLBACK")
             self._connection.execute(begin)
             try:

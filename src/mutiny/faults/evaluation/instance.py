@@ -76,9 +76,8 @@ class ScreenedInstance:
         self.right = clean.outcome.correct
         self.shares = self.right.astype(np.float64) if self.classifies else clean.shares.copy()
         self.seen: list[KnownAnswers] = []
-        self.drawn: list[
-            KnownAnswers
-        ] = []  # only what was drawn at random, as much of each stratum: what predictions rest on
+        # Only answers that were drawn at random: predictions are fitted to them, and other answers would bias the fit.
+        self.drawn: list[KnownAnswers] = []
         self.stratum = np.full(len(self.clean), -1, np.int8)
         self.sureness = np.zeros(len(self.clean), np.float32)
         self._lead = self._scale = np.zeros(0, np.float32)
@@ -156,9 +155,9 @@ class ScreenedInstance:
         rows = self.evaluate(chosen, answer)
         self.drawn.append((chosen, rows))
         move = np.zeros(len(chosen))
-        if len(predicted) and len(chosen):
-            where = torch.from_numpy(chosen)
-            lead, real = predicted[chosen], margins(self.task, rows, self.targets[where]).numpy()  # type: ignore[arg-type]
+        if isinstance(self.task, Classification) and len(predicted) and len(chosen):
+            lead, truth = predicted[chosen], self.targets[torch.from_numpy(chosen)]
+            real = margins(self.task, rows, truth).numpy()
             move = np.nan_to_num(np.abs(lead - real) / self._scale[chosen], nan=np.inf, posinf=np.inf)
         count = np.bincount(stratum, minlength=strata)
         return StratifiedSample(size, count, stratum, self.shares[chosen] - expected, move.astype(np.float64))

@@ -18,7 +18,6 @@ from mutiny.faults.evaluation.screened import ScreenedMutant, Screening
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.layers import Indices
 from mutiny.models.placement import placement
-from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.calibration import measured_pace
 from mutiny.subjects.inference.condensed_outputs import condense
@@ -61,10 +60,7 @@ class Runner:
     @cached_property
     def views(self) -> tuple[ModelView, ...]:
         """Views of all originals, probed once."""
-        return tuple(ModelView.of(model, self._probe_inputs(model), self.forward) for model in self.models)
-
-    def _probe_inputs(self, model: nn.Module) -> object:
-        return placement(model).put(self.splits["train"].first(PROBE_INPUTS))
+        return tuple(ModelView.of_data(model, self.splits["train"], self.forward) for model in self.models)
 
     def add_split(self, name: str, data: Data) -> None:
         """Adds a split, such as a weak one derived from clean passes."""

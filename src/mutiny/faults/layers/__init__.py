@@ -1,1 +1,1 @@
-"""Operators that edit the structure."""
+"""Operators that change the structure of a trained model."""

@@ -16,11 +16,11 @@ from mutiny.models import Activation, ActivationEdit, ModelView
 class ActivationRemoval(Operator):
     """Removes one activation function: its input passes unchanged. DeepMutation (AFR).
 
-    Activations count by call in the forward pass, whether made by a module or a function, so a ReLU module that is used
-    twice is two. The activation that shapes the output is never removed.
+    Each call of an activation in the forward pass counts, by a module or a function, so a ReLU module that is called
+    twice counts twice. The activation of the output is never removed.
 
     Args:
-        activation: name of the call, such as ``"relu1:relu#0"``; drawn for each instance if not given.
+        activation: Name of the call, such as ``"relu1:relu#0"``; drawn for each instance by default.
     """
 
     code: ClassVar[str] = "AFR"
@@ -34,20 +34,20 @@ class ActivationRemoval(Operator):
         return 1 if self.activation else len(_removable(view))
 
     def edits(self, view: ModelView, rng: np.random.Generator) -> Edits:
-        """One activation call silenced."""
-        found = _removable(view)
-        drawn = found[int(rng.integers(len(found)))]
+        """One activation call that returns its input."""
+        calls = _removable(view)
+        drawn = calls[int(rng.integers(len(calls)))]
         if self.activation is not None:
-            named = [call for call in found if call.name == self.activation]
+            named = [call for call in calls if call.name == self.activation]
             if not named:
-                names = ", ".join(call.name for call in found)
+                names = ", ".join(call.name for call in calls)
                 raise BadInput("AFR activation", repr(self.activation), f"one of {names}")
             drawn = named[0]
         yield ActivationEdit(drawn.ordinal)
 
 
 def _removable(view: ModelView) -> list[Activation]:
-    found = [call for call in view.activations if not call.output]
-    if not found:
+    calls = [call for call in view.activations if not call.output]
+    if not calls:
         raise NotApplicable("the forward pass calls no activation function before its output")
-    return found
+    return calls

@@ -21,9 +21,9 @@ class LayerAddition(Operator):
     Works inside any module tree. ``linear``, which DeepMutation++ may draw, changes nothing and is never drawn here.
 
     Args:
-        layer: path of the module after which to insert; drawn for each instance if not given.
-        activation: which one (tanh, softmax, elu, selu, softplus, softsign, relu, sigmoid, hard_sigmoid, linear);
-            drawn for each instance if not given.
+        layer: Path of the module after which to insert; drawn for each instance by default.
+        activation: Activation to insert (tanh, softmax, elu, selu, softplus, softsign, relu, sigmoid, hard_sigmoid or
+            linear); drawn for each instance by default.
     """
 
     code: ClassVar[str] = "LA"

@@ -16,8 +16,8 @@ class LayerDuplication(SameShapeLayer):
     Candidates are those of layer removal: shape kept, neither first nor last, active at inference.
 
     Args:
-        layer: path of the module to duplicate; drawn for each instance if not given.
-        inactive: whether dropout and identity modules may be duplicated too, which changes nothing.
+        layer: Path of the module to duplicate; drawn for each instance by default.
+        inactive: Whether dropout and identity modules may be duplicated too, which changes nothing.
     """
 
     code: ClassVar[str] = "LD"

@@ -17,8 +17,8 @@ class LayerRemoval(SameShapeLayer):
     inference, so removing them makes an equivalent mutant; DeepMutation++ does that on most networks.
 
     Args:
-        layer: path of the module to remove; drawn for each instance if not given.
-        inactive: whether dropout and identity modules may be removed too.
+        layer: Path of the module to remove; drawn for each instance by default.
+        inactive: Whether dropout and identity modules may be removed too.
     """
 
     code: ClassVar[str] = "LR"

@@ -1,4 +1,4 @@
-"""What the operators on a layer that keeps its shape share."""
+"""Base class of the operators on one layer whose output has the shape of its input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mutiny.models.structure import Change
 
 @dataclass(frozen=True)
 class SameShapeLayer(Operator):
-    """Base of the operators that do something to one layer whose output has the shape of its input."""
+    """Removes or duplicates one layer whose output has the shape of its input, as ``change`` says."""
 
     family: ClassVar[str] = "layers"
     change: ClassVar[Change]

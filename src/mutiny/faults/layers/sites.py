@@ -1,4 +1,4 @@
-"""Places in a module tree where structural operators can work."""
+"""Modules that structural operators can change."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ ACTIVATION_MODULES = frozenset(nn.modules.activation.__all__) - {"MultiheadAtten
 
 
 def same_shape_sites(view: ModelView, inactive: bool) -> list[Site]:
-    """Modules that keep the shape of their input, neither first nor last, activations aside."""
+    """Modules that keep the shape of their input, except the first, the last and activations."""
     inner = [site for site in view.sites if not site.first and not site.last]
     keeping = [site for site in inner if site.keeps_shape and site.floating and site.kind not in ACTIVATION_MODULES]
-    found = [site for site in keeping if inactive or site.kind not in INACTIVE]
-    if not found:
+    sites = [site for site in keeping if inactive or site.kind not in INACTIVE]
+    if not sites:
         reason = "no layer between the first and the last keeps the shape of its input"
         if keeping:
             kinds = ", ".join(sorted({site.kind for site in keeping}))
             reason += f", except {kinds}, which do nothing at inference (inactive=true includes them)"
         raise NotApplicable(reason)
-    return found
+    return sites
 
 
 def any_site(view: ModelView) -> list[Site]:
-    """Modules after which something can be inserted: all that give real numbers, but the last."""
+    """Modules after which an activation can be inserted: all that return real numbers, except the last."""
     inner = [site for site in view.sites if site.floating and not site.last]
     if not inner:
         raise NotApplicable("no module before the last gives a tensor of real numbers, so nothing can be inserted")

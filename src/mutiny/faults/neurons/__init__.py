@@ -1,1 +1,1 @@
-"""Operators that change what neurons pass on."""
+"""Operators that change the signals of neurons."""

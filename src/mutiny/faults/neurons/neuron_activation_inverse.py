@@ -18,12 +18,12 @@ class NeuronActivationInverse(NeuronScaling):
     """Inverts the activation status of a random share of the neurons. DeepMutation++; MUFF, Table I.
 
     Args:
-        ratio: share of the neurons, drawn uniformly over the whole network.
-        direction: ``"incoming"``: weights and bias change sign, so that the value before the activation does (what
-            DeepMutation++ does). ``"outgoing"``: the value after the activation changes sign for all that read it.
-        biases: with ``"incoming"``, whether the bias changes sign as well.
-        layers: names or shell patterns of the layers that take part; all if not given.
-        output_layer: whether the output layer takes part.
+        ratio: Share of the neurons, drawn uniformly over the whole network.
+        direction: ``"incoming"``: weights and bias change sign, and with them the value before the activation, as in
+            DeepMutation++. ``"outgoing"``: the value after the activation changes sign for everything that reads it.
+        biases: Whether the bias changes sign as well, with ``"incoming"``.
+        layers: Names or shell patterns of the layers that take part; all layers by default.
+        output_layer: Whether the output layer takes part.
     """
 
     code: ClassVar[str] = "NAI"

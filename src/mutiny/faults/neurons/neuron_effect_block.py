@@ -15,16 +15,16 @@ from mutiny.models import ModelView
 
 @dataclass(frozen=True)
 class NeuronEffectBlock(NeuronScaling):
-    """Blocks the influence of a random share of the neurons on all that read them. DeepMutation++; MUFF, Table I.
+    """Blocks the signals of a random share of the neurons. DeepMutation++; MUFF, Table I.
 
     Args:
-        ratio: share of the neurons, drawn uniformly over the whole network.
-        direction: ``"outgoing"``: every consumer sees 0 in place of the neuron, as the papers describe it.
-            ``"incoming"``: the neuron's weights and bias become 0, as DeepMutation++'s code does; the neuron then still
-            says whatever its activation and normalization make of 0.
-        biases: with ``"incoming"``, whether the bias becomes 0 as well.
-        layers: names or shell patterns of the layers that take part; all if not given.
-        output_layer: whether the output layer takes part; by default not, for nothing reads it.
+        ratio: Share of the neurons, drawn uniformly over the whole network.
+        direction: ``"outgoing"``: everything that reads the neuron gets 0, as the papers describe it. ``"incoming"``:
+            the neuron's weights and bias become 0, as in DeepMutation++'s code; the neuron then still has the value
+            that its normalization and activation give for 0.
+        biases: Whether the bias becomes 0 as well, with ``"incoming"``.
+        layers: Names or shell patterns of the layers that take part; all layers by default.
+        output_layer: Whether the output layer takes part; not by default, because nothing reads it.
     """
 
     code: ClassVar[str] = "NEB"

@@ -15,20 +15,20 @@ from mutiny.models import ModelView
 
 @dataclass(frozen=True)
 class NeuronInhibitor(NeuronScaling):
-    """Shrinks what a random share of the neurons tells the rest of the network by ``1 - factor``. MUFF, section IV-B.
+    """Multiplies the signals of a random share of the neurons by ``1 - factor``. MUFF, section IV-B.
 
     MUFF first says that only outgoing weights change, later that the weights "within" the neurons do; ``direction``
-    offers both and follows the first. Outgoing means exactly that every consumer sees the neuron's signal times
-    ``1 - factor``. Output neurons have no outgoing weights and are left alone unless ``output_layer``.
+    offers both, and the first is the default. Outgoing means that everything that reads the neuron gets its signal
+    times ``1 - factor``. Output neurons have no outgoing weights and are not changed unless ``output_layer``.
 
     Args:
-        ratio: share of the neurons, drawn uniformly over the whole network.
-        factor: 0 changes nothing, 1 blocks the neuron.
-        direction: ``"outgoing"`` or ``"incoming"``.
-        biases: with ``"incoming"``, whether the neuron's bias shrinks as well.
-        layers: names or shell patterns of the layers that take part; all if not given.
-        output_layer: whether the output layer takes part.
-        search: the parameter that a search tunes, ``"factor"`` or ``"ratio"``.
+        ratio: Share of the neurons, drawn uniformly over the whole network.
+        factor: Share by which a neuron shrinks: 0 changes nothing, 1 blocks the neuron.
+        direction: ``"outgoing"`` for the signals of the neurons, ``"incoming"`` for the weights that feed them.
+        biases: Whether the neuron's bias shrinks as well, with ``"incoming"``.
+        layers: Names or shell patterns of the layers that take part; all layers by default.
+        output_layer: Whether the output layer takes part.
+        search: Parameter that a search tunes, ``"factor"`` or ``"ratio"``.
     """
 
     code: ClassVar[str] = "NI"

@@ -15,16 +15,16 @@ from mutiny.models import ModelView, WeightEdit
 
 @dataclass(frozen=True)
 class NeuronSwitch(Operator):
-    """Exchanges neurons of the same layer in random pairs: their weights and biases trade places. DeepMutation++.
+    """Exchanges neurons of the same layer in random pairs: their weights and biases are exchanged. DeepMutation++.
 
-    What reads the neurons, and normalization after them, stays in place. A neuron chosen without a partner is
-    exchanged with the next one in the layer's random order. Layers with a single neuron are left alone.
+    Normalization and everything else after the neurons stays in place. A chosen neuron without a partner is exchanged
+    with the next one in the layer's random order. Layers with a single neuron are not changed.
 
     Args:
-        ratio: share of the neurons, drawn uniformly over the whole network.
-        layers: names or shell patterns of the layers that take part; all if not given.
-        output_layer: whether the output layer takes part.
-        biases: whether biases trade places too.
+        ratio: Share of the neurons, drawn uniformly over the whole network.
+        layers: Names or shell patterns of the layers that take part; all layers by default.
+        output_layer: Whether the output layer takes part.
+        biases: Whether biases are exchanged as well.
     """
 
     code: ClassVar[str] = "NS"

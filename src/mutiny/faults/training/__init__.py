@@ -1,4 +1,4 @@
-"""Operators on the training program. To add one: a class in the module of what it changes, and its line in `ALL`."""
+"""Operators on the training program. To add one, write a class in the module of what it changes and a line in `ALL`."""
 
 from __future__ import annotations
 

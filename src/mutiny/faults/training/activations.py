@@ -10,7 +10,7 @@ from mutiny.core.errors import NotApplicable
 from mutiny.faults.layers.sites import ACTIVATION_MODULES
 from mutiny.faults.training.base import Program
 from mutiny.faults.training.function_calls import function_calls, names_by_layer
-from mutiny.faults.training.layer_operator import LayerOperator, hidden_modules, with_change
+from mutiny.faults.training.layer_operator import LayerOperator, hidden_modules, places_of, with_change
 from mutiny.models import Activation, ModelView, torch_ops
 from mutiny.subjects.training import Recipe
 from mutiny.subjects.training.call_sites import CallSite
@@ -25,10 +25,10 @@ class ActivationPlace:
     """An activation function in a program; in a loop it is called several times in a pass.
 
     Attributes:
-        site: position of the calls.
-        after: name of the layer before it; empty if there is none.
-        output: whether it shapes the output.
-        module: path of the module that is this activation and no other; ``None`` for a function.
+        site: Position of the calls.
+        after: Name of the layer before it; empty if there is none.
+        output: Whether it is the activation of the output.
+        module: Path of the module that makes these calls and no others; ``None`` for a function.
     """
 
     site: CallSite
@@ -78,8 +78,9 @@ class ChangedActivation(LayerOperator):
     the outputs mean, and stays. Modules and functions are treated alike.
 
     Args:
-        layer: name of the layer before it.
-        activation: elu, softmax, selu, softplus, softsign, relu, tanh, sigmoid, hard_sigmoid, exponential or linear.
+        layer: Name of the layer before it.
+        activation: New activation: elu, softmax, selu, softplus, softsign, relu, tanh, sigmoid, hard_sigmoid,
+            exponential or linear.
     """
 
     code: ClassVar[str] = "ACH"
@@ -105,8 +106,9 @@ class AddedActivation(LayerOperator):
     """Adds an activation function right after a hidden linear layer or convolution that has none. DeepCrime.
 
     Args:
-        layer: path of the layer's module.
-        activation: elu, softmax, selu, softplus, softsign, relu, tanh, sigmoid, hard_sigmoid or exponential.
+        layer: Path of the layer's module.
+        activation: New activation: elu, softmax, selu, softplus, softsign, relu, tanh, sigmoid, hard_sigmoid or
+            exponential.
     """
 
     code: ClassVar[str] = "AAL"
@@ -121,9 +123,7 @@ class AddedActivation(LayerOperator):
         """Hidden layers without an activation function before the next layer."""
         followed = {activation.after for activation in program.view.activations}
         names = [name for name, layer in hidden_modules(program.view).items() if layer.name not in followed]
-        if not names:
-            raise NotApplicable("every hidden layer has an activation")
-        return dict.fromkeys(names)
+        return places_of(names, "every hidden layer has an activation")
 
     def changed(self, program: Program, layer: str) -> Recipe:
         """Adds the activation."""
@@ -132,10 +132,10 @@ class AddedActivation(LayerOperator):
 
 @dataclass(frozen=True)
 class RemovedActivation(LayerOperator):
-    """Removes the activation after one layer, module or function, unless it shapes the output. DeepCrime.
+    """Removes the activation after one layer, module or function, unless it is that of the output. DeepCrime.
 
     Args:
-        layer: name of the layer before it.
+        layer: Name of the layer before it.
     """
 
     code: ClassVar[str] = "ARM"
@@ -145,9 +145,7 @@ class RemovedActivation(LayerOperator):
     def places(self, program: Program) -> dict[str, None]:
         """Layers that are followed by an activation that another layer reads."""
         names = [name for name, place in activation_places(program).items() if not place.output]
-        if not names:
-            raise NotApplicable("no activation function before the output")
-        return dict.fromkeys(names)
+        return places_of(names, "no activation function before the output")
 
     def changed(self, program: Program, layer: str) -> Recipe:
         """Removes the activation."""
@@ -159,7 +157,7 @@ class RemovedActivationFunction(RemovedActivation):
     """Removes the activation after one layer: the same as ARM, under its name in DeepMutation.
 
     Args:
-        layer: name of the layer before it.
+        layer: Name of the layer before it.
     """
 
     code: ClassVar[str] = "AFRs"

@@ -1,4 +1,4 @@
-"""Base of the operators that change the training program: its data, its settings or its network."""
+"""Base class of the operators that change the training program: its data, its settings or its network."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Program:
     """Everything that a training run needs, except the seed.
 
     Attributes:
-        recipe: how to train.
-        data: training data; changed by index, never copied.
-        task: what the targets mean and which loss is the default.
-        forward: how the network is called.
+        recipe: Recipe of the training.
+        data: Training data; operators change it by index and never copy it.
+        task: Task, which gives the meaning of the targets and the default loss.
+        forward: Function that calls the network.
     """
 
     recipe: Recipe
@@ -49,10 +49,10 @@ class Span(NamedTuple):
     """Range of a binary search.
 
     Attributes:
-        mild: value that changes nothing or least; may be the larger number, as for epochs.
-        severe: value that changes most; tried first, and if it is not killed, the search ends.
-        precision: width of the interval at which the search ends.
-        whole: whether values are whole numbers.
+        mild: Value that changes nothing or least; may be the larger number, as for epochs.
+        severe: Value that changes most; tried first, and if it is not killed, the search ends.
+        precision: Width of the interval at which the search ends.
+        whole: Whether values are whole numbers.
     """
 
     mild: float
@@ -69,13 +69,13 @@ class TrainingOperator(ABC):
     else is final.
 
     Attributes:
-        code: short name used in the literature.
-        title: name in words.
-        source: publication that defines it.
-        family: group in listings.
-        level: what it changes.
-        strength: parameter tuned by a binary search; ``None`` if there is none.
-        tries: values that are tried, for listings.
+        code: Short name used in the literature.
+        title: Name in words.
+        source: Publication that defines it.
+        family: Group in listings.
+        level: Part of the program that it changes.
+        strength: Parameter tuned by a binary search; ``None`` if there is none.
+        tries: Values that are tried, for listings.
     """
 
     code: ClassVar[str]

@@ -37,8 +37,8 @@ class LabelChange(DataOperator):
     all outputs together).
 
     Args:
-        share: share of the class; for regression, size of the noise.
-        of: class to relabel; the most frequent if ``None``.
+        share: Share of the class; for regression, size of the noise.
+        of: Class to relabel; the most frequent if ``None``.
     """
 
     code: ClassVar[str] = "TCL"
@@ -83,7 +83,7 @@ class DataRemoval(DataOperator):
     For regression, removes a share of each bucket, see `mutiny.faults.training.data_operator.buckets`.
 
     Args:
-        share: share of each class.
+        share: Share of each class.
     """
 
     code: ClassVar[str] = "TRD"
@@ -120,7 +120,7 @@ class DataUnbalance(DataOperator):
     `mutiny.faults.training.data_operator.buckets`; empty ones do not count.
 
     Args:
-        share: share of each class that is smaller than the mean.
+        share: Share of each class that is smaller than the mean.
     """
 
     code: ClassVar[str] = "TUD"
@@ -153,8 +153,8 @@ class NoiseAddition(DataOperator):
     the first gets noise); whole numbers and masks of zeros and ones beside other inputs stay unchanged.
 
     Args:
-        share: share of the items.
-        sd: standard deviation of the noise in those units; the share if ``None``.
+        share: Share of the items.
+        sd: Standard deviation of the noise in those units; the share if ``None``.
     """
 
     code: ClassVar[str] = "TAN"
@@ -191,7 +191,7 @@ class ClassOverlap(DataOperator):
     second largest (DeepCrime's code: its distinct targets in turn, from the lowest).
 
     Args:
-        share: share of the largest class.
+        share: Share of the largest class.
     """
 
     code: ClassVar[str] = "TCO"
@@ -222,11 +222,11 @@ def _two_largest(program: Program) -> list[Indices]:
 
 @dataclass(frozen=True)
 class GlobalOrLocal(DataOperator):
-    """Base of DeepMutation's operators: a ratio of all items (global) or of the items of one class (local).
+    """Base class of DeepMutation's operators: a ratio of all items (global) or of the items of one class (local).
 
     Args:
-        ratio: share of these items.
-        of: class to choose items from; all items if ``None``.
+        ratio: Share of these items.
+        of: Class to choose items from; all items if ``None``.
     """
 
     source: ClassVar[str] = "DeepMutation"
@@ -250,8 +250,8 @@ class DataRepetition(GlobalOrLocal):
     """Appends copies of a share of the items, at most one of each. DeepMutation, source level.
 
     Args:
-        ratio: share of the items.
-        of: class to choose items from; all items if ``None``.
+        ratio: Share of the items.
+        of: Class to choose items from; all items if ``None``.
     """
 
     code: ClassVar[str] = "DR"
@@ -268,8 +268,8 @@ class LabelError(GlobalOrLocal):
     """Gives a share of the items another label, drawn from all labels of the task. DeepMutation, source level.
 
     Args:
-        ratio: share of the items.
-        of: class to choose items from; all items if ``None``.
+        ratio: Share of the items.
+        of: Class to choose items from; all items if ``None``.
     """
 
     code: ClassVar[str] = "LE"
@@ -295,8 +295,8 @@ class DataMissing(GlobalOrLocal):
     """Removes a share of the items regardless of class, but at least two items stay. DeepMutation, source level.
 
     Args:
-        ratio: share of the items; a ratio of 1 can remove a whole class.
-        of: class to choose items from; all items if ``None``.
+        ratio: Share of the items; a ratio of 1 can remove a whole class.
+        of: Class to choose items from; all items if ``None``.
     """
 
     code: ClassVar[str] = "DM"
@@ -328,9 +328,9 @@ class DataShuffle(GlobalOrLocal):
     the items in each epoch anyway, this has little effect. With ``labels_stay``, inputs move but labels stay.
 
     Args:
-        ratio: share of the items.
-        of: class to choose items from; all items if ``None``.
-        labels_stay: whether targets stay in their places.
+        ratio: Share of the items.
+        of: Class to choose items from; all items if ``None``.
+        labels_stay: Whether targets stay in their places.
     """
 
     code: ClassVar[str] = "DF"
@@ -364,9 +364,9 @@ class NoisePerturbation(GlobalOrLocal):
     Whole numbers, and masks of zeros and ones beside other inputs, stay unchanged.
 
     Args:
-        ratio: share of the items.
-        of: class to choose items from; all items if ``None``.
-        sd: standard deviation of the noise, in the unit of the inputs; 0.1 is meant for inputs between 0 and 1.
+        ratio: Share of the items.
+        of: Class to choose items from; all items if ``None``.
+        sd: Standard deviation of the noise, in the unit of the inputs; 0.1 is meant for inputs between 0 and 1.
     """
 
     code: ClassVar[str] = "NP"

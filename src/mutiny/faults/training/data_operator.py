@@ -1,4 +1,4 @@
-"""Base of the operators that change the training data, and functions that choose items."""
+"""Base class of the operators that change the training data, and functions that choose items."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DataOperator(TrainingOperator):
     the same generator, a larger share keeps the items chosen by a smaller one.
 
     Attributes:
-        severe: share tried first by a search.
+        severe: Share tried first by a search.
     """
 
     level: ClassVar[Level] = "data"

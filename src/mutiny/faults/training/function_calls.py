@@ -21,10 +21,10 @@ class FunctionCall(NamedTuple):
     """One call of a torch function.
 
     Attributes:
-        site: position of the call in the network.
-        path: path of the module that makes the call; ``None`` if it is made outside the network.
-        args: positional arguments.
-        kwargs: keyword arguments.
+        site: Position of the call in the network.
+        path: Path of the module that makes the call; ``None`` if it is made outside the network.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
     """
 
     site: CallSite
@@ -37,9 +37,9 @@ def function_calls(program: Program, model: nn.Module, names: Container[str]) ->
     """Calls of some torch functions in one forward pass, in order.
 
     Args:
-        program: defines how the network is called, and with which inputs.
-        model: a network of the program, in the mode in which it should run; its running statistics may change.
-        names: names of the functions.
+        program: Program that defines how the network is called, and with which inputs.
+        model: Network of the program, in the mode in which it should run; its running statistics may change.
+        names: Names of the functions.
     """
     recorder = _Recorder(model, names)
     with seeded(0), steady(), torch.no_grad(), Undo() as undo:

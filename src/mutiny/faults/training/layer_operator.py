@@ -1,9 +1,9 @@
-"""Base of the operators that change one layer of the network, and functions that find layers by name."""
+"""Base class of the operators that change one layer before training, and functions that find layers by name."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, final
 
@@ -27,11 +27,11 @@ class LayerOperator(TrainingOperator):
     An author writes `places` and `changed`.
 
     Attributes:
-        choice: parameter that selects one of the options; ``None`` if there is nothing to choose.
-        options: values of that parameter that are tried.
+        choice: Parameter that selects one of the options; ``None`` if there is nothing to choose.
+        options: Values of that parameter that are tried.
 
     Args:
-        layer: name of the layer; all are tried if not given.
+        layer: Name of the layer; all layers are tried by default.
     """
 
     level: ClassVar[Level] = "network"
@@ -89,6 +89,14 @@ class LayerOperator(TrainingOperator):
     @abstractmethod
     def changed(self, program: Program, layer: str) -> Recipe:
         """The faulty recipe."""
+
+
+def places_of(names: Iterable[str], reason: str) -> dict[str, None]:
+    """Places without a current option; raises `NotApplicable` with the reason if there are none."""
+    places = dict.fromkeys(names)
+    if not places:
+        raise NotApplicable(reason)
+    return places
 
 
 def with_change(recipe: Recipe, change: Any) -> Recipe:

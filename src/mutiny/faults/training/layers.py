@@ -21,6 +21,7 @@ from mutiny.faults.training.layer_operator import (
     LayerOperator,
     hidden_modules,
     path_of,
+    places_of,
     plain_modules,
     weighted_modules,
     with_change,
@@ -41,11 +42,11 @@ REGULARIZERS = {"l1": (0.01, 0.0), "l2": (0.0, 0.01), "l1_l2": (0.01, 0.01)}
 
 @dataclass(frozen=True)
 class SetRegularizer(LayerOperator):
-    """Base of the operators that give a layer a regularizer.
+    """Base class of the operators that give a layer a regularizer.
 
     Args:
-        layer: path of the layer's module.
-        kind: l1, l2 or l1_l2.
+        layer: Path of the layer's module.
+        kind: Kind of regularizer: l1, l2 or l1_l2.
     """
 
     source: ClassVar[str] = "DeepCrime"
@@ -65,8 +66,8 @@ class AddedRegularizer(SetRegularizer):
     """Adds 0.01 times the absolute or squared weights of one layer that has no regularizer to the loss. DeepCrime.
 
     Args:
-        layer: path of the layer's module.
-        kind: l1 (absolute values), l2 (squares) or l1_l2 (both).
+        layer: Path of the layer's module.
+        kind: Kind of regularizer: l1 (absolute values), l2 (squares) or l1_l2 (both).
     """
 
     code: ClassVar[str] = "RAW"
@@ -77,9 +78,7 @@ class AddedRegularizer(SetRegularizer):
         regularized = [path for path, factors in program.recipe.regularizers.items() if any(factors)]
         paths = {name: path_of(program.view, name) for name in weighted_modules(program.view)}
         free = [name for name, path in paths.items() if not any(_contains(outer, path) for outer in regularized)]
-        if not free:
-            raise NotApplicable("every layer has a regularizer")
-        return dict.fromkeys(free)
+        return places_of(free, "every layer has a regularizer")
 
 
 def _contains(outer: str, path: str) -> bool:
@@ -91,8 +90,8 @@ class ChangedRegularizer(SetRegularizer):
     """Changes the kind of one layer's regularizer; the factor becomes 0.01. DeepCrime.
 
     Args:
-        layer: path of the layer's module.
-        kind: l1 (absolute values of weights), l2 (squares) or l1_l2 (both).
+        layer: Path of the layer's module.
+        kind: Kind of regularizer: l1 (absolute values of weights), l2 (squares) or l1_l2 (both).
     """
 
     code: ClassVar[str] = "RCW"
@@ -108,7 +107,7 @@ class RemovedRegularizer(LayerOperator):
     """Removes the regularizer of one layer. DeepCrime.
 
     Args:
-        layer: path of the layer's module.
+        layer: Path of the layer's module.
     """
 
     code: ClassVar[str] = "RRW"
@@ -144,8 +143,8 @@ class ChangedInitializer(LayerOperator):
     The current initializer of a layer is known, and omitted, only if the recipe's ``initializers`` name it.
 
     Args:
-        layer: path of the layer's module.
-        initializer: name of the initializer, see :mod:`mutiny.subjects.training.initializers`.
+        layer: Path of the layer's module.
+        initializer: Name of the initializer, see :mod:`mutiny.subjects.training.initializers`.
     """
 
     code: ClassVar[str] = "WCI"
@@ -169,51 +168,51 @@ class ChangedInitializer(LayerOperator):
 
 
 @dataclass(frozen=True)
-class AddedBias(LayerOperator):
+class BiasOperator(LayerOperator):
+    """Base class of the operators that add or remove a bias.
+
+    Attributes:
+        adds: Whether the bias is added or removed.
+    """
+
+    source: ClassVar[str] = "DeepCrime"
+    adds: ClassVar[bool]
+
+    def places(self, program: Program) -> dict[str, None]:
+        """Layers without a bias, or with one if it is to be removed."""
+        modules = plain_modules(program.view).items()
+        names = [name for name, module in modules if (module.bias is None) == self.adds]
+        return places_of(names, "every layer has a bias" if self.adds else "no layer has a bias")
+
+    def changed(self, program: Program, layer: str) -> Recipe:
+        """Adds or removes the bias."""
+        return with_change(program.recipe, Bias(path_of(program.view, layer), self.adds))
+
+
+@dataclass(frozen=True)
+class AddedBias(BiasOperator):
     """Adds a bias to one linear layer or convolution without one, initialized as torch does. DeepCrime.
 
     Args:
-        layer: path of the layer's module.
+        layer: Path of the layer's module.
     """
 
     code: ClassVar[str] = "WAB"
     title: ClassVar[str] = "add a bias"
-    source: ClassVar[str] = "DeepCrime"
-
-    def places(self, program: Program) -> dict[str, None]:
-        """Layers without a bias."""
-        names = [name for name, module in plain_modules(program.view).items() if module.bias is None]
-        if not names:
-            raise NotApplicable("every layer has a bias")
-        return dict.fromkeys(names)
-
-    def changed(self, program: Program, layer: str) -> Recipe:
-        """Adds the bias."""
-        return with_change(program.recipe, Bias(path_of(program.view, layer), True))
+    adds: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
-class RemovedBias(LayerOperator):
+class RemovedBias(BiasOperator):
     """Removes the bias of one linear layer or convolution. DeepCrime.
 
     Args:
-        layer: path of the layer's module.
+        layer: Path of the layer's module.
     """
 
     code: ClassVar[str] = "WRB"
     title: ClassVar[str] = "remove a bias"
-    source: ClassVar[str] = "DeepCrime"
-
-    def places(self, program: Program) -> dict[str, None]:
-        """Layers with a bias."""
-        names = [name for name, module in plain_modules(program.view).items() if module.bias is not None]
-        if not names:
-            raise NotApplicable("no layer has a bias")
-        return dict.fromkeys(names)
-
-    def changed(self, program: Program, layer: str) -> Recipe:
-        """Removes the bias."""
-        return with_change(program.recipe, Bias(path_of(program.view, layer), False))
+    adds: ClassVar[bool] = False
 
 
 DROPOUT = BY_UNIT | BY_CHANNEL
@@ -226,8 +225,8 @@ class ChangedDropoutRate(LayerOperator):
     """Changes the rate of one dropout module or function, or of a recurrent or attention layer's dropout. DeepCrime.
 
     Args:
-        layer: path of the module; for a function, name of the layer before it.
-        rate: share of the units that are dropped: 0.125, 0.25, 0.75 and 1 are tried, but any from 0 to 1 can be given.
+        layer: Path of the module; for a function, name of the layer before it.
+        rate: Share of the units that are dropped: 0.125, 0.25, 0.75 and 1 are tried, but any from 0 to 1 can be given.
     """
 
     code: ClassVar[str] = "RCD"
@@ -289,8 +288,8 @@ class RemovedLayer(LayerOperator):
     Linear layers, convolutions and normalizations are such layers; activations have their own operator (AFRs).
 
     Args:
-        layer: path of the module.
-        inactive: whether dropout, which has its own operator (RCD), and identity modules count as layers, too.
+        layer: Path of the module.
+        inactive: Whether dropout, which has its own operator (RCD), and identity modules count as layers, too.
     """
 
     code: ClassVar[str] = "LRs"
@@ -315,8 +314,8 @@ class AddedLayer(LayerOperator):
     ReLU is omitted where it would change nothing, such as before another ReLU.
 
     Args:
-        layer: path of the module after which it is added.
-        addition: relu or batch_norm.
+        layer: Path of the module after which it is added.
+        addition: Layer to add: relu or batch_norm.
     """
 
     code: ClassVar[str] = "LAs"

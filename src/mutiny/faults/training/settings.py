@@ -40,7 +40,7 @@ class FewerEpochs(SettingsOperator):
     """Trains for fewer epochs: the search goes from the recipe's number of epochs down to 1. DeepCrime.
 
     Args:
-        epochs: number of epochs.
+        epochs: Number of epochs.
     """
 
     code: ClassVar[str] = "HNE"
@@ -76,7 +76,7 @@ class LowerLearningRate(SettingsOperator):
     DeepCrime sets bounds for each subject by hand (MNIST: 1 to 0.001); these follow the recipe.
 
     Args:
-        rate: learning rate.
+        rate: Learning rate.
     """
 
     code: ClassVar[str] = "HLR"
@@ -106,7 +106,7 @@ class LowerPatience(SettingsOperator):
     """Stops training too early: the search goes from the recipe's patience down to 1. DeepCrime.
 
     Args:
-        patience: epochs without a better loss after which training stops.
+        patience: Epochs without a better loss after which training stops.
     """
 
     code: ClassVar[str] = "RCP"
@@ -143,7 +143,7 @@ class ChangedBatchSize(SettingsOperator):
     """Changes the batch size to a quarter, half, twice and four times the recipe's. DeepCrime.
 
     Args:
-        size: items per step.
+        size: Items per step.
     """
 
     code: ClassVar[str] = "HBS"
@@ -201,7 +201,7 @@ class ChangedLoss(SettingsOperator):
     DeepCrime's list also has the Kullback-Leibler divergence, which equals cross-entropy where targets are classes.
 
     Args:
-        loss: name of the loss.
+        loss: Name of the loss.
     """
 
     code: ClassVar[str] = "LCH"
@@ -244,7 +244,7 @@ class ChangedOptimizer(SettingsOperator):
     """Changes the optimizer; the new one has its default settings and learning rate, and no weight decay. DeepCrime.
 
     Args:
-        optimizer: name of the optimizer.
+        optimizer: Name of the optimizer.
     """
 
     code: ClassVar[str] = "OCH"
@@ -295,7 +295,7 @@ class ChangedClipping(SettingsOperator):
     """Changes gradient clipping, where there is any: off, to a norm of 0.001, or to 0.5 for each value. DeepCrime.
 
     Args:
-        clip: ``off``, ``norm`` or ``value``.
+        clip: Mode of clipping: ``off``, ``norm`` or ``value``.
     """
 
     code: ClassVar[str] = "OCG"

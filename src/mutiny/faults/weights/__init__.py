@@ -1,1 +1,1 @@
-"""Operators that edit weights and neurons."""
+"""Operators that change weights."""

@@ -18,18 +18,18 @@ from mutiny.models import ModelView, WeightEdit
 class GaussianFuzzing(Operator):
     """Multiplies a random share of the weights by ``1 + e`` with ``e ~ N(0, sd^2)``. DeepMutation++; MUFF, eq. 6.
 
-    The output layer takes part; normalization layers are left alone. Which parameter MUFF searched is not stated; here
-    it is the noise's standard deviation, which grades the change of each weight.
+    The output layer takes part; normalization layers are not changed. MUFF does not state which parameter it searched;
+    here it is the standard deviation of the noise, which scales the change of each weight.
 
     Args:
-        ratio: share of the weights.
-        sd: standard deviation of the noise.
+        ratio: Share of the weights.
+        sd: Standard deviation of the noise.
         clip: ``"mutated"`` clips the changed weights to [-1, 1] (eq. 6); ``"layer"`` clips every weight of a layer that
             has one, also those not chosen, as DeepMutation++'s code does; ``"none"`` does not clip.
-        layers: names or shell patterns of the layers that take part; all if not given.
-        output_layer: whether the output layer takes part.
-        biases: whether biases are among the weights.
-        search: the parameter that a search tunes, ``"sd"`` or ``"ratio"``.
+        layers: Names or shell patterns of the layers that take part; all layers by default.
+        output_layer: Whether the output layer takes part.
+        biases: Whether biases are among the weights.
+        search: Parameter that a search tunes, ``"sd"`` or ``"ratio"``.
     """
 
     code: ClassVar[str] = "GF"

@@ -18,15 +18,15 @@ class WeightInhibitor(Operator):
     """Shrinks a random share of the weights by a factor: ``w (1 - factor)``. MUFF, eq. 7.
 
     Weights are drawn uniformly over the whole network (MUFF does not say whether per layer), including the output
-    layer, embeddings and recurrent and attention matrices. Normalization layers are left alone.
+    layer, embeddings and recurrent and attention matrices. Normalization layers are not changed.
 
     Args:
-        ratio: share of the weights.
-        factor: 0 changes nothing, 1 zeroes the chosen weights.
-        layers: names or shell patterns of the layers that take part; all if not given.
-        output_layer: whether the output layer takes part.
-        biases: whether biases are among the weights. The papers never count them.
-        search: the parameter that a search tunes, ``"factor"`` or ``"ratio"``.
+        ratio: Share of the weights.
+        factor: Share by which a weight shrinks: 0 changes nothing, 1 zeroes the chosen weights.
+        layers: Names or shell patterns of the layers that take part; all layers by default.
+        output_layer: Whether the output layer takes part.
+        biases: Whether biases are among the weights; the papers never count them.
+        search: Parameter that a search tunes, ``"factor"`` or ``"ratio"``.
     """
 
     code: ClassVar[str] = "WI"

@@ -18,13 +18,13 @@ from mutiny.models import ModelView, WeightEdit
 class WeightShuffle(Operator):
     """Shuffles the weights that feed each of a random share of the neurons. DeepMutation++.
 
-    Biases stay where they are; the output layer takes part; embeddings and normalization layers are left alone. In
-    recurrent layers each gate's row is shuffled by itself, in the input and in the recurrent matrix.
+    Biases stay in place; the output layer takes part; embeddings and normalization layers are not changed. In recurrent
+    layers each gate's row is shuffled separately, in the input matrix and in the recurrent matrix.
 
     Args:
-        ratio: share of the neurons, drawn uniformly over the whole network.
-        layers: names or shell patterns of the layers that take part; all if not given.
-        output_layer: whether the output layer takes part.
+        ratio: Share of the neurons, drawn uniformly over the whole network.
+        layers: Names or shell patterns of the layers that take part; all layers by default.
+        output_layer: Whether the output layer takes part.
     """
 
     code: ClassVar[str] = "WS"
@@ -39,7 +39,7 @@ class WeightShuffle(Operator):
     def edits(self, view: ModelView, rng: np.random.Generator) -> Edits:
         """A permutation of every row that feeds a chosen neuron."""
         layers = with_neurons(eligible(view, self.layers, self.output_layer))
-        layers = [y for y in layers if any(w.size // y.neurons > 1 for w in y.weights)]
+        layers = [layer for layer in layers if any(weight.size // layer.neurons > 1 for weight in layer.weights)]
         if not layers:
             raise NotApplicable("every neuron has a single incoming weight, so there is nothing to shuffle")
         seeds = {layer.name: int(rng.integers(2**63)) for layer in layers}

@@ -11,8 +11,7 @@ from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.json_values import to_plain
 from mutiny.faults import Operator
 from mutiny.faults.evaluation import Screening
-from mutiny.faults.naming import describe
-from mutiny.faults.parsing import Fault, as_faults
+from mutiny.faults.parsing import Fault, as_faults, describe
 from mutiny.faults.training.base import Program, TrainingOperator
 from mutiny.subjects import Subject
 from mutiny.verbs.assess.kill_rule import KillRule

@@ -14,8 +14,7 @@ from mutiny.core.checks import check_whole
 from mutiny.core.errors import MutinyError, NotApplicable
 from mutiny.core.random import generator_for
 from mutiny.faults.base import Operator
-from mutiny.faults.naming import describe
-from mutiny.faults.parsing import Fault, as_faults
+from mutiny.faults.parsing import Fault, as_faults, describe
 from mutiny.faults.training.base import Program, TrainingOperator
 from mutiny.models.forward import steady
 from mutiny.models.placement import placement

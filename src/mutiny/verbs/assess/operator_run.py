@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from mutiny.campaigns.campaign import here
+from mutiny.campaigns.campaign_run import run_here
 from mutiny.campaigns.jobs import Job, WithScratch
 from mutiny.campaigns.memo import code_of
 from mutiny.campaigns.schedule import ask, is_known, together
-from mutiny.core.errors import NotApplicable, TaskFailed
+from mutiny.core.errors import JobFailed, NotApplicable
 from mutiny.core.json_values import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
@@ -66,7 +66,7 @@ class OperatorRun:
 
     def run(self, progress: Progress) -> OperatorRecord:
         """The record of the operator, from jobs that run here one after the other."""
-        record: OperatorRecord = here(self.plan(progress), self.judge.work)
+        record: OperatorRecord = run_here(self.plan(progress), self.judge.work)
         return record
 
     async def plan(self, progress: Progress) -> OperatorRecord:
@@ -78,7 +78,7 @@ class OperatorRun:
             found = await together(self._searched(split, progress) for split in self.sets)
             self.traces = dict(zip(self.sets, found, strict=True))
             await together(self._all_judged(self._archive("train"), split) for split in self.sets[1:])
-        except TaskFailed as failure:
+        except JobFailed as failure:
             self.traces = {}
             return self._record(Status.FAILED, str(failure))
         return self._summarise()

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mutiny.campaigns.campaign import here
+from mutiny.campaigns.campaign_run import run_here
 from mutiny.campaigns.jobs import Job
 from mutiny.campaigns.schedule import Plan, together
-from mutiny.core.errors import NotApplicable, TaskFailed
+from mutiny.core.errors import JobFailed, NotApplicable
 from mutiny.core.parsing import described
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
@@ -83,7 +83,7 @@ class TrainingRun:
 
     def run(self, progress: Progress) -> OperatorRecord:
         """Record of the operator, from jobs that run here one after the other."""
-        record: OperatorRecord = here(self.plan(progress), self._work)
+        record: OperatorRecord = run_here(self.plan(progress), self._work)
         return record
 
     async def plan(self, progress: Progress) -> OperatorRecord:
@@ -93,7 +93,7 @@ class TrainingRun:
                 for split, trace in zip(self.sets, await together(self._searches(progress)), strict=True):
                     self.traces[split] = trace
                 await together(self._verdict(key, split) for key in self._keys() for split in self.sets)
-            except TaskFailed as failure:
+            except JobFailed as failure:
                 return self._record(Status.FAILED, str(failure))
         if self.reason_against is not None or not self._keys():
             return self._record(Status.INVALID, self.reason_against or "; ".join(dict.fromkeys(self.failed.values())))
@@ -104,7 +104,7 @@ class TrainingRun:
 
     def searched(self, split: str, progress: Progress) -> Trace:
         """Search on one set of inputs, from jobs that run here one after the other."""
-        trace: Trace = here(self._searched(split, progress), self._work)
+        trace: Trace = run_here(self._searched(split, progress), self._work)
         return trace
 
     def _work(self, job: Job) -> Any:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mutiny.campaigns.schedule import ask, together
 from mutiny.campaigns.session import Session
 from mutiny.core.random import generator_for
-from mutiny.faults.neurons.scaling import scale_neurons
+from mutiny.faults.neurons.neuron_scaling import scale_neurons
 from mutiny.models import ModelView, Patch
 from mutiny.verbs.locate.spectrum import Ints, Spectrum
 from mutiny.verbs.locate.suspects import Suspect
@@ -54,7 +54,7 @@ class Ablation:
 
 
 def silenced(view: ModelView, neurons: Mapping[str, Ints]) -> Patch:
-    """A patch that makes all readers of these neurons see 0, see `mutiny.faults.neurons.scaling`."""
+    """A patch that makes all readers of these neurons see 0, see `mutiny.faults.neurons.neuron_scaling`."""
     edits = [
         edit
         for name, units in neurons.items()

@@ -13,7 +13,7 @@ from torch import Tensor
 from mutiny.core.checks import is_number
 from mutiny.core.errors import BadInput
 from mutiny.core.parsing import Names, described
-from mutiny.models.activity import scaled
+from mutiny.models.capture import scaled
 
 AT_ONCE = 2**22
 """Numbers that are sorted at once."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mutiny.campaigns.verb import Job, Plan, Session, Verb, ask, code_of, together
-from mutiny.core.errors import TaskFailed
+from mutiny.core.errors import JobFailed
 from mutiny.core.random import seed_for
 from mutiny.core.results import RankedPool, RankedSubject
 from mutiny.subjects.data import Mutation
@@ -21,7 +21,7 @@ from mutiny.verbs.select.ranking import Ranked, Refused, none_applies, ranked
 from mutiny.verbs.select.result import Ranking, Selection
 from mutiny.verbs.select.truth import notes, references, truth_of
 
-Outcome = list[Ranked] | Refused | TaskFailed
+Outcome = list[Ranked] | Refused | JobFailed
 """What became of a method: a ranking for each repeat, or why there is none."""
 
 
@@ -92,7 +92,7 @@ class Select(Verb[Evidence, Selection]):
         try:
             first = await self._repeat(session, name, 0)
             rest = await together(self._repeat(session, name, number) for number in range(1, self.repeats))
-        except (_DoesNotApply, TaskFailed) as reason:
+        except (_DoesNotApply, JobFailed) as reason:
             session.progress.step(name, self.repeats)
             return reason.refused if isinstance(reason, _DoesNotApply) else reason
         return [first, *rest]
@@ -121,7 +121,7 @@ class Select(Verb[Evidence, Selection]):
         """Rankings, how good they are where labels are known, and why a method gave none."""
         given, truth = session.given, truth_of(state)
         rankings, skipped = self._rankings(found, truth)
-        session.complete = not any(isinstance(outcome, TaskFailed) for outcome in found)  # crashed jobs are tried again
+        session.complete = not any(isinstance(outcome, JobFailed) for outcome in found)  # crashed jobs are tried again
         return Selection(
             subject=RankedSubject(
                 name=given.name,
@@ -156,9 +156,9 @@ class Select(Verb[Evidence, Selection]):
         for (name, method), outcome in zip(self.methods.items(), found, strict=True):
             if isinstance(outcome, Refused) and len(self.methods) == 1:
                 raise outcome.error(name)
-            if isinstance(outcome, TaskFailed) and len(self.methods) == 1:
+            if isinstance(outcome, JobFailed) and len(self.methods) == 1:
                 raise outcome
-            if isinstance(outcome, (Refused, TaskFailed)):
+            if isinstance(outcome, (Refused, JobFailed)):
                 skipped[name] = outcome.reason.rstrip(".")
             else:
                 rankings.append(_ranking(name, method, outcome, truth, self.count))

@@ -13,8 +13,7 @@ from mutiny.campaigns.stores.base import Store
 from mutiny.core.errors import BadInput
 from mutiny.core.records import Status
 from mutiny.faults import Operator
-from mutiny.faults.naming import describe
-from mutiny.faults.parsing import as_faults
+from mutiny.faults.parsing import as_faults, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.inference.passes import Pace
 from mutiny.verbs.assess.arguments import AssessOptions

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mutiny.campaigns.memo import identity_of
-from mutiny.campaigns.session import identifiers
+from mutiny.campaigns.memo import identifiers, identity_of
 from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.core.errors import BadInput
-from mutiny.faults.naming import describe
-from mutiny.faults.parsing import as_faults
+from mutiny.faults.parsing import as_faults, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
 from mutiny.verbs.assess.arguments import AssessOptions

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from mutiny.models.activity import scaled
+from mutiny.models.capture import scaled
 from mutiny.models.read_points import ReadPoint, Units
 from mutiny.verbs.select.coverage.criterion import Criterion
 from mutiny.verbs.select.evidence import Evidence

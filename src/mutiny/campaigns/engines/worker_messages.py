@@ -1,4 +1,4 @@
-"""What a worker does, wherever it is: takes work once, then tasks, and tells what became of them."""
+"""Messages between an engine and its workers: work, jobs, results, torch settings."""
 
 from __future__ import annotations
 
@@ -16,81 +16,81 @@ from mutiny.campaigns.jobs import Job, JobResult, Work
 from mutiny.core.errors import MutinyError
 
 
-class Desk:
-    """Answers orders: ``("work", path, settings)`` and ``("task", task)``."""
+class MessageHandler:
+    """Handles the messages that a worker process receives: ``("work", path, settings)`` and ``("job", job)``."""
 
     def __init__(self, threads: int) -> None:
         torch.set_num_threads(threads)
         self._work: Work | None = None
         self._path: Path | None = None
 
-    def answer(self, order: Sequence[Part]) -> list[Part]:
-        """For work ``None``, or why it could not be loaded; for a task what `hear` understands."""
+    def answer(self, message: Sequence[Part]) -> list[Part]:
+        """The reply. To work: ``None``, or the reason why it cannot be loaded. To a job: its packed result."""
         try:
-            what, *details = unpack(order)
-        except BaseException as error:  # only tasks can fail here: a class that this process does not have
-            return tell(failed(Job("unknown"), error))
-        if what == "task":
+            kind, *details = unpack(message)
+        except BaseException as error:  # only jobs fail here, if they hold a class that this process cannot import
+            return pack_result(failed(Job("unknown"), error))
+        if kind == "job":
             assert self._work is not None
-            return tell(guarded(self._work, *details))
+            return pack_result(guarded(self._work, *details))
         self._work = None
-        path, chosen = details
+        path, settings = details
         self._path = Path(path)
         try:
-            adopt(chosen)
+            apply_torch_settings(settings)
             self._work = read_work(path)
         except BaseException as error:
             return pack(reason_of(error))
         return pack(None)
 
     def abandon(self) -> None:
-        """Removes the file with the work: whoever would have done it is gone."""
+        """Removes the file with the work, because the engine, which would remove it, is gone."""
         if self._path is not None and not self._path.is_relative_to("/proc"):
             with suppress(OSError):
                 self._path.unlink()
 
 
-def guarded(work: Work, task: Job) -> JobResult:
-    """`attempt`, in a process of which nothing but the task depends: not even ``KeyboardInterrupt`` ends it."""
+def guarded(work: Work, job: Job) -> JobResult:
+    """`attempt` in a worker process, which not even ``KeyboardInterrupt`` must end."""
     start = time.perf_counter()
     try:
-        return attempt(work, task)
+        return attempt(work, job)
     except BaseException as error:
-        return failed(task, error, time.perf_counter() - start)
+        return failed(job, error, time.perf_counter() - start)
 
 
-def tell(result: JobResult) -> list[Part]:
-    """A result without its task, for the process that has the task."""
+def pack_result(result: JobResult) -> list[Part]:
+    """A result as bytes, without its job, which the receiver has."""
     try:
         return pack((result.value, result.seconds, result.failure, _dismantled(result.error)))
     except Exception as error:
-        failure = f"what the task returned cannot be sent to another process: {reason_of(error)}"
+        failure = f"the value of the job cannot be sent to another process: {reason_of(error)}"
         return pack((None, result.seconds, failure, None))
 
 
-def hear(task: Job, parts: Sequence[Part]) -> JobResult:
-    """The result that `tell` told."""
+def unpack_result(job: Job, parts: Sequence[Part]) -> JobResult:
+    """The result from the bytes of `pack_result`."""
     try:
         value, seconds, failure, error = unpack(parts)
-        return JobResult(task, value, seconds, failure, None if error is None else _assembled(*error))
+        return JobResult(job, value, seconds, failure, None if error is None else _assembled(*error))
     except Exception as error:
-        return JobResult(task, failure=f"what the task returned cannot be received: {reason_of(error)}")
+        return JobResult(job, failure=f"the value of the job cannot be received: {reason_of(error)}")
 
 
-def settings() -> dict[str, Any]:
-    """What of torch's global state decides numbers."""
+def torch_settings() -> dict[str, Any]:
+    """Global settings of torch that affect numbers."""
     return {
         "dtype": torch.get_default_dtype(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
         "precision": torch.get_float32_matmul_precision(),
         "mkldnn": torch.backends.mkldnn.enabled,
-        "flushed": bool(torch.tensor(1e-39) * 1.0 == 0),  # torch tells of no other way
+        "flushed": bool(torch.tensor(1e-39) * 1.0 == 0),  # torch has no function that returns this flag
     }
 
 
-def adopt(settings: Mapping[str, Any]) -> None:
-    """Makes another process's `settings` those of this one."""
+def apply_torch_settings(settings: Mapping[str, Any]) -> None:
+    """Sets the `torch_settings` of another process in this one."""
     torch.set_default_dtype(settings["dtype"])
     torch.use_deterministic_algorithms(settings["deterministic"], warn_only=settings["warn_only"])
     torch.set_float32_matmul_precision(settings["precision"])
@@ -99,9 +99,9 @@ def adopt(settings: Mapping[str, Any]) -> None:
 
 
 def _dismantled(error: Exception | None) -> tuple[type[Exception], tuple[Any, ...], dict[str, Any]] | None:
-    """An error as its class and what it holds: pickle would call its constructor, with the wrong arguments.
+    """The class, arguments and attributes of an exception; what cannot be pickled becomes text.
 
-    What cannot travel becomes text.
+    Pickle itself would call the constructor with the message as its only argument.
     """
     if error is None:
         return None

@@ -1,4 +1,4 @@
-"""Runs plans through an engine, and remembers what they found in a store."""
+"""Runs plans on an engine and keeps their results in a store."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mutiny.core.errors import Interrupted
 from mutiny.core.interrupts import stop_requested
 
 
-class Running:
-    """A campaign under way.
+class CampaignRun:
+    """A running campaign.
 
     Args:
-        campaign: what is done.
-        engine: where tasks are run; here, one after the other, if not given.
-        store: where results are kept; nowhere if not given.
-        stopping: asked before each task; once it says yes, no further task is begun.
+        campaign: The campaign.
+        engine: Engine that runs jobs; serial by default.
+        store: Store that keeps results; in memory by default.
+        stopping: Function that is called before each job; when it returns true, no further job is started.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Running:
         self.store.open(self.campaign)
 
     def run(self, work: Work, plans: Iterable[Plan[Any]]) -> list[Any]:
-        """The results of all plans, in their order. What the store knows is not done again."""
+        """The results of all plans, in their order. Jobs whose results are in the store are not run again."""
         schedule = Schedule(plans, self._known, self.store.forget)
         try:
             with closing(self.engine.run(work, self._begun(schedule))) as results:  # type: ignore[type-var]
@@ -53,33 +53,33 @@ class Running:
         return schedule.results
 
     def settle(self, settings: Mapping[str, Any]) -> None:
-        """Keeps settings that were found out on the way, for the next time."""
+        """Stores settings that were determined during the campaign, such as a measured batch size."""
         self.campaign = replace(self.campaign, settings=settings)
         self.store.open(self.campaign)
 
     def expect(self, most: int | None) -> None:
-        """Tells how many tasks there will be at most."""
+        """Stores the largest number of jobs that the campaign can have."""
         self.store.open(self.campaign, most)
 
     def finish(self, result: Any) -> None:
-        """Keeps the result of the whole."""
+        """Stores the result of the campaign."""
         self.store.finish(self.campaign.id, result)
 
     def _begun(self, schedule: Schedule) -> Iterator[Job | None]:
-        for task in schedule.tasks():
+        for job in schedule.jobs():
             if self.stopping():
                 return
-            if task is not None:
-                self.store.begin(self.campaign.id, task)
-            yield task
+            if job is not None:
+                self.store.begin(self.campaign.id, job)
+            yield job
 
-    def _known(self, task: Job) -> JobResult | None:
-        kept = self.store.load(task)
-        self.store.want(self.campaign.id, [task])  # also what another campaign has done counts here
-        return None if kept is None else JobResult(task, kept.given())
+    def _known(self, job: Job) -> JobResult | None:
+        kept = self.store.load(job)
+        self.store.want(self.campaign.id, [job])  # so that jobs which another campaign has done count for this one
+        return None if kept is None else JobResult(job, kept.given())
 
 
-def here(plan: Plan[Any], work: Work) -> Any:
-    """The result of a plan, done here and now, with nothing kept."""
-    (found,) = Running(Campaign("", "", "")).run(work, [plan])
-    return found
+def run_here(plan: Plan[Any], work: Work) -> Any:
+    """The result of a plan that runs in this process, without a store."""
+    (result,) = CampaignRun(Campaign("", "", "")).run(work, [plan])
+    return result
