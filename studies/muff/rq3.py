@@ -14,7 +14,7 @@ from mutiny.faults.naming import describe
 from mutiny.faults.parsing import as_operators
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
-from mutiny.verbs.assess.score_interval import score_interval
+from mutiny.verbs.assess.score import score_interval
 from studies.clock import Clock
 from studies.muff.lab import Lab
 from studies.muff.paper import OPERATORS

@@ -13,7 +13,7 @@ from mutiny.faults.training.base import Program, Span
 from mutiny.subjects.training import Recipe
 from mutiny.verbs.assess.dry_run import plan
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.options import Savings
 from mutiny.verbs.assess.search import Search, steps, weakest_killed
 from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mutiny import Classification, Regression
-from mutiny.verbs.assess.early_training_verdict import surely_killed
+from mutiny.verbs.assess.early_verdict import surely_killed
 from mutiny.verbs.assess.kill_rule import KillRule, Sample
 
 TASK = Classification(10)

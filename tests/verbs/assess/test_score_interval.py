@@ -7,9 +7,8 @@ from scipy import stats
 import mutiny
 from mutiny.core.random import generator_for
 from mutiny.core.records import KillBits, MutantRecord, Verdict
-from mutiny.verbs.assess.judge import Judged
-from mutiny.verbs.assess.kill_rule import KillRule, Sample
-from mutiny.verbs.assess.score_interval import RESAMPLES, score_interval
+from mutiny.verbs.assess.kill_rule import Judged, KillRule, Sample
+from mutiny.verbs.assess.score import RESAMPLES, score_interval
 from toys import blob_subject, line_subject
 
 STRENGTHS = (0.25, 0.5, 0.75)

@@ -31,7 +31,7 @@ from mutiny.faults.training.settings import (
 )
 from mutiny.subjects.training import Recipe
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.options import Savings
 from mutiny.verbs.assess.search import Search, weakest_killed
 from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer

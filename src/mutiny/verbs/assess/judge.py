@@ -17,18 +17,9 @@ from mutiny.faults.evaluation import Estimate, Outcome, Runner, ScreenedMutant, 
 from mutiny.faults.evaluation.prediction import AnswerMemory, MemoryEntry, nearest_entries
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.early_verdict import corners, room, screenable, telling_share
-from mutiny.verbs.assess.kill_rule import KillRule, Sample
+from mutiny.verbs.assess.kill_rule import Judged, KillRule, Sample
 from mutiny.verbs.assess.score import killed_classes
 from mutiny.verbs.assess.search import Search
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A mutant's record with what it was judged from."""
-
-    record: MutantRecord
-    sample: Sample
-    bits: KillBits
 
 
 def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]]) -> Sample:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from mutiny.core.errors import BadInput
-from mutiny.core.records import KillEvidence
+from mutiny.core.records import KillBits, KillEvidence, MutantRecord
 from mutiny.core.stats import (
     a12,
     cohen_d,
@@ -75,6 +75,15 @@ class Sample:
     def of_inputs(self, weights: npt.NDArray[np.int64]) -> Sample:
         """The sample of some inputs, with repetition; only tests over inputs see them."""
         return replace(self, weights=weights)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A mutant's record with what it was judged from."""
+
+    record: MutantRecord
+    sample: Sample
+    bits: KillBits
 
 
 def _per_original(sample: Sample) -> npt.NDArray[np.float64]:

@@ -15,7 +15,8 @@ from mutiny.core.errors import NotApplicable, TaskFailed
 from mutiny.core.hashing import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
-from mutiny.verbs.assess.judge import Judge, Judged
+from mutiny.verbs.assess.judge import Judge
+from mutiny.verbs.assess.kill_rule import Judged
 from mutiny.verbs.assess.redundancy import TRIVIAL, redundant
 from mutiny.verbs.assess.score import interval_score, sensitivity, set_score
 from mutiny.verbs.assess.search import Trace, bisection, following, not_monotone

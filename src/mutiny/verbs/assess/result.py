@@ -18,7 +18,7 @@ from mutiny.faults.evaluation import Runner
 from mutiny.subjects import Subject
 from mutiny.subjects.tasks import Classification, task_record
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
+from mutiny.verbs.assess.score import FEWEST_ORIGINALS
 
 
 @dataclass(frozen=True)

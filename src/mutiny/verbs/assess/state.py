@@ -13,9 +13,9 @@ from mutiny.faults.evaluation import CleanPass, Runner
 from mutiny.faults.parsing import Fault
 from mutiny.faults.training.base import Program, TrainingOperator
 from mutiny.subjects import Subject
-from mutiny.verbs.assess.arguments import AssessOptions
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
+from mutiny.verbs.assess.options import AssessOptions
 from mutiny.verbs.assess.preflight import preflight
 from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer

@@ -14,9 +14,9 @@ from mutiny.core.records import Basis, MutantRecord, Verdict
 from mutiny.core.stats import power_two_sample
 from mutiny.faults.evaluation import Runner
 from mutiny.faults.training.base import TrainingOperator
-from mutiny.verbs.assess.early_training_verdict import surely_killed
-from mutiny.verbs.assess.judge import Judge, Judged, MutantEvaluation, sample_of
-from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.early_verdict import surely_killed
+from mutiny.verbs.assess.judge import Judge, MutantEvaluation, sample_of
+from mutiny.verbs.assess.kill_rule import Judged, KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.assess.trainer import TrainedInstance, Trainer
 

@@ -24,7 +24,7 @@ from mutiny.subjects.training.loop import Epoch
 from mutiny.subjects.training.originals import Stored, default_folder, settings
 from mutiny.subjects.training.prefixes import ending_here, ending_with, is_beginning
 from mutiny.subjects.training.together import reason_against, train_together
-from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.options import Savings
 
 
 class TrainedInstance(NamedTuple):

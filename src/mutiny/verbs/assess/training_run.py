@@ -16,7 +16,7 @@ from mutiny.core.parsing import described
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 from mutiny.faults.training.base import Span, TrainingOperator
-from mutiny.verbs.assess.judge import Judged
+from mutiny.verbs.assess.kill_rule import Judged
 from mutiny.verbs.assess.operator_run import SETS
 from mutiny.verbs.assess.redundancy import TRIVIAL, redundant
 from mutiny.verbs.assess.score import interval_score, sensitivity, set_score

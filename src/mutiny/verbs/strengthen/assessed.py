@@ -17,8 +17,8 @@ from mutiny.faults.naming import describe
 from mutiny.faults.parsing import as_faults
 from mutiny.subjects import Subject
 from mutiny.subjects.inference.passes import Pace
-from mutiny.verbs.assess.arguments import AssessOptions
 from mutiny.verbs.assess.assess import assess
+from mutiny.verbs.assess.options import AssessOptions
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.kill_table import Key, is_exact
 from mutiny.verbs.strengthen.mutant_pool import TEST, KillableRange

@@ -13,7 +13,7 @@ from mutiny.faults.naming import describe
 from mutiny.faults.parsing import as_faults
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
-from mutiny.verbs.assess.arguments import AssessOptions
+from mutiny.verbs.assess.options import AssessOptions
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.verb import Assess
 
