@@ -13,7 +13,7 @@ import mutiny
 import toys
 from mutiny.core.records import Status
 from mutiny.models import ModelState
-from mutiny.verbs.strengthen.assessed import survivors
+from mutiny.verbs.strengthen.starting_point import survivors
 from verbs.strengthen.tables import COARSE, assessed, strengthen, weak_parts, weak_subject
 
 

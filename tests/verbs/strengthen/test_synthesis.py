@@ -99,7 +99,7 @@ def test_nothing_is_synthesized_from_tests_or_copies(monkeypatch):
     def recorded(context, ranges, seed, mutants, count, allowed):
         asked.append(allowed)
 
-    monkeypatch.setattr("mutiny.verbs.strengthen.jobs.synthesize", recorded)
+    monkeypatch.setattr("mutiny.verbs.strengthen.verb.synthesize", recorded)
     test = weak_subject(1).test.inputs
     found = strengthen(1, weak_subject(1, pool=torch.cat([test, 1.01 * test, 1.01 * test])), budget=3, repeats=1)
     assert found.beyond

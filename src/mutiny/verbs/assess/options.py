@@ -1,4 +1,4 @@
-"""Arguments of `assess`, checked before anything is trained or run."""
+"""Options of `assess`: weak set, savings, and the checks of all arguments before anything is trained or run."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ from mutiny.verbs.assess.search import Search, within
 
 @dataclass(frozen=True)
 class WeakSet:
-    """Which test inputs the weak set keeps. The papers give no thresholds; these are mutiny's.
+    """A deliberately weak test set: the easy inputs of the test set. MUFF, section II-B.
 
-    Classification keeps the inputs on which the originals are most confident (mean of the largest class probability).
+    The papers give no thresholds; these are mutiny's. For classification, the weak set has the inputs on which the
+    originals are most confident (mean of the largest class probability).
 
-    For regression MUFF removes inputs with a *low* mean loss or a low standard deviation of the loss, and that is the
-    default. The purpose beside it, that "corner-case inputs, possibly useful to kill a mutant, are removed", is rather
-    the contrary: ``regression="high-loss"`` does that. Measured on two subjects, what is left then notices *weaker*
-    mutants than the whole test set, for a mean over small losses moves sooner; so it is not weak.
+    For regression, MUFF removes inputs with a *low* mean loss or a low standard deviation of the loss, and that is the
+    default. It contradicts the stated purpose, that "corner-case inputs, possibly useful to kill a mutant, are
+    removed", which ``regression="high-loss"`` follows. On two measured subjects, the inputs left by ``"high-loss"``
+    notice *weaker* mutants than the whole test set, because a mean over small losses moves sooner; so they are not
+    weak.
 
     Args:
         share: Share of the test inputs in the weak set.
-        confidence: if given, keep inputs with at least this mean confidence instead (classification only).
-        regression: ``"low-loss"`` or ``"high-loss"``: which inputs are removed.
+        confidence: Smallest mean confidence of inputs to keep, instead of a share; for classification only.
+        regression: Inputs to remove: ``"low-loss"`` or ``"high-loss"``.
     """
 
     share: float = 0.5
@@ -53,7 +55,7 @@ class WeakSet:
             raise BadInput("weak regression", repr(self.regression), '"low-loss" or "high-loss"')
 
     def choose(self, passes: Sequence[CleanPass]) -> npt.NDArray[np.int64]:
-        """Positions in the test set, ascending, from the originals' clean passes over it."""
+        """Positions of the weak set in the test set, ascending, from clean passes of the originals."""
         size = passes[0].outcome.inputs
         keep = max(1, round(self.share * size))
         confidences = [p.confidence for p in passes if p.confidence is not None]
@@ -83,17 +85,17 @@ def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Savings:
-    """Ways to train less, or faster, for the same verdicts. Each can be switched off; `Savings.none` is the plain way.
+    """Ways to train less, or faster, for the same verdicts; `Savings.none` switches all of them off.
 
     Args:
-        shared: one training is evaluated on every set of inputs, serves every search that asks for it and every
-            configuration that is the very same program, and stays on disk. Otherwise each search trains its own.
-        beginnings: mutants with fewer epochs or less patience are taken from the way of one longer training.
-        first_group: so many instances are trained first, then twice as many in all, and so on, until those that are
-            missing cannot change the verdict; ``None`` trains all at once.
-        together: instances of a group are trained in one go, their weights stacked, where the network allows it (no
-            dropout, no normalization over batches, no early stopping). Twice to seven times as fast for a small
-            perceptron, slower for most convolutions, and different from one by one by rounding: not the default.
+        shared: Evaluate a trained network on every set of inputs, keep it on disk, and use it in every search and for
+            every configuration that is the same program. Otherwise each search trains its own networks.
+        beginnings: Take mutants with fewer epochs or less patience from intermediate states of one longer training.
+        first_group: Number of instances to train first. The number is doubled until the missing instances cannot change
+            the verdict; ``None`` trains all instances.
+        together: Train the instances of a group at once with stacked weights, where the network allows it (no dropout,
+            no normalization over batches, no early stopping). It is two to seven times as fast for a small perceptron,
+            but slower for most convolutions, and rounding differs from single trainings.
 
     >>> list(Savings().groups(20)), list(Savings(first_group=None).groups(20))
     ([5, 10, 20], [20])
@@ -109,11 +111,11 @@ class Savings:
 
     @classmethod
     def none(cls) -> Savings:
-        """Everything is trained whenever it is asked for."""
+        """Trains every network whenever it is needed."""
         return cls(shared=False, beginnings=False, first_group=None)
 
     def groups(self, total: int) -> Iterator[int]:
-        """How many instances there are after each group."""
+        """Number of instances after each group."""
         size = total if self.first_group is None else self.first_group
         while size < total:
             yield size
@@ -123,7 +125,7 @@ class Savings:
 
 @dataclass(frozen=True)
 class AssessOptions:
-    """How mutants are searched and judged.
+    """Options that decide how mutants are searched and judged.
 
     Attributes:
         rule: Resolved kill rule.
@@ -141,12 +143,12 @@ class AssessOptions:
 
     @classmethod
     def checked(cls, originals: int, exact: bool, **given: Any) -> AssessOptions:
-        """Options with defaults for what is ``None``; an error if one is of a wrong class.
+        """Options with defaults in place of ``None``; an error if one has a wrong class.
 
         Args:
-            originals: Number of originals, which decides what ``"auto"`` means in a rule.
+            originals: Number of originals, for which the rule is resolved.
             exact: Evaluate every input, and train every instance.
-            given: The options by name.
+            given: Options by name.
         """
         kinds = {"rule": KillRule, "search": Search, "weak": WeakSet, "screening": Screening, "savings": Savings}
         for name, kind in kinds.items():
@@ -160,7 +162,7 @@ class AssessOptions:
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, Any]) -> AssessOptions:
-        """Options from the settings of a result or a campaign, which `plain` made."""
+        """Options from the settings of a result or a campaign: the inverse of `plain`."""
         weak, screening = settings["weak"], settings["screening"]
         return cls(
             KillRule(**settings["rule"]),
@@ -200,7 +202,7 @@ def checked_operators(
 
 
 def _check_training(operators: Sequence[Fault], search: Search, subject: Subject) -> None:
-    """Checks the search against operators before training; those that do not apply are reported later."""
+    """Checks the bounds of the search for operators before training; the run reports operators that do not apply."""
     if subject.recipe is None:
         return
     program = Program(subject.recipe, subject.train, subject.task, subject.forward)

@@ -1,4 +1,4 @@
-"""The verb `assess`: for each operator, the weakest mutant that the tests kill."""
+"""The verb `assess`: finds the weakest mutant of each operator that the tests kill, and summarizes all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Assess(Verb[AssessState, Assessment]):
 
     Attributes:
         operators: Operators by label.
-        options: How mutants are searched and judged.
+        options: Kill rule, search, weak set, screening and savings.
         originals: Number of originals.
         weak: The subject's own weak set, if it has one.
         recipe: The subject's recipe, if it has one.
@@ -43,11 +43,11 @@ class Assess(Verb[AssessState, Assessment]):
     name = "assess"
 
     def settings(self) -> dict[str, Any]:
-        """How mutants are searched and judged."""
+        """The options."""
         return self.options.plain(weak_given=self.weak is not None)
 
     def decisive(self) -> Mapping[str, Any]:
-        """What is known about the subject besides its training and test set."""
+        """The weak set and the recipe, which are not part of the subject's identity."""
         return {"weak": None if self.weak is None else self.weak.fingerprint(), "recipe": self.recipe}
 
     def identity(self) -> Mapping[str, Any]:
@@ -55,19 +55,19 @@ class Assess(Verb[AssessState, Assessment]):
         return {"operators": [code_of(operator) for operator in self.operators.values()]}
 
     def is_final(self, result: Assessment) -> bool:
-        """Operators whose jobs failed are tried again."""
+        """Whether no job failed; failed jobs are tried again when the same call is made again."""
         return result.complete
 
     def prepare(self, session: Session) -> AssessState:
-        """Clean passes, the weak set and the pre-flight."""
+        """Runs clean passes and the pre-flight, and chooses the weak set."""
         return AssessState.of(session, self.operators, self.options)
 
     async def plan(self, session: Session, state: AssessState) -> list[tuple[Run, OperatorRecord]]:
-        """Searches of all operators, each with its record."""
+        """Runs the searches of all operators; each is returned with its record."""
         runs = state.runs(self.operators, self.options, session.basis)
-        known = len(state.runner.models) * (2 if self.weak is None else 3)  # clean passes
+        clean_passes = len(state.runner.models) * (2 if self.weak is None else 3)
         session.progress.stage("searching mutants", sum(run.steps for run in runs))
-        session.expect(known + sum(run.jobs for run in runs))
+        session.expect(clean_passes + sum(run.jobs for run in runs))
         records = await queued(run.plan(session.progress) for run in runs)
         return [*zip(runs, records, strict=True)]
 
@@ -92,7 +92,7 @@ def assessment_of(
         session: Call of the verb.
         state: Originals and trainer.
         runs: Searches of the operators.
-        records: What each search found.
+        records: Record of each operator.
         rule: Resolved kill rule.
     """
     runner, trainer, subject = state.runner, state.trainer, session.given.subject

@@ -15,7 +15,7 @@ from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.strengthen.context import StrengthenContext
-from mutiny.verbs.strengthen.measuring import Killed, gains, judged, scores_of
+from mutiny.verbs.strengthen.held_out_scores import Killed, gains, judged, scores_of
 from mutiny.verbs.strengthen.mutant_pool import KillableRange
 from verbs.strengthen.tables import weak_subject
 

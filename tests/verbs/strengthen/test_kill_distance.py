@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from mutiny import Classification, Regression
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.strengthen.choosing import GOALS, choose, even
-from mutiny.verbs.strengthen.kill_distance import BetweenTrainings, OverInputs
-from mutiny.verbs.strengthen.predicting import expected, expected_flips
-from mutiny.verbs.strengthen.subset import gauge_of
+from mutiny.verbs.strengthen.kill_distance import GOALS, BetweenTrainings, OverInputs, even, expected, expected_flips
+from mutiny.verbs.strengthen.proposal import choose
+from mutiny.verbs.strengthen.subset import distances_of
 from verbs.strengthen.tables import random_table, table_of
 
 pytestmark = pytest.mark.rounding
@@ -61,12 +60,12 @@ def test_a_regression_loses_what_separates_it_from_the_mean():
 
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, weak=st.floats(0.05, 0.9))
-def test_a_gauge_of_known_answers_reaches_1_where_the_rule_kills(seed, weak):
+def test_distance_from_known_answers_reaches_1_where_the_rule_kills(seed, weak):
     table = random_table(np.random.default_rng(seed), originals=6, inputs=25, weak=weak)
-    gauge = gauge_of(table)
+    distances = distances_of(table)
     for at in range(25):
-        gauge.take(at)
-    for row, near in zip(table.rows, gauge.reached(), strict=True):
+        distances.take(at)
+    for row, near in zip(table.rows, distances.reached(), strict=True):
         found = table.rule.judge(table.sample(row, np.arange(25), 2), True)
         if abs(near - 1) > 1e-4:
             assert found.killed == (near > 1)
@@ -77,23 +76,23 @@ def test_a_gauge_of_known_answers_reaches_1_where_the_rule_kills(seed, weak):
 @given(seed=seeds)
 def test_what_lies_ahead_is_what_is_reached(originals, seed):
     table = random_table(np.random.default_rng(seed), originals, inputs=12, rounds=5)
-    gauge = gauge_of(table)
-    assert isinstance(gauge, OverInputs if originals == 1 else BetweenTrainings)
+    distances = distances_of(table)
+    assert isinstance(distances, OverInputs if originals == 1 else BetweenTrainings)
     for at in np.random.default_rng(seed).permutation(12).tolist():
-        wanted = gauge.ahead(np.array([at]))[0]
-        gauge.take(at)
-        np.testing.assert_allclose(gauge.reached(), wanted, atol=1e-6)
+        wanted = distances.ahead(np.array([at]))[0]
+        distances.take(at)
+        np.testing.assert_allclose(distances.reached(), wanted, atol=1e-6)
 
 
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds, weak=st.floats(0.1, 1.0))
-def test_the_gauge_over_inputs_is_near_the_exact_test(seed, weak):
+def test_distance_over_inputs_is_near_the_exact_test(seed, weak):
     """Between 0.8 and 1.25 the exact test may go either way."""
     table = random_table(np.random.default_rng(seed), 1, inputs=40, rounds=1, weak=weak)
-    gauge = gauge_of(table)
+    distances = distances_of(table)
     for at in range(40):
-        gauge.take(at)
-    for row, near in zip(table.rows, gauge.reached(), strict=True):
+        distances.take(at)
+    for row, near in zip(table.rows, distances.reached(), strict=True):
         found = table.rule.judge(table.sample(row, np.arange(40), 1), True)
         if near < 0.8 or near > 1.25:
             assert found.killed == (near > 1)
@@ -104,10 +103,10 @@ def test_greedy_takes_what_helps_most_then_makes_sure_then_stops():
     mutants[0, 0, :2, 1] = False  # half of the first mutant's instances fail
     mutants[:, 0, :, 3] = False  # all instances of both
     table = table_of(right, mutants)
-    found = choose(gauge_of(table), even(["WI", "WI"]), np.arange(6), 4)
+    found = choose(distances_of(table), even(["WI", "WI"]), np.arange(6), 4)
     assert found.order.tolist() == [3]  # nothing can be surer, and the others tell nothing
     assert found.reached.shape == (1, 2)
-    some = choose(gauge_of(table), even(["WI", "WI"]), np.array([0, 1, 2]), 4, GOALS[:1])
+    some = choose(distances_of(table), even(["WI", "WI"]), np.array([0, 1, 2]), 4, GOALS[:1])
     assert some.order.tolist() == [1]
     assert some.reached[0, 1] == 0
 
@@ -118,7 +117,7 @@ def test_among_equals_the_first_is_taken_and_the_budget_holds():
         mutant[0, at % 4, at] = False
     table = table_of(right, [mutant])
     order = np.array([8, 4, 0, 5, 1, 2, 3, 6, 7])
-    found = choose(gauge_of(table), even(["WI"]), order, 3)
+    found = choose(distances_of(table), even(["WI"]), order, 3)
     assert len(found.order) == 3
     assert found.order[0] == 8
 
@@ -127,8 +126,8 @@ def test_a_paired_rule_needs_the_effect_only():
     right = np.ones((20, 1))
     instances = np.ones((1, 20, 1))
     table = [table_of(right, [instances], rule=KillRule(test)) for test in ("glm", "wilcoxon")]
-    assert gauge_of(table[0]).needed[0] == pytest.approx(1.959964 * (2 / 20) ** 0.5)
-    assert gauge_of(table[1]).needed[0] == 0.5
+    assert distances_of(table[0]).needed[0] == pytest.approx(1.959964 * (2 / 20) ** 0.5)
+    assert distances_of(table[1]).needed[0] == 0.5
 
 
 @settings(max_examples=10, deadline=None)
@@ -136,7 +135,7 @@ def test_a_paired_rule_needs_the_effect_only():
 def test_a_smaller_budget_is_a_beginning_of_a_larger_one(seed):
     table = random_table(np.random.default_rng(seed), originals=4, inputs=120, weak=0.2)
     weights = even([row.label for row in table.rows])
-    few, many = (choose(gauge_of(table), weights, np.arange(120), budget) for budget in (30, 90))
+    few, many = (choose(distances_of(table), weights, np.arange(120), budget) for budget in (30, 90))
     np.testing.assert_array_equal(many.order[: len(few.order)], few.order)
     assert len(set(many.order.tolist())) == len(many.order)
 
@@ -147,6 +146,6 @@ def test_what_is_reached_is_never_given_up_for_more(seed):
     """However far the goal, the mutants together never fall back behind the rule's threshold."""
     table = random_table(np.random.default_rng(seed), originals=5, inputs=60, weak=0.3)
     weights = even([row.label for row in table.rows])
-    found = choose(gauge_of(table), weights, np.arange(60), 49)
+    found = choose(distances_of(table), weights, np.arange(60), 49)
     killed = np.minimum(found.reached, 1) @ weights
     assert (np.diff(killed) > -1e-5).all()
