@@ -27,13 +27,13 @@ def drawn(seed, count=4, inputs=3, classes=3):
 @given(seed=seeds)
 def test_shares_and_noise_are_means_over_labels(seed):
     answers, belief = drawn(seed)
-    found = expected(Classification(3), answers, belief)
+    expectation = expected(Classification(3), answers, belief)
     for at in range(3):
         each = [(belief[at, label], (answers[:, at] == label).astype(float)) for label in range(3)]
         share = sum(chance * right for chance, right in each)
         noise = sum(chance * ((right - right.mean()) ** 2).sum() for chance, right in each)
-        np.testing.assert_allclose(found.shares[at], share, atol=1e-6)
-        assert found.noise[at] == pytest.approx(noise, abs=1e-5)
+        np.testing.assert_allclose(expectation.shares[at], share, atol=1e-6)
+        assert expectation.noise[at] == pytest.approx(noise, abs=1e-5)
 
 
 @settings(max_examples=30, deadline=None)
@@ -41,18 +41,18 @@ def test_shares_and_noise_are_means_over_labels(seed):
 def test_flips_are_means_over_labels(seed):
     answers, belief = drawn(seed, 6)
     originals, instances = answers[:2], np.stack([answers[2:4], answers[4:6]])
-    found = expected_flips(Classification(3), originals, instances, belief)
+    flips = expected_flips(Classification(3), originals, instances, belief)
     for at in range(3):
         change = [2 * (originals[:, at] == y).sum() - (instances[..., at] == y).sum() for y in range(3)]
         for name, part in (("mean", change), ("square", np.square(change)), ("lost", np.maximum(change, 0))):
-            assert getattr(found, name)[at] == pytest.approx(float(belief[at] @ part), abs=1e-5)
+            assert getattr(flips, name)[at] == pytest.approx(float(belief[at] @ part), abs=1e-5)
 
 
 def test_a_regression_loses_what_separates_it_from_the_mean():
     belief, answers = np.array([[1.0], [2.0]]), np.array([[[1.0], [4.0]], [[1.5], [2.0]]])
-    found = expected(Regression(0.5), answers, belief)
-    np.testing.assert_allclose(found.shares, [[0.0, 0.25], [4.0, 0.0]])
-    np.testing.assert_allclose(found.noise, [2 * 0.125**2, 8.0])
+    expectation = expected(Regression(0.5), answers, belief)
+    np.testing.assert_allclose(expectation.shares, [[0.0, 0.25], [4.0, 0.0]])
+    np.testing.assert_allclose(expectation.noise, [2 * 0.125**2, 8.0])
     flips = expected_flips(Regression(0.5), belief[None], answers[:, None], belief)
     assert flips.mean.tolist() == [0.0, 1.0]
     assert np.isfinite(expected(Regression(0.5), np.full((1, 2, 1), np.nan), belief).shares).all()
@@ -66,9 +66,9 @@ def test_distance_from_known_answers_reaches_1_where_the_rule_kills(seed, weak):
     for at in range(25):
         distances.take(at)
     for row, near in zip(table.rows, distances.reached(), strict=True):
-        found = table.rule.judge(table.sample(row, np.arange(25), 2), True)
+        evidence = table.rule.judge(table.sample(row, np.arange(25), 2), True)
         if abs(near - 1) > 1e-4:
-            assert found.killed == (near > 1)
+            assert evidence.killed == (near > 1)
 
 
 @pytest.mark.parametrize("originals", [1, 5])
@@ -93,9 +93,9 @@ def test_distance_over_inputs_is_near_the_exact_test(seed, weak):
     for at in range(40):
         distances.take(at)
     for row, near in zip(table.rows, distances.reached(), strict=True):
-        found = table.rule.judge(table.sample(row, np.arange(40), 1), True)
+        evidence = table.rule.judge(table.sample(row, np.arange(40), 1), True)
         if near < 0.8 or near > 1.25:
-            assert found.killed == (near > 1)
+            assert evidence.killed == (near > 1)
 
 
 def test_greedy_takes_what_helps_most_then_makes_sure_then_stops():
@@ -103,9 +103,9 @@ def test_greedy_takes_what_helps_most_then_makes_sure_then_stops():
     mutants[0, 0, :2, 1] = False  # half of the first mutant's instances fail
     mutants[:, 0, :, 3] = False  # all instances of both
     table = table_of(right, mutants)
-    found = choose(distances_of(table), even(["WI", "WI"]), np.arange(6), 4)
-    assert found.order.tolist() == [3]  # nothing can be surer, and the others tell nothing
-    assert found.reached.shape == (1, 2)
+    choice = choose(distances_of(table), even(["WI", "WI"]), np.arange(6), 4)
+    assert choice.order.tolist() == [3]  # nothing can be surer, and the others tell nothing
+    assert choice.reached.shape == (1, 2)
     some = choose(distances_of(table), even(["WI", "WI"]), np.array([0, 1, 2]), 4, GOALS[:1])
     assert some.order.tolist() == [1]
     assert some.reached[0, 1] == 0
@@ -117,9 +117,9 @@ def test_among_equals_the_first_is_taken_and_the_budget_holds():
         mutant[0, at % 4, at] = False
     table = table_of(right, [mutant])
     order = np.array([8, 4, 0, 5, 1, 2, 3, 6, 7])
-    found = choose(distances_of(table), even(["WI"]), order, 3)
-    assert len(found.order) == 3
-    assert found.order[0] == 8
+    choice = choose(distances_of(table), even(["WI"]), order, 3)
+    assert len(choice.order) == 3
+    assert choice.order[0] == 8
 
 
 def test_a_paired_rule_needs_the_effect_only():
@@ -146,6 +146,6 @@ def test_what_is_reached_is_never_given_up_for_more(seed):
     """However far the goal, the mutants together never fall back behind the rule's threshold."""
     table = random_table(np.random.default_rng(seed), originals=5, inputs=60, weak=0.3)
     weights = even([row.label for row in table.rows])
-    found = choose(distances_of(table), weights, np.arange(60), 49)
-    killed = np.minimum(found.reached, 1) @ weights
+    choice = choose(distances_of(table), weights, np.arange(60), 49)
+    killed = np.minimum(choice.reached, 1) @ weights
     assert (np.diff(killed) > -1e-5).all()

@@ -26,17 +26,17 @@ OPERATORS = "WI(ratio=0.3),NI(ratio=0.5)"
 
 def check_same(result, table):
     """Verdicts and scores of a table are those of the assessment."""
-    found = {row.key: table.verdict(row, np.arange(len(table))) for row in table.rows}
-    told = {
+    verdicts = {row.key: table.verdict(row, np.arange(len(table))) for row in table.rows}
+    expected = {
         (mutant.operator, mutant.strength): mutant.verdict
         for record in result.operators
         for mutant in record.mutants
         if mutant.guiding_set == "test" and mutant.same_as is None
     }
-    assert found == told
-    assert len(set(found.values())) > 1
+    assert verdicts == expected
+    assert len(set(verdicts.values())) > 1
     each = scores(result.operators, table.killed())
-    assert each == {one.label: one.score for one in result.operators if one.status is Status.SCORED}
+    assert each == {record.label: record.score for record in result.operators if record.status is Status.SCORED}
     assert each
     assert mean_score(each) == pytest.approx(result.score.value, abs=1e-12)
 
@@ -72,9 +72,9 @@ def test_so_do_fresh_evaluations_of_a_regression(originals, metric):
                 said = mutants.answers(operator, mutant.strength).test
                 rows.append(row_of(subject.task, record.label, mutant.strength, said, targets))
     with torch.no_grad():
-        own = np.array([net(subject.test.inputs).double().numpy() for net in subject.models])
+        answers = np.array([net(subject.test.inputs).double().numpy() for net in subject.models])
     table = KillTable(
-        right(subject.task, own, targets), losses(subject.task, own, targets), tuple(rows), rule, search, False
+        right(subject.task, answers, targets), losses(subject.task, answers, targets), tuple(rows), rule, search, False
     )
     check_same(result, table)
 
