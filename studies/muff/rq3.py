@@ -13,7 +13,7 @@ from mutiny.core.records import MutantRecord, Status, Verdict
 from mutiny.faults.parsing import as_operators, describe
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
-from mutiny.verbs.assess.score_interval import score_interval
+from mutiny.verbs.assess.score import score_interval
 from studies.clock import Clock
 from studies.muff.lab import Lab
 from studies.muff.paper import OPERATORS
@@ -117,7 +117,7 @@ def mean_instances(mutants: tuple[MutantRecord, ...], most: int, more: int) -> f
 def _mutant(lab: Lab, run: OperatorRun, label: str, mutant: MutantRecord) -> dict[str, Any]:
     metrics, ranks = np.array(mutant.metrics).ravel(), None
     if mutant.verdict in (Verdict.KILLED, Verdict.SURVIVED):
-        sample = run.judged()[mutant.guiding_set][mutant.strength].sample
+        sample = run.judge.seen(mutant.guiding_set)[mutant.strength].sample
         ranks = replace(lab.rule, test="wilcoxon").judge(sample, lab.runner.task.higher_is_better).p_value
     better, lowest = lab.runner.task.higher_is_better, None
     if metrics.size:

@@ -15,8 +15,8 @@ from mutiny.core.records import MutantRecord, Verdict
 from mutiny.core.stats import glm
 from mutiny.faults.training.base import Program
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.early_training_verdict import surely_killed
-from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.early_verdict import surely_killed
+from mutiny.verbs.assess.options import Savings
 from mutiny.verbs.assess.trainer import Trainer
 
 sys.path.append(str(Path(__file__).parents[2]))

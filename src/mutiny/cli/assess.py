@@ -25,7 +25,7 @@ KILL_RULE = Settings(
     complete={"test": completion.tests, "effect": completion.effects},
 )
 SEARCH = Settings("mutiny.verbs.assess.search", "Search", JUDGE)
-WEAK_SET = Settings("mutiny.verbs.assess.weak_set", "WeakSet", JUDGE, {"share": "weak_share"})
+WEAK_SET = Settings("mutiny.verbs.assess.options", "WeakSet", JUDGE, {"share": "weak_share"})
 SCREENING = Settings("mutiny.faults.evaluation.screened", "Screening", JUDGE, {"confidence": "confidence"})
 
 

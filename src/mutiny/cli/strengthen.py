@@ -78,7 +78,7 @@ def strengthen(
     from mutiny.reports.candidates import write_candidates
     from mutiny.reports.strengthen_text import strengthen_text
     from mutiny.verbs.select.parsing import as_methods
-    from mutiny.verbs.strengthen.arguments import check_budgets
+    from mutiny.verbs.strengthen.options import check_budgets
     from mutiny.verbs.strengthen.strengthen import strengthen
 
     invocation.check({"--indices": indices, "--tests": tests, "--save": save}, {"--save": ".npz"})

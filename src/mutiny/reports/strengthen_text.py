@@ -15,7 +15,7 @@ from mutiny.reports import terminal
 from mutiny.reports.formatting import count
 from mutiny.reports.smaller_test_set_text import between, falls, held_out_told, kills_told
 from mutiny.verbs.select.metrics import Repeated
-from mutiny.verbs.strengthen.measuring import LabelGain
+from mutiny.verbs.strengthen.held_out_scores import LabelGain
 from mutiny.verbs.strengthen.result import Strengthening
 
 SHOWN, SHOWN_NAMES = 12, 5

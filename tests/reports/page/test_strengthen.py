@@ -19,8 +19,8 @@ from mutiny.reports.page.smaller_test_set import subset_of
 from mutiny.reports.page.strengthen import strengthen_section
 from mutiny.verbs.assess.result import Score
 from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.strengthen.held_out_scores import LabelGain
 from mutiny.verbs.strengthen.kill_table import KillTable
-from mutiny.verbs.strengthen.measuring import LabelGain
 from mutiny.verbs.strengthen.result import Strengthening, SubsetScores
 from mutiny.verbs.strengthen.subset import Subset
 from reports.page.handmade import KILLED, SURVIVED, assessment, bits, operator

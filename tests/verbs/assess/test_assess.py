@@ -177,8 +177,8 @@ def test_bounds_narrow_the_search_and_the_score():
 
 def test_one_seed_one_answer_in_python():
     def answer(seed):
-        found = mutiny.assess(blob_subject(2), TEXT, seed=seed, search=mutiny.Search(precision=0.3)).to_json()
-        return {key: found[key] for key in found if key not in ("timing", "settings")}
+        plain = mutiny.assess(blob_subject(2), TEXT, seed=seed, search=mutiny.Search(precision=0.3)).to_json()
+        return {key: plain[key] for key in plain if key not in ("timing", "settings")}
 
     first = answer(1)
     torch.rand(5)
@@ -198,9 +198,9 @@ def test_an_operators_answer_does_not_depend_on_the_others():
 def test_the_batch_size_does_not_matter(size, several):
     result = mutiny.assess(blob_subject(3), TEXT, search=QUICK, batch_size=size) if size > 1 else None
     if size == 1:
-        one = mutiny.Search(max_probes=1)
-        result = mutiny.assess(blob_subject(1, classes=2), "WI", search=one, batch_size=1)
-        several = mutiny.assess(blob_subject(1, classes=2), "WI", search=one)
+        single_probe = mutiny.Search(max_probes=1)
+        result = mutiny.assess(blob_subject(1, classes=2), "WI", search=single_probe, batch_size=1)
+        several = mutiny.assess(blob_subject(1, classes=2), "WI", search=single_probe)
     assert result.operators == several.operators
 
 
@@ -345,9 +345,9 @@ def clean_copies(models):
 
 
 def test_fewer_originals_than_given_are_the_first_ones():
-    one = mutiny.assess(blob_subject(3), "WI", originals=1, search=mutiny.Search(max_probes=1))
+    result = mutiny.assess(blob_subject(3), "WI", originals=1, search=mutiny.Search(max_probes=1))
     other = mutiny.assess(blob_subject(1), "WI", search=mutiny.Search(max_probes=1))
-    assert one.operators == other.operators
+    assert result.operators == other.operators
 
 
 def test_a_recipe_trains_originals_once_and_reports_progress():
@@ -402,9 +402,9 @@ def test_probabilities_and_logits_get_the_same_verdicts(several):
 def test_the_test_behind_few_originals_is_named(originals, test, words):
     rule, search = mutiny.KillRule(test), mutiny.Search(max_probes=1)
     result = mutiny.assess(blob_subject(originals), "WI", rule=rule, search=search)
-    found = [note for note in result.notes if note.startswith(("One original", "No interval"))]
-    assert len(found) == len(words)
-    assert all(note.startswith(start) for note, start in zip(found, words, strict=True))
+    notes = [note for note in result.notes if note.startswith(("One original", "No interval"))]
+    assert len(notes) == len(words)
+    assert all(note.startswith(start) for note, start in zip(notes, words, strict=True))
     assert (result.score.interval is None) == (test == "fisher" or result.score.value is None)
 
 
@@ -416,8 +416,8 @@ def test_targets_of_another_shape_mean_the_same():
 
 
 def test_what_the_originals_do_is_told_with_their_spread():
-    subject, one = line_subject(3), mutiny.Search(max_probes=1)
-    splits = mutiny.assess(subject, "WI", search=one).subject.splits
+    subject, single_probe = line_subject(3), mutiny.Search(max_probes=1)
+    splits = mutiny.assess(subject, "WI", search=single_probe).subject.splits
     for split in ("train", "test"):
         data = getattr(subject, split)
         x, y = data.read(slice(None)), torch.as_tensor(data.targets)
@@ -426,7 +426,7 @@ def test_what_the_originals_do_is_told_with_their_spread():
         assert splits[split].metric_mean == pytest.approx(np.mean(metrics), rel=1e-4)
         assert splits[split].metric_sd == pytest.approx(stats.tstd(metrics), rel=1e-3)
         assert splits[split].inputs == len(y)
-    assert mutiny.assess(line_subject(1), "WI", search=one).subject.splits["test"].metric_sd is None
+    assert mutiny.assess(line_subject(1), "WI", search=single_probe).subject.splits["test"].metric_sd is None
 
 
 @pytest.mark.parametrize(
@@ -446,12 +446,12 @@ def test_numbers_that_are_no_settings(settings, words):
 
 
 def test_whole_numbers_of_numpy_are_settings():
-    one, two = (
+    first, second = (
         mutiny.assess(blob_subject(2), "WI", seed=kind(3), batch_size=kind(64), search=mutiny.Search(max_probes=1))
         for kind in (int, np.int64)
     )
-    assert one.operators == two.operators
-    assert one.settings == two.settings
+    assert first.operators == second.operators
+    assert first.settings == second.settings
 
 
 @pytest.mark.parametrize("name", ["0.bias", "memory"])

@@ -13,7 +13,7 @@ from mutiny.faults.training.base import Program, Span
 from mutiny.subjects.training import Recipe
 from mutiny.verbs.assess.dry_run import plan
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.options import Savings
 from mutiny.verbs.assess.search import Search, steps, weakest_killed
 from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer
@@ -27,12 +27,12 @@ def subject():
 
 
 def test_every_operator_has_a_plan_or_a_reason():
-    found = plan(subject(), "all", originals=3)
-    assert len(found) == len(as_faults("all"))
-    for one in found:
-        assert bool(one.reason) != bool(one.configurations)
-        assert one.reason or one.seconds > 0
-    by_label = {one.label: one for one in found}
+    planned = plan(subject(), "all", originals=3)
+    assert len(planned) == len(as_faults("all"))
+    for operator in planned:
+        assert bool(operator.reason) != bool(operator.configurations)
+        assert operator.reason or operator.seconds > 0
+    by_label = {operator.label: operator for operator in planned}
     assert by_label["RCP"].reason == "no early stopping"
     assert by_label["OCH"].trainings == 6 * 3
     assert by_label["WI"].trainings == 0
@@ -40,12 +40,15 @@ def test_every_operator_has_a_plan_or_a_reason():
 
 @pytest.mark.parametrize("code", ["OCH", "HNE", "ARM"])
 def test_no_more_is_trained_than_planned(tmp_path, code):
-    one = subject()
-    (planned,) = plan(one, code, originals=3)
-    models = one.originals(3, folder=tmp_path / "originals")
-    runner = Runner(models, one.task, one.splits(), one.forward, 0)
+    tested = subject()
+    (planned,) = plan(tested, code, originals=3)
+    models = tested.originals(3, folder=tmp_path / "originals")
+    runner = Runner(models, tested.task, tested.splits(), tested.forward, 0)
     trainer = Trainer(
-        Program(RECIPE, one.train, one.task, one.forward), runner, tmp_path / "mutants", Savings(beginnings=False)
+        Program(RECIPE, tested.train, tested.task, tested.forward),
+        runner,
+        tmp_path / "mutants",
+        Savings(beginnings=False),
     )
     (fault,) = as_faults(code)
     TrainingRun(TrainedJudge(runner, trainer, code, KillRule().resolve(3), Search()), fault).run(Silent())
@@ -61,24 +64,24 @@ def test_a_search_takes_no_more_steps_than_it_says(span):
     for edge in range(12):
         at = span.mild + (span.severe - span.mild) * edge / 11
         worse = (lambda value, at=at: value >= at) if span.severe > span.mild else (lambda value, at=at: value <= at)
-        found = weakest_killed(lambda value, worse=worse: Verdict.KILLED if worse(value) else Verdict.SURVIVED, span)
-        assert len(found.probes) <= steps(span)
+        trace = weakest_killed(lambda value, worse=worse: Verdict.KILLED if worse(value) else Verdict.SURVIVED, span)
+        assert len(trace.probes) <= steps(span)
 
 
 def test_without_a_recipe():
     given = Subject(toys.classifier(), task=Classification(3), train=toys.blobs(90), test=toys.blobs(60, seed=1))
-    found = {one.label: one for one in plan(given, "WI,HLR")}
-    assert found["HLR"].reason == "there is no recipe"
-    assert found["WI"].configurations == 33
+    planned = {operator.label: operator for operator in plan(given, "WI,HLR")}
+    assert planned["HLR"].reason == "there is no recipe"
+    assert planned["WI"].configurations == 33
 
 
 @pytest.mark.parametrize("rse", [1e-9, 0.05])
 @pytest.mark.parametrize("operator", ["WI(ratio=0.3)", "AFR"])
 def test_no_more_is_evaluated_than_planned(operator, rse):
     """Repetitions count, unless they would be copies, and so does what train kills on the other sets."""
-    one, search = toys.blob_subject(3), Search(precision=0.1, rse=rse)
-    (planned,) = plan(one, operator, search=search)
-    evaluated = assess(one, operator, search=search, exact=True).evaluation["evaluated"]
+    tested, search = toys.blob_subject(3), Search(precision=0.1, rse=rse)
+    (planned,) = plan(tested, operator, search=search)
+    evaluated = assess(tested, operator, search=search, exact=True).evaluation["evaluated"]
     probes = planned.configurations // 3
     once = 3 * probes * (240 + 120 + 60)
     assert 0 < evaluated <= planned.evaluations

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mutiny import Classification, Regression
-from mutiny.verbs.assess.early_training_verdict import surely_killed
+from mutiny.verbs.assess.early_verdict import surely_killed
 from mutiny.verbs.assess.kill_rule import KillRule, Sample
 
 TASK = Classification(10)
@@ -19,8 +19,8 @@ def sample(originals, seen):
     return Sample(np.array(originals), np.array([seen]), none, none, np.zeros(1, np.int16))
 
 
-def completed(one, rest):
-    return replace(one, mutants=np.r_[one.mutants[0], rest][None])
+def completed(partial, rest):
+    return replace(partial, mutants=np.r_[partial.mutants[0], rest][None])
 
 
 @settings(max_examples=100, deadline=None)
@@ -29,16 +29,16 @@ def test_whatever_comes_kills_what_was_surely_killed(data, total, seed):
     rule, rng = KillRule().resolve(total), np.random.default_rng(seed)
     seen = data.draw(st.integers(1, total - 1))
     level, spread = data.draw(st.floats(0, 1)), data.draw(st.floats(0, 0.3))
-    one = sample(rng.uniform(0.8, 1, total), np.clip(rng.normal(level, spread, seen), 0, 1))
+    partial = sample(rng.uniform(0.8, 1, total), np.clip(rng.normal(level, spread, seen), 0, 1))
     missing = total - seen
     alike = rng.uniform(size=(20, 1)) * np.ones(missing)
     rests = np.concatenate([rng.uniform(size=(20, missing)), rng.integers(2, size=(20, missing)), alike])
-    killed = [rule.judge(completed(one, rest), True).killed for rest in rests]
-    if surely_killed(one, total, rule, TASK):
+    killed = [rule.judge(completed(partial, rest), True).killed for rest in rests]
+    if surely_killed(partial, total, rule, TASK):
         assert all(killed)
     ends = [np.repeat([1.0, 0.0], [ones, missing - ones]) for ones in range(missing + 1)]
-    all_ends = all(rule.judge(completed(one, end), True).killed for end in ends)
-    assert surely_killed(one, total, rule, TASK) == all_ends  # not one kill is missed
+    all_ends = all(rule.judge(completed(partial, end), True).killed for end in ends)
+    assert surely_killed(partial, total, rule, TASK) == all_ends  # not one kill is missed
 
 
 def test_five_ruined_instances_of_twenty_are_enough():
@@ -56,10 +56,10 @@ def test_other_rules_wait_for_all_instances(test):
 
 
 def test_a_loss_has_no_worst_value():
-    one = sample(np.linspace(0.1, 0.2, 20), [9.0] * 10)
-    assert not surely_killed(one, 20, KillRule().resolve(20), Regression(0.1))
+    partial = sample(np.linspace(0.1, 0.2, 20), [9.0] * 10)
+    assert not surely_killed(partial, 20, KillRule().resolve(20), Regression(0.1))
 
 
 def test_a_metric_that_is_no_number_waits():
-    one = sample(np.linspace(0.97, 0.99, 20), [0.1, np.nan, 0.1])
-    assert not surely_killed(one, 20, KillRule().resolve(20), TASK)
+    partial = sample(np.linspace(0.97, 0.99, 20), [0.1, np.nan, 0.1])
+    assert not surely_killed(partial, 20, KillRule().resolve(20), TASK)

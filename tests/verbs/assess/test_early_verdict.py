@@ -135,8 +135,8 @@ def test_corners_bound_statistic_and_effect_of_tests_of_means(seed, test):
     rng = np.random.default_rng(seed)
     clean, estimate = scene(rng)
     rule = RULES[test]
-    found = list(corners(estimate, clean, rule, LABELS))
-    inside = truth_of(found[0], within(rng, estimate))
+    samples = list(corners(estimate, clean, rule, LABELS))
+    inside = truth_of(samples[0], within(rng, estimate))
     measures = [
         lambda s: rule.judge(s, True).effect_size,
         lambda s: rule.judge(s, False).effect_size,
@@ -145,7 +145,7 @@ def test_corners_bound_statistic_and_effect_of_tests_of_means(seed, test):
     if test == "glm":  # Welch's p-value is not monotone in the spread, which also moves its degrees of freedom
         measures.append(lambda s: signed(rule, s))
     for measure in measures:
-        values = [measure(sample) for sample in found]
+        values = [measure(sample) for sample in samples]
         assert min(values) - 1e-6 <= measure(inside) <= max(values) + 1e-6
 
 
@@ -164,13 +164,13 @@ def unlike(test, times, seed=0, **more):
     rng, rule, wrong, clear = np.random.default_rng(seed), RULES[test], [], 0
     for case in range(times):
         clean, estimate = scene(rng, **more)
-        found = list(corners(estimate, clean, rule, LABELS))
-        verdicts = {rule.judge(sample, True).killed for sample in found}
+        samples = list(corners(estimate, clean, rule, LABELS))
+        verdicts = {rule.judge(sample, True).killed for sample in samples}
         for _ in range(4):
             metrics = within(rng, estimate)
             if len(verdicts) == 1:
                 clear += 1
-                if rule.judge(truth_of(found[0], metrics), True).killed not in verdicts:
+                if rule.judge(truth_of(samples[0], metrics), True).killed not in verdicts:
                     wrong.append(case)
     return wrong, clear
 
@@ -189,9 +189,9 @@ def contradicted(test, originals, estimate, truth):
     assert np.linalg.norm(error) <= estimate.spread + 1e-12
     assert (np.abs(error) <= estimate.each + 1e-12).all()
     clean = [Outcome(np.zeros(INPUTS // 8, np.uint8), INPUTS, float(metric)) for metric in originals]
-    found = list(corners(estimate, clean, rule := RULES[test], LABELS))
-    verdicts = {rule.judge(sample, True).killed for sample in found}
-    return len(verdicts) == 1 and rule.judge(truth_of(found[0], np.atleast_2d(truth)), True).killed not in verdicts
+    samples = list(corners(estimate, clean, rule := RULES[test], LABELS))
+    verdicts = {rule.judge(sample, True).killed for sample in samples}
+    return len(verdicts) == 1 and rule.judge(truth_of(samples[0], np.atleast_2d(truth)), True).killed not in verdicts
 
 
 def test_a_rank_test_is_asked_with_every_metric_at_its_end():
@@ -309,9 +309,9 @@ def test_an_effect_of_ranks_is_asked_at_the_ends_of_each_metric(test):
     rule = KillRule(test, effect="a12", alpha=0.2).resolve(10)
     clean = [Outcome(np.zeros(INPUTS // 8, np.uint8), INPUTS, float(metric)) for metric in before]
     estimate = estimate_of(metrics, 0.0, float(np.linalg.norm(error)), np.abs(error))
-    found = [*corners(estimate, clean, rule, LABELS)]
-    real = rule.judge(truth_of(found[0], np.atleast_2d(metrics + error)), True).killed
-    assert real in {rule.judge(sample, True).killed for sample in found}
+    samples = [*corners(estimate, clean, rule, LABELS)]
+    real = rule.judge(truth_of(samples[0], np.atleast_2d(metrics + error)), True).killed
+    assert real in {rule.judge(sample, True).killed for sample in samples}
 
 
 def test_mcnemars_corners_add_changes_for_the_worse_and_for_the_better():
@@ -319,11 +319,11 @@ def test_mcnemars_corners_add_changes_for_the_worse_and_for_the_better():
     right = clean[0].correct.copy()
     right[:10] = False  # ten predicted falls
     estimate = estimate_of([[right.mean()]], 0.01, 0.01, 0.01, right[None, None], downs=(3.0, 20.0), ups=(2.0, 30.0))
-    found = [
+    samples = [
         ((s.differences > 0).sum(), (s.differences < 0).sum())
         for s in corners(estimate, clean, KillRule().resolve(1), LABELS)
     ]
-    assert {(10, 0), (13, 30), (30, 2)} <= set(found)
+    assert {(10, 0), (13, 30), (30, 2)} <= set(samples)
 
 
 def test_tests_over_answers_need_answers():
@@ -340,9 +340,9 @@ def test_tests_over_answers_need_answers():
 @settings(max_examples=40, deadline=None)
 def test_room_is_the_share_of_the_error_at_which_the_answer_is_known(edge):
     estimate = estimate_of([0.9, 0.9], shift=0.01)
-    found = room(lambda e: "known" if e.shift <= edge * 0.01 else None, estimate)
-    assert found == pytest.approx(edge, abs=1 / 256)
-    assert found <= edge + 1e-9
+    share = room(lambda e: "known" if e.shift <= edge * 0.01 else None, estimate)
+    assert share == pytest.approx(edge, abs=1 / 256)
+    assert share <= edge + 1e-9
 
 
 def test_room_on_the_edge_and_where_all_is_known():
@@ -378,8 +378,8 @@ def judge_of(operator, test="auto", originals=5, screening=EAGER, task="labels",
     else:
         models, kind, data = [regressor(s) for s in range(originals)], Regression(0.3, task), line(4000, seed=3)
     runner = Runner(models, kind, {"train": as_data(data, "train")}, forward, seed, 512)
-    (one,) = as_operators(operator)
-    return Judge(runner, one, one.code, KillRule(test).resolve(originals), QUICK, screening)
+    (fault,) = as_operators(operator)
+    return Judge(runner, fault, fault.code, KillRule(test).resolve(originals), QUICK, screening)
 
 
 def search(judge):
@@ -394,9 +394,9 @@ def searched(operator, screening=EAGER, **more):
     return search(judge_of(operator, screening=screening, **more))
 
 
-def agree(found, exact):
-    assert list(found) == list(exact)
-    for strength, record in found.items():
+def agree(screened, exact):
+    assert list(screened) == list(exact)
+    for strength, record in screened.items():
         truth = exact[strength]
         assert (record.verdict, record.instances) == (truth.verdict, truth.instances)
         assert abs(record.metric_mean - truth.metric_mean) <= record.metric_error + ROUNDING
@@ -406,15 +406,15 @@ def agree(found, exact):
             assert record.effect_size == pytest.approx(truth.effect_size, rel=1e-4)
             assert np.array(record.metrics) == pytest.approx(np.array(truth.metrics), abs=ROUNDING)
             assert record.killed_classes == truth.killed_classes
-    return sum(r.evaluated for r in found.values()) / sum(r.evaluated for r in exact.values())
+    return sum(r.evaluated for r in screened.values()) / sum(r.evaluated for r in exact.values())
 
 
 @pytest.mark.parametrize("operator", ["WI", "NI(ratio=0.5)", "GF(ratio=0.5)", "NEB"])
 def test_a_screened_search_finds_what_an_exact_one_finds(operator):
-    found, exact = searched(operator), searched(operator, screening=None)
-    assert agree(found, exact) < 1
+    screened, exact = searched(operator), searched(operator, screening=None)
+    assert agree(screened, exact) < 1
     assert len({record.verdict for record in exact.values()}) > 1 or operator.startswith("GF")  # it hardly hurts
-    assert {record.basis for record in found.values()} != {Basis.EXACT}
+    assert {record.basis for record in screened.values()} != {Basis.EXACT}
     assert {record.basis for record in exact.values()} == {Basis.EXACT}
 
 
@@ -435,13 +435,13 @@ def test_a_screened_search_finds_the_same_for_regression(metric, test):
 
 
 def test_tests_over_answers_evaluate_every_output_of_a_regression():
-    found = search(judge_of("WI", "fisher", task="mse"))
-    assert {record.basis for record in found.values()} == {Basis.EXACT}
+    path = search(judge_of("WI", "fisher", task="mse"))
+    assert {record.basis for record in path.values()} == {Basis.EXACT}
 
 
 def test_few_inputs_are_evaluated_in_full():
-    found = search(judge_of("WI", screening=Screening(fewest=4001)))
-    assert found == searched("WI", screening=None)
+    path = search(judge_of("WI", screening=Screening(fewest=4001)))
+    assert path == searched("WI", screening=None)
 
 
 def test_the_same_seed_gives_the_same_search():
@@ -492,11 +492,11 @@ def test_an_assessment_says_how_its_verdicts_were_reached():
     quick = mutiny.Search(precision=0.1)
     screened = mutiny.assess(subject, "WI,GF", search=quick, screening=EAGER, batch_size=512)
     exact = mutiny.assess(subject, "WI,GF", search=quick, exact=True, batch_size=512)
-    for found, truth in zip(screened.operators, exact.operators, strict=True):
-        assert [(m.strength, m.guiding_set, m.verdict) for m in found.mutants] == [
+    for record, truth in zip(screened.operators, exact.operators, strict=True):
+        assert [(m.strength, m.guiding_set, m.verdict) for m in record.mutants] == [
             (m.strength, m.guiding_set, m.verdict) for m in truth.mutants
         ]
-        assert found.score == truth.score
+        assert record.score == truth.score
         assert all(m.basis is Basis.EXACT and m.metric_error == 0 for m in truth.mutants)
-        for m in found.mutants:
+        for m in record.mutants:
             assert (m.metric_error == 0) or m.basis is not Basis.EXACT

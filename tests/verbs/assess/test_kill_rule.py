@@ -38,10 +38,10 @@ def test_eq2_is_deepcrimes_rule_with_any_group_sizes(originals, data):
     pooled = np.sqrt(((m - 1) * np.var(originals, ddof=1) + (k * m - 1) * np.var(mutants, ddof=1)) / (m + k * m - 2))
     d = (np.mean(originals) - mutants.mean()) / pooled
     p = reference_glm(originals, mutants.ravel())
-    found = KillRule().resolve(m).judge(sample(originals, mutants), higher_is_better=True)
-    assert found.p_value == pytest.approx(p, abs=1e-9)
-    assert found.effect_size == pytest.approx(d, rel=1e-6, abs=1e-9)
-    assert found.killed == (p < 0.05 and d >= 0.5)
+    evidence = KillRule().resolve(m).judge(sample(originals, mutants), higher_is_better=True)
+    assert evidence.p_value == pytest.approx(p, abs=1e-9)
+    assert evidence.effect_size == pytest.approx(d, rel=1e-6, abs=1e-9)
+    assert evidence.killed == (p < 0.05 and d >= 0.5)
 
 
 def test_a_better_mutant_is_never_killed_whatever_the_rule():
@@ -60,10 +60,10 @@ def test_test_and_effect_must_agree_on_the_direction():
         np.full(100, -1, np.int16),
     )
     assert KillRule(test="glm").resolve(10).judge(losses, higher_is_better=False).killed
-    found = KillRule(test="fisher").resolve(10).judge(losses, higher_is_better=False)
-    assert found.p_value < 1e-6
-    assert found.effect_size > 0.5
-    assert not found.killed
+    evidence = KillRule(test="fisher").resolve(10).judge(losses, higher_is_better=False)
+    assert evidence.p_value < 1e-6
+    assert evidence.effect_size > 0.5
+    assert not evidence.killed
     better = np.r_[np.linspace(0.001, 0.019, 19), -5.0, -5.0, -5.0]  # 19 of 22 mutants are a little better
     pairs = sample(np.full(22, 0.9) + np.linspace(0, 1e-4, 22), (np.full(22, 0.9) + better)[None])
     assert not KillRule(test="wilcoxon", beta=0.0).resolve(22).judge(pairs, higher_is_better=True).killed
@@ -80,20 +80,20 @@ def test_lower_is_better_turns_the_direction_round():
 
 @pytest.mark.parametrize(("mutant", "killed", "p"), [(0.9, False, 1.0), (0.8, True, 0.0), (0.95, False, 0.0)])
 def test_no_spread_at_all_has_a_defined_answer(mutant, killed, p):
-    found = KillRule().resolve(5).judge(sample([0.9] * 5, [mutant] * 5), higher_is_better=True)
-    assert (found.killed, found.p_value) == (killed, p)
+    evidence = KillRule().resolve(5).judge(sample([0.9] * 5, [mutant] * 5), higher_is_better=True)
+    assert (evidence.killed, evidence.p_value) == (killed, p)
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
 @settings(max_examples=60, deadline=None)
 def test_one_original_one_repetition_is_mcnemar(lost, won):
     differences = [1] * lost + [-1] * won + [0] * 30
-    found = KillRule().resolve(1).judge(sample([0.9], [[0.8]], differences), higher_is_better=True)
+    evidence = KillRule().resolve(1).judge(sample([0.9], [[0.8]], differences), higher_is_better=True)
     p = stats.binomtest(lost, lost + won).pvalue if lost + won else 1.0
-    assert found.p_value == pytest.approx(p, rel=1e-6, abs=1e-12)
+    assert evidence.p_value == pytest.approx(p, rel=1e-6, abs=1e-12)
     g = lost / (lost + won) - 0.5 if lost + won else 0.0
-    assert found.effect_size == pytest.approx(g)
-    assert found.killed == (p < 0.05 and g >= 0.15)
+    assert evidence.effect_size == pytest.approx(g)
+    assert evidence.killed == (p < 0.05 and g >= 0.15)
 
 
 def test_fisher_pools_correct_answers():

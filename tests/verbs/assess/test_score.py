@@ -18,13 +18,13 @@ def test_interval_form_is_the_limit_of_the_set_form(test, train, upper):
     expected = set_score(grid[grid >= test].tolist(), grid[grid >= train].tolist())
     if train > upper - 0.05 or expected is None:
         return
-    found = interval_score(test if test <= upper else None, train, upper)
-    assert found == pytest.approx(expected, abs=0.01)
+    score = interval_score(test if test <= upper else None, train, upper)
+    assert score == pytest.approx(expected, abs=0.01)
 
 
 @given(share, share, share)
-def test_a_sharper_test_set_never_scores_lower(train, one, other):
-    low, high = sorted((one, other))
+def test_a_sharper_test_set_never_scores_lower(train, first, second):
+    low, high = sorted((first, second))
     assert interval_score(low, train, 1.0) >= interval_score(high, train, 1.0) >= 0
     assert interval_score(low, train, 1.0) <= 1
 
@@ -49,8 +49,8 @@ def test_scores_of_nothing():
     ],
 )
 def test_sensitivity_follows_the_papers_conventions(strong, weak, any_weak, value):
-    found, reason = sensitivity(strong, weak, any_weak)
-    assert found == (None if value is None else pytest.approx(value))
+    relative, reason = sensitivity(strong, weak, any_weak)
+    assert relative == (None if value is None else pytest.approx(value))
     assert bool(reason) == (value is None)
 
 

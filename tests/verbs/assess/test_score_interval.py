@@ -7,9 +7,8 @@ from scipy import stats
 import mutiny
 from mutiny.core.random import generator_for
 from mutiny.core.records import KillBits, MutantRecord, Verdict
-from mutiny.verbs.assess.judge import Judged
-from mutiny.verbs.assess.kill_rule import KillRule, Sample
-from mutiny.verbs.assess.score_interval import RESAMPLES, score_interval
+from mutiny.verbs.assess.kill_rule import Judged, KillRule, Sample
+from mutiny.verbs.assess.score import RESAMPLES, score_interval
 from toys import blob_subject, line_subject
 
 STRENGTHS = (0.25, 0.5, 0.75)
@@ -69,16 +68,16 @@ def slow(operators, rule, seed):
 def test_against_a_bootstrap_spelled_out(seed, originals, count):
     operators = [made_up(seed + i, originals) for i in range(count)]
     rule = KillRule().resolve(originals)
-    found = score_interval([(mutants, 1.0) for mutants in operators], rule, True, seed)
-    assert (found.low, found.high) == pytest.approx(tuple(slow(operators, rule, seed)))
-    assert found.method == ("bootstrap over inputs" if originals == 1 else "bootstrap over originals")
-    assert found.level == 0.95
+    interval = score_interval([(mutants, 1.0) for mutants in operators], rule, True, seed)
+    assert (interval.low, interval.high) == pytest.approx(tuple(slow(operators, rule, seed)))
+    assert interval.method == ("bootstrap over inputs" if originals == 1 else "bootstrap over originals")
+    assert interval.level == 0.95
 
 
 def test_operators_without_a_strength_use_the_set_score():
     mutants = {split: {None: judged[0.75]} for split, judged in made_up(3, 6).items()}
-    found = score_interval([(mutants, None)], KillRule().resolve(6), True, 0)
-    assert {found.low, found.high} <= {0.0, 1.0}
+    interval = score_interval([(mutants, None)], KillRule().resolve(6), True, 0)
+    assert {interval.low, interval.high} <= {0.0, 1.0}
 
 
 def test_nothing_to_resample_gives_no_interval():
@@ -114,13 +113,13 @@ def test_counts_are_resampled_for_a_test_on_counts():
     broken = Sample(right / 100, np.array([[0.9] * 4 + [0.8] * 2]), right, np.array([[90] * 4 + [80] * 2]), DIFFERENCES)
     judged = Judged(MutantRecord("X", 0.5, "test", Verdict.KILLED), broken, KillBits(NONE, NONE, 100))
     rule, rows = KillRule("fisher", beta=0.1).resolve(6), generator_for(0, "score interval")
-    found = score_interval([({"train": {0.5: judged}, "test": {0.5: judged}}, 1.0)], rule, True, 0)
+    interval = score_interval([({"train": {0.5: judged}, "test": {0.5: judged}}, 1.0)], rule, True, 0)
     scores = []
     for _ in range(RESAMPLES):
         damaged = int((rows.integers(6, size=6) >= 4).sum())
         table = [[540, 60], [540 - 10 * damaged, 60 + 10 * damaged]]
         scores.append(float(damaged > 0 and stats.fisher_exact(table).pvalue < 0.05))
-    assert (found.low, found.high) == tuple(np.quantile(scores, [0.025, 0.975])) == (0, 1)
+    assert (interval.low, interval.high) == tuple(np.quantile(scores, [0.025, 0.975])) == (0, 1)
 
 
 DIFFERENCES, NONE = np.zeros(100, np.int16), np.zeros((1, 13), np.uint8)

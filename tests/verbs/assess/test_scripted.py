@@ -175,13 +175,13 @@ def test_hidden_counts_the_survivors_that_a_paired_rank_test_kills(test, steps):
     assert any(m.same_as is not None for m in on(record, "train").values()) == (steps > 0)
     train = [m for m in on(record, "train").values() if m.same_as is None]
     originals = np.array(result.subject.splits["train"].metrics)
-    found = 0
+    hidden = 0
     for mutant in (m for m in train if m.verdict is Verdict.SURVIVED):
         means = np.mean(mutant.metrics, axis=0)
         if (means < originals).all():  # else no pair differs
             p = stats.wilcoxon(originals, means, method="exact").pvalue
-            found += p < 0.05 and verdicts.cohen_d(originals, np.ravel(mutant.metrics)) >= 0.5
-    assert record.hidden == found
+            hidden += p < 0.05 and verdicts.cohen_d(originals, np.ravel(mutant.metrics)) >= 0.5
+    assert record.hidden == hidden
     survivors = sum(m.verdict is Verdict.SURVIVED for m in train)
     noted = [note for note in result.notes if note.startswith("Survivors on train that are consistently worse")]
     if test == "wilcoxon":

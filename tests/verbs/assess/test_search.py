@@ -74,8 +74,8 @@ def test_bounds_narrow_the_operators_own():
 
 @pytest.mark.parametrize("span", [Span(10, 1, 1, True), Span(1, 10, 1, True)])
 def test_bounds_of_whole_numbers_hold_at_least_two(span):
-    found = within(span, Search(lower=2.2, upper=4.9))
-    assert sorted((found.mild, found.severe)) == [3, 4]
+    inside = within(span, Search(lower=2.2, upper=4.9))
+    assert sorted((inside.mild, inside.severe)) == [3, 4]
     for lower, upper in [(3, 3.5), (2.5, 3), (3.2, 3.8), (3.2, 4.8)]:
         with pytest.raises(BadInput, match=f"lower, upper={lower:g}, {upper:g}: expected bounds with at least two"):
             within(span, Search(lower=lower, upper=upper))

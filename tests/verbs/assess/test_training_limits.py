@@ -38,8 +38,8 @@ def subject_of(recipe=RECIPE, items=150):
 
 def test_a_mutant_that_cannot_be_trained_is_invalid_and_the_rest_goes_on(tmp_path):
     recipe = replace(RECIPE, validation=0.9, patience=5)
-    found = assess(subject_of(recipe, 60), "TRD,HDB,OCH(optimizer=muon)", originals=2, folder=tmp_path)
-    removed, batched, other = found.operators
+    result = assess(subject_of(recipe, 60), "TRD,HDB,OCH(optimizer=muon)", originals=2, folder=tmp_path)
+    removed, batched, other = result.operators
     assert batched.status in (Status.SCORED, Status.NOT_KILLABLE)
     assert removed.status is Status.INVALID
     assert "cannot be trained: validation=0.9: expected fewer than all of" in removed.reason
@@ -150,7 +150,7 @@ def test_every_instance_has_faults_of_its_own(tmp_path):
     operator = LabelChange(share=0.5)
     labels = [trainer._program(operator, number).data.targets for number in range(3)]
     clean = trainer.program.data.targets
-    assert all((one != clean).sum() == (labels[0] != clean).sum() for one in labels)
+    assert all((mutated != clean).sum() == (labels[0] != clean).sum() for mutated in labels)
     assert not np.array_equal(labels[0], labels[1])
     assert not np.array_equal(labels[1], labels[2])
 
@@ -158,7 +158,7 @@ def test_every_instance_has_faults_of_its_own(tmp_path):
 def test_instability_is_the_share_with_little_power(tmp_path):
     shares = []
     for record in (all_optimizers(), run(made(tmp_path), ChangedLoss())):
-        powers = [one.power for one in record.mutants if one.guiding_set == "train"]
+        powers = [mutant.power for mutant in record.mutants if mutant.guiding_set == "train"]
         shares.append(sum(power < 0.8 for power in powers) / len(powers))
         assert record.sets["train"].instability == pytest.approx(shares[-1])
     assert any(share != 0.5 for share in shares)
@@ -166,13 +166,13 @@ def test_instability_is_the_share_with_little_power(tmp_path):
 
 def test_where_power_is_unknown_so_is_instability(tmp_path):
     (record,) = assess(subject_of(), "HBS", originals=1, folder=tmp_path).operators
-    assert {one.power for one in record.mutants} == {None}
-    assert {found.instability for found in record.sets.values()} == {None}
+    assert {mutant.power for mutant in record.mutants} == {None}
+    assert {summary.instability for summary in record.sets.values()} == {None}
 
 
 def test_redundant_configurations_are_named():
     record = all_optimizers()
-    names = list(dict.fromkeys(one.operator for one in record.mutants))
+    names = list(dict.fromkeys(mutant.operator for mutant in record.mutants))
     assert set(record.redundant_configurations) <= set(names)
     order = [names.index(name) for name in record.redundant_configurations]
     assert order == sorted(order)
@@ -213,35 +213,35 @@ def scripted(wrong_at):
 def test_a_training_set_that_does_not_notice_the_severest_has_no_score(tmp_path):
     """Test notices 1 epoch and train does not, though it would notice 4."""
     subject = scripted({1: (0.0, 0.5), 4: (0.5, 0.5)})
-    found = assess(subject, "HNE", originals=6, folder=tmp_path)
-    (record,) = found.operators
+    result = assess(subject, "HNE", originals=6, folder=tmp_path)
+    (record,) = result.operators
     assert record.status is Status.NOT_KILLABLE
     assert record.score is None
     assert "epochs 1, the severest" in record.reason
-    assert found.score.interval is None
+    assert result.score.interval is None
     assert any(note.startswith("not monotone on train: killed at 4 but survived at 1") for note in record.notes)
 
 
 def test_score_and_interval_come_from_the_same_mutants(tmp_path):
     """Train kills up to 5 epochs, test up to 3, with no doubt about either."""
     subject = scripted({n: (0.5 if n <= 5 else 0.0, 0.5 if n <= 3 else 0.0) for n in range(1, 8)})
-    found = assess(subject, "HNE", originals=6, folder=tmp_path)
-    (record,) = found.operators
+    result = assess(subject, "HNE", originals=6, folder=tmp_path)
+    (record,) = result.operators
     assert record.sets["train"].weakest_killed == 5
     assert record.sets["test"].weakest_killed == 3
     assert record.score == pytest.approx(2 / 4)  # of the way from 5 down to 1 epoch
-    assert (found.score.interval.low, found.score.interval.high) == pytest.approx((0.5, 0.5))
+    assert (result.score.interval.low, result.score.interval.high) == pytest.approx((0.5, 0.5))
 
 
 def test_what_another_search_tried_decides_nothing(tmp_path):
     """Test's search asks about 6 epochs, which train would kill, though its own search ended at 3."""
     subject = scripted({n: (0.5 if n in (1, 2, 3, 6) else 0.0, 0.5 if n <= 4 else 0.0) for n in range(1, 8)})
-    found = assess(subject, "HNE", originals=6, folder=tmp_path)
-    (record,) = found.operators
+    result = assess(subject, "HNE", originals=6, folder=tmp_path)
+    (record,) = result.operators
     assert any(m.strength == 6 and m.guiding_set == "train" and m.verdict is Verdict.KILLED for m in record.mutants)
     assert (record.sets["train"].weakest_killed, record.sets["test"].weakest_killed) == (3, 4)
     assert record.score == 1.0
-    assert (found.score.interval.low, found.score.interval.high) == (1.0, 1.0)
+    assert (result.score.interval.low, result.score.interval.high) == (1.0, 1.0)
 
 
 def test_words_follow_the_direction(tmp_path):
@@ -289,10 +289,10 @@ def test_an_early_stop_is_the_end_of_longer_trainings_too(tmp_path):
 
 
 def test_the_plan_counts_what_is_shared(tmp_path):
-    found = {one.label: one for one in plan(subject_of(), "HNE,HLR,TRD", originals=4)}
-    assert found["HNE"].trainings == 4  # all on the way of the originals'
-    assert found["HLR"].configurations == 3 * 7 + 1
-    assert found["HLR"].trainings == 4 * found["HLR"].configurations
+    planned = {operator.label: operator for operator in plan(subject_of(), "HNE,HLR,TRD", originals=4)}
+    assert planned["HNE"].trainings == 4  # all on the way of the originals'
+    assert planned["HLR"].configurations == 3 * 7 + 1
+    assert planned["HLR"].trainings == 4 * planned["HLR"].configurations
 
 
 def test_all_stands_alone():

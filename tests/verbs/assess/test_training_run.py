@@ -31,7 +31,7 @@ from mutiny.faults.training.settings import (
 )
 from mutiny.subjects.training import Recipe
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.options import Savings
 from mutiny.verbs.assess.search import Search, weakest_killed
 from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer
@@ -96,8 +96,8 @@ def test_beginnings_of_a_training_are_the_same_as_trainings(tmp_path, operator):
     plain, saving = made(tmp_path / "plain", recipe, Savings.none()), made(tmp_path / "saving", recipe)
     value = {"epochs": 9, "patience": 3}[operator.strength]
     for strength in (value, *range(1, value)):
-        one = operator.at(strength)
-        theirs, ours = plain.instance(one, 0), saving.instance(one, 0)
+        fault = operator.at(strength)
+        theirs, ours = plain.instance(fault, 0), saving.instance(fault, 0)
         for split in ("train", "test"):
             assert theirs.outcomes[split].metric == ours.outcomes[split].metric
             np.testing.assert_array_equal(theirs.outcomes[split].bits, ours.outcomes[split].bits)
@@ -218,11 +218,15 @@ def test_settings_are_really_changed():
     assert LowerPatience(2).mutate(program, rng).recipe.patience == 2
     assert RemovedValidation().mutate(program, rng).recipe.validation == 0
     assert DisabledBatching().mutate(program, rng).recipe.batch_size == 150
-    assert [one.size for one in ChangedBatchSize().configurations(program)] == [4, 8, 32, 64]
-    assert [one.clip for one in ChangedClipping().configurations(program)] == ["off", "norm", "value"]
+    assert [configuration.size for configuration in ChangedBatchSize().configurations(program)] == [4, 8, 32, 64]
+    assert [clipping.clip for clipping in ChangedClipping().configurations(program)] == [
+        "off",
+        "norm",
+        "value",
+    ]
     assert ChangedClipping("value").mutate(program, rng).recipe.clip_value == 0.5
     assert ChangedClipping("value").mutate(program, rng).recipe.clip_norm is None
-    names = [one.optimizer for one in ChangedOptimizer().configurations(program)]
+    names = [configuration.optimizer for configuration in ChangedOptimizer().configurations(program)]
     assert names == ["rmsprop", "adagrad", "adam", "adamax", "nadam", "adadelta"]
     changed = ChangedOptimizer("adadelta").mutate(program, rng).recipe
     assert (changed.optimizer, changed.learning_rate, changed.optimizer_settings) == ("adadelta", 1.0, {})
@@ -238,17 +242,17 @@ def _parts():
 @pytest.mark.parametrize("operator", [ChangedOptimizer(), ChangedLoss(), ChangedBatchSize()])
 def test_every_configuration_trains(operator):
     program = Program(replace(RECIPE, epochs=1), *_parts())
-    for one in operator.configurations(program):
-        faulty = one.mutate(program, np.random.default_rng(0))
+    for configuration in operator.configurations(program):
+        faulty = configuration.mutate(program, np.random.default_rng(0))
         assert weights(faulty.recipe.train(faulty.data, faulty.task, 0)).isfinite().all()
 
 
 def test_a_training_that_diverges_answers_nothing(tmp_path):
     trainer = made(tmp_path, replace(RECIPE, optimizer="sgd"))
-    found = trainer.instance(LowerLearningRate(1e30), 0)
-    assert found.diverged
-    assert found.outcomes["test"].metric == 0
-    assert not found.outcomes["test"].correct.any()
+    instance = trainer.instance(LowerLearningRate(1e30), 0)
+    assert instance.diverged
+    assert instance.outcomes["test"].metric == 0
+    assert not instance.outcomes["test"].correct.any()
 
 
 def test_a_regression_that_diverges_has_no_verdict(tmp_path):
@@ -293,24 +297,24 @@ def test_the_severest_is_tried_first():
 
 @pytest.mark.parametrize("edge", [0.07, 0.5, 0.93])
 def test_the_weakest_killed_is_found_to_the_precision(edge):
-    found = weakest_killed(lambda v: Verdict.KILLED if v >= edge else Verdict.SURVIVED, Span(0.0, 1.0, 0.05))
-    assert edge <= found.archive[-1] <= edge + 0.05
+    trace = weakest_killed(lambda v: Verdict.KILLED if v >= edge else Verdict.SURVIVED, Span(0.0, 1.0, 0.05))
+    assert edge <= trace.archive[-1] <= edge + 0.05
 
 
 def test_both_kinds_in_one_campaign(tmp_path):
     train, test = toys.blobs(150), toys.blobs(90, seed=1)
     subject = Subject(recipe=RECIPE, task=Classification(3), train=train, test=test)
     settings = {"originals": COUNT, "folder": tmp_path, "search": Search(max_probes=3)}
-    found = assess(subject, "HNE,OCH,RCP,WI", **settings)
-    status = {record.code: record.status for record in found.operators}
+    result = assess(subject, "HNE,OCH,RCP,WI", **settings)
+    status = {record.code: record.status for record in result.operators}
     assert status["RCP"] is Status.INVALID
     assert status["HNE"] is status["OCH"] is Status.SCORED
-    assert {(label.partition("(")[0], split) for label, _, split in found.kills} >= {("OCH", "test"), ("HNE", "train")}
-    assert found.score.tried == 4
+    assert {(label.partition("(")[0], split) for label, _, split in result.kills} >= {("OCH", "test"), ("HNE", "train")}
+    assert result.score.tried == 4
     again = assess(subject, "HNE,OCH,RCP,WI", **settings)
-    plain, repeated = found.to_json(), again.to_json()
-    for one in (plain, repeated):
-        one.pop("timing")
+    plain, repeated = result.to_json(), again.to_json()
+    for result_json in (plain, repeated):
+        result_json.pop("timing")
     assert plain == repeated
 
 
@@ -328,5 +332,5 @@ def test_the_user_is_told_which_trainings_diverged(tmp_path):
     trainer = made(tmp_path, recipe, task=Regression(tolerance=0.1), data=((x, y), (x[:30], y[:30])))
     record = run(trainer, ChangedOptimizer())
     assert any(note.startswith("OCH(optimizer=sgd): 5 of 5 trainings diverged") for note in record.notes)
-    (first, *_) = [one for one in record.mutants if "sgd" in one.operator]
+    (first, *_) = [mutant for mutant in record.mutants if "sgd" in mutant.operator]
     assert first.verdict is not Verdict.SURVIVED

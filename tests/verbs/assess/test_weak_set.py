@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from mutiny.core.errors import BadInput
 from mutiny.faults.evaluation import CleanPass, Outcome
-from mutiny.verbs.assess.weak_set import WeakSet
+from mutiny.verbs.assess.options import WeakSet
 
 seeds = st.integers(0, 10**6)
 

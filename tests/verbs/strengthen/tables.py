@@ -20,8 +20,8 @@ def table_of(right, mutants, labels=None, rule=None, search=None):
     right = np.asarray(right, bool)
     names = labels or ["WI"] * len(mutants)
     rows = tuple(
-        MutantRow(name, float(number), np.asarray(one, bool))
-        for number, (name, one) in enumerate(zip(names, mutants, strict=True))
+        MutantRow(name, float(number), np.asarray(mutant, bool))
+        for number, (name, mutant) in enumerate(zip(names, mutants, strict=True))
     )
     return KillTable(right, None, rows, (rule or KillRule()).resolve(len(right)), search or Search(rse=10.0), True)
 

@@ -26,17 +26,17 @@ OPERATORS = "WI(ratio=0.3),NI(ratio=0.5)"
 
 def check_same(result, table):
     """Verdicts and scores of a table are those of the assessment."""
-    found = {row.key: table.verdict(row, np.arange(len(table))) for row in table.rows}
-    told = {
+    verdicts = {row.key: table.verdict(row, np.arange(len(table))) for row in table.rows}
+    expected = {
         (mutant.operator, mutant.strength): mutant.verdict
         for record in result.operators
         for mutant in record.mutants
         if mutant.guiding_set == "test" and mutant.same_as is None
     }
-    assert found == told
-    assert len(set(found.values())) > 1
+    assert verdicts == expected
+    assert len(set(verdicts.values())) > 1
     each = scores(result.operators, table.killed())
-    assert each == {one.label: one.score for one in result.operators if one.status is Status.SCORED}
+    assert each == {record.label: record.score for record in result.operators if record.status is Status.SCORED}
     assert each
     assert mean_score(each) == pytest.approx(result.score.value, abs=1e-12)
 
@@ -62,7 +62,9 @@ def test_so_do_fresh_evaluations_of_a_regression(originals, metric):
     subject = toys.line_subject(originals, metric)
     result = mutiny.assess(subject, OPERATORS, search=replace(COARSE, rse=0.2), exact=True)
     rule, search = rules_of(result)
-    mutants = MutantPool(subject.models, subject.task, subject.splits(), subject.forward, Pace(), 0, rule, search, None)
+    mutants = MutantPool(
+        Runner(subject.models, subject.task, subject.splits(), subject.forward, 0, pace=Pace()), rule, search, None
+    )
     targets, rows = mutants.targets, []
     for operator, record in zip(as_operators(OPERATORS), result.operators, strict=True):
         for mutant in record.mutants:
@@ -70,9 +72,9 @@ def test_so_do_fresh_evaluations_of_a_regression(originals, metric):
                 said = mutants.answers(operator, mutant.strength).test
                 rows.append(row_of(subject.task, record.label, mutant.strength, said, targets))
     with torch.no_grad():
-        own = np.array([net(subject.test.inputs).double().numpy() for net in subject.models])
+        answers = np.array([net(subject.test.inputs).double().numpy() for net in subject.models])
     table = KillTable(
-        right(subject.task, own, targets), losses(subject.task, own, targets), tuple(rows), rule, search, False
+        right(subject.task, answers, targets), losses(subject.task, answers, targets), tuple(rows), rule, search, False
     )
     check_same(result, table)
 
@@ -81,16 +83,9 @@ def test_fresh_evaluations_are_the_assessments_own():
     """The same seed makes the same mutants, so answers and kept bits agree."""
     subject = weak_subject(3)
     result = mutiny.assess(subject, "WI", search=COARSE, exact=True)
-    mutants = MutantPool(
-        subject.models,
-        mutiny.Classification(3, "logits"),
-        subject.splits(),
-        subject.forward,
-        Pace(),
-        0,
-        *rules_of(result),
-        None,
-    )
+    task = mutiny.Classification(3, "logits")
+    runner = Runner(subject.models, task, subject.splits(), subject.forward, 0, pace=Pace())
+    mutants = MutantPool(runner, *rules_of(result), None)
     for row in KillTable.of(result).rows:
         said = mutants.answers(as_operators("WI")[0], row.strength).test
         np.testing.assert_array_equal(right(mutants.task, said, mutants.targets)[: len(row.right)], row.right)
@@ -106,7 +101,9 @@ def test_a_part_says_what_an_assessment_of_that_part_says(originals):
     for _ in range(2):
         part = np.sort(rng.permutation(120)[: rng.integers(30, 110)])
         splits = {"train": subject.train, "test": subject.test.subset(part)}
-        mutants = MutantPool(subject.models, task, subject.splits(), subject.forward, Pace(), 0, rule, search, None)
+        mutants = MutantPool(
+            Runner(subject.models, task, subject.splits(), subject.forward, 0, pace=Pace()), rule, search, None
+        )
         runner = Runner(subject.models, task, splits, subject.forward, 0, pace=Pace())
         for operator in as_operators("WI(ratio=0.3),NEB"):
             for strength in (0.3, 0.6, 0.9):

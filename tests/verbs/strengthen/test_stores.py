@@ -24,8 +24,8 @@ def begun(store=None, engine=None, **more):
 def test_a_finished_assessment_is_taken_whatever_its_settings():
     store = MemoryStore()
     result = mutiny.assess(weak_subject(1), OPERATORS, store=store, search=COARSE)
-    found = finished(store, weak_subject(1), None, None, 0, None)
-    assert found.to_json() == result.to_json()
+    assessment = finished(store, weak_subject(1), None, None, 0, None)
+    assert assessment.to_json() == result.to_json()
     engine = Counting()
     strengthened = begun(store, engine, operators=None, minimize=True)
     assert not [name for name in engine.done if "clean" in name or " at " in name]

@@ -12,10 +12,10 @@ def test_the_code_of_the_guide_runs():
     (block,) = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), flags=re.S)
     names = {}
     exec(compile(block, "docs/strengthen.md", "exec"), names)
-    found = names["found"]
-    assert found.budgets == (6, 15)
-    assert found.gain("strengthen", 15).gain.mean > 0
-    assert 0 < len(found.subset) < found.subset.of
+    result = names["result"]
+    assert result.budgets == (6, 15)
+    assert result.gain("strengthen", 15).gain.mean > 0
+    assert 0 < len(result.subset) < result.subset.of
 
 
 def test_every_option_of_the_guide_exists():

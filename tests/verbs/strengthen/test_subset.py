@@ -28,19 +28,19 @@ def smallest(table):
 @given(seed=st.integers(0, 10**6), originals=st.sampled_from([1, 4]))
 def test_it_is_near_the_smallest_and_keeps_all(seed, originals):
     table = random_table(np.random.default_rng(seed), originals, inputs=8, rounds=2 if originals > 1 else 5)
-    found, best = smallest_subset(table), smallest(table)
-    assert set(found.kept) == table.killed()
-    assert table.killed() <= table.killed(found.indices)
-    assert len(set(found.indices.tolist())) == len(found)
-    assert best <= len(found) <= max(best + 2, 2 * best)
+    subset, best = smallest_subset(table), smallest(table)
+    assert set(subset.kept) == table.killed()
+    assert table.killed() <= table.killed(subset.indices)
+    assert len(set(subset.indices.tolist())) == len(subset)
+    assert best <= len(subset) <= max(best + 2, 2 * best)
 
 
 def test_one_input_that_every_instance_fails_is_enough():
     right, mutant = np.ones((5, 30), bool), np.ones((1, 5, 30), bool)
     mutant[..., 17] = False
-    found = smallest_subset(table_of(right, [mutant]))
-    assert found.indices.tolist() == [17]
-    assert found.kept == (("WI", 0.0),)
+    subset = smallest_subset(table_of(right, [mutant]))
+    assert subset.indices.tolist() == [17]
+    assert subset.kept == (("WI", 0.0),)
 
 
 def test_an_input_for_each_mutant():
@@ -52,9 +52,9 @@ def test_an_input_for_each_mutant():
 
 def test_nothing_is_needed_where_nothing_is_killed():
     right = np.ones((3, 6), bool)
-    found = smallest_subset(table_of(right, [np.ones((2, 3, 6), bool)]))
-    assert len(found) == 0
-    assert found.kept == found.more == ()
+    subset = smallest_subset(table_of(right, [np.ones((2, 3, 6), bool)]))
+    assert len(subset) == 0
+    assert subset.kept == subset.more == ()
 
 
 def test_noise_is_left_out_and_kills_more():
@@ -65,23 +65,23 @@ def test_noise_is_left_out_and_kills_more():
     hidden[:, :, 40:] = rng.random((2, 6, 3)) < 0.6
     plain[:] = False
     table = table_of(right, [plain, hidden])
-    found = smallest_subset(table)
+    subset = smallest_subset(table)
     assert table.killed() == {("WI", 0.0)}
-    assert len(found) == 1
+    assert len(subset) == 1
 
 
 @pytest.mark.parametrize("originals", [1, 3])
 def test_no_operators_score_falls(originals):
     result = mutiny.assess(toys.blob_subject(originals), "WI(ratio=0.3),NEB", search=COARSE, exact=True)
     table = KillTable.of(result)
-    found = smallest_subset(table, 0, result.operators)
-    before, after = (scores(result.operators, killed) for killed in (table.killed(), table.killed(found.indices)))
+    subset = smallest_subset(table, 0, result.operators)
+    before, after = (scores(result.operators, killed) for killed in (table.killed(), table.killed(subset.indices)))
     assert all(after[label] >= before[label] for label in before)
-    assert found.score_of_all == pytest.approx(result.score.value)
-    assert found.score >= found.score_of_all
-    assert 0 < len(found) < 60
+    assert subset.score_of_all == pytest.approx(result.score.value)
+    assert subset.score >= subset.score_of_all
+    assert 0 < len(subset) < 60
     again = smallest_subset(table, 0, result.operators)
-    assert again.indices.tolist() == found.indices.tolist()
+    assert again.indices.tolist() == subset.indices.tolist()
 
 
 def test_a_large_table_takes_seconds():
@@ -90,6 +90,6 @@ def test_a_large_table_takes_seconds():
     chance = rng.beta(0.3, 20, 3000)
     mutants = [right[None] & (rng.random((1, 20, 3000)) >= chance * rng.random()) for _ in range(10)]
     table = table_of(right, mutants, ["WI", "NI"] * 5)
-    found = smallest_subset(table)
-    assert len(found) < 30
-    assert set(found.kept) <= table.killed(found.indices)
+    subset = smallest_subset(table)
+    assert len(subset) < 30
+    assert set(subset.kept) <= table.killed(subset.indices)

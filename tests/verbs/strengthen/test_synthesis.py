@@ -31,27 +31,27 @@ def test_originals_keep_what_instances_lose(code, strength):
     subject = weak_subject(3)
     states = [ModelState.of(model) for model in subject.models]
     context, operator = context_of(subject, subject.pool), as_operators(code)[0]
-    found = synthesize(context, [KillableRange(operator, "it", 0.3, 1.0)], 3, [("it", strength)], 6)
-    assert 0 < len(found) <= 6
+    candidates = synthesize(context, [KillableRange(operator, "it", 0.3, 1.0)], 3, [("it", strength)], 6)
+    assert 0 < len(candidates) <= 6
     assert all(
         state.difference(ModelState.of(model)) is None for state, model in zip(states, subject.models, strict=True)
     )
-    start = subject.pool.read(found.indices)
-    torch.testing.assert_close(found.starts, start)
+    start = subject.pool.read(candidates.indices)
+    torch.testing.assert_close(candidates.starts, start)
     low, high = float(subject.pool.inputs.min()), float(subject.pool.inputs.max())
-    assert found.eps == pytest.approx(0.1 * (high - low))
-    assert float((found.inputs - start).abs().max()) <= found.eps * (1 + 1e-6)
-    assert low <= float(found.inputs.min()) <= float(found.inputs.max()) <= high
+    assert candidates.eps == pytest.approx(0.1 * (high - low))
+    assert float((candidates.inputs - start).abs().max()) <= candidates.eps * (1 + 1e-6)
+    assert low <= float(candidates.inputs.min()) <= float(candidates.inputs.max()) <= high
     runner = context.mutant_pool(3).runner
-    lost = np.zeros(len(found))
+    lost = np.zeros(len(candidates))
     for number, model in enumerate(subject.models):
         with torch.no_grad():
-            assert model(found.inputs).argmax(1).tolist() == found.answers.tolist()
+            assert model(candidates.inputs).argmax(1).tolist() == candidates.answers.tolist()
             with runner.patch(operator.at(strength), number, 0).applied(model) as call:
-                lost += (call(found.inputs).argmax(1).numpy() != found.answers) / 3
-    np.testing.assert_allclose(found.lost, lost)
+                lost += (call(candidates.inputs).argmax(1).numpy() != candidates.answers) / 3
+    np.testing.assert_allclose(candidates.lost, lost)
     assert (lost > 0).all()
-    assert found.to_json()["count"] == len(found)
+    assert candidates.to_json()["count"] == len(candidates)
 
 
 def test_what_has_no_boundary_or_cannot_move_is_refused():
@@ -64,15 +64,15 @@ def test_what_has_no_boundary_or_cannot_move_is_refused():
 def test_a_pool_far_from_the_boundary_calls_for_new_inputs():
     """Points that everybody is sure about tell no mutant from its original."""
     subject = weak_subject(1, pool=weak_subject(1).test.inputs * 1.01)
-    found = strengthen(1, subject, budget=3)
-    assert found.beyond
-    assert found.measured == ()
-    text = " ".join(found.notes)
+    result = strengthen(1, subject, budget=3)
+    assert result.beyond
+    assert result.measured == ()
+    text = " ".join(result.notes)
     assert "probably cannot be killed with this pool" in text
-    assert found.candidates is not None or "No input near the pool" in text
+    assert result.candidates is not None or "No input near the pool" in text
     without = strengthen(1, subject, budget=3, synthesize=0)
     assert without.candidates is None
-    np.testing.assert_array_equal(without.chosen, found.chosen)
+    np.testing.assert_array_equal(without.chosen, result.chosen)
 
 
 def test_what_loses_already_or_is_a_test_is_no_start():
@@ -80,13 +80,13 @@ def test_what_loses_already_or_is_a_test_is_no_start():
     subject = weak_subject(3)
     context, operator = context_of(subject, subject.pool), as_operators("WI(ratio=0.3)")[0]
     ranges, keys, allowed = [KillableRange(operator, "it", 0.3, 1.0)], [("it", 0.8), ("it", 0.7)], np.arange(0, 200, 2)
-    found = synthesize(context, ranges, 3, keys, 12, allowed)
-    assert len(found) > 0
-    assert set(found.indices.tolist()) <= set(allowed.tolist())
-    assert (found.distances["linf"] > 0).all()
-    assert len(np.unique(found.inputs.numpy(), axis=0)) == len(found)
+    candidates = synthesize(context, ranges, 3, keys, 12, allowed)
+    assert len(candidates) > 0
+    assert set(candidates.indices.tolist()) <= set(allowed.tolist())
+    assert (candidates.distances["linf"] > 0).all()
+    assert len(np.unique(candidates.inputs.numpy(), axis=0)) == len(candidates)
     runner = context.mutant_pool(3).runner
-    for start, (_, strength), answer in zip(found.starts, found.mutants, found.answers, strict=True):
+    for start, (_, strength), answer in zip(candidates.starts, candidates.mutants, candidates.answers, strict=True):
         for number, model in enumerate(subject.models):
             with torch.no_grad(), runner.patch(operator.at(strength), number, 0).applied(model) as call:
                 assert int(call(start[None]).argmax()) == answer
@@ -99,10 +99,10 @@ def test_nothing_is_synthesized_from_tests_or_copies(monkeypatch):
     def recorded(context, ranges, seed, mutants, count, allowed):
         asked.append(allowed)
 
-    monkeypatch.setattr("mutiny.verbs.strengthen.jobs.synthesize", recorded)
+    monkeypatch.setattr("mutiny.verbs.strengthen.verb.synthesize", recorded)
     test = weak_subject(1).test.inputs
-    found = strengthen(1, weak_subject(1, pool=torch.cat([test, 1.01 * test, 1.01 * test])), budget=3, repeats=1)
-    assert found.beyond
+    result = strengthen(1, weak_subject(1, pool=torch.cat([test, 1.01 * test, 1.01 * test])), budget=3, repeats=1)
+    assert result.beyond
     np.testing.assert_array_equal(asked, [np.arange(60, 120)])
 
 

@@ -15,7 +15,7 @@ from mutiny.reports.page.blocks import Command, Section, Text
 from mutiny.reports.page.mutants import on, slipped
 from mutiny.reports.page.score import WIDE
 from mutiny.verbs.assess.result import Assessment, AssessSettings
-from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
+from mutiny.verbs.assess.score import FEWEST_ORIGINALS
 
 QUESTION = "What should I do?"
 ENOUGH = 10

@@ -13,9 +13,9 @@ from mutiny.reports.assess_text import EFFECT, METHOD
 from mutiny.reports.formatting import count, number, percent
 from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Notes, Section, Subsection, Text
 from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.options import WeakSet
 from mutiny.verbs.assess.result import Assessment, AssessSettings, Evaluation
 from mutiny.verbs.assess.search import Search
-from mutiny.verbs.assess.weak_set import WeakSet
 
 QUESTION = "How was this done?"
 UNKNOWN = "FILE.py:NAME"

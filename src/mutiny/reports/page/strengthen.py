@@ -8,7 +8,7 @@ from mutiny.reports.formatting import NONE, RANGE, count, percent
 from mutiny.reports.page.blocks import Block, Chart, Column, Fold, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.pictures import Line, Lines
 from mutiny.verbs.select.metrics import Repeated
-from mutiny.verbs.strengthen.measuring import OWN, LabelGain
+from mutiny.verbs.strengthen.held_out_scores import OWN, LabelGain
 from mutiny.verbs.strengthen.result import Strengthening
 
 QUESTION = "Which inputs would make the tests stronger?"

@@ -16,13 +16,11 @@ from mutiny.models import Forward
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given, as_subject
 from mutiny.subjects.tasks import Task
-from mutiny.verbs.assess.arguments import AssessOptions, checked_operators
 from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.options import AssessOptions, Savings, WeakSet, checked_operators
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.assess.savings import Savings
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.assess.verb import Assess
-from mutiny.verbs.assess.weak_set import WeakSet
 
 
 def assess(

@@ -25,22 +25,22 @@ from mutiny.subjects.training.loop import built
 from mutiny.subjects.training.prefixes import is_beginning
 from mutiny.verbs.assess.search import Search, steps, within
 
-LOOKED_AT = 512
-"""Items on which a step of training and a forward pass are timed."""
+TIMED = 512
+"""Number of items on which an epoch of training and a forward pass are timed."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What one operator will take at most.
+    """Upper bounds of the work for one operator.
 
     Attributes:
-        label: the operator.
-        level: what it changes.
-        configurations: mutants that are tried at most, for each set of inputs by itself where that differs.
-        trainings: networks that are trained at most.
-        evaluations: (instance, input) pairs at most; large sets are screened and need far fewer.
-        seconds: about how long that takes; ``None`` if nothing was timed.
-        reason: why the operator does not apply; empty if it does.
+        label: Label of the operator.
+        level: Part that the operator changes.
+        configurations: Largest number of mutants, over the searches on all sets of inputs.
+        trainings: Largest number of trained networks.
+        evaluations: Largest number of (instance, input) pairs; screening of large sets needs far fewer.
+        seconds: Estimated time; ``None`` if nothing was timed.
+        reason: Reason why the operator does not apply; empty if it does.
     """
 
     label: str
@@ -60,17 +60,17 @@ def plan(
     search: Search | None = None,
     seed: int = 0,
 ) -> tuple[Planned, ...]:
-    """What `assess` would do with the same arguments, without doing it.
+    """Estimates what `assess` would do with the same arguments.
 
-    A few steps of training and a forward pass are timed. Everything is counted at its most: searches end earlier, what
-    is known from another search or on disk is not trained again, and large sets are screened.
+    Times a few steps of training and a forward pass. All numbers are upper bounds: searches may end earlier, networks
+    known from another search or on disk are not trained again, and large sets are screened.
 
     Args:
-        subject: what would be tested.
-        operators: as in `assess`.
-        originals: how many; each is one instance of a fault before training.
-        search: how mutants of trained models are searched.
-        seed: of the campaign.
+        subject: Subject to test.
+        operators: Operators, as in `assess`.
+        originals: Number of originals, which is also the number of instances of a fault before training.
+        search: Limits and precision of the search for mutants.
+        seed: Seed of everything random.
     """
     check_whole("seed", seed, 0)
     count, search = subject.count(originals), search or Search()
@@ -93,67 +93,67 @@ def plan(
 def _trained(
     fault: TrainingOperator, program: Program | None, count: int, inputs: int, search: Search, epoch: float, each: float
 ) -> Planned:
-    found = Planned(describe(fault), fault.level)
+    planned = Planned(describe(fault), fault.level)
     if program is None:
-        return replace(found, reason="there is no recipe")
+        return replace(planned, reason="there is no recipe")
     try:
-        tried = fault.configurations(program)
-        number = len(tried)
-        if fault.strength is not None:  # of three searches, which all begin with the severest value
+        number = len(fault.configurations(program))
+        if fault.strength is not None:  # three searches, which all begin with the severest value
             number = 3 * (steps(within(fault.span(program), search), search) - 1) + 1
     except NotApplicable as reason:
-        return replace(found, reason=str(reason))
-    on_the_way = fault.strength is not None and is_beginning(
+        return replace(planned, reason=str(reason))
+    is_state_of_original = fault.strength is not None and is_beginning(
         fault.change(program, generator_for(0, "plan")).recipe, program.recipe
     )
-    trainings = count if on_the_way else number * count
+    trainings = count if is_state_of_original else number * count
     seconds = trainings * (program.recipe.epochs * epoch + inputs * each)
     return replace(
-        found, configurations=number, trainings=trainings, evaluations=number * count * inputs, seconds=seconds
+        planned, configurations=number, trainings=trainings, evaluations=number * count * inputs, seconds=seconds
     )
 
 
 def _patched(
     fault: Operator, view: ModelView, count: int, sizes: Mapping[str, int], search: Search, each: float, seed: int
 ) -> Planned:
-    found = Planned(describe(fault), fault.family)
+    planned = Planned(describe(fault), fault.family)
     try:
         fault.patch(view, generator_for(seed, "plan"))
     except NotApplicable as reason:
-        return replace(found, reason=str(reason))
+        return replace(planned, reason=str(reason))
     probes = 1 if fault.strength is None else search.probes(fault.bounds)
     repetitions = 1 if fault.choices(view) == 1 else search.k_max
-    own, others = probes * sizes["train"], (2 * probes - 1) * (sum(sizes.values()) - sizes["train"])
-    evaluations = count * repetitions * (own + others)  # the others are also asked about all that train kills
-    return replace(found, configurations=3 * probes, evaluations=evaluations, seconds=evaluations * each)
+    # Test and weak set judge the probes of their own search and of train's; all searches begin with the same one.
+    on_train, on_others = probes * sizes["train"], (2 * probes - 1) * (sum(sizes.values()) - sizes["train"])
+    evaluations = count * repetitions * (on_train + on_others)
+    return replace(planned, configurations=3 * probes, evaluations=evaluations, seconds=evaluations * each)
 
 
 def _epoch(program: Program, seed: int) -> float:
-    """Seconds of one epoch, from one over a part of the data."""
-    size = min(len(program.data), max(LOOKED_AT, program.recipe.batch_size))
-    some = program.data.subset(np.arange(size))
+    """Seconds of one epoch, extrapolated from a part of the data."""
+    size = min(len(program.data), max(TIMED, program.recipe.batch_size))
+    part = program.data.subset(np.arange(size))
     recipe = replace(program.recipe, epochs=1, patience=None)
     taken = []
     for _ in range(2):  # the first one also warms up
         start = time.perf_counter()
         try:
-            recipe.train(some, program.task, seed, forward=program.forward)
+            recipe.train(part, program.task, seed, forward=program.forward)
         except MutinyError:
-            return 0.0  # it will be said when it is really trained
+            return 0.0  # the assessment itself reports the error
         taken.append(time.perf_counter() - start)
-    all_at_once = recipe.ignored(("epochs",))  # a training function of one's own may not know epochs
+    all_at_once = recipe.ignored(("epochs",))  # a user's training function may ignore the number of epochs
     return min(taken) * len(program.data) / size / (program.recipe.epochs if all_at_once else 1)
 
 
 def _view(subject: Subject, seed: int) -> tuple[ModelView, float]:
-    """The network as operators see it, and seconds per input of a forward pass."""
+    """View of the network for operators, and seconds of a forward pass per input."""
     if subject.recipe is not None and not subject.models:
         with seeded(seed):
             model = built(subject.recipe).eval()
     else:
         model = subject.models[0]
     put = placement(model).put
-    size = min(LOOKED_AT, len(subject.test))
+    size = min(TIMED, len(subject.test))
     inputs = put(subject.test.first(size))
     view = ModelView.of(model, put(subject.test.first(PROBE_INPUTS)), subject.forward)
     taken = []
@@ -166,7 +166,7 @@ def _view(subject: Subject, seed: int) -> tuple[ModelView, float]:
 
 
 def rounded(seconds: float) -> str:
-    """A time for people.
+    """A duration as text in seconds, minutes or hours, rounded up.
 
     >>> rounded(0.4), rounded(75), rounded(5400), rounded(200_000)
     ('1 s', '75 s', '90 min', '56 h')

@@ -1,8 +1,12 @@
-"""Early verdicts: the rule is evaluated at the extremes of the values that the metrics can still take."""
+"""Early verdicts, which the inputs or trainings that are still missing cannot change.
+
+The kill rule is evaluated at the extremes of the values that the metrics can still take.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +21,7 @@ BY_PAIRS = ("paired-t",)
 """Tests that depend only on mean and spread of the differences between originals and their mutants."""
 
 SPREADS = 5
-"""Spreads tried between the least and the largest."""
+"""Number of spreads tried, from the smallest to the largest."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,8 +29,8 @@ Floats = npt.NDArray[np.float64]
 def screenable(rule: KillRule, task: Task) -> bool:
     """Whether a verdict can be reached before every input is evaluated.
 
-    Tests over answers need to know how many changed, which a regression's losses do not tell. Fisher's test with an
-    effect over inputs would need all combinations of two kinds of corners.
+    Tests over answers need the number of changed answers, which the losses of a regression do not give. Fisher's test
+    with an effect over inputs would need all combinations of two kinds of corners.
     """
     if rule.test == "fisher" and rule.effect == "cohen-g":
         return False
@@ -34,10 +38,10 @@ def screenable(rule: KillRule, task: Task) -> bool:
 
 
 def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: Task) -> Iterator[Sample]:
-    """Samples between which the truth lies: the estimate itself first, then the extremes that the rule can tell apart.
+    """Samples that enclose the true sample: the estimate itself first, then the extremes that matter to the rule.
 
     Tests of means and effects are monotone in mean and spread; rank tests are monotone in each metric; tests over
-    inputs in the number of answers that changed for the worse and for the better.
+    inputs are monotone in the numbers of answers that became wrong and that became right.
     """
     originals = np.array([outcome.metric for outcome in clean])
     metrics = [estimate.metrics]
@@ -45,11 +49,11 @@ def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: 
         metrics += [*_extremes(estimate.metrics, estimate.shift, estimate.spread)]
         if rule.test in BY_PAIRS:
             falls = originals - estimate.metrics.mean(axis=0)
-            spread = estimate.spread / np.sqrt(len(estimate.metrics))  # of means over repetitions
+            spread = estimate.spread / np.sqrt(len(estimate.metrics))  # falls are means over repetitions
             metrics += [estimate.metrics + falls - each for each in _extremes(falls, estimate.shift, spread)]
         elif rule.test not in BY_MEANS:
             metrics += [estimate.metrics - estimate.each, estimate.metrics + estimate.each]
-        if rule.effect == "a12" and rule.test in BY_MEANS + BY_PAIRS:  # mean and spread do not fix an effect of ranks
+        if rule.effect == "a12" and rule.test in BY_MEANS + BY_PAIRS:  # not a function of mean and spread
             for moved in (estimate.metrics - estimate.each, estimate.metrics + estimate.each):
                 metrics += [*_extremes(moved, 0.0, estimate.spread)]
     right = np.array([outcome.correct.sum() for outcome in clean])
@@ -58,16 +62,17 @@ def corners(estimate: Estimate, clean: Sequence[Outcome], rule: KillRule, task: 
         counts = np.clip(np.rint(each * estimate.inputs), 0, estimate.inputs)
         counts = counts if isinstance(task, Classification) else _right(estimate)
         yield Sample(originals, each, right, np.asarray(counts, np.int64), as_predicted)
-    if rule.test == "mcnemar":  # metrics tell it whether a mutant is stable, and nothing else
+    if rule.test == "mcnemar":  # metrics decide only whether a mutant is stable
         for differences in _changes(as_predicted, estimate):
             yield Sample(originals, estimate.metrics, right, _right(estimate), differences)
 
 
 def _changes(differences: npt.NDArray[np.int16], estimate: Estimate) -> Iterator[npt.NDArray[np.int16]]:
-    """Predicted changes of answers with the most and with the least that can be hidden.
+    """Predicted changes of answers, with the largest and with the smallest effect of changes that were not seen.
 
-    A hidden change for the worse is one more on an input that showed none, or takes back a predicted change for the
-    better; and the reverse. Many on one input tell a test less than the same number on many.
+    An unseen change for the worse is a further change on an input without any, or undoes a predicted change for the
+    better; the reverse holds for an unseen change for the better. Changes count less for the test if they are on one
+    input than if they are on several.
     """
     instances = estimate.metrics.size
     for (down, down_size), (up, up_size) in (
@@ -80,9 +85,10 @@ def _changes(differences: npt.NDArray[np.int16], estimate: Estimate) -> Iterator
 
 
 def _extremes(values: Floats, shift: float, spread: float) -> Iterator[Floats]:
-    """Values with the least and the largest mean, each with spreads from the least to the largest.
+    """Values with the smallest and the largest mean, each with several spreads from the smallest to the largest.
 
-    In between, too: with few originals Welch's degrees of freedom may change faster than the spread.
+    The two extreme spreads are not enough: with few originals, Welch's degrees of freedom may change faster than the
+    spread.
     """
     mean = values.mean()
     around = values - mean
@@ -103,7 +109,7 @@ def _right(estimate: Estimate) -> npt.NDArray[np.int64]:
 
 
 def _differences(estimate: Estimate, clean: Sequence[Outcome]) -> npt.NDArray[np.int16]:
-    """Per input, in how many instances right became wrong less in how many wrong became right, as far as predicted."""
+    """Per input, the predicted number of instances that became wrong minus the number that became right."""
     differences = np.zeros(estimate.inputs, np.int16)
     for repetition in estimate.right:
         for outcome, bits in zip(clean, repetition, strict=True):
@@ -112,28 +118,28 @@ def _differences(estimate: Estimate, clean: Sequence[Outcome]) -> npt.NDArray[np
 
 
 def _with(differences: npt.NDArray[np.int16], changes: float, size: int) -> npt.NDArray[np.int16]:
-    """With so many more changed answers, ``size`` of them on one input, on inputs that showed none."""
-    calm = np.flatnonzero(differences == 0)[: round(changes / abs(size))]
+    """Adds ``changes`` changed answers, ``size`` per input, on inputs without any."""
+    unchanged = np.flatnonzero(differences == 0)[: round(changes / abs(size))]
     more = differences.copy()
-    more[calm] = size
+    more[unchanged] = size
     return more
 
 
 def _without(differences: npt.NDArray[np.int16], changes: float, sign: int) -> npt.NDArray[np.int16]:
-    """With so many changes of the sign ``sign`` taken back; where there are no more, with so many of the other sign."""
+    """Undoes ``changes`` changes of the sign ``sign``; if there are fewer, the rest are changes of the other sign."""
     less = differences.copy()
     left = round(changes)
     while left > 0:
-        some = np.flatnonzero(less * sign > 0)[:left]
-        if not len(some):
+        changed = np.flatnonzero(less * sign > 0)[:left]
+        if not len(changed):
             return _with(less, left, -sign)
-        less[some] -= np.int16(sign)
-        left -= len(some)
+        less[changed] -= np.int16(sign)
+        left -= len(changed)
     return less
 
 
 def room(decide: Callable[[Estimate], object], estimate: Estimate) -> float:
-    """The largest share of the estimate's error at which ``decide`` would know, by bisection; 0 on the very edge."""
+    """Largest share of the estimate's error with which ``decide`` gives an answer, by bisection; 0 if none does."""
     if decide(estimate) is not None:
         return 1.0
     low, high = 0.0, 1.0
@@ -147,10 +153,10 @@ def room(decide: Callable[[Estimate], object], estimate: Estimate) -> float:
 
 
 def telling_share(clean: Sequence[CleanPass], rule: KillRule, task: Task) -> float:
-    """The smallest share of inputs that can kill a mutant by itself, if it changes as much as can be expected.
+    """Smallest share of the inputs that can kill a mutant alone, if their answers change as much as can be expected.
 
-    For classification, the share of right answers that must become wrong; for regression, of inputs that must get twice
-    the largest clean loss. At most 1.
+    For classification, the share of correct answers that must become wrong; for regression, the share of inputs whose
+    loss must become twice the largest clean loss. At most 1.
     """
     originals = np.array([each.outcome.metric for each in clean])
     right, inputs = np.array([each.outcome.correct.sum() for each in clean]), clean[0].outcome.inputs
@@ -169,3 +175,37 @@ def telling_share(clean: Sequence[CleanPass], rule: KillRule, task: Task) -> flo
         middle = (low + high) / 2
         low, high = (low, middle) if killed(middle) else (middle, high)
     return high
+
+
+def surely_killed(sample: Sample, total: int, rule: KillRule, task: Task) -> bool:
+    """Whether a mutant will be killed whatever the accuracies of the missing instances are.
+
+    For DeepCrime's rule only (glm with Cohen's d, as many instances as originals). With the group sizes fixed, that
+    rule says "killed" if Cohen's d is at least some positive bound. The accuracies that reach the bound form a convex
+    set, because d is an affine function of them divided by a convex one. So if every combination of 0 and 1 for the
+    missing accuracies is in the set, so is everything between. Only the number of ones matters, not their order.
+
+    Survival is never certain, because any further instance may fail. With a loss, nothing is certain, because a loss
+    has no largest value.
+
+    Args:
+        sample: All originals, and the instances so far.
+        total: Number of instances in the end.
+        rule: Resolved kill rule.
+        task: Task of the networks.
+
+    >>> rule, none = KillRule().resolve(originals=20), np.zeros(0, np.int64)
+    >>> good, bad = np.linspace(0.97, 0.99, 20), np.full((1, 5), 0.1)
+    >>> far = Sample(good, bad, none, none, np.zeros(1, np.int16))
+    >>> surely_killed(far, 20, rule, Classification(10)), surely_killed(replace(far, mutants=bad + 0.8), 20, rule,
+    ... Classification(10))
+    (True, False)
+    """
+    if (rule.test, rule.effect) != ("glm", "cohen-d") or not isinstance(task, Classification):
+        return False
+    seen = sample.mutants.ravel()
+    if len(sample.originals) != total or not np.isfinite(seen).all():
+        return False
+    missing = total - len(seen)
+    ends = (np.r_[seen, np.ones(ones), np.zeros(missing - ones)] for ones in range(missing, -1, -1))
+    return all(rule.judge(replace(sample, mutants=end[None]), task.higher_is_better).killed for end in ends)

@@ -1,4 +1,4 @@
-"""One mutant on one set of inputs: instances until it is stable, then the verdict."""
+"""Judges one mutant on one set of inputs: adds instances until it is stable, then applies the kill rule."""
 
 from __future__ import annotations
 
@@ -17,18 +17,9 @@ from mutiny.faults.evaluation import Estimate, Outcome, Runner, ScreenedMutant, 
 from mutiny.faults.evaluation.prediction import AnswerMemory, MemoryEntry, nearest_entries
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.early_verdict import corners, room, screenable, telling_share
-from mutiny.verbs.assess.kill_rule import KillRule, Sample
+from mutiny.verbs.assess.kill_rule import Judged, KillRule, Sample
 from mutiny.verbs.assess.score import killed_classes
 from mutiny.verbs.assess.search import Search
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A mutant's record with what it was judged from."""
-
-    record: MutantRecord
-    sample: Sample
-    bits: KillBits
 
 
 def sample_of(originals: Sequence[Outcome], rounds: Sequence[Sequence[Outcome]]) -> Sample:
@@ -105,12 +96,9 @@ class Judge:
         self._first: dict[tuple[str, ...], float | None] = {}
         self._same: dict[float | None, float | None] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Arguments that decide verdicts; a copy on a worker starts without verdicts."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the arguments only; a copy on a worker starts without verdicts."""
+        return Judge, (self.runner, self.operator, self.label, self.rule, self.search, self.screening)
 
     def __call__(self, strength: float | None, split: str) -> Judged:
         """Verdict on the mutant at ``strength`` (``None`` if the operator has no strength)."""
@@ -126,7 +114,7 @@ class Judge:
         return self._known[key]
 
     def work(self, job: Job) -> Judged | WithScratch:
-        """Judges the mutant of a job, on any worker; what later mutants need of it is scratch."""
+        """Judges the mutant of a job, on any worker; what later mutants need from it is returned as scratch."""
         _, strength, split, _ = job.arguments
         judged, piece = self.examine(strength, split, job.given)
         return judged if piece is None else WithScratch(judged, piece)
@@ -170,7 +158,7 @@ class Judge:
     def examine(
         self, strength: float | None, split: str, pieces: Sequence[MemoryEntry] = ()
     ) -> tuple[Judged, MemoryEntry | None]:
-        """Evaluates a mutant. Only the arguments decide the verdict, and nothing is stored.
+        """Evaluates a mutant. Only the arguments decide the verdict, and the judge does not store it.
 
         Args:
             strength: Strength of the mutant.
@@ -186,26 +174,27 @@ class Judge:
         if not (screens and screenable(self.rule, self.runner.task)):
             return self._judged(self._exact(operator, split, single), strength, split, single), None
         memory = AnswerMemory.of(pieces, self._starts.setdefault(split, {}))
-        found = self._screened(operator, split, single, memory)
+        evaluation = self._screened(operator, split, single, memory)
         piece = None if strength is None else memory.piece(strength)
-        return self._judged(found, strength, split, single), piece
+        return self._judged(evaluation, strength, split, single), piece
 
-    def _judged(self, found: MutantEvaluation, strength: float | None, split: str, single: bool) -> Judged:
-        sample, metrics = found.sample, found.sample.mutants.ravel()
+    def _judged(self, evaluation: MutantEvaluation, strength: float | None, split: str, single: bool) -> Judged:
+        sample, metrics = evaluation.sample, evaluation.sample.mutants.ravel()
         finite = bool(np.isfinite(metrics).all())
         rse = self._rse(metrics, single) if finite else float("inf")
         evidence = self.rule.judge(sample, self.runner.task.higher_is_better) if finite else None
         if not finite:
             verdict = Verdict.UNSTABLE
             reason = f"the {self.runner.task.metric} of some instances is not a finite number"
-        elif found.answer is Verdict.UNSTABLE:
+        elif evaluation.answer is Verdict.UNSTABLE:
             verdict = Verdict.UNSTABLE
             reason = f"RSE {rse:.3g} is above {self.search.rse:g} after {metrics.size} instances"
             reason += ", and repetitions would be copies" if single else ""
         else:
-            verdict = Verdict.KILLED if found.answer is Verdict.KILLED else Verdict.SURVIVED
+            verdict = Verdict.KILLED if evaluation.answer is Verdict.KILLED else Verdict.SURVIVED
             reason = evidence.note if evidence is not None else ""
-        bits = KillBits(self.runner.clean_bits(split)[: found.right.shape[1]], found.right, sample.inputs)
+        originals = evaluation.right.shape[1]
+        bits = KillBits(self.runner.clean_bits(split)[:originals], evaluation.right, sample.inputs)
         record = MutantRecord(
             operator=self.label,
             strength=strength,
@@ -220,9 +209,9 @@ class Judge:
             killed_classes=self._killed_classes(bits, split),
             metrics=tuple(map(tuple, sample.mutants.tolist())),
             triviality=float(bits.per_input().sum() / sample.mutants.size / sample.inputs),
-            basis=found.basis,
-            evaluated=found.evaluated,
-            metric_error=found.error,
+            basis=evaluation.basis,
+            evaluated=evaluation.evaluated,
+            metric_error=evaluation.error,
         )
         return Judged(record, sample, bits)
 
@@ -261,7 +250,7 @@ class Judge:
         return self._outcomes[key]
 
     def _screened(self, operator: Operator, split: str, single: bool, memory: AnswerMemory) -> MutantEvaluation:
-        """Evaluates only as many inputs as the answer needs, in the same order of repetitions."""
+        """Evaluates only as many inputs as the answer needs; repetitions are added as in `_exact`."""
         assert self.screening is not None
         clean, task = self.runner.clean_outcomes(split), self.runner.task
         if split not in self._checks:
@@ -271,13 +260,13 @@ class Judge:
 
         def decide(estimate: Estimate) -> Verdict | None:
             """The answer if it is the same at all corners."""
-            found: Verdict | None = None
+            common: Verdict | None = None
             for sample in corners(estimate, clean, self.rule, task):
                 answer = self._answer(sample, single)
-                if answer is None or found not in (None, answer):
+                if answer is None or common not in (None, answer):
                     return None
-                found = answer
-            return found
+                common = answer
+            return common
 
         answer: Verdict | None = Verdict.UNSTABLE
         while answer is Verdict.UNSTABLE and screen.repetitions < (1 if single else self.search.k_max):
@@ -304,7 +293,7 @@ class Judge:
         if labels is None or not isinstance(task, Classification):
             return None
         truth: npt.NDArray[np.int64] = labels.numpy()
-        everyone = np.ones(bits.inputs, bool)
+        all_right = np.ones(bits.inputs, bool)  # kills already leave out inputs that the original gets wrong
         kills = bits.kills().reshape(-1, bits.inputs)
-        killed = sum(killed_classes(everyone, ~row, truth, task.classes) for row in kills)
+        killed = sum(killed_classes(all_right, ~row, truth, task.classes) for row in kills)
         return killed / (len(kills) * task.classes)

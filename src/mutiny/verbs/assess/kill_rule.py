@@ -1,4 +1,4 @@
-"""When is a mutant killed? MUFF's eq. 2 as one configurable object."""
+"""The kill rule: significance and effect size that a mutant must reach to be killed. MUFF, eq. 2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from mutiny.core.errors import BadInput
-from mutiny.core.records import KillEvidence
+from mutiny.core.records import KillBits, KillEvidence, MutantRecord
 from mutiny.core.stats import (
     a12,
     cohen_d,
@@ -34,12 +34,12 @@ class Sample:
     """The originals and one mutant on one set of inputs.
 
     Attributes:
-        originals: metric of each original, ``(m,)``.
-        mutants: metric of each instance, ``(k, m)``; column i comes from original i, and the last ones may be missing.
-        right: correct answers of each original, ``(m,)``.
-        mutants_right: correct answers of each instance, ``(k, m)``.
-        differences: per input, in how many instances right became wrong less in how many wrong became right, ``(n,)``.
-        weights: how often each input counts, ``(n,)``; once if not given.
+        originals: Metric of each original, ``(m,)``.
+        mutants: Metric of each instance, ``(k, m)``; column i comes from original i, and the last ones may be missing.
+        right: Number of correct answers of each original, ``(m,)``.
+        mutants_right: Number of correct answers of each instance, ``(k, m)``.
+        differences: Per input, number of instances that became wrong minus number that became right, ``(n,)``.
+        weights: Number of times that each input counts, ``(n,)``; once by default.
     """
 
     originals: npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ class Sample:
         return np.arange(low, low + len(counts)), counts
 
     def of_originals(self, chosen: npt.NDArray[np.int64]) -> Sample:
-        """The sample of some originals, with repetition: a bootstrap draw. Instances stand in for missing ones."""
+        """A bootstrap draw: the sample of some originals, with repetition. Other instances replace missing ones."""
         instances = chosen % self.mutants.shape[1]
         return Sample(
             self.originals[chosen],
@@ -73,8 +73,17 @@ class Sample:
         )
 
     def of_inputs(self, weights: npt.NDArray[np.int64]) -> Sample:
-        """The sample of some inputs, with repetition; only tests over inputs see them."""
+        """A bootstrap draw of inputs; it matters only to tests over inputs."""
         return replace(self, weights=weights)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A mutant's record, with the sample and the bits that it was judged from."""
+
+    record: MutantRecord
+    sample: Sample
+    bits: KillBits
 
 
 def _per_original(sample: Sample) -> npt.NDArray[np.float64]:
@@ -99,7 +108,7 @@ TESTS: dict[str, Callable[[Sample], float]] = {
 
 
 def _fall(sample: Sample, test: str, higher_is_better: bool) -> float:
-    """By how much the mutant is worse in the terms of the test; it must be positive to kill, its size means nothing."""
+    """A number that is positive if the mutant is worse in the terms of the test; its size means nothing."""
     if test == "fisher":
         return float(sample.right.mean() - sample.mutants_right.mean())
     if test == "mcnemar":
@@ -119,14 +128,15 @@ EFFECTS = ("cohen-d", "a12", "cohen-g")
 
 @dataclass(frozen=True)
 class KillRule:
-    """A mutant is killed if it is worse by an effect of at least ``beta`` and significantly so. MUFF, eq. 2.
+    """Kills a mutant that is significantly worse, with an effect of at least ``beta``. MUFF, eq. 2.
 
     With one original there is no spread between trainings to compare with, so the rule becomes a paired exact test over
     inputs: McNemar's, pooled over repetitions by flipping the sign of each input's total (`stats.sign_flip`), because
     repetitions share their inputs and must not be counted as independent.
 
-    Test and effect must both say "worse". Both groups without spread: equal means are not killed (p = 1, effect 0); for
-    tests that compare means, a worse mean is (p = 0, infinite Cohen's d); rank tests and exact tests answer as always.
+    Test and effect must both point to "worse". If neither group has any spread, a mutant with an equal mean survives
+    (p = 1, effect 0); with tests that compare means, one with a worse mean is killed (p = 0, infinite Cohen's d); rank
+    tests and exact tests need no such convention.
 
     Args:
         test: Statistical test: ``auto``, ``glm``, ``welch``, ``mann-whitney``, ``wilcoxon``, ``paired-t``, ``fisher``
@@ -162,7 +172,7 @@ class KillRule:
             raise BadInput("beta", self.beta, "a number of at least 0")
 
     def resolve(self, originals: int) -> KillRule:
-        """This rule with every ``"auto"`` settled for so many originals."""
+        """This rule with every ``"auto"`` resolved for a number of originals."""
         test = self.test if self.test != "auto" else ("mcnemar" if originals == 1 else "glm")
         if originals == 1 and test in ("glm", "welch", "mann-whitney", "wilcoxon", "paired-t"):
             raise BadInput(
@@ -183,7 +193,7 @@ class KillRule:
         return KillRule(test, self.alpha, effect, MEDIUM[effect] if self.beta is None else self.beta)
 
     def judge(self, sample: Sample, higher_is_better: bool) -> KillEvidence:
-        """Applies the rule to a resolved sample."""
+        """Applies the rule, which must be resolved, to a sample."""
         p_value, effect = TESTS[self.test](sample), self._effect_size(sample, higher_is_better)
         worse = _fall(sample, self.test, higher_is_better) > 0 and effect > (0.5 if self.effect == "a12" else 0.0)
         killed = worse and p_value < self.alpha and effect >= (self.beta or 0.0)
@@ -193,7 +203,7 @@ class KillRule:
     def _effect_size(self, sample: Sample, higher_is_better: bool) -> float:
         if self.effect == "cohen-g":
             return cohen_g(*sample.histogram)
-        first, second = sample.originals, sample.mutants.ravel()
+        originals, mutants = sample.originals, sample.mutants.ravel()
         if self.effect == "a12":
-            return a12(first, second) if higher_is_better else a12(second, first)
-        return cohen_d(first, second) * (1 if higher_is_better else -1)
+            return a12(originals, mutants) if higher_is_better else a12(mutants, originals)
+        return cohen_d(originals, mutants) * (1 if higher_is_better else -1)

@@ -1,9 +1,10 @@
-"""One operator against every set of inputs: searches, scores, sensitivity, notes."""
+"""Search and scores of one operator on trained models, on every set of inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from mutiny.core.errors import JobFailed, NotApplicable
 from mutiny.core.json_values import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
-from mutiny.verbs.assess.judge import Judge, Judged
+from mutiny.faults.parsing import Fault
+from mutiny.verbs.assess.judge import Judge
+from mutiny.verbs.assess.kill_rule import Judged
 from mutiny.verbs.assess.redundancy import TRIVIAL, redundant
 from mutiny.verbs.assess.score import interval_score, sensitivity, set_score
 from mutiny.verbs.assess.search import Trace, bisection, following, not_monotone
@@ -23,8 +26,60 @@ from mutiny.verbs.assess.search import Trace, bisection, following, not_monotone
 SETS = ("train", "test", "weak")
 
 
+def operator_record(
+    operator: Fault, label: str, bounds: tuple[float, float] | None, status: Status, reason: str = ""
+) -> OperatorRecord:
+    """Record of an operator without scores and mutants."""
+    return OperatorRecord(
+        code=operator.code,
+        title=operator.title,
+        label=label,
+        parameters=operator.parameters(),
+        strength=operator.strength,
+        bounds=bounds,
+        status=status,
+        reason=reason,
+    )
+
+
+def with_scores(
+    record: OperatorRecord,
+    sets: Mapping[str, SetSummary],
+    killed: Mapping[str, Collection[Hashable]],
+    on_test: Mapping[Any, Judged],
+    superfluous: Collection[Any],
+) -> OperatorRecord:
+    """Adds the scores of the test set and the sensitivity to the record of an operator.
+
+    Args:
+        record: Record without scores.
+        sets: Summaries by set of inputs.
+        killed: Distinct killed mutants by set of inputs.
+        on_test: Verdicts of the test set on the mutants that the training set kills.
+        superfluous: Redundant mutants among them.
+    """
+    strong, weak = sets["test"], sets.get("weak")
+    value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
+    records = {key: judged.record for key, judged in on_test.items()}
+    classes = [record.killed_classes for record in records.values() if record.killed_classes is not None]
+    telling = {key for key, record in records.items() if (record.triviality or 0) < TRIVIAL} - set(superfluous)
+    return replace(
+        record,
+        score=strong.score,
+        score_form="set" if record.strength is None else "interval",
+        set_score=strong.set_score,
+        telling_score=set_score(killed["test"], telling),
+        sensitivity=value,
+        sensitivity_reason=why,
+        killed_classes=float(np.mean(classes)) if classes else None,
+        sets=sets,
+        redundant=tuple(key for key in superfluous if not isinstance(key, str)),
+        redundant_configurations=tuple(key for key in superfluous if isinstance(key, str)),
+    )
+
+
 class OperatorRun:
-    """Searches the weakest killed mutant once per guiding set, then judges train's archive on the others.
+    """Searches the weakest killed mutant once per set of inputs, then judges what train killed on the other sets.
 
     Args:
         judge: Judge of the operator's mutants; after `run` it holds every mutant with its bits.
@@ -36,7 +91,7 @@ class OperatorRun:
         self.basis = hash_of([basis, code_of(judge.operator)])
         self.operator, self.search, self.label = judge.operator, judge.search, judge.label
         self.sets = tuple(name for name in SETS if name in self.runner.splits)
-        self.traces: dict[str, Trace] = {}
+        self.traces: dict[str, Trace[float | None]] = {}
         self.reason_against = self._reason_against()
         self._asked: dict[str, list[Job]] = {split: [] for split in self.sets}
         self._forgotten: set[str] = set()
@@ -75,15 +130,15 @@ class OperatorRun:
             progress.step(self.label, self.steps)
             return self._record(Status.INVALID, self.reason_against)
         try:
-            found = await together(self._searched(split, progress) for split in self.sets)
-            self.traces = dict(zip(self.sets, found, strict=True))
+            traces = await together(self._searched(split, progress) for split in self.sets)
+            self.traces = dict(zip(self.sets, traces, strict=True))
             await together(self._all_judged(self._archive("train"), split) for split in self.sets[1:])
         except JobFailed as failure:
             self.traces = {}
             return self._record(Status.FAILED, str(failure))
-        return self._summarise()
+        return self._summarized()
 
-    async def _searched(self, split: str, progress: Progress) -> Trace:
+    async def _searched(self, split: str, progress: Progress) -> Trace[float | None]:
         async def probe(strength: float | None) -> Verdict:
             verdict = (await self._judged(strength, split)).record.verdict
             progress.step(f"{self.label} on {split}")
@@ -103,33 +158,33 @@ class OperatorRun:
         """Verdict on a mutant, from one job that uses what is remembered of earlier ones on the same set."""
         same = self.judge.representative(strength)
         if not self.judge.known(same, split):
-            task = Job(
+            job = Job(
                 "probe",
                 (self.label, same, split, self.judge.tried(split)),
                 self.basis,
                 name=f"{self.label}{'' if same is None else f' at {same:.4g}'} on {split}",
             )
-            if split in self._forgotten and not await is_known(task):
+            if split in self._forgotten and not await is_known(job):
                 await self._recall(split)
-            self._learn(await ask(replace(task, given=self.judge.pieces(split, same))), split)
-            self._asked[split].append(task)
+            self._learn(await ask(replace(job, given=self.judge.pieces(split, same))), split)
+            self._asked[split].append(job)
         return self.judge(strength, split)
 
-    def _learn(self, found: Judged | WithScratch, split: str) -> None:
-        judged, piece = (found.value, found.scratch) if isinstance(found, WithScratch) else (found, None)
+    def _learn(self, answer: Judged | WithScratch, split: str) -> None:
+        judged, piece = (answer.value, answer.scratch) if isinstance(answer, WithScratch) else (answer, None)
         self.judge.learn(judged, piece)
-        if isinstance(found, WithScratch) and piece is None:
+        if _lacks_scratch(answer):
             self._forgotten.add(split)
 
     async def _recall(self, split: str) -> None:
         """Repeats the probes on a set whose scratch the store has dropped."""
         self.judge.forget(split)
-        for task in self._asked[split]:
-            task = replace(task, given=self.judge.pieces(split, task.arguments[1]))
-            found = await ask(task)
-            if isinstance(found, WithScratch) and found.scratch is None:
-                found = await ask(replace(task, afresh=True))
-            self._learn(found, split)
+        for asked in self._asked[split]:
+            job = replace(asked, given=self.judge.pieces(split, asked.arguments[1]))
+            answer = await ask(job)
+            if _lacks_scratch(answer):
+                answer = await ask(replace(job, afresh=True))
+            self._learn(answer, split)
         self._forgotten.discard(split)
 
     def _archive(self, split: str) -> tuple[float | None, ...]:
@@ -150,32 +205,15 @@ class OperatorRun:
         killed = [strength for strength, judged in seen.items() if judged.record.verdict is Verdict.KILLED]
         return min((s for s in self._archive(split) or killed if s is not None), default=None)
 
-    def _summarise(self) -> OperatorRecord:
+    def _summarized(self) -> OperatorRecord:
         killed = {split: self._killed(split) for split in self.sets}
         sets = {split: self._set_summary(split, killed) for split in self.sets}
         if not self._archive("train"):
-            return self._record(Status.NOT_KILLABLE, self._why_not_killable(), sets=sets)
-        strong, weak = sets["test"], sets.get("weak")
-        value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
-        on_test = [self.judge(strength, "test").record for strength in self._killable()]
-        classes = [record.killed_classes for record in on_test if record.killed_classes is not None]
-        superfluous = self._redundant()
-        telling = {r.strength for r in on_test if (r.triviality or 0) < TRIVIAL} - set(superfluous)
-        return self._record(
-            Status.SCORED,
-            score=strong.score,
-            score_form="set" if self.operator.strength is None else "interval",
-            set_score=strong.set_score,
-            telling_score=set_score(killed["test"], telling),
-            sensitivity=value,
-            sensitivity_reason=why,
-            killed_classes=float(np.mean(classes)) if classes else None,
-            sets=sets,
-            redundant=superfluous,
-        )
+            return replace(self._record(Status.NOT_KILLABLE, self._why_not_killable()), sets=sets)
+        on_test = {strength: self.judge(strength, "test") for strength in self._killable()}
+        return with_scores(self._record(Status.SCORED), sets, killed, on_test, self._redundant())
 
     def _set_summary(self, split: str, killed: dict[str, set[float | None]]) -> SetSummary:
-        verdicts = [verdict for _, verdict in self.traces[split].probes]
         instances = [self.judge(s, split).record.instances for s, _ in self.traces[split].probes]
         weakest = self._weakest(split)
         if self.operator.strength is None:
@@ -185,9 +223,7 @@ class OperatorRun:
         return SetSummary(
             weakest_killed=weakest,
             archive=self._archive(split),
-            killed=verdicts.count(Verdict.KILLED),
-            survived=verdicts.count(Verdict.SURVIVED),
-            unstable=verdicts.count(Verdict.UNSTABLE),
+            **self.traces[split].counts(),
             mean_instances=float(np.mean(instances)),
             stopped=self.traces[split].stopped,
             score=score,
@@ -201,21 +237,20 @@ class OperatorRun:
         return redundant(counts)
 
     def _why_not_killable(self) -> str:
-        verdicts = [verdict for _, verdict in self.traces["train"].probes]
-        unstable = verdicts.count(Verdict.UNSTABLE)
+        probes, unstable = len(self.traces["train"].probes), self.traces["train"].counts()["unstable"]
         within = " within the budget" if self.traces["train"].stopped in ("probes", "time") else ""
-        if unstable == len(verdicts):
+        if unstable == probes:
             return f"every mutant is unstable on the training set{within} (a larger --rse admits more)"
         if not unstable:
             return f"the training set kills no mutant{within}"
-        return f"no stable mutant is killed by the training set{within} ({unstable} of {len(verdicts)} are unstable)"
+        return f"no stable mutant is killed by the training set{within} ({unstable} of {probes} are unstable)"
 
     def _notes(self) -> Iterable[str]:
         for split in self.sets:
             verdicts = {s: j.record.verdict for s, j in self.judge.seen(split).items() if s is not None}
-            odd = not_monotone(verdicts)
-            if odd is not None:
-                yield f"not monotone on {split}: killed at {odd[0]:.4g} but survived at {odd[1]:.4g}"
+            pair = not_monotone(verdicts)
+            if pair is not None:
+                yield f"not monotone on {split}: killed at {pair[0]:.4g} but survived at {pair[1]:.4g}"
 
     def _hidden(self) -> int:
         """Number of distinct survivors on train that a paired rank test over originals would kill."""
@@ -227,21 +262,13 @@ class OperatorRun:
         survivors = [judged for judged in seen if judged.record.verdict is Verdict.SURVIVED]
         return sum(ranks.judge(judged.sample, better).killed for judged in survivors)
 
-    def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
-        operator = self.operator
-        return OperatorRecord(
-            code=operator.code,
-            title=operator.title,
-            label=self.label,
-            parameters=operator.parameters(),
-            strength=operator.strength,
-            bounds=None if operator.strength is None else self.search.bounds(operator.bounds),
-            status=status,
-            reason=reason,
+    def _record(self, status: Status, reason: str = "") -> OperatorRecord:
+        bounds = None if self.operator.strength is None else self.search.bounds(self.operator.bounds)
+        return replace(
+            operator_record(self.operator, self.label, bounds, status, reason),
             hidden=self._hidden(),
             notes=tuple(self._notes()) if self.traces else (),
             mutants=self._mutants(),
-            **more,  # type: ignore[arg-type]
         )
 
     def _mutants(self) -> tuple[MutantRecord, ...]:
@@ -253,10 +280,6 @@ class OperatorRun:
             for strength, judged in self.judge.seen(split).items()
         )
 
-    def judged(self) -> dict[str, dict[float | None, Judged]]:
-        """All verdicts by set and strength."""
-        return {split: self.judge.seen(split) for split in self.sets}
-
     def scored(self) -> tuple[dict[str, dict[float | None, Judged]], float | None]:
         """Verdicts that decide the score, and the upper bound of the strength."""
         return self.searched(), None if self.operator.strength is None else self.search.bounds(self.operator.bounds)[1]
@@ -265,11 +288,16 @@ class OperatorRun:
         """Kill bits by label, strength and set."""
         return {
             (self.label, strength, split): judged.bits
-            for split, mutants in self.judged().items()
-            for strength, judged in mutants.items()
+            for split in self.sets
+            for strength, judged in self.judge.seen(split).items()
         }
 
     def searched(self) -> dict[str, dict[float | None, Judged]]:
         """Mutants that each set's own search probed; they decide the score."""
-        own = {split: {s: self.judge(s, split) for s, _ in self.traces[split].probes} for split in self.sets}
-        return {split: own[split] if self._archive(split) else self.judge.seen(split) for split in self.sets}
+        probed = {split: {s: self.judge(s, split) for s, _ in self.traces[split].probes} for split in self.sets}
+        return {split: probed[split] if self._archive(split) else self.judge.seen(split) for split in self.sets}
+
+
+def _lacks_scratch(answer: Judged | WithScratch) -> bool:
+    """Whether a job left scratch that the store has dropped since."""
+    return isinstance(answer, WithScratch) and answer.scratch is None

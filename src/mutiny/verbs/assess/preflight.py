@@ -1,4 +1,4 @@
-"""Before any mutant: can this harness, with this subject, detect anything, and does it stay silent when it should?"""
+"""Checks before any mutant: clean runs repeat, originals do not kill one another, and a ruined network is killed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mutiny.verbs.assess.kill_rule import KillRule
 
 EMPTY = Patch(())
 SPLITS = 10
-"""Ways to split the originals in two: one false alarm among them does not stop anybody."""
+"""Number of random halvings of the originals; most of them must raise a false alarm for the check to fail."""
 
 
 def wrecked(view: ModelView) -> Patch:
-    """A patch that sets every weight and bias of every layer to zero: a network that has forgotten everything."""
+    """A patch that sets every weight and bias of every layer to zero."""
     tensors = [tensor for layer in view.layers for tensor in (*layer.weights, *layer.biases)]
     edits = [
         WeightEdit(t.parameter, t.all, torch.zeros(t.size, dtype=view.parameters[t.parameter].dtype)) for t in tensors
@@ -30,11 +30,17 @@ def wrecked(view: ModelView) -> Patch:
 
 
 def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...], most: int | None = None) -> None:
-    """Raises `PreflightFailed`, with what to do, unless all three hold on every split.
+    """Raises `PreflightFailed` with a remedy, unless three conditions hold on every split.
 
-    The clean run reproduces each original's answers and metric; originals are not killed by originals; a network with
-    all weights zero is killed. With ``most`` the first and the last are asked of no more than so many inputs per split,
-    spread evenly; if those do not notice the wreck, of all.
+    A second clean run reproduces each original's answers and metric; originals are not killed by other originals; a
+    network with all weights zero is killed.
+
+    Args:
+        runner: Originals and their data.
+        rule: Resolved kill rule.
+        splits: Splits to check.
+        most: Largest number of inputs per split for the first and the last condition; all by default. If these inputs
+            do not kill the zeroed network, all inputs are tried.
     """
     for split in splits:
         part = SplitPart.of(runner, split, most)
@@ -50,7 +56,7 @@ def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...], most: int
 
 @dataclass(frozen=True)
 class SplitPart:
-    """Some inputs of a split, or all of them (``chosen`` is ``None``), with the originals' answers to them."""
+    """Inputs of a split at ``chosen``, or all of them if that is ``None``, with the originals' answers to them."""
 
     runner: Runner
     split: str
@@ -59,7 +65,7 @@ class SplitPart:
 
     @classmethod
     def of(cls, runner: Runner, split: str, most: int | None) -> SplitPart:
-        """Evenly spread inputs, as many as ``most`` at least if there are so many."""
+        """Evenly spaced inputs, at most ``most``; all by default."""
         size = len(runner.splits[split])
         if most is None or size <= most:
             return cls(runner, split, runner.clean_outcomes(split), None)
@@ -69,7 +75,7 @@ class SplitPart:
         return cls(runner, split, clean, chosen)
 
     def run(self, patch: Patch, original: int) -> Outcome:
-        """What an original with a patch says to these inputs."""
+        """Outcome of an original with a patch on these inputs."""
         if self.chosen is None:
             return self.runner.run(patch, original, self.split)
         right, shares, _ = self.runner.answers(patch, original, self.split, self.chosen)
@@ -77,7 +83,7 @@ class SplitPart:
 
 
 def _repeats(part: SplitPart) -> None:
-    split, rounding = part.split, 1e-6 if part.chosen is None else 1e-4  # other batches round otherwise
+    split, rounding = part.split, 1e-6 if part.chosen is None else 1e-4  # other batches, other rounding
     for original, before in enumerate(part.clean):
         again = part.run(EMPTY, original)
         close = np.isclose(before.metric, again.metric, rtol=rounding, atol=1e-9)
@@ -100,14 +106,14 @@ def _silent(runner: Runner, rule: KillRule, split: str) -> None:
     pairs = [([clean[i] for i in order[:half]], [clean[i] for i in order[half : 2 * half]]) for order in orders]
     better = runner.task.higher_is_better
     killed = sum(
-        rule.judge(sample_of(one, [two]), better).killed or rule.judge(sample_of(two, [one]), better).killed
-        for one, two in pairs
+        rule.judge(sample_of(left, [right]), better).killed or rule.judge(sample_of(right, [left]), better).killed
+        for left, right in pairs
     )
     if killed > len(pairs) / 2:
         raise PreflightFailed(
             f"originals on {split}",
             f"killed by one another in {killed} of {len(pairs)} splits",
-            "a kill rule that keeps quiet where there is no fault",
+            "a kill rule that kills nothing where there is no fault",
             "Check --alpha and --beta.",
         )
 
@@ -116,7 +122,7 @@ def _detects(part: SplitPart, rule: KillRule) -> None:
     runner, split, clean = part.runner, part.split, part.clean
     wreck = [part.run(wrecked(view), original) for original, view in enumerate(runner.views)]
     if not all(np.isfinite(outcome.metric) for outcome in wreck):
-        return  # a network that gives no numbers is noticed by anybody
+        return  # any test notices outputs that are not numbers
     evidence = rule.judge(sample_of(clean, [wreck]), runner.task.higher_is_better)
     if not evidence.killed:
         before, after = (np.mean([outcome.metric for outcome in group]) for group in (clean, wreck))

@@ -17,23 +17,23 @@ Key = TypeVar("Key")
 
 
 def redundant(counts: Mapping[Key, tuple[npt.NDArray[np.int64], int]], level: float = 0.9) -> tuple[Key, ...]:
-    """Mutants that another one makes superfluous: whatever kills the harder one kills them.
+    """Mutants that are superfluous because every input that kills some harder mutant kills them as well.
 
-    For a pair, the inputs that tell are those whose Wilson intervals of the kill rate do not overlap. The harder mutant
-    subsumes the easier one if its rate is not larger on every telling input, and there are enough of them: the Wilson
-    interval of that share has a half-width below 0.05.
+    An input distinguishes a pair of mutants if the Wilson intervals of its two kill rates do not overlap. The harder
+    mutant subsumes the easier one if its kill rate is not larger on any of these inputs, and there are enough of them:
+    the Wilson interval of that share, which is 1, has a half-width below 0.05.
 
     Args:
-        counts: for each mutant, how many instances each input kills, ``(n,)``, and the number of instances.
-        level: of the Wilson intervals.
+        counts: For each mutant, the number of instances that each input kills, ``(n,)``, and the number of instances.
+        level: Level of the Wilson intervals.
 
     Returns:
-        The superfluous ones, in the order given.
+        The redundant mutants, in the order given.
     """
     keys = list(counts)
     bounds = {key: wilson_bounds(*counts[key], level) for key in keys}
     rates = {key: counts[key][0] / counts[key][1] for key in keys}
-    gone: list[Key] = []
+    subsumed: list[Key] = []
     for easy in keys:
         for hard in keys:
             if hard is easy:
@@ -41,9 +41,9 @@ def redundant(counts: Mapping[Key, tuple[npt.NDArray[np.int64], int]], level: fl
             apart = (bounds[hard][1] < bounds[easy][0]) | (bounds[easy][1] < bounds[hard][0])
             telling = int(apart.sum())
             if telling and _enough(telling, level) and bool((rates[hard][apart] <= rates[easy][apart]).all()):
-                gone.append(easy)
+                subsumed.append(easy)
                 break
-    return tuple(gone)
+    return tuple(subsumed)
 
 
 def _enough(telling: int, level: float) -> bool:

@@ -1,4 +1,4 @@
-"""What `assess` returns, and how it describes what it did."""
+"""The result of `assess`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ from mutiny.faults.evaluation import Runner
 from mutiny.subjects import Subject
 from mutiny.subjects.tasks import Classification, task_record
 from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.score_interval import FEWEST_ORIGINALS
+from mutiny.verbs.assess.score import FEWEST_ORIGINALS
 
 
 @dataclass(frozen=True)
 class Score:
-    """The mean score of the operators that have one, with a 95% interval; ``operators`` of ``tried`` have one."""
+    """Mean score over operators, with a 95% interval.
+
+    Attributes:
+        value: Mean score; ``None`` if no operator has a score.
+        interval: Interval of the mean score.
+        operators: Number of operators with a score.
+        tried: Number of all operators.
+    """
 
     value: float | None
     interval: Interval | None
@@ -39,7 +46,7 @@ class Score:
 
 @dataclass(frozen=True)
 class RuleSettings:
-    """When a mutant is killed, as the settings of a result say it: see `KillRule`."""
+    """The kill rule in the settings of a result: see `KillRule`."""
 
     test: str
     alpha: float
@@ -49,7 +56,7 @@ class RuleSettings:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Limits of searches, as the settings of a result say them: see `mutiny.verbs.assess.search.Search`."""
+    """Limits of searches in the settings of a result: see `mutiny.verbs.assess.search.Search`."""
 
     k_max: int
     rse: float
@@ -65,7 +72,7 @@ class ScreeningSettings:
 
 @dataclass(frozen=True)
 class AssessSettings:
-    """What decides an assessment, as far as reports show it."""
+    """Settings of an assessment that reports show."""
 
     seed: Any
     rule: RuleSettings
@@ -84,7 +91,13 @@ class AssessSettings:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """(instance, input) pairs that were evaluated, of all there are, and how many verdicts rest on what."""
+    """Work that an assessment took.
+
+    Attributes:
+        evaluated: Number of (instance, input) pairs that were evaluated.
+        pairs: Number of all pairs.
+        verdicts: Number of verdicts by their basis.
+    """
 
     evaluated: int
     pairs: int
@@ -96,23 +109,22 @@ class Evaluation:
 
     @classmethod
     def of(cls, result: Assessment) -> Evaluation:
-        """What evaluating the mutants of an assessment took."""
+        """The work of an assessment."""
         return from_plain(cls, to_plain(result.evaluation), "evaluation")
 
 
 @dataclass(frozen=True, repr=False)
 class Assessment(Result):
-    """What `assess` found. `to_json` gives everything but ``kills`` and ``labels``.
+    """Result of `assess`. `to_json` has everything except ``kills`` and ``labels``.
 
     Attributes:
-        evaluation: (instance, input) pairs of all mutants: how many were evaluated, how many there are, and how many
-            verdicts rest on what.
-        score: share of the killable faults that the test set notices, averaged over operators.
-        operators: one record per operator.
-        kills: which inputs kill which mutant instances, by (operator label, strength, set).
-        notes: caveats, one sentence each.
-        trainings: networks of faults before training that were trained now; others were known.
-        labels: classes of the test inputs, ``(n,)``; ``None`` for regression, and in stores of older versions.
+        evaluation: Work that the assessment took, see `Evaluation`.
+        score: Share of the killable faults that the test set notices, averaged over operators.
+        operators: One record per operator.
+        notes: Caveats, one sentence each.
+        trainings: Number of networks with faults before training that this call trained.
+        kills: Inputs that kill mutant instances, by (operator label, strength, set).
+        labels: Classes of the test inputs, ``(n,)``; ``None`` for regression.
     """
 
     verb: ClassVar[str] = "assess"
@@ -147,7 +159,7 @@ class Assessment(Result):
 
     @classmethod
     def read_details(cls, given: JsonObject) -> dict[str, Any]:
-        """The way back from `details`; ``kills`` and ``labels`` are not in JSON."""
+        """The inverse of `details`; ``kills`` and ``labels`` are not in JSON."""
         from_plain(AssessSettings, given.values["settings"], "settings")
         from_plain(Evaluation, given.get("evaluation", Mapping[str, Any]), "evaluation")
         operators = given.get("operators", tuple[OperatorRecord, ...])
@@ -163,64 +175,65 @@ class Assessment(Result):
         }
 
     def timing(self) -> dict[str, Any]:
-        """Also the number of networks that this call trained."""
+        """Times, and the number of networks that this call trained."""
         return {**super().timing(), "trainings": self.trainings}
 
     def tables(self) -> dict[str, Rows]:
-        """``operators``, and ``mutants`` on every set that judged them."""
+        """Table ``operators``, and table ``mutants`` with a row per mutant and set."""
         return {
-            "operators": [*map(_row, self.operators)],
-            "mutants": [_mutant(one, mutant) for one in self.operators for mutant in one.mutants],
+            "operators": [*map(_operator_row, self.operators)],
+            "mutants": [_mutant_row(record, mutant) for record in self.operators for mutant in record.mutants],
         }
 
     @property
     def complete(self) -> bool:
-        """Whether no operator's work failed; what failed is tried again when the same is asked for again."""
-        return not any(one.status is Status.FAILED for one in self.operators)
+        """Whether no job of any operator failed."""
+        return not any(record.status is Status.FAILED for record in self.operators)
 
     def weakest_first(self) -> list[OperatorRecord]:
-        """Operators of which the test set misses something, the worst first."""
+        """Operators with faults that the test set misses, lowest score first."""
         missed = (record for record in self.operators if record.score is not None and record.score < 1)
         return sorted(missed, key=lambda record: record.score or 0.0)
 
     def metrics(self) -> dict[str, float]:
-        """The score, and that of each operator."""
-        return finite({"score": self.score.value, **{f"score.{one.label}": one.score for one in self.operators}})
+        """The overall score, and the score of each operator."""
+        return finite(
+            {"score": self.score.value, **{f"score.{record.label}": record.score for record in self.operators}}
+        )
 
 
-def _row(one: OperatorRecord) -> dict[str, Any]:
-    weakest = {f"weakest_{name}": found.weakest_killed for name, found in one.sets.items()}
+def _operator_row(operator: OperatorRecord) -> dict[str, Any]:
     return {
-        "operator": one.label,
-        "title": one.title,
-        "status": one.status.value,
-        "score": one.score,
-        "sensitivity": one.sensitivity,
-        **weakest,
-        "mutants": len(one.mutants),
-        "reason": one.reason,
+        "operator": operator.label,
+        "title": operator.title,
+        "status": operator.status.value,
+        "score": operator.score,
+        "sensitivity": operator.sensitivity,
+        **{f"weakest_{name}": summary.weakest_killed for name, summary in operator.sets.items()},
+        "mutants": len(operator.mutants),
+        "reason": operator.reason,
     }
 
 
-def _mutant(operator: OperatorRecord, one: MutantRecord) -> dict[str, Any]:
+def _mutant_row(operator: OperatorRecord, mutant: MutantRecord) -> dict[str, Any]:
     return {
         "operator": operator.label,
-        "configuration": one.operator,
-        "strength": one.strength,
-        "set": one.guiding_set,
-        "verdict": one.verdict.value,
-        "instances": one.instances,
-        "metric_mean": one.metric_mean,
-        "p_value": one.p_value,
-        "effect_size": one.effect_size,
-        "rse": one.rse,
-        "basis": one.basis.value,
-        "reason": one.reason,
+        "configuration": mutant.operator,
+        "strength": mutant.strength,
+        "set": mutant.guiding_set,
+        "verdict": mutant.verdict.value,
+        "instances": mutant.instances,
+        "metric_mean": mutant.metric_mean,
+        "p_value": mutant.p_value,
+        "effect_size": mutant.effect_size,
+        "rse": mutant.rse,
+        "basis": mutant.basis.value,
+        "reason": mutant.reason,
     }
 
 
 def describe_subject(subject: Subject, runner: Runner) -> AssessedSubject:
-    """What the result says about the subject."""
+    """Record of the subject in the result."""
     means = {}
     for split in runner.splits:
         metrics = [runner.clean(original, split).outcome.metric for original in range(len(runner.models))]
@@ -243,16 +256,16 @@ def describe_subject(subject: Subject, runner: Runner) -> AssessedSubject:
 
 
 def classes_of(runner: Runner) -> npt.NDArray[Any] | None:
-    """The classes of the test inputs, in as few bytes as they need; ``None`` for regression."""
+    """Classes of the test inputs in the smallest integer type; ``None`` for regression."""
     labels = runner.labels("test")
     if labels is None or not isinstance(runner.task, Classification):
         return None
-    found: npt.NDArray[Any] = labels.numpy().astype(np.min_scalar_type(runner.task.classes))
-    return found
+    classes: npt.NDArray[Any] = labels.numpy().astype(np.min_scalar_type(runner.task.classes))
+    return classes
 
 
 def spent(runner: Runner, records: Sequence[OperatorRecord]) -> dict[str, Any]:
-    """What evaluating the mutants took; mutants that are the very same count once."""
+    """Plain values for `Evaluation`; mutants with the same patches count once."""
     mutants = [m for record in records for m in record.mutants if m.same_as is None and m.instances]
     return {
         "evaluated": sum(m.evaluated for m in mutants),
@@ -262,7 +275,7 @@ def spent(runner: Runner, records: Sequence[OperatorRecord]) -> dict[str, Any]:
 
 
 def notes(runner: Runner, rule: KillRule, records: Sequence[OperatorRecord]) -> Iterable[str]:
-    """What a careful reader should know, one sentence each."""
+    """Caveats of the result, one sentence each."""
     count = len(runner.models)
     if count == 1:
         paired = "a paired exact test over inputs (McNemar's, pooled over repetitions)"

@@ -1,32 +1,47 @@
-"""Mutation scores and sensitivity: pure functions of what was killed. MUFF, eqs. 1, 3 and 4."""
+"""Mutation scores, their confidence interval, and sensitivity. MUFF, eqs. 1, 3 and 4."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from mutiny.core.random import generator_for
+from mutiny.core.records import Verdict
+from mutiny.core.stats import Interval, percentile_interval
+from mutiny.verbs.assess.kill_rule import Judged, KillRule, Sample
+
+RESAMPLES = 500
+FEWEST_ORIGINALS = 5
+"""Fewest originals to resample; with fewer, too many draws repeat one original and have no spread."""
+
+Draw = Callable[[Sample], Sample]
+Mutants = Mapping[str, Mapping[Any, Judged]]
+"""Verdicts by set of inputs, then by strength or configuration."""
 
 
 def killed_classes(
     right: npt.NDArray[np.bool_], mutant_right: npt.NDArray[np.bool_], labels: npt.NDArray[np.int64], classes: int
 ) -> int:
-    """Classes of which at least one input went from right to wrong. MUFF, eq. 1 (the TRUE class counts).
+    """Number of true classes with at least one input that went from right to wrong. MUFF, eq. 1.
 
     Args:
-        right: correctness of the original, ``(n,)``.
-        mutant_right: correctness of one mutant instance, ``(n,)``.
-        labels: true classes, ``(n,)``.
-        classes: number of classes of the task; a class without inputs cannot be killed and still counts below the line.
+        right: Correctness of the original, ``(n,)``.
+        mutant_right: Correctness of one mutant instance, ``(n,)``.
+        labels: True classes, ``(n,)``.
+        classes: Number of classes of the task. A class without inputs is never killed.
     """
     counts = np.bincount(labels[right & ~mutant_right], minlength=classes)
     return int((counts > 0).sum())
 
 
 def set_score(killed_by_test: Collection[Hashable], killed_by_train: Collection[Hashable]) -> float | None:
-    """Share of the train-killed configurations that the test set kills too. MUFF, eq. 3, as it is printed.
+    """Share of the configurations killed by train that the test set kills too. MUFF, eq. 3, as printed.
 
-    ``None`` if the training set kills none: no configuration is known to be killable.
+    ``None`` if the training set kills none, because then no configuration is known to be killable.
 
     >>> set_score({0.5, 0.25}, {0.5, 0.25, 0.125, 0.0625})
     0.5
@@ -36,7 +51,7 @@ def set_score(killed_by_test: Collection[Hashable], killed_by_train: Collection[
 
 
 def interval_score(weakest_test: float | None, weakest_train: float | None, upper: float) -> float | None:
-    """Eq. 3 for a strength: both kill everything from their weakest killed strength up to the upper bound.
+    """Eq. 3 for a strength, if each set kills everything from its weakest killed strength up to the upper bound.
 
     >>> round(interval_score(0.5, 0.3, upper=1.0), 2)  # the paper's example
     0.71
@@ -50,10 +65,17 @@ def interval_score(weakest_test: float | None, weakest_train: float | None, uppe
 
 
 def sensitivity(strong: float | None, weak: float | None, weak_killed_any: bool) -> tuple[float | None, str]:
-    """How much lower the score of the weak set is, relative to the strong set's. MUFF, eq. 4 and section V-B.
+    """Relative loss of score from the strong test set to the weak one. MUFF, eq. 4 and section V-B.
 
-    Returns the value and, where there is none, the reason. A weak set that kills nothing where train and strong do
-    gives 1.0.
+    It is 1.0 if train and the strong set kill mutants and the weak set kills none.
+
+    Args:
+        strong: Score of the test set.
+        weak: Score of the weak set.
+        weak_killed_any: Whether the weak set kills any mutant.
+
+    Returns:
+        The value, and the reason if there is none.
 
     >>> sensitivity(0.8, 0.4, weak_killed_any=True)[0]
     0.5
@@ -72,7 +94,7 @@ def sensitivity(strong: float | None, weak: float | None, weak_killed_any: bool)
 
 
 def missed_bar(value: float | None, bar: float) -> str:
-    """What to say of a score below a bar; nothing if it is not.
+    """Message about a score below a bar; empty if the score reaches it.
 
     >>> missed_bar(0.79999, 0.8), missed_bar(None, 0.5), missed_bar(0.8, 0.8)
     ('the score is below the bar: 79.999% < 80.000%', 'there is no score, so it is not at least 50%', '')
@@ -83,10 +105,70 @@ def missed_bar(value: float | None, bar: float) -> str:
 
 
 def apart(value: float, bar: float, digits: int = 0) -> tuple[str, str]:
-    """Two shares, with as many digits as it takes to tell one from the other.
+    """Two shares as text, with as many digits as it takes to distinguish them.
 
     >>> apart(0.7995, 0.8, 1), apart(0.414, 0.8), apart(0.8, 0.8)
     (('79.95%', '80.00%'), ('41%', '80%'), ('80%', '80%'))
     """
     pairs = [(f"{value:.{more}%}", f"{bar:.{more}%}") for more in range(digits, 16)]
     return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
+
+
+def score_interval(
+    operators: Sequence[tuple[Mutants, float | None]], rule: KillRule, higher_is_better: bool, seed: int
+) -> Interval | None:
+    """A 95% percentile bootstrap interval of the overall score, given the mutants that the training set kills.
+
+    Resamples the unit that the rule compares: originals with all their mutants, or inputs if the rule is a test over
+    inputs. Each resample repeats every verdict of the test set on a stable mutant. The mutants that train kills define
+    which faults count, so they stay the same; so do the mutants that were searched and are stable.
+
+    Args:
+        operators: Mutants of each scored operator by set and strength, and the upper bound of its strength, ``None`` if
+            it has no strength.
+        rule: Resolved kill rule.
+        higher_is_better: Whether a higher metric is better.
+        seed: Seed of the campaign.
+
+    Returns:
+        ``None`` if there is nothing to resample, or fewer than five originals.
+    """
+    if not operators:
+        return None
+    rng = generator_for(seed, "score interval")
+    by_input = rule.test == "mcnemar"
+    first = next(iter(operators[0][0]["test"].values())).sample
+    if not by_input and len(first.originals) < FEWEST_ORIGINALS:
+        return None
+    scores = []
+    for _ in range(RESAMPLES):
+        draw = _draw_inputs(first.inputs, rng) if by_input else _draw_originals(len(first.originals), rng)
+        scores.append(np.mean([_score(mutants, upper, rule, higher_is_better, draw) for mutants, upper in operators]))
+    interval = percentile_interval(np.array(scores), 0.95)
+    unit = "inputs" if by_input else "originals"
+    return Interval(interval.low, interval.high, 0.95, f"bootstrap over {unit}")
+
+
+def _draw_originals(count: int, rng: np.random.Generator) -> Draw:
+    chosen = rng.integers(count, size=count)
+    return lambda sample: sample.of_originals(chosen)
+
+
+def _draw_inputs(count: int, rng: np.random.Generator) -> Draw:
+    weights = np.bincount(rng.integers(count, size=count), minlength=count)
+    return lambda sample: sample.of_inputs(weights)
+
+
+def _score(mutants: Mutants, upper: float | None, rule: KillRule, higher_is_better: bool, draw: Draw) -> float:
+    train = {strength for strength, judged in mutants["train"].items() if judged.record.verdict is Verdict.KILLED}
+    stable = [s for s, judged in mutants["test"].items() if judged.record.verdict in (Verdict.KILLED, Verdict.SURVIVED)]
+
+    def killed(strength: Any) -> bool:
+        return rule.judge(draw(mutants["test"][strength].sample), higher_is_better).killed
+
+    if upper is None:
+        return set_score({strength for strength in stable if killed(strength)}, train) or 0.0
+    downwards = sorted((strength for strength in stable if strength is not None), reverse=True)
+    weakest = [*takewhile(killed, downwards)][-1:]  # as in the search, kills below a survivor do not count
+    established = min(strength for strength in train if strength is not None)
+    return interval_score(weakest[0] if weakest else None, established, upper) or 0.0

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from mutiny.core.checks import check_positive, check_whole
 from mutiny.core.errors import BadInput
@@ -48,38 +49,48 @@ class Search:
         if self.lower is not None and self.upper is not None and not self.lower < self.upper:
             raise BadInput("lower", self.lower, f"less than upper={self.upper}")
 
-    def bounds(self, own: tuple[float, float]) -> tuple[float, float]:
-        """The bounds to search in, given the operator's own."""
-        low = own[0] if self.lower is None else self.lower
-        high = own[1] if self.upper is None else self.upper
-        if not own[0] <= low < high <= own[1]:
-            raise BadInput("lower, upper", f"{low:g}, {high:g}", f"an interval inside [{own[0]:g}, {own[1]:g}]")
+    def bounds(self, allowed: tuple[float, float]) -> tuple[float, float]:
+        """Bounds of the search, given the bounds of the operator."""
+        least, most = allowed
+        low = least if self.lower is None else self.lower
+        high = most if self.upper is None else self.upper
+        if not least <= low < high <= most:
+            raise BadInput("lower, upper", f"{low:g}, {high:g}", f"an interval inside [{least:g}, {most:g}]")
         return low, high
 
-    def probes(self, own: tuple[float, float]) -> int:
-        """How many strengths a search tries at most."""
-        low, high = self.bounds(own)
+    def probes(self, allowed: tuple[float, float]) -> int:
+        """Largest number of strengths that a search tries."""
+        low, high = self.bounds(allowed)
         width, count = high - low, 0
         while width > self.precision or count == 0:
             width, count = width / 2, count + 1
         return count if self.max_probes is None else min(count, self.max_probes)
 
 
-@dataclass(frozen=True)
-class Trace:
-    """The path of one search: every strength tried with its verdict, in order, and why it ended."""
+Value = TypeVar("Value", covariant=True)
+"""What a search tries: a strength, ``None`` if the operator has none, or the name of a configuration."""
 
-    probes: tuple[tuple[float | None, Verdict], ...]
+
+@dataclass(frozen=True)
+class Trace(Generic[Value]):
+    """The path of one search: every value tried with its verdict, in order, and the reason why it ended."""
+
+    probes: tuple[tuple[Value, Verdict], ...]
     stopped: str
 
     @property
-    def archive(self) -> tuple[float | None, ...]:
-        """Killed strengths, from easy to hard to kill (line 16)."""
-        return tuple(strength for strength, verdict in self.probes if verdict is Verdict.KILLED)
+    def archive(self) -> tuple[Value, ...]:
+        """Killed values, from easy to hard to kill (line 16)."""
+        return tuple(value for value, verdict in self.probes if verdict is Verdict.KILLED)
+
+    def counts(self) -> dict[str, int]:
+        """Number of values ``killed``, ``survived`` and ``unstable``."""
+        verdicts = [verdict for _, verdict in self.probes]
+        return {v.value: verdicts.count(v) for v in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)}
 
 
-Asking = Generator[float, Verdict, Trace]
-"""A search that yields the strength it wants to know about, is sent the verdict, and returns its path."""
+Asking = Generator[float, Verdict, Trace[float]]
+"""A search that yields a strength, is sent the verdict on it, and returns its path in the end."""
 
 
 def binary_search(
@@ -87,8 +98,8 @@ def binary_search(
     bounds: tuple[float, float],
     search: Search,
     clock: Callable[[], float] = time.monotonic,
-) -> Trace:
-    """`bisection` with a function that knows all verdicts.
+) -> Trace[float]:
+    """`bisection` with a function that returns verdicts.
 
     >>> trace = binary_search(lambda s: Verdict.KILLED if s >= 0.3 else Verdict.SURVIVED, (0.0, 1.0), Search())
     >>> len(trace.probes), round(trace.archive[-1], 2), trace.stopped
@@ -110,7 +121,7 @@ def bisection(bounds: tuple[float, float], search: Search, clock: Callable[[], f
             low = middle
         else:
             high = middle
-        if high - low <= search.precision or not low < (low + high) / 2 < high:  # floats have an end
+        if high - low <= search.precision or not low < (low + high) / 2 < high:  # no float lies between
             return Trace(tuple(tried), "precision")
         if search.max_probes is not None and len(tried) >= search.max_probes:
             return Trace(tuple(tried), "probes")
@@ -118,30 +129,30 @@ def bisection(bounds: tuple[float, float], search: Search, clock: Callable[[], f
             return Trace(tuple(tried), "time")
 
 
-def _answered(asking: Asking, probe: Callable[[float], Verdict]) -> Trace:
+def _answered(asking: Asking, probe: Callable[[float], Verdict]) -> Trace[float]:
     strength = next(asking)
     while True:
         try:
             strength = asking.send(probe(strength))
         except StopIteration as end:
-            trace: Trace = end.value
+            trace: Trace[float] = end.value
             return trace
 
 
-async def following(asking: Asking, probe: Callable[[float], Awaitable[Verdict]]) -> Trace:
-    """The path of a search whose verdicts have to be waited for."""
+async def following(asking: Asking, probe: Callable[[float], Awaitable[Verdict]]) -> Trace[float]:
+    """Path of a search whose verdicts are awaited."""
     strength = next(asking)
     while True:
         verdict = await probe(strength)
         try:
             strength = asking.send(verdict)
         except StopIteration as end:
-            trace: Trace = end.value
+            trace: Trace[float] = end.value
             return trace
 
 
 def within(span: Span, search: Search) -> Span:
-    """The part of a span that a search is to look at, and how closely.
+    """The part of a span inside the bounds of a search, with the search's precision.
 
     >>> within(Span(10, 1, 1, True), Search(lower=3)), within(Span(0.0, 1.0, 0.05), Search(precision=0.2)).precision
     (Span(mild=10, severe=3, precision=1, whole=True), 0.2)
@@ -158,7 +169,7 @@ def within(span: Span, search: Search) -> Span:
 
 
 def steps(span: Span, search: Search | None = None) -> int:
-    """How many values `descent` tries at most.
+    """Largest number of values that `descent` tries.
 
     >>> steps(Span(10, 1, 1, True)), steps(Span(0.0, 1.0, 0.05)), steps(Span(0.0, 1.0, 0.05), Search(max_probes=3))
     (5, 6, 3)
@@ -168,23 +179,23 @@ def steps(span: Span, search: Search | None = None) -> int:
     return count if search is None or search.max_probes is None else min(count, search.max_probes)
 
 
-def weakest_killed(probe: Callable[[float], Verdict], span: Span) -> Trace:
-    """`descent` with a function that knows all verdicts.
+def weakest_killed(probe: Callable[[float], Verdict], span: Span) -> Trace[float]:
+    """`descent` with a function that returns verdicts.
 
-    >>> found = weakest_killed(lambda epochs: Verdict.KILLED if epochs < 5 else Verdict.SURVIVED, Span(10, 1, 1, True))
-    >>> [int(epochs) for epochs, _ in found.probes], found.archive[-1]
+    >>> trace = weakest_killed(lambda epochs: Verdict.KILLED if epochs < 5 else Verdict.SURVIVED, Span(10, 1, 1, True))
+    >>> [int(epochs) for epochs, _ in trace.probes], trace.archive[-1]
     ([1, 5, 3, 4], 4)
     """
     return _answered(descent(span), probe)
 
 
 def descent(span: Span, search: Search | None = None, clock: Callable[[], float] = time.monotonic) -> Asking:
-    """DeepCrime's search: the severest value first, and if that is killed, halves down to the weakest killed one.
+    """DeepCrime's search: the severest value first; if it is killed, bisection down to the weakest killed value.
 
     Args:
-        span: where it looks, see `within`.
-        search: limits of probes and time.
-        clock: for the second.
+        span: Values to search, see `within`.
+        search: Limits of probes and time.
+        clock: Clock for the limit of time.
     """
     search, start = search or Search(), clock()
     verdict = yield span.severe
@@ -209,7 +220,7 @@ def descent(span: Span, search: Search | None = None, clock: Callable[[], float]
 
 
 def not_monotone(verdicts: dict[float, Verdict]) -> tuple[float, float] | None:
-    """A killed strength and a larger one that survived, if there are such: the search assumes there are none.
+    """A killed strength and a larger one that survived, or ``None``. The search assumes that there is no such pair.
 
     >>> not_monotone({0.1: Verdict.KILLED, 0.5: Verdict.SURVIVED})
     (0.1, 0.5)

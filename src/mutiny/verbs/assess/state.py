@@ -1,4 +1,4 @@
-"""What jobs of an assessment need: the originals with their clean passes, a judge per operator, a trainer."""
+"""State of an assessment, which jobs need: originals with their clean passes, a judge per operator, a trainer."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mutiny.faults.evaluation import CleanPass, Runner
 from mutiny.faults.parsing import Fault
 from mutiny.faults.training.base import Program, TrainingOperator
 from mutiny.subjects import Subject
-from mutiny.verbs.assess.arguments import AssessOptions
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.operator_run import OperatorRun
+from mutiny.verbs.assess.options import AssessOptions
 from mutiny.verbs.assess.preflight import preflight
 from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.trainer import Trainer
 from mutiny.verbs.assess.training_run import TrainingRun
 
 PREFLIGHT = 2000
-"""Inputs per split that the pre-flight evaluates first, unless everything is exact."""
+"""Inputs per split that the pre-flight evaluates first, unless every input is to be evaluated."""
 
 Run = OperatorRun | TrainingRun
 """The search of one operator on all sets of inputs."""
@@ -30,7 +30,7 @@ Run = OperatorRun | TrainingRun
 
 @dataclass(frozen=True)
 class AssessState:
-    """What jobs of an assessment need; it travels to workers.
+    """State of an assessment; it is sent to workers.
 
     Attributes:
         runner: Originals and their data.

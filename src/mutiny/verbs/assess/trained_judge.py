@@ -1,4 +1,4 @@
-"""Judges networks of faulty programs, and asks for the trainings that this takes."""
+"""Judges networks that were trained with a fault, and asks for the trainings that this takes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from mutiny.core.records import Basis, MutantRecord, Verdict
 from mutiny.core.stats import power_two_sample
 from mutiny.faults.evaluation import Runner
 from mutiny.faults.training.base import TrainingOperator
-from mutiny.verbs.assess.early_training_verdict import surely_killed
-from mutiny.verbs.assess.judge import Judge, Judged, MutantEvaluation, sample_of
-from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.verbs.assess.early_verdict import surely_killed
+from mutiny.verbs.assess.judge import Judge, MutantEvaluation, sample_of
+from mutiny.verbs.assess.kill_rule import Judged, KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.assess.trainer import TrainedInstance, Trainer
 
 DIVERGED = "trainings diverged"
 
 Key = float | str
-"""A configuration: the value of a strength, or a text that says what is set."""
+"""A configuration: the value of a strength, or a text that names the changed setting."""
 
 
 class TrainedJudge(Judge):
@@ -66,8 +66,8 @@ class TrainedJudge(Judge):
         """Verdict on a configuration; raises `NotApplicable` if it cannot be trained."""
         seen = self._seen.setdefault(split, {})
         if key not in seen:
-            instances, found = await self._in_groups(operator, split)
-            judged = self._judged(found, None, split, single=False)
+            instances, evaluation = await self._in_groups(operator, split)
+            judged = self._judged(evaluation, None, split, single=False)
             record = replace(_named(judged.record, key, instances), power=self._power(judged))
             seen[key] = replace(judged, record=record)
         return seen[key]
@@ -80,10 +80,10 @@ class TrainedJudge(Judge):
         total = len(self.runner.models)
         for size in self.trainer.savings.groups(total):
             instances += await trained(self.trainer, operator, range(len(instances), size), split, self.basis)
-            found = self._found(instances, split)
-            if size < total and surely_killed(found.sample, total, self.rule, self.runner.task):
-                return instances, replace(found, answer=Verdict.KILLED, basis=Basis.FOREGONE)
-        return instances, found
+            evaluation = self._evaluation(instances, split)
+            if size < total and surely_killed(evaluation.sample, total, self.rule, self.runner.task):
+                return instances, replace(evaluation, answer=Verdict.KILLED, basis=Basis.FOREGONE)
+        return instances, evaluation
 
     def _power(self, judged: Judged) -> float | None:
         effect, sample = judged.record.effect_size, judged.sample
@@ -95,7 +95,7 @@ class TrainedJudge(Judge):
         """Configurations judged on a split, in the order of judging."""
         return self._seen.get(split, {})
 
-    def _found(self, instances: list[TrainedInstance], split: str) -> MutantEvaluation:
+    def _evaluation(self, instances: list[TrainedInstance], split: str) -> MutantEvaluation:
         outcomes = [instance.outcomes[split] for instance in instances]
         sample = sample_of(self.runner.clean_outcomes(split), [outcomes])
         answer = None
@@ -108,8 +108,8 @@ class TrainedJudge(Judge):
 
 def _named(record: MutantRecord, key: Key, instances: list[TrainedInstance]) -> MutantRecord:
     """The record with the name or value of the configuration, and the number of diverged trainings."""
-    lost = sum(instance.diverged for instance in instances)
-    reason = f"{lost} of {len(instances)} {DIVERGED}" if lost else record.reason
+    diverged = sum(instance.diverged for instance in instances)
+    reason = f"{diverged} of {len(instances)} {DIVERGED}" if diverged else record.reason
     if isinstance(key, str):
         return replace(record, operator=key, reason=reason)
     return replace(record, strength=float(key), reason=reason)
@@ -121,10 +121,10 @@ async def trained(
     """Instances of a configuration.
 
     Args:
-        trainer: Trainer, which knows equal trainings and intermediate states.
+        trainer: Trainer, which recognizes equal trainings and intermediate states.
         operator: Configuration.
         numbers: Numbers of the instances.
-        split: Set of inputs whose search asks; it matters only if nothing is shared.
+        split: Set of inputs whose search asks; it decides the job only if trainings are not shared.
         basis: Hash of what decides how networks are evaluated.
     """
     if trainer.savings.together and len(numbers) > 1:
@@ -137,10 +137,10 @@ async def _at_once(
 ) -> list[TrainedInstance]:
     programs = [trainer.identity(operator, number) for number in numbers]
     name = f"{described(operator, operator.code)} {numbers[0] + 1} to {numbers[-1] + 1}"
-    task = _task("group", programs, trainer, split, basis, name, (operator, tuple(numbers)))
-    found: list[TrainedInstance] = await ask(task)
-    trainer.counted[task.id] = sum(instance.trained for instance in found)
-    return found
+    job = _job("group", programs, trainer, split, basis, name, (operator, tuple(numbers)))
+    instances: list[TrainedInstance] = await ask(job)
+    trainer.counted[job.id] = sum(instance.trained for instance in instances)
+    return instances
 
 
 async def _instance(
@@ -149,17 +149,18 @@ async def _instance(
     identity, name = trainer.identity(operator, number), f"{described(operator, operator.code)} {number + 1}"
     given = (operator, number)
     if trainer.is_beginning(operator, number):
-        way = _task("walk", trainer.way(number), trainer, split, basis, f"on the way of original {number + 1}", given)
-        trainer.counted[way.id] = await ask(way)
-    task = _task("training", identity, trainer, split, basis, name, given)
-    found: TrainedInstance = await ask(task)
-    trainer.counted[task.id] = int(found.trained)
-    return found
+        states = f"states of original {number + 1}"
+        longer = _job("walk", trainer.original_identity(number), trainer, split, basis, states, given)
+        trainer.counted[longer.id] = await ask(longer)
+    job = _job("training", identity, trainer, split, basis, name, given)
+    instance: TrainedInstance = await ask(job)
+    trainer.counted[job.id] = int(instance.trained)
+    return instance
 
 
-def _task(
+def _job(
     kind: str, identity: object, trainer: Trainer, split: str, basis: str, name: str, given: tuple[object, ...]
 ) -> Job:
     """A job identified by what is trained, not by the operator that asks for it."""
-    asks = () if trainer.savings.shared else (split,)
-    return Job(kind, (identity, *asks), basis, name=name, given=given)
+    asking = () if trainer.savings.shared else (split,)
+    return Job(kind, (identity, *asking), basis, name=name, given=given)

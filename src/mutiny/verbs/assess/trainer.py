@@ -1,4 +1,4 @@
-"""Networks of faulty programs: trained once, stored on disk, evaluated on every set of inputs."""
+"""Trains networks of faulty programs once, stores them on disk, and evaluates them on every set of inputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mutiny.subjects.training.loop import Epoch
 from mutiny.subjects.training.originals import Stored, default_folder, settings
 from mutiny.subjects.training.prefixes import ending_here, ending_with, is_beginning
 from mutiny.subjects.training.together import reason_against, train_together
-from mutiny.verbs.assess.savings import Savings
+from mutiny.verbs.assess.options import Savings
 
 
 class TrainedInstance(NamedTuple):
@@ -64,7 +64,7 @@ class Trainer:
         self.counted: dict[str, int] = {}
 
     def work(self, job: Job) -> TrainedInstance | list[TrainedInstance] | int:
-        """Trains what a job asks for: one instance, a group of them, or the epochs of an original."""
+        """Trains one instance, a group of instances, or an original once more to store its intermediate states."""
         match job.kind:
             case "training":
                 return self.instance(*job.given)
@@ -84,7 +84,7 @@ class Trainer:
         return self._known[key]
 
     def group(self, operator: TrainingOperator, numbers: Sequence[int]) -> list[TrainedInstance]:
-        """Several instances of a configuration, trained together if that is wanted and possible."""
+        """Several instances of a configuration, trained together if `Savings.together` is set and it is possible."""
         missing = [number for number in numbers if (operator, number) not in self._known]
         new = self._at_once(operator, missing) if self.savings.together and len(missing) > 1 else {}
         if self.savings.shared:
@@ -100,7 +100,7 @@ class Trainer:
             self._identities[key] = self._stored(program, self._seed(number)).path.stem, beginning
         return self._identities[key][0]
 
-    def way(self, number: int) -> str:
+    def original_identity(self, number: int) -> str:
         """Hash of everything that decides an original's training."""
         return self._stored(self.program, self._seed(number)).path.stem
 
@@ -110,7 +110,11 @@ class Trainer:
         return self.savings.beginnings and self._identities[operator, number][1]
 
     def walk(self, operator: TrainingOperator, number: int) -> int:
-        """Stores intermediate states of an original's training unless the instance exists; returns new trainings."""
+        """Stores intermediate states of an original's training, unless the instance exists.
+
+        Returns:
+            Number of new trainings.
+        """
         program, seed = self._program(operator, number), self._seed(number)
         before = self.trainings
         if self._remembered(self._stored(program, seed), program, seed) is None and number not in self._walked:
@@ -143,7 +147,7 @@ class Trainer:
             models = train_together(
                 recipe, data, self.program.task, seeds, forward=self.program.forward, device=self._device
             )
-        except Exception:  # something is drawn, or cannot be stacked; one by one it may work, or says why not
+        except Exception:  # cannot be stacked, or draws random numbers; trained alone it works, or says why not
             return {}
         self.trainings += len(models)
         made = {}
@@ -156,7 +160,7 @@ class Trainer:
     def _made(self, operator: TrainingOperator, number: int) -> TrainedInstance:
         program = self._program(operator, number)
         stored = self._stored(program, self._seed(number))
-        if self.savings.shared and stored.path.name in self._twins:  # another configuration is the very same program
+        if self.savings.shared and stored.path.name in self._twins:  # another configuration is the same program
             return self._twins[stored.path.name]
         trained, diverged = False, False
         try:
@@ -175,7 +179,7 @@ class Trainer:
     def _program(self, operator: TrainingOperator, number: int) -> Program:
         try:
             return operator.mutate(self.program, generator_for(self.runner.seed, "fault", operator.code, number))
-        except BadInput as error:  # a setting that does not go with the others
+        except BadInput as error:  # a setting that contradicts others
             raise NotApplicable(f"cannot be trained: {error}") from error
 
     def _remembered(self, stored: Stored, program: Program, seed: int) -> nn.Module | None:
@@ -213,7 +217,7 @@ class Trainer:
         try:
             model = self._train(self.program, seed, watch)
         except Diverged:
-            return  # what lies before that is kept
+            return  # earlier states are stored already
         for recipe in ending_with(whole, curve):
             keep(recipe, model)
 
@@ -225,17 +229,19 @@ class Trainer:
             )
         except (Diverged, NotApplicable):
             raise
-        except BadInput as error:  # too few items for a validation split, and the like
+        except BadInput as error:  # for instance, too few items for a validation split
             raise NotApplicable(f"cannot be trained: {error}") from error
         except MutinyError:
             raise
-        except Exception as error:  # the user's code or torch, with a program that nobody has tried before
+        except Exception as error:  # the user's code, or torch, may refuse a program with a fault in any way
             raise NotApplicable(f"training raised {type(error).__name__}: {error}") from error
 
     def _stored(self, program: Program, seed: int) -> Stored:
         self.folder.mkdir(parents=True, exist_ok=True)
-        told = settings(program.recipe, program.data, program.task, seed, forward=program.forward, device=self._device)
-        return Stored(self.folder, told)
+        decisive = settings(
+            program.recipe, program.data, program.task, seed, forward=program.forward, device=self._device
+        )
+        return Stored(self.folder, decisive)
 
     def _outcome(self, model: nn.Module, split: str) -> Outcome:
         targets = self.runner.targets(split, placement(model).device)

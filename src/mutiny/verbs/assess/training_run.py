@@ -1,4 +1,4 @@
-"""One operator before training against every set of inputs: configurations, searches, scores, as in DeepCrime."""
+"""Search and scores of one operator before training, on every set of inputs, as in DeepCrime."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from mutiny.core.parsing import described
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 from mutiny.faults.training.base import Span, TrainingOperator
-from mutiny.verbs.assess.judge import Judged
-from mutiny.verbs.assess.operator_run import SETS
-from mutiny.verbs.assess.redundancy import TRIVIAL, redundant
-from mutiny.verbs.assess.score import interval_score, sensitivity, set_score
+from mutiny.verbs.assess.kill_rule import Judged
+from mutiny.verbs.assess.operator_run import SETS, operator_record, with_scores
+from mutiny.verbs.assess.redundancy import redundant
+from mutiny.verbs.assess.score import interval_score, set_score
 from mutiny.verbs.assess.search import Trace, descent, following, not_monotone, steps, within
 from mutiny.verbs.assess.trained_judge import DIVERGED, Key, TrainedJudge
 
 WORTH = {False: "their answers count as wrong", True: "there is no verdict"}
-"""Effect of diverged trainings, by whether the verdict is unstable: a loss has no value for a missing answer."""
+"""Effect of diverged trainings, by whether the verdict is unstable, which it is for a loss: it has no worst value."""
 POWER = 0.8
 """Power below which DeepCrime calls a mutant unstable."""
 
@@ -44,7 +44,7 @@ class TrainingRun:
         self.judge, self.operator, self.runner = judge, operator, judge.runner
         self.label, self.search = judge.label, judge.search
         self.sets = tuple(name for name in SETS if name in self.runner.splits)
-        self.traces: dict[str, Trace] = {}
+        self.traces: dict[str, Trace[Key]] = {}
         self.failed: dict[Key, str] = {}
         self.span: Span | None = None
         self.reason_against: str | None = None
@@ -97,20 +97,20 @@ class TrainingRun:
                 return self._record(Status.FAILED, str(failure))
         if self.reason_against is not None or not self._keys():
             return self._record(Status.INVALID, self.reason_against or "; ".join(dict.fromkeys(self.failed.values())))
-        return self._summarise()
+        return self._summarized()
 
-    def _searches(self, progress: Progress) -> Iterator[Plan[Trace]]:
+    def _searches(self, progress: Progress) -> Iterator[Plan[Trace[Key]]]:
         return (self._searched(split, progress) for split in self.sets)
 
-    def searched(self, split: str, progress: Progress) -> Trace:
+    def searched(self, split: str, progress: Progress) -> Trace[Key]:
         """Search on one set of inputs, from jobs that run here one after the other."""
-        trace: Trace = run_here(self._searched(split, progress), self._work)
+        trace: Trace[Key] = run_here(self._searched(split, progress), self._work)
         return trace
 
     def _work(self, job: Job) -> Any:
         return self.judge.trainer.work(job)
 
-    async def _searched(self, split: str, progress: Progress) -> Trace:
+    async def _searched(self, split: str, progress: Progress) -> Trace[Key]:
         async def probe(key: Key) -> Verdict:
             verdict = await self._verdict(key, split)
             progress.step(f"{self.label} on {split}")
@@ -121,8 +121,7 @@ class TrainingRun:
             progress.step(self.label, self._each - len(trace.probes))
             return trace
         verdicts = await together(probe(key) for key in self.configurations)
-        tried = tuple(zip(self.configurations, verdicts, strict=True))
-        return Trace(tried, "all configurations")  # type: ignore[arg-type]
+        return Trace(tuple(zip(self.configurations, verdicts, strict=True)), "all configurations")
 
     async def _verdict(self, key: Key, split: str) -> Verdict:
         if key in self.failed:
@@ -137,7 +136,7 @@ class TrainingRun:
     def _keys(self) -> list[Key]:
         """Distinct configurations that were trained."""
         tried = [key for trace in self.traces.values() for key, _ in trace.probes]
-        return [key for key in dict.fromkeys(tried) if key is not None and key not in self.failed]
+        return [key for key in dict.fromkeys(tried) if key not in self.failed]
 
     def _killed(self, split: str) -> set[Key]:
         seen = self.judge.configurations(split)
@@ -151,33 +150,16 @@ class TrainingRun:
 
     def _weakest(self, split: str) -> Key | None:
         """Mildest value that the set's own search killed."""
-        archive = [key for key in self.traces[split].archive if key is not None]
-        return min(archive, key=lambda key: self.severity(key) or 0.0, default=None)
+        return min(self.traces[split].archive, key=lambda key: self.severity(key) or 0.0, default=None)
 
-    def _summarise(self) -> OperatorRecord:
+    def _summarized(self) -> OperatorRecord:
         killed = {split: self._killed(split) for split in self.sets}
         sets = {split: self._set_summary(split, killed) for split in self.sets}
         if not self.traces["train"].archive:
-            return self._record(Status.NOT_KILLABLE, self._why_not_killable(), sets=sets)
-        strong, weak = sets["test"], sets.get("weak")
-        value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
-        on_test = {key: one for key, one in self.judge.configurations("test").items() if key in killed["train"]}
-        classes = [one.record.killed_classes for one in on_test.values() if one.record.killed_classes is not None]
-        superfluous = redundant({key: (one.bits.per_input(), one.record.instances) for key, one in on_test.items()})
-        telling = {key for key, one in on_test.items() if (one.record.triviality or 0) < TRIVIAL} - set(superfluous)
-        return self._record(
-            Status.SCORED,
-            score=strong.score,
-            score_form="set" if self.span is None else "interval",
-            set_score=strong.set_score,
-            telling_score=set_score(killed["test"], telling),
-            sensitivity=value,
-            sensitivity_reason=why,
-            killed_classes=float(np.mean(classes)) if classes else None,
-            sets=sets,
-            redundant=tuple(key for key in superfluous if not isinstance(key, str)),
-            redundant_configurations=tuple(key for key in superfluous if isinstance(key, str)),
-        )
+            return replace(self._record(Status.NOT_KILLABLE, self._why_not_killable()), sets=sets)
+        on_test = {key: judged for key, judged in self.judge.configurations("test").items() if key in killed["train"]}
+        superfluous = redundant({key: (j.bits.per_input(), j.record.instances) for key, j in on_test.items()})
+        return with_scores(self._record(Status.SCORED), sets, killed, on_test, superfluous)
 
     def _why_not_killable(self) -> str:
         if self.span is None:
@@ -185,10 +167,9 @@ class TrainingRun:
         return f"the training set does not notice even {self.operator.strength} {self.span.severe:g}, the severest"
 
     def _set_summary(self, split: str, killed: dict[str, set[Key]]) -> SetSummary:
-        verdicts = [verdict for _, verdict in self.traces[split].probes]
         seen = self.judge.configurations(split)
         tried = [seen[key].record for key, _ in self.traces[split].probes if key in seen]
-        weak = [one.power < POWER for one in tried if one.power is not None]
+        weak = [record.power < POWER for record in tried if record.power is not None]
         weakest = self._weakest(split) if self.span is not None else None
         score = set_score(killed[split], killed["train"])
         if self.span is not None:
@@ -196,10 +177,8 @@ class TrainingRun:
         return SetSummary(
             weakest_killed=weakest if isinstance(weakest, (int, float)) else None,
             archive=tuple(key for key in self.traces[split].archive if isinstance(key, (int, float))),
-            killed=verdicts.count(Verdict.KILLED),
-            survived=verdicts.count(Verdict.SURVIVED),
-            unstable=verdicts.count(Verdict.UNSTABLE),
-            mean_instances=float(np.mean([one.instances for one in tried])) if tried else None,
+            **self.traces[split].counts(),
+            mean_instances=float(np.mean([record.instances for record in tried])) if tried else None,
             stopped=self.traces[split].stopped,
             score=score,
             set_score=set_score(killed[split], killed["train"]),
@@ -213,21 +192,10 @@ class TrainingRun:
         severity = self.severity(weakest)
         return 0.0 if severity is None else 1.0 - severity
 
-    def _record(self, status: Status, reason: str = "", **more: object) -> OperatorRecord:
-        operator = self.operator
-        return OperatorRecord(
-            code=operator.code,
-            title=operator.title,
-            label=self.label,
-            parameters=operator.parameters(),
-            strength=operator.strength,
-            bounds=None if self.span is None else (self.span.mild, self.span.severe),
-            status=status,
-            reason=reason,
-            notes=tuple(self._notes()),
-            mutants=tuple(self._mutants()),
-            **more,  # type: ignore[arg-type]
-        )
+    def _record(self, status: Status, reason: str = "") -> OperatorRecord:
+        bounds = None if self.span is None else (self.span.mild, self.span.severe)
+        record = operator_record(self.operator, self.label, bounds, status, reason)
+        return replace(record, notes=tuple(self._notes()), mutants=tuple(self._mutants()))
 
     def _notes(self) -> Iterator[str]:
         if self.reason_against is not None:
@@ -240,16 +208,16 @@ class TrainingRun:
         for key, reason in {**self.failed, **diverged}.items():
             if reason != self._only_reason():
                 yield f"{key if isinstance(key, str) else f'{self.label} at {key:g}'}: {reason}"
-        yield from self._odd()
+        yield from self._not_monotone()
 
-    def _odd(self) -> Iterator[str]:
+    def _not_monotone(self) -> Iterator[str]:
         """Notes on sets where a severer value survives although a milder one is killed."""
         for split in self.traces if self.span is not None else ():
             seen = self.judge.configurations(split)
             places = {place: key for key in seen if (place := self.severity(key)) is not None}
-            odd = not_monotone({place: seen[key].record.verdict for place, key in places.items()})
-            if odd is not None:
-                killed, survived = (places[place] for place in odd)
+            pair = not_monotone({place: seen[key].record.verdict for place, key in places.items()})
+            if pair is not None:
+                killed, survived = (places[place] for place in pair)
                 yield f"not monotone on {split}: killed at {killed:.4g} but survived at {survived:.4g}, the severer one"
 
     def _only_reason(self) -> str | None:
@@ -271,10 +239,10 @@ class TrainingRun:
         seen = {split: self.judge.configurations(split) for split in self.sets}
         if self.span is None:
             return seen, None
-        own = {split: dict.fromkeys(key for key, _ in self.traces[split].probes) for split in self.sets}
+        probed = {split: {key for key, _ in self.traces[split].probes} for split in self.sets}
         return {
-            split: {self.severity(key) or 0.0: one for key, one in each.items() if key in own[split]}
-            for split, each in seen.items()
+            split: {self.severity(key) or 0.0: judged for key, judged in mutants.items() if key in probed[split]}
+            for split, mutants in seen.items()
         }, 1.0
 
     def kills(self) -> dict[tuple[str, float | None, str], KillBits]:

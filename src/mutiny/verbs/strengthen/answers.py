@@ -39,16 +39,17 @@ def answered(call: Callable[[Any], Tensor], model: nn.Module, data: Data, task: 
 
 
 def right(task: Task, answers: Answers, targets: npt.NDArray[Any]) -> Bools:
-    """Which answers are correct, ``(..., n)``; ``targets`` were checked by the task."""
+    """Correctness of answers, ``(..., n)``; the task must have checked ``targets``."""
+    correct: Bools
     if isinstance(task, Classification):
-        found: Bools = answers == targets
-        return found
-    close: Bools = (np.abs(answers - targets) <= task.tolerance).all(axis=-1)
-    return close
+        correct = answers == targets
+    else:
+        correct = (np.abs(answers - targets) <= task.tolerance).all(axis=-1)
+    return correct
 
 
 def losses(task: Task, answers: Answers, targets: npt.NDArray[Any]) -> Floats | None:
-    """Loss of each answer in a regression, ``(..., n)``; ``None`` for classification, where `right` counts.
+    """Loss of each answer of a regression, ``(..., n)``; ``None`` for classification, which uses `right` instead.
 
     >>> from mutiny import Regression
     >>> losses(Regression(0.5), np.array([[1.0], [3.0]]), np.array([[1.0], [1.0]])).tolist()
@@ -57,5 +58,5 @@ def losses(task: Task, answers: Answers, targets: npt.NDArray[Any]) -> Floats | 
     if isinstance(task, Classification):
         return None
     errors = np.abs(answers - targets)
-    found: Floats = (np.square(errors) if task.metric == "mse" else errors).mean(axis=-1)
-    return found
+    loss: Floats = (np.square(errors) if task.metric == "mse" else errors).mean(axis=-1)
+    return loss

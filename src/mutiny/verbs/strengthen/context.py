@@ -1,4 +1,4 @@
-"""The originals on the test set and on the pool, which all jobs of `strengthen` need."""
+"""State of `strengthen`, which jobs need: the originals with their answers to the test set and the pool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from torch import nn
 
 from mutiny.faults import Operator
-from mutiny.faults.evaluation import Screening
+from mutiny.faults.evaluation import Runner, Screening
 from mutiny.models import ModelView
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given
@@ -21,14 +21,14 @@ from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.strengthen.answers import Answers, answered, answers_of, losses, right
-from mutiny.verbs.strengthen.assessed import StartingPoint
+from mutiny.verbs.strengthen.kill_distance import Belief
 from mutiny.verbs.strengthen.kill_table import KillTable, MutantRow
-from mutiny.verbs.strengthen.mutant_pool import POOL, TEST, KillableRange, MutantPool, SetAnswers
-from mutiny.verbs.strengthen.predicting import Belief
+from mutiny.verbs.strengthen.mutant_pool import POOL, TEST, KillableRange, MutantPool, SetAnswers, row_of
+from mutiny.verbs.strengthen.starting_point import StartingPoint
 
 
 class StrengthenContext:
-    """What all jobs of `strengthen` need; it travels to workers.
+    """State of `strengthen`; it is sent to workers.
 
     Args:
         evidence: Originals, task, forward function and pace, with the pool, or with the test set if there is no pool.
@@ -58,7 +58,7 @@ class StrengthenContext:
         Args:
             models: Originals.
             given: Pool, or the test set if there is none, and the subject.
-            start: What is known from the assessment.
+            start: Assessment to start from.
             seed: Seed of the call.
         """
         subject, options = given.subject, start.options
@@ -82,21 +82,26 @@ class StrengthenContext:
         """Mutants of a seed on the test set and, if ``pool``, on the pool."""
         splits = {name: data for name, data in self.splits.items() if pool or name != POOL}
         known = self.evidence
-        return MutantPool(
-            known.models, known.task, splits, known.forward, known.pace, seed, self.rule, self.search, self.screening
-        )
+        runner = Runner(known.models, known.task, splits, known.forward, seed, pace=known.pace)
+        return MutantPool(runner, self.rule, self.search, self.screening)
 
     def table(self, rows: Sequence[MutantRow]) -> KillTable:
-        """Mutants on every input of the test set, beside the originals."""
-        own, task = self.originals.test, self.task
+        """Table of originals and mutants on every input of the test set."""
+        task, answers = self.task, self.originals.test
         return KillTable(
-            right(task, own, self.targets),
-            losses(task, own, self.targets),
+            right(task, answers, self.targets),
+            losses(task, answers, self.targets),
             tuple(rows),
             self.rule,
             self.search,
             task.higher_is_better,
         )
+
+    def rows(self, killable: KillableRange, seed: int, strengths: Sequence[float | None]) -> list[MutantRow]:
+        """An operator's mutants on every input of the test set."""
+        mutants = self.mutant_pool(seed, pool=False)
+        answers = [(strength, mutants.answers(killable.operator, strength).test) for strength in strengths]
+        return [row_of(self.task, killable.label, strength, given, self.targets) for strength, given in answers]
 
     @property
     def is_classifier(self) -> bool:
@@ -104,11 +109,11 @@ class StrengthenContext:
         return isinstance(self.task, Classification)
 
     def judges(self, ranges: Sequence[KillableRange]) -> tuple[int, ...]:
-        """Numbers of the operators whose mutants of another seed are other mutants."""
+        """Numbers of the operators that make other mutants with another seed, so that some can be held out."""
         return tuple(number for number, operator in enumerate(ranges) if self.renews(operator.operator))
 
     def renews(self, operator: Operator) -> bool:
-        """Whether another seed makes other mutants; not if there are only a few, such as layers to remove."""
+        """Whether another seed makes other mutants; it does not if there are only a few, such as layers to remove."""
         return any(operator.choices(view) is None for view in self._views)
 
     @cached_property
@@ -136,9 +141,9 @@ class StrengthenContext:
         total: Any = 0.0
         for number in range(len(self.evidence.models)):
             if isinstance(self.task, Classification):
-                said = self.evidence.probabilities("pool", number)
+                prediction = self.evidence.probabilities("pool", number)
             else:
-                said = self.evidence.outputs("pool", number).reshape(self.evidence.size, -1)
-            total = total + said.double().numpy()
-        found: Belief = (total / len(self.evidence.models)).astype(np.float32)
-        return found
+                prediction = self.evidence.outputs("pool", number).reshape(self.evidence.size, -1)
+            total = total + prediction.double().numpy()
+        mean: Belief = (total / len(self.evidence.models)).astype(np.float32)
+        return mean

@@ -1,4 +1,4 @@
-"""Verdicts that any part of a set of inputs would give on each mutant."""
+"""Kill table: answers of originals and mutants to every input, and the verdicts of any part of the inputs."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ class KillTable:
         bits = [result.kills[(*key, "test")] for key in wanted]
         if not bits:
             return cls(np.zeros((1, 0), bool), None, (), rule, search, True)
-        found = tuple(
-            MutantRow(*key, _unpacked(one.mutants, one.inputs)) for key, one in zip(wanted, bits, strict=True)
+        rows = tuple(
+            MutantRow(*key, _unpacked(kills.mutants, kills.inputs)) for key, kills in zip(wanted, bits, strict=True)
         )
-        most = max(bits, key=lambda one: len(one.originals))
-        return cls(_unpacked(most.originals, most.inputs), None, found, rule, search, True)
+        most = max(bits, key=lambda kills: len(kills.originals))
+        return cls(_unpacked(most.originals, most.inputs), None, rows, rule, search, True)
 
     def __len__(self) -> int:
         return int(self.right.shape[1])
@@ -103,7 +103,7 @@ class KillTable:
     def verdict(self, row: MutantRow, chosen: Ints) -> Verdict:
         """Verdict of some inputs on a mutant, with as few repetitions as are stable, as in `assess`."""
         rounds, each = row.right.shape[:2]
-        single = rounds * each < self.search.min_instances  # only where repetitions would be copies
+        single = rounds * each < self.search.min_instances  # so few only if repetitions would be copies
         if not len(chosen):
             return Verdict.SURVIVED
         for number in range(1, rounds + 1):
@@ -146,7 +146,7 @@ def scores(records: Iterable[OperatorRecord], killed: Collection[Key]) -> dict[s
         records: Operators of the assessment.
         killed: Mutants; a mutant that is the same at several strengths need be named only once.
     """
-    return {one.label: _score(one, killed) for one in records if one.status is Status.SCORED}
+    return {record.label: _score(record, killed) for record in records if record.status is Status.SCORED}
 
 
 def _score(record: OperatorRecord, killed: Collection[Key]) -> float:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import nn
 
 from mutiny.core.records import Verdict
 from mutiny.core.stats import relative_standard_error
 from mutiny.faults import Operator
 from mutiny.faults.evaluation import Runner, Screening
-from mutiny.models import Forward
-from mutiny.subjects.data import Data
-from mutiny.subjects.inference.passes import Pace
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.assess.judge import Judge
 from mutiny.verbs.assess.kill_rule import KillRule
@@ -64,31 +60,15 @@ class MutantPool:
     """The originals with mutants of one seed.
 
     Args:
-        models: Originals.
-        task: Task whose kind of outputs is known.
-        splits: ``train``, ``test`` and optionally ``pool``, of which only inputs are read.
-        forward: Function that calls a model.
-        pace: Batch size and memory layout.
-        seed: Seed of the mutants.
+        runner: Originals, seed of the mutants, and the splits ``train``, ``test`` and optionally ``pool``; only inputs
+            of the pool are read.
         rule: Resolved kill rule.
         search: Number of repetitions, and the limit below which a mutant is stable.
         screening: Screening for verdicts on the training set; ``None`` evaluates every input.
     """
 
-    def __init__(
-        self,
-        models: Sequence[nn.Module],
-        task: Task,
-        splits: Mapping[str, Data],
-        forward: Forward,
-        pace: Pace,
-        seed: int,
-        rule: KillRule,
-        search: Search,
-        screening: Screening | None,
-    ) -> None:
-        self.runner = Runner(models, task, splits, forward, seed, pace=pace)
-        self.rule, self.search, self.screening = rule, search, screening
+    def __init__(self, runner: Runner, rule: KillRule, search: Search, screening: Screening | None) -> None:
+        self.runner, self.rule, self.search, self.screening = runner, rule, search, screening
 
     @property
     def task(self) -> Task:
@@ -102,22 +82,23 @@ class MutantPool:
 
     def killable(self, operator: Operator, label: str, strength: float | None) -> int:
         """Number of repetitions with which the training set kills a mutant; 0 if it does not."""
-        found = Judge(self.runner, operator, label, self.rule, self.search, self.screening)(strength, "train").record
-        return found.instances // len(self.runner.models) if found.verdict is Verdict.KILLED else 0
+        judge = Judge(self.runner, operator, label, self.rule, self.search, self.screening)
+        record = judge(strength, "train").record
+        return record.instances // len(self.runner.models) if record.verdict is Verdict.KILLED else 0
 
     def answers(self, operator: Operator, strength: float | None, least: int = 1) -> SetAnswers:
         """Answers of at least ``least`` repetitions, and of more until the mutant is stable on the test set."""
         mutant, runner = operator.at(strength), self.runner
         splits = [split for split in (TEST, POOL) if split in runner.splits]
         single = all(mutant.choices(view) == 1 for view in runner.views)
-        found: dict[str, list[list[Answers]]] = {split: [] for split in splits}
+        answers: dict[str, list[list[Answers]]] = {split: [] for split in splits}
         for repetition in range(1 if single else self.search.k_max):
-            each = [self._instance(mutant, original, repetition, splits) for original in range(len(runner.models))]
+            instances = [self._instance(mutant, original, repetition, splits) for original in range(len(runner.models))]
             for split in splits:
-                found[split].append([one[split] for one in each])
-            if repetition + 1 >= least and self._stable(np.array(found[TEST])):
+                answers[split].append([instance[split] for instance in instances])
+            if repetition + 1 >= least and self._stable(np.array(answers[TEST])):
                 break
-        return SetAnswers(*(np.array(found.get(split, [])) for split in (TEST, POOL)))
+        return SetAnswers(*(np.array(answers.get(split, [])) for split in (TEST, POOL)))
 
     def _instance(self, mutant: Operator, original: int, repetition: int, splits: Sequence[str]) -> dict[str, Answers]:
         runner, model = self.runner, self.runner.models[original]

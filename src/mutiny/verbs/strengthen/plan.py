@@ -15,19 +15,19 @@ from mutiny.core.json_values import hash_of
 from mutiny.core.random import generator_for, seed_for
 from mutiny.verbs.select.ranking import Ranked, Refused
 from mutiny.verbs.strengthen.answers import Ints
-from mutiny.verbs.strengthen.arguments import StrengthenOptions
-from mutiny.verbs.strengthen.assessed import StartingPoint, spread
 from mutiny.verbs.strengthen.context import StrengthenContext
+from mutiny.verbs.strengthen.held_out_scores import BEFORE, OWN, Killed, Scores, name_of, scores_of
 from mutiny.verbs.strengthen.kill_table import Key, KillTable, MutantRow
-from mutiny.verbs.strengthen.measuring import BEFORE, OWN, Killed, Scores, name_of, scores_of
-from mutiny.verbs.strengthen.proposing import Proposal
+from mutiny.verbs.strengthen.options import StrengthenOptions
+from mutiny.verbs.strengthen.proposal import Proposal
+from mutiny.verbs.strengthen.starting_point import StartingPoint, spread
 from mutiny.verbs.strengthen.subset import Subset, smallest_subset
 from mutiny.verbs.strengthen.synthesis import Candidates
 
 
 @dataclass(frozen=True, eq=False)
 class StrengthenFindings:
-    """What the jobs of `strengthen` found.
+    """Values that the jobs of `strengthen` returned.
 
     Attributes:
         proposal: Inputs to label; ``None`` without survivors or without a pool.
@@ -49,7 +49,7 @@ class StrengthenFindings:
 
 
 DRAWN = 0.8
-"""Share of the pool from which each repeat chooses, so that intervals cover the choice of the pool."""
+"""Share of the pool from which each repeat chooses, so that intervals cover the randomness of the pool."""
 EMBODIMENTS = 3
 """Additional seeds of mutants whose kills a smaller test set must keep; with one seed alone it would overfit."""
 SUBSET, RANDOM_SUBSET = "subset", "random subset"
@@ -63,8 +63,8 @@ class StrengthenPlan:
 
     Attributes:
         session: Call of the verb.
-        start: What is known from the assessment.
-        options: What is asked for.
+        start: Assessment to start from.
+        options: Options.
         tests: Number of inputs of the test set.
         judges: Numbers of the operators that judge: those whose mutants of another seed differ from the ones that
             inputs were chosen for.
@@ -95,10 +95,10 @@ class StrengthenPlan:
         """Mutants on every input of the test set: the given ones of the assessment, and some of other seeds."""
         spread = {number: range_.strengths(self.options.mutants) for number, range_ in enumerate(self.start.ranges)}
         seeds = [seed_for(self.seed, "strengthen", SUBSET, number) for number in range(EMBODIMENTS)]
-        own = [] if mutants is None else [self._rows(self.start.seed, mutants)]
-        each = await together([*own, *(self._rows(seed, spread) for seed in seeds)])
-        fresh = [replace(row, fresh=True) for some in each[len(own) :] for row in some]
-        return [*(row for some in each[: len(own)] for row in some), *fresh]
+        assessed = [] if mutants is None else [self._rows(self.start.seed, mutants)]
+        groups = await together([*assessed, *(self._rows(seed, spread) for seed in seeds)])
+        fresh = [replace(row, fresh=True) for rows in groups[len(assessed) :] for row in rows]
+        return [*(row for rows in groups[: len(assessed)] for row in rows), *fresh]
 
     async def _rows(self, seed: int, mutants: Mapping[int, Sequence[float | None]]) -> list[MutantRow]:
         """Mutants of one seed, one job per operator."""
@@ -110,8 +110,8 @@ class StrengthenPlan:
             self.session.progress.step(label)
             return rows
 
-        each = await together(of_operator(number, strengths) for number, strengths in mutants.items())
-        return [row for some in each for row in some]
+        groups = await together(of_operator(number, strengths) for number, strengths in mutants.items())
+        return [row for rows in groups for row in rows]
 
     async def all(self, subset: Subset | None, labeled: bool) -> StrengthenFindings:
         """The proposal, and its measurement.
@@ -185,10 +185,10 @@ class StrengthenPlan:
         candidates = self.options.new.indices
         size = max(1, round(DRAWN * len(candidates)))
         drawn = np.sort(rng.permutation(candidates)[:size])
-        own = seed_for(self.seed, "strengthen", "rank", repeat)
+        seed = seed_for(self.seed, "strengthen", "rank", repeat)
         names = [*dict.fromkeys([self.options.tie_break_name, *(name for name in methods if name != OWN)])]
-        each = await together(self._ranked(name, own, shown) for name in names)
-        orders = {n: o[np.isin(o, drawn)] for n, o in zip(names, each, strict=True) if not isinstance(o, Refused)}
+        ranked = await together(self._ranked(name, seed, shown) for name in names)
+        orders = {n: o[np.isin(o, drawn)] for n, o in zip(names, ranked, strict=True) if not isinstance(o, Refused)}
         chooser = seed_for(self.seed, "strengthen", "choose", repeat)
         choice = await self._choice(chooser, self._spread(), orders[self.options.tie_break_name], [], f"{shown}chooses")
         return {OWN: choice.order, **{name: orders[name] for name in methods if name in orders}}

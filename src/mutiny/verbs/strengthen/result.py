@@ -1,4 +1,4 @@
-"""What `strengthen` returns."""
+"""The result of `strengthen`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from mutiny.core.results import Result, Rows, StrengthenedSubject, finite
 from mutiny.verbs.assess.result import Score
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.answers import Ints
+from mutiny.verbs.strengthen.held_out_scores import LabelGain
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.measuring import LabelGain
 from mutiny.verbs.strengthen.subset import Subset
 from mutiny.verbs.strengthen.synthesis import Candidates
 
 
 @dataclass(frozen=True)
 class SubsetScores:
-    """The subset's worth on mutants for which it was not chosen, over repeats.
+    """Scores of a part of the test set on held-out mutants, over repeats.
 
     Attributes:
-        all: score of the whole test set.
-        subset: score of the subset.
-        random: score of as many random inputs of the test set.
-        loss: of the subset against the whole, in the same repeats.
+        all: Score of the whole test set.
+        subset: Score of the subset.
+        random: Score of random inputs of the test set, as many as in the subset.
+        loss: Score of the whole test set minus score of the subset, in the same repeats.
     """
 
     all: Repeated
@@ -38,24 +38,25 @@ class SubsetScores:
 
 @dataclass(frozen=True, repr=False)
 class Strengthening(Result):
-    """What `strengthen` found. ``chosen`` are the inputs to label.
+    """Result of `strengthen`. ``chosen`` are the inputs to label.
 
     Attributes:
-        score: of the assessment that it starts from.
-        survivors: mutants that the training set kills and the test set does not.
-        tried: those of them for which inputs were chosen; of many, some.
-        budgets: numbers of labels, the smallest first.
-        order: inputs of the pool, the first to be labelled first; as many as the largest budget.
-        useful: how many of them bring some mutant nearer to being killed, as predicted; the rest is the tie-break's.
-        predicted: of those tried, how many are predicted to be killed, by budget.
-        beyond: survivors that the pool cannot kill, as far as can be predicted.
-        candidates: new inputs for these, which nobody has labelled; they count in no score.
-        before: score of the test set on mutants for which nothing was chosen; ``None`` if it was not measured.
-        measured: the same after labels were added, by each method.
-        subset: the smallest part of the test set that was found, if it was asked for.
-        smaller: its worth on mutants for which it was not chosen.
-        notes: caveats, one sentence each.
-        names: what the inputs of the pool are called; ``None`` if nothing.
+        score: Score of the assessment to start from.
+        survivors: Mutants that the training set kills and the test set does not.
+        tried: Survivors for which inputs were chosen; only some if there are many.
+        budgets: Numbers of labels, ascending.
+        order: Inputs of the pool, best first; as many as the largest budget.
+        useful: Number of them that are predicted to bring some mutant nearer to being killed; the method for ties
+            chose the rest.
+        predicted: Number of tried survivors that are predicted to be killed, by budget.
+        beyond: Survivors that the pool is predicted not to kill.
+        candidates: Synthesized inputs for these survivors. They have no labels and count in no score.
+        before: Score of the test set on held-out mutants; ``None`` if it was not measured.
+        measured: Scores on held-out mutants after labeling, by method and budget.
+        subset: Smallest part of the test set that was found, if asked for.
+        smaller: Scores of the subset on held-out mutants.
+        notes: Caveats, one sentence each.
+        names: Names of the inputs of the pool; ``None`` if they have none.
     """
 
     verb: ClassVar[str] = "strengthen"
@@ -87,8 +88,8 @@ class Strengthening(Result):
         return self.order
 
     def gain(self, method: str, budget: int) -> LabelGain | None:
-        """What was measured for a method and a budget."""
-        return next((one for one in self.measured if (one.method, one.budget) == (method, budget)), None)
+        """Measured gain of a method with a budget; ``None`` if it was not measured."""
+        return next((gain for gain in self.measured if (gain.method, gain.budget) == (method, budget)), None)
 
     def __repr__(self) -> str:
         score = "none" if self.score.value is None else f"{self.score.value:.3f}"
@@ -121,7 +122,7 @@ class Strengthening(Result):
 
     @classmethod
     def read_details(cls, given: JsonObject) -> dict[str, Any]:
-        """The way back from `details`; new inputs are not in JSON."""
+        """The inverse of `details`; synthesized inputs are not in JSON."""
         chosen, survivors = given.object("chosen"), _keys(given, "survivors")
         predicted = given.get("predicted", Mapping[str, int])
         budgets = (*chosen.values, *predicted)
@@ -152,7 +153,7 @@ class Strengthening(Result):
         }
 
     def tables(self) -> dict[str, Rows]:
-        """What labels are worth under ``measured``; the inputs to label, best first, under ``chosen``."""
+        """Table ``measured`` with the gain of labels, and table ``chosen`` with the inputs to label, best first."""
         names = self.names
         chosen = [
             {"rank": rank, "index": at, **({} if names is None else {"name": names[at]})}
@@ -162,8 +163,8 @@ class Strengthening(Result):
         return tables if self.measured else {"chosen": chosen, "measured": []}
 
     def metrics(self) -> dict[str, float]:
-        """``before``, the score on mutants that nothing was chosen for, and that after each budget by each method."""
-        after = {f"score.{one.method}.{one.budget}": one.score.mean for one in self.measured}
+        """Scores on held-out mutants: ``before`` labeling, and after it for each method and budget."""
+        after = {f"score.{gain.method}.{gain.budget}": gain.score.mean for gain in self.measured}
         size = None if self.subset is None else float(len(self.subset))
         return finite({"before": None if self.before is None else self.before.mean, **after, "subset": size})
 
@@ -184,21 +185,21 @@ class Strengthening(Result):
         }
 
 
-def _row(one: LabelGain) -> dict[str, Any]:
-    score, ahead = one.score, one.ahead
+def _row(measured: LabelGain) -> dict[str, Any]:
+    score, ahead = measured.score, measured.ahead
     return {
-        "labels": one.budget,
-        "method": one.method,
+        "labels": measured.budget,
+        "method": measured.method,
         "score": score.mean,
         "low": None if score.interval is None else score.interval.low,
         "high": None if score.interval is None else score.interval.high,
-        "gain": one.gain.mean,
+        "gain": measured.gain.mean,
         "ahead": None if ahead is None else ahead.mean,
     }
 
 
 def _keys(given: JsonObject, name: str) -> tuple[Key, ...]:
-    """The way back from `_mutants`."""
+    """The inverse of `_mutants`."""
     return tuple(_key(mutant) for mutant in given.objects(name))
 
 
@@ -209,9 +210,9 @@ def _key(mutant: JsonObject) -> Key:
 def _read_subset(given: JsonObject) -> tuple[Subset | None, SubsetScores | None]:
     if given.values.get("subset") is None:
         return None, None
-    told = given.object("subset")
-    indices, of = told.integers("indices"), told.get("of", int)
-    score, whole = (told.get(name, float | None, None) for name in ("score", "score_of_all"))
+    stored = given.object("subset")
+    indices, of = stored.integers("indices"), stored.get("of", int)
+    score, whole = (stored.get(name, float | None, None) for name in ("score", "score_of_all"))
     expect(0 < of < 2**31, "subset.of", of, "at least 1")
     expect(bool(np.all((indices >= 0) & (indices < of))), "subset.indices", "indices", "indices of the test set")
     expect_share(score, "subset.score")
@@ -219,29 +220,29 @@ def _read_subset(given: JsonObject) -> tuple[Subset | None, SubsetScores | None]
     subset = Subset(
         indices=indices,
         of=of,
-        kept=_keys(told, "kills"),
-        more=_keys(told, "kills_more") if "kills_more" in told.values else (),
-        fresh=told.get("kills_fresh", int),
+        kept=_keys(stored, "kills"),
+        more=_keys(stored, "kills_more") if "kills_more" in stored.values else (),
+        fresh=stored.get("kills_fresh", int),
         score=score,
         score_of_all=whole,
     )
-    return subset, told.get("held_out", SubsetScores | None, None)
+    return subset, stored.get("held_out", SubsetScores | None, None)
 
 
 def _read_candidates(given: JsonObject) -> Candidates | None:
     if given.values.get("candidates") is None:
         return None
-    told = given.object("candidates")
-    each = told.objects("candidates")
+    stored = given.object("candidates")
+    candidates = stored.objects("candidates")
     return Candidates(
         inputs=None,
         starts=None,
-        indices=np.array([one.get("index", int) for one in each], np.int64),
-        mutants=tuple(_key(one) for one in each),
-        answers=np.array([one.get("answer", int) for one in each], np.int64),
-        lost=np.array([one.get("lost", float) for one in each], np.float64),
+        indices=np.array([candidate.get("index", int) for candidate in candidates], np.int64),
+        mutants=tuple(map(_key, candidates)),
+        answers=np.array([candidate.get("answer", int) for candidate in candidates], np.int64),
+        lost=np.array([candidate.get("lost", float) for candidate in candidates], np.float64),
         distances={},
-        eps=told.get("eps", float),
+        eps=stored.get("eps", float),
     )
 
 

@@ -1,4 +1,4 @@
-"""Looks a finished assessment of the same subject up in a store."""
+"""Finds a finished assessment of the same subject in a store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mutiny.core.errors import BadInput
 from mutiny.faults.parsing import as_faults, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
-from mutiny.verbs.assess.arguments import AssessOptions
+from mutiny.verbs.assess.options import AssessOptions
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.verb import Assess
 
@@ -36,30 +36,30 @@ def finished(
     """
     if store is None:
         return None
-    for each in reversed(store.campaigns()):
-        if each.verb != "assess" or each.settings["seed"] != seed:
+    for campaign in reversed(store.campaigns()):
+        if campaign.verb != "assess" or campaign.settings["seed"] != seed:
             continue
-        found = store.outcome(each.id)
-        if not isinstance(found, Assessment) or not _same(each, subject, found, originals, device):
+        result = store.outcome(campaign.id)
+        if not isinstance(result, Assessment) or not _same(campaign, subject, result, originals, device):
             continue
-        if labels is None or list(labels) == list(found.settings["operators"]):
-            return found
+        if labels is None or list(labels) == list(result.settings["operators"]):
+            return result
     return None
 
 
-def _same(campaign: Campaign, subject: Subject, found: Assessment, wanted: int | None, device: str | None) -> bool:
-    """Whether a campaign has the identity that this subject would give it; its pace may have been measured later."""
-    count = found.subject.originals
+def _same(campaign: Campaign, subject: Subject, result: Assessment, wanted: int | None, device: str | None) -> bool:
+    """Whether a campaign has the identity that an assessment of this subject would have."""
+    count = result.subject.originals
     if wanted not in (None, count) or (subject.models and count > len(subject.models)):
         return False
     try:
-        operators = as_faults([str(label) for label in found.settings["operators"]])
-    except BadInput:  # an operator of the user's own, which has no name here
+        operators = as_faults([str(label) for label in result.settings["operators"]])
+    except BadInput:  # a user's own operator, which is not registered
         return False
     named = {describe(operator): operator for operator in operators}
     verb = Assess(named, AssessOptions.of_settings(campaign.settings), count, subject.weak, subject.recipe)
     given = as_given(subject, None, None, None, None, "data", pool=False)
     identity = identity_of(given, count, campaign.settings["seed"], device)
     settings: dict[str, Any] = {name: value for name, value in campaign.settings.items() if name != "layout"}
-    sizes = (settings["batch_size"], None)
+    sizes = (settings["batch_size"], None)  # None if the batch size was measured after the campaign got its identity
     return any(identifiers(verb, given, identity, {**settings, "batch_size": size})[1] == campaign.id for size in sizes)

@@ -19,9 +19,9 @@ from mutiny.subjects.given import as_given, as_subject
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.select.base import Selector
-from mutiny.verbs.strengthen.arguments import StrengthenOptions, check_assessment
-from mutiny.verbs.strengthen.assessed import starting_point
+from mutiny.verbs.strengthen.options import StrengthenOptions, check_assessment
 from mutiny.verbs.strengthen.result import Strengthening
+from mutiny.verbs.strengthen.starting_point import starting_point
 from mutiny.verbs.strengthen.verb import Strengthen
 
 MUTANTS = 5

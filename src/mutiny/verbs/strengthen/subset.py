@@ -9,12 +9,19 @@ import numpy as np
 
 from mutiny.core.random import generator_for
 from mutiny.core.records import OperatorRecord, Verdict
-from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.strengthen.answers import Bools, Floats, Ints
-from mutiny.verbs.strengthen.choosing import GAIN, GOALS, even
-from mutiny.verbs.strengthen.kill_distance import BetweenTrainings, KillDistance, OverInputs
+from mutiny.verbs.strengthen.kill_distance import (
+    GAIN,
+    GOALS,
+    BetweenTrainings,
+    Expected,
+    Flips,
+    KillDistance,
+    OverInputs,
+    even,
+    over_inputs,
+)
 from mutiny.verbs.strengthen.kill_table import Key, KillTable, MutantRow, mean_score, scores
-from mutiny.verbs.strengthen.predicting import Expected, Flips
 
 TRIES = 200
 """Number of blocks of one size that are tried for removal; sizes halve."""
@@ -61,14 +68,14 @@ def smallest_subset(table: KillTable, seed: int = 0, records: Iterable[OperatorR
     wanted, needed = tuple(row.key for row in dead if not row.fresh), table.of_rows(dead)
     order = generator_for(seed, "strengthen", "subset").permutation(len(table))
     chosen = _pruned(needed, _grown(needed, order)) if dead else np.zeros(0, np.int64)
-    known, found = tuple(records), table.killed(chosen)
+    known, killed = tuple(records), table.killed(chosen)
     return Subset(
         indices=chosen,
         of=len(table),
         kept=wanted,
-        more=tuple(row.key for row in table.rows if not row.fresh and row.key in found and row.key not in wanted),
+        more=tuple(row.key for row in table.rows if not row.fresh and row.key in killed and row.key not in wanted),
         fresh=len(dead) - len(wanted),
-        score=mean_score(scores(known, found)),
+        score=mean_score(scores(known, killed)),
         score_of_all=mean_score(scores(known, wanted)),
     )
 
@@ -80,20 +87,20 @@ def _kills(table: KillTable, chosen: Ints) -> bool:
 
 def _grown(table: KillTable, order: Ints) -> Ints:
     """Inputs that kill all mutants, best first; all inputs if the search finds no such part."""
-    weights, gauge = even([row.label for row in table.rows]), gauge_of(table)
+    weights, distances = even([row.label for row in table.rows]), distances_of(table)
     taken: list[int] = []
     left, goals, alive = order, list(GOALS), np.ones(len(weights), bool)
     while goals and len(left):
-        now, ahead = gauge.reached(), gauge.ahead(left)
+        now, ahead = distances.reached(), distances.ahead(left)
         gains = (np.minimum(ahead, goals[0]) - np.minimum(now, goals[0]))[:, alive] @ weights[alive]
         best = int(np.argmax(np.round(gains / GAIN)))
         if gains[best] <= GAIN:
             goals.pop(0)
             continue
-        gauge.take(int(left[best]))
+        distances.take(int(left[best]))
         taken.append(int(left[best]))
         left = np.delete(left, best)
-        if (gauge.reached() >= 1)[alive].all():
+        if (distances.reached() >= 1)[alive].all():
             chosen = np.array(taken)
             alive = np.array([table.verdict(row, chosen) is not Verdict.KILLED for row in table.rows])
             if not alive.any():
@@ -117,7 +124,7 @@ def _pruned(table: KillTable, chosen: Ints) -> Ints:
         size //= 2
 
 
-def gauge_of(table: KillTable) -> KillDistance:
+def distances_of(table: KillTable) -> KillDistance:
     """Distances of mutants where answers are known, starting without any tests."""
     if over_inputs(table.rule):
         nothing = [np.zeros(0, np.int64) for _ in table.rows]
@@ -131,11 +138,6 @@ def gauge_of(table: KillTable) -> KillDistance:
         [_known((row.right if row.losses is None else row.losses).reshape(-1, len(table))) for row in table.rows],
         1 if table.higher_is_better else -1,
     )
-
-
-def over_inputs(rule: KillRule) -> bool:
-    """Whether a rule counts inputs instead of comparing trainings."""
-    return rule.effect == "cohen-g"
 
 
 def _known(shares: Bools | Floats) -> Expected:

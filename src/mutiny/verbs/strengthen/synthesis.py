@@ -1,4 +1,4 @@
-"""Synthesized inputs for mutants that the pool cannot kill: pool inputs near a boundary, moved until mutants err."""
+"""Synthesizes inputs for mutants that the pool cannot kill: moves inputs near a boundary until mutants err."""
 
 from __future__ import annotations
 
@@ -114,22 +114,27 @@ def synthesize(
     far = RANGE * (high - low)
     known = {killable.label: killable for killable in ranges}
     near = _nearest(context, allowed)
-    some, keys, found = mutants[:count], list[Key](), list[_Moved]()
-    for number, (label, strength) in enumerate(some):
-        share = count // len(some) + (number < count % len(some))
-        one = _moved(context, seed, (known[label], strength), near, far, (low, high), share)
-        if one is not None:
-            keys += [(label, strength)] * len(one.indices)
-            found.append(one)
+    wanted, keys, groups = mutants[:count], list[Key](), list[_Moved]()
+    for number, (label, strength) in enumerate(wanted):
+        share = count // len(wanted) + (number < count % len(wanted))
+        moved = _moved(context, seed, (known[label], strength), near, far, (low, high), share)
+        if moved is not None:
+            keys += [(label, strength)] * len(moved.indices)
+            groups.append(moved)
     if not keys:
         return None
-    inputs, origins = torch.cat([one.inputs for one in found]), torch.cat([one.starts for one in found])
+    inputs, starts = torch.cat([moved.inputs for moved in groups]), torch.cat([moved.starts for moved in groups])
     once = _first_of_each(inputs)
-    each = zip(*((one.indices, one.answers, one.lost) for one in found), strict=True)
-    indices, answers, lost = (np.concatenate(some)[once] for some in each)
-    inputs, origins = inputs[once], origins[once]
+    inputs, starts = inputs[once], starts[once]
     return Candidates(
-        inputs, origins, indices, tuple(keys[at] for at in once), answers, lost, distances(origins, inputs), far
+        inputs=inputs,
+        starts=starts,
+        indices=np.concatenate([moved.indices for moved in groups])[once],
+        mutants=tuple(keys[at] for at in once),
+        answers=np.concatenate([moved.answers for moved in groups])[once],
+        lost=np.concatenate([moved.lost for moved in groups])[once],
+        distances=distances(starts, inputs),
+        eps=far,
     )
 
 
@@ -146,8 +151,8 @@ class _Moved(NamedTuple):
 def _first_of_each(inputs: Tensor) -> Ints:
     """Positions of the first of equal inputs, ascending."""
     rows = inputs.reshape(len(inputs), -1).double().numpy()
-    found: Ints = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-    return found
+    first: Ints = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    return first
 
 
 def _nearest(context: StrengthenContext, allowed: Ints | None) -> Ints:
@@ -157,8 +162,8 @@ def _nearest(context: StrengthenContext, allowed: Ints | None) -> Ints:
         agreed &= np.isin(np.arange(len(agreed)), allowed)
     top = np.sort(context.belief, axis=1)
     order = np.argsort(top[:, -1] - top[:, -2], kind="stable")
-    found: Ints = order[agreed[order]]
-    return found
+    nearest: Ints = order[agreed[order]]
+    return nearest
 
 
 def _moved(
@@ -186,8 +191,9 @@ def _moved(
 
     def loss(outputs: Tensor) -> Tensor:
         parts = outputs.chunk(2 * len(pairs[:MEMBERS]), dim=1)
-        lacking = sum((margin(one, labels) + SAFE).clamp_min(0) for one in parts[::2])
-        return sum(margin(one, labels) for one in parts[1::2]) - KEPT * lacking  # type: ignore[return-value]
+        zero = torch.zeros((), dtype=outputs.dtype, device=outputs.device)
+        lacking = sum(((margin(logits, labels) + SAFE).clamp_min(0) for logits in parts[::2]), zero)
+        return sum((margin(logits, labels) for logits in parts[1::2]), zero) - KEPT * lacking
 
     ensemble = Ensemble(known.models[0], [], both)
     new = Pgd(iterations=ITERATIONS).moved(ensemble, inputs, loss, eps, *ends).detach()
@@ -203,13 +209,13 @@ def _unlost(
     context: StrengthenContext, pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], order: Ints, most: int
 ) -> Ints:
     """The first inputs of the pool, in an order, on which every instance agrees with the originals."""
-    found, size = list[int](), context.evidence.pace.batch_size
+    agreed, size = list[int](), context.evidence.pace.batch_size
     for at in range(0, len(order), size):
-        some = order[at : at + size]
-        found += some[_judged(pairs, forward, *_read(context, some))[1] == 0].tolist()
-        if len(found) >= most:
+        batch = order[at : at + size]
+        agreed += batch[_judged(pairs, forward, *_read(context, batch))[1] == 0].tolist()
+        if len(agreed) >= most:
             break
-    return np.array(found[:most], np.int64)
+    return np.array(agreed[:most], np.int64)
 
 
 def _read(context: StrengthenContext, which: Ints) -> tuple[Tensor, Ints]:
@@ -224,7 +230,7 @@ def _judged(
     """Whether all originals give the answer ``said``, and the share of instances that do not, ``(n,)`` each."""
     with steady(), torch.no_grad():
         outputs = _both(pairs, forward)(pairs[0][0], inputs)
-    answers = np.stack([one.argmax(dim=1).cpu().numpy() for one in outputs.chunk(2 * len(pairs), dim=1)])
+    answers = np.stack([logits.argmax(dim=1).cpu().numpy() for logits in outputs.chunk(2 * len(pairs), dim=1)])
     return (answers[::2] == said).all(axis=0), (answers[1::2] != said).mean(axis=0)
 
 
@@ -232,11 +238,11 @@ def _both(pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor]) -> Callable
     """A forward function that returns the logits of each original followed by those of its instance."""
 
     def call(_: nn.Module, inputs: Any) -> Tensor:
-        found = []
+        logits = []
         for model, member in pairs:
-            found.append(forward(model, inputs.clone()))
+            logits.append(forward(model, inputs.clone()))
             with member.patch.applied(member.model, forward) as patched:
-                found.append(patched(inputs.clone()))
-        return torch.cat(found, dim=1)
+                logits.append(patched(inputs.clone()))
+        return torch.cat(logits, dim=1)
 
     return call

@@ -1,4 +1,4 @@
-"""The verb `strengthen`: choose inputs for the mutants that survive, and judge the choice by others."""
+"""The verb `strengthen`: chooses inputs that kill surviving mutants, and scores the choice on held-out mutants."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from mutiny.campaigns.verb import Job, Session, Verb, code_of
+from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.json_values import hash_of
 from mutiny.subjects.data import Data
-from mutiny.verbs.strengthen.arguments import StrengthenOptions
-from mutiny.verbs.strengthen.assessed import StartingPoint
+from mutiny.verbs.select.ranking import Refused, ranked
 from mutiny.verbs.strengthen.context import StrengthenContext
-from mutiny.verbs.strengthen.jobs import do_job
+from mutiny.verbs.strengthen.held_out_scores import judged
+from mutiny.verbs.strengthen.options import StrengthenOptions
 from mutiny.verbs.strengthen.plan import StrengthenFindings, StrengthenPlan
+from mutiny.verbs.strengthen.proposal import propose
 from mutiny.verbs.strengthen.result import Strengthening
+from mutiny.verbs.strengthen.starting_point import StartingPoint
 from mutiny.verbs.strengthen.summary import strengthening_of
+from mutiny.verbs.strengthen.synthesis import synthesize
 
 
 @dataclass(frozen=True)
@@ -23,9 +29,9 @@ class Strengthen(Verb[StrengthenContext, Strengthening]):
     """Arguments of `strengthen`, checked.
 
     Attributes:
-        start: What is known from the assessment.
-        options: What is asked for.
-        tests: The test set.
+        start: Assessment to start from.
+        options: Options.
+        tests: Test set.
     """
 
     start: StartingPoint
@@ -50,7 +56,7 @@ class Strengthen(Verb[StrengthenContext, Strengthening]):
         return {"test": self.tests.fingerprint(), "assessment": hash_of(assessment)}
 
     def identity(self) -> Mapping[str, Any]:
-        """What to choose, to compare with and to measure."""
+        """Budgets, methods and operators, and the parts of the result that are asked for."""
         options = self.options
         return {
             "budget": list(options.budgets),
@@ -63,7 +69,7 @@ class Strengthen(Verb[StrengthenContext, Strengthening]):
         }
 
     def prepare(self, session: Session) -> StrengthenContext:
-        """The originals on the test set and on the pool."""
+        """Gathers originals, test set and pool."""
         context = StrengthenContext.of(session.models, session.given, self.start, self.options.seed)
         session.check_constant()
         steps = self._plan(session, context).steps(context.labels is not None)
@@ -72,7 +78,7 @@ class Strengthen(Verb[StrengthenContext, Strengthening]):
         return context
 
     async def plan(self, session: Session, state: StrengthenContext) -> StrengthenFindings:
-        """The smaller test set if it is asked for, then the proposal and its measurement."""
+        """Searches for a smaller test set if asked, then proposes inputs and measures the proposal."""
         plan = self._plan(session, state)
         subset = await plan.subset(state) if self.options.minimize and self.start.ranges else None
         return await plan.all(subset, state.labels is not None)
@@ -80,10 +86,29 @@ class Strengthen(Verb[StrengthenContext, Strengthening]):
     def _plan(self, session: Session, context: StrengthenContext) -> StrengthenPlan:
         return StrengthenPlan(session, self.start, self.options, len(self.tests), context.judges(self.start.ranges))
 
+    @torch.inference_mode(False)  # some methods need gradients
     def work(self, state: StrengthenContext, job: Job) -> Any:
-        """Ranks the pool, chooses from it, or judges a choice."""
-        return do_job(job, state, self.start.ranges, self.options.selectors)
+        """Ranks the pool, chooses from it, judges choices, or synthesizes inputs; ``job.given`` has the arguments."""
+        ranges = self.start.ranges
+        match job.kind:
+            case "rank":
+                name, seed = job.given
+                return ranked(self.options.selectors[name], state.evidence.reseeded(seed))
+            case "choose":
+                return propose(state, ranges, *job.given)
+            case "judge":
+                number, *arguments = job.given
+                return judged(state, ranges[number], *arguments)
+            case "table":
+                seed, number, strengths = job.given
+                return state.rows(ranges[number], seed, strengths)
+            case "synthesize":
+                try:
+                    return synthesize(state, ranges, *job.given)
+                except (NotApplicable, BadInput) as reason:
+                    return Refused.of(reason)
+        raise ValueError(f"unknown kind of job: {job.kind}")
 
     def result(self, session: Session, state: StrengthenContext, found: StrengthenFindings) -> Strengthening:
-        """What to label, and what it is worth."""
+        """The inputs to label, and the scores before and after labeling."""
         return strengthening_of(session, state, self.start, self.options, found)

@@ -15,7 +15,7 @@ from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.strengthen.context import StrengthenContext
-from mutiny.verbs.strengthen.measuring import Killed, gains, judged, scores_of
+from mutiny.verbs.strengthen.held_out_scores import Killed, gains, judged, scores_of
 from mutiny.verbs.strengthen.mutant_pool import KillableRange
 from verbs.strengthen.tables import weak_subject
 
@@ -31,7 +31,7 @@ def test_a_set_kills_what_a_judge_that_sees_only_it_kills(originals):
     context = StrengthenContext(evidence, splits, rule, search, None, labels=subject.pool.targets)
     added = np.random.default_rng(0).permutation(200)[:40]
     sets = {"before": np.arange(60), "after": np.concatenate([np.arange(60), 60 + added])}
-    found = judged(context, KillableRange(operator, "WI", 0.5, 1.0), 7, 3, sets)
+    counts = judged(context, KillableRange(operator, "WI", 0.5, 1.0), 7, 3, sets)
     x, y = (
         torch.cat([subject.test.inputs, subject.pool.inputs]),
         np.concatenate([subject.test.targets, subject.pool.targets]),
@@ -45,8 +45,8 @@ def test_a_set_kills_what_a_judge_that_sees_only_it_kills(originals):
             killable += 1
             for name in sets:
                 killed[name] += judge(strength, name).record.verdict is Verdict.KILLED
-    assert found.of == killable > 0
-    assert found.by == killed
+    assert counts.of == killable > 0
+    assert counts.by == killed
 
 
 def test_the_score_is_the_mean_over_operators_that_can_be_killed():
@@ -61,9 +61,9 @@ def test_gains_are_paired():
         {"before": 0.3, "strengthen 5": 0.6, "random 5": 0.3},
         {"before": 0.2, "strengthen 5": 0.7, "random 5": 0.3},
     ]
-    own, other = gains(trials, ["strengthen", "random"], [5])
-    assert own.ahead is None
-    assert own.gain.mean == pytest.approx(0.4)
+    ours, other = gains(trials, ["strengthen", "random"], [5])
+    assert ours.ahead is None
+    assert ours.gain.mean == pytest.approx(0.4)
     apart = np.array([0.1, 0.3, 0.4])
     low, high = stats.t.interval(0.95, 2, apart.mean(), stats.sem(apart))
     assert (other.ahead.interval.low, other.ahead.interval.high) == pytest.approx((low, high))

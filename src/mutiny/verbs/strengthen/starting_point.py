@@ -1,4 +1,4 @@
-"""What `strengthen` takes from an assessment: survivors, and the ranges of strength that the training set kills."""
+"""Starting point of `strengthen`: an assessment, its survivors, and the strengths that the training set kills."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mutiny.faults import Operator
 from mutiny.faults.parsing import as_faults, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.inference.passes import Pace
-from mutiny.verbs.assess.arguments import AssessOptions
 from mutiny.verbs.assess.assess import assess
+from mutiny.verbs.assess.options import AssessOptions
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.kill_table import Key, is_exact
 from mutiny.verbs.strengthen.mutant_pool import TEST, KillableRange
@@ -26,10 +26,10 @@ from mutiny.verbs.strengthen.stored_assessment import finished
 
 @dataclass(frozen=True)
 class StartingPoint:
-    """What `strengthen` takes from an assessment.
+    """An assessment and what `strengthen` needs from it.
 
     Attributes:
-        assessment: The assessment itself; it stays in the process of the caller.
+        assessment: Assessment; it is not sent to workers.
         ranges: Operators with the strengths that the training set kills.
         survivors: Mutants that the training set kills and the test set does not, strong ones first.
     """
@@ -40,19 +40,19 @@ class StartingPoint:
 
     @classmethod
     def of(cls, assessment: Assessment, operators: Sequence[Operator] | None) -> StartingPoint:
-        """Ranges and survivors of some operators, or of all that the assessment has."""
+        """Starting point for some operators, or for all operators of the assessment by default."""
         faults = as_faults(assessment.settings["operators"] if operators is None else operators)
         known = ranges(assessment, [fault for fault in faults if isinstance(fault, Operator)])
         labels = {killable.label for killable in known}
         return cls(assessment, tuple(known), tuple(key for key in survivors(assessment) if key[0] in labels))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the assessment, which may be large and which no job needs."""
+        """Leaves out the assessment, which may be large and which no job needs."""
         return {**vars(self), "assessment": None}
 
     @property
     def options(self) -> AssessOptions:
-        """How the assessment searched and judged mutants."""
+        """Options of the assessment."""
         return AssessOptions.of_settings(self.assessment.settings)
 
     @property
@@ -76,7 +76,7 @@ class StartingPoint:
         return self.assessment.subject.originals
 
     def tested(self) -> dict[int, list[float | None]]:
-        """Strengths of the mutants judged on the test set, the same mutants once, by the number of the operator."""
+        """Strengths of the distinct mutants judged on the test set, by the number of the operator."""
         records = {record.label: record for record in self.assessment.operators}
         return {
             number: [m.strength for m in records[label].mutants if m.guiding_set == TEST and m.same_as is None]
@@ -92,7 +92,7 @@ def starting_point(
     exact: bool,
     runtime: Runtime,
 ) -> StartingPoint:
-    """What the given assessment, a finished one in the store, or a new one says.
+    """Starting point from the given assessment, a finished one in the store, or a new one.
 
     Args:
         assessment: Assessment given by the user.
@@ -142,19 +142,22 @@ def ranges(result: Assessment, operators: Sequence[Operator]) -> list[KillableRa
     known = {describe(operator): operator for operator in operators}
     return [
         KillableRange(
-            known[one.label], one.label, one.sets["train"].weakest_killed, one.bounds[1] if one.bounds else None
+            known[record.label],
+            record.label,
+            record.sets["train"].weakest_killed,
+            record.bounds[1] if record.bounds else None,
         )
-        for one in result.operators
-        if one.status is Status.SCORED and one.label in known
+        for record in result.operators
+        if record.status is Status.SCORED and record.label in known
     ]
 
 
 def survivors(result: Assessment) -> tuple[Key, ...]:
     """Mutants that the training set kills and the test set does not, strong ones first."""
     return tuple(
-        (one.label, each.strength)
-        for one in result.operators
-        for each in sorted(one.survivors(), key=lambda mutant: -(mutant.strength or 0.0))
+        (record.label, survivor.strength)
+        for record in result.operators
+        for survivor in sorted(record.survivors(), key=lambda mutant: -(mutant.strength or 0.0))
     )
 
 
@@ -165,6 +168,6 @@ def spread(keys: Sequence[Key], most: int) -> Iterator[Key]:
     [('WI', 0.9), ('WI', 0.6), ('NI', 0.5)]
     """
     for label in dict.fromkeys(label for label, _ in keys):
-        own = [key for key in keys if key[0] == label]
-        picked = np.unique(np.linspace(0, len(own) - 1, min(most, len(own))).round().astype(int))
-        yield from (own[number] for number in picked)
+        same = [key for key in keys if key[0] == label]
+        picked = np.unique(np.linspace(0, len(same) - 1, min(most, len(same))).round().astype(int))
+        yield from (same[number] for number in picked)

@@ -30,7 +30,7 @@ class Killed(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelGain:
-    """Worth of the inputs that a method chose, over repeats.
+    """Score and gain from labeling the inputs that a method chose, over repeats.
 
     Attributes:
         method: Method that chose.
@@ -58,17 +58,18 @@ def judged(context: StrengthenContext, killable: KillableRange, seed: int, count
         sets: Sets of inputs.
     """
     pool = context.labels is not None
-    mutants, own, targets = context.mutant_pool(seed, pool), context.originals, context.targets
-    answers = own.test
+    mutants, originals, targets = context.mutant_pool(seed, pool), context.originals, context.targets
+    answers = originals.test
     if context.labels is not None:
-        targets, answers = np.concatenate([targets, context.labels]), np.concatenate([own.test, own.pool], axis=1)
+        targets = np.concatenate([targets, context.labels])
+        answers = np.concatenate([originals.test, originals.pool], axis=1)
     rows = []
     for strength in killable.strengths(count):
         rounds = mutants.killable(killable.operator, killable.label, strength)
         if rounds:
-            said = mutants.answers(killable.operator, strength, rounds)
-            both = np.concatenate([said.test, said.pool], axis=2) if pool else said.test
-            rows.append(row_of(context.task, killable.label, strength, both, targets))
+            given = mutants.answers(killable.operator, strength, rounds)
+            all_given = np.concatenate([given.test, given.pool], axis=2) if pool else given.test
+            rows.append(row_of(context.task, killable.label, strength, all_given, targets))
     table = KillTable(
         right(context.task, answers, targets),
         losses(context.task, answers, targets),
@@ -96,16 +97,18 @@ def name_of(method: str, budget: int) -> str:
 def gains(repeats: Sequence[Scores], methods: Sequence[str], budgets: Sequence[int]) -> list[LabelGain]:
     """Means with intervals from the scores of each repeat.
 
-    >>> found = gains([{"before": 0.2, "strengthen 5": 0.5}, {"before": 0.4, "strengthen 5": 0.6}], ["strengthen"], [5])
-    >>> round(found[0].score.mean, 2), round(found[0].gain.mean, 2)
+    >>> repeats = [{"before": 0.2, "strengthen 5": 0.5}, {"before": 0.4, "strengthen 5": 0.6}]
+    >>> (gain,) = gains(repeats, ["strengthen"], [5])
+    >>> round(gain.score.mean, 2), round(gain.gain.mean, 2)
     (0.55, 0.25)
     """
-    found = []
+    label_gains = []
     for budget in budgets:
+        best = [scores[name_of(OWN, budget)] for scores in repeats]
         for method in methods:
-            after, own = ([each[name_of(who, budget)] for each in repeats] for who in (method, OWN))
-            rise = [one - each[BEFORE] for one, each in zip(after, repeats, strict=True)]
-            apart = [mine - theirs for mine, theirs in zip(own, after, strict=True)]
-            ahead = None if method == OWN else over_repeats(apart)
-            found.append(LabelGain(method, budget, over_repeats(after), over_repeats(rise), ahead))
-    return found
+            after = [scores[name_of(method, budget)] for scores in repeats]
+            rise = [score - scores[BEFORE] for score, scores in zip(after, repeats, strict=True)]
+            lead = [ours - theirs for ours, theirs in zip(best, after, strict=True)]
+            ahead = None if method == OWN else over_repeats(lead)
+            label_gains.append(LabelGain(method, budget, over_repeats(after), over_repeats(rise), ahead))
+    return label_gains

@@ -1,4 +1,4 @@
-"""Arguments of `strengthen`, checked before anything runs."""
+"""Options of `strengthen`, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class NewInputs(NamedTuple):
 
 @dataclass(frozen=True)
 class StrengthenOptions:
-    """What is asked for, checked.
+    """Options of `strengthen`, checked.
 
     Attributes:
         budgets: Numbers of labels, rising; none without a pool.
         new: Inputs of the pool that may be chosen.
         methods: Methods to compare with, by name; none until `with_methods` if the usual ones are wanted.
         tie_break: Name and method that decides among equals; ``None`` until `with_methods` if the usual one is wanted.
-        mutants: Mutants per operator used to choose inputs; as many others judge the choice.
+        mutants: Mutants per operator used to choose inputs; the same number is held out for scoring.
         repeats: Repeats of the measurement.
-        minimize: Search a smaller test set.
+        minimize: Search for a smaller test set.
         synthesize: Largest number of inputs to synthesize.
         seed: Seed of everything random.
     """
@@ -133,10 +133,10 @@ def check_assessment(assessment: Any) -> None:
 
 def _new_inputs(subject: Subject, given: Given) -> NewInputs:
     """Inputs of the pool that are not in the test set, each content once."""
-    own, tests = contents(given.data)[:, 0], contents(subject.test)[:, 0]
-    known, first = np.isin(own, tests), np.zeros(len(own), bool)
-    first[np.unique(own, return_index=True)[1]] = True
-    return NewInputs(np.flatnonzero(first & ~known), int(known.sum()), int((~first & ~known).sum()))
+    pool, tests = contents(given.data)[:, 0], contents(subject.test)[:, 0]
+    in_tests, first = np.isin(pool, tests), np.zeros(len(pool), bool)
+    first[np.unique(pool, return_index=True)[1]] = True
+    return NewInputs(np.flatnonzero(first & ~in_tests), int(in_tests.sum()), int((~first & ~in_tests).sum()))
 
 
 def budgets_of(wanted: Any, size: int) -> tuple[int, ...]:
