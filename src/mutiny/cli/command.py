@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from typer.models import OptionInfo
 
 from mutiny.cli.errors import in_options
-from mutiny.cli.loading import loading
+from mutiny.cli.loading_message import loading
 from mutiny.cli.options import PANELS, SHARED, SubjectName
 from mutiny.cli.settings import Settings
 from mutiny.core.errors import BadInput

@@ -1,31 +1,36 @@
-"""What the commands of all verbs do alike: check outputs, load the subject, open engine and store, show and write."""
+"""One run of a verb's command: check outputs, load the subject, open engine and store, show and write the result."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+import typer
 from rich.console import Console, RenderableType
 
 from mutiny.campaigns.engines.parsing import as_engine
 from mutiny.campaigns.stores.naming import file_for
-from mutiny.cli.campaign_file import open_store
+from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import to_stored
 from mutiny.core.checks import check_whole
-from mutiny.core.errors import BadInput
+from mutiny.core.errors import BadInput, Interrupted, StoreFull
+from mutiny.core.interrupts import interruptible
 from mutiny.core.results import Result
-from mutiny.reports.files import check_distinct, check_picture, check_writable
-from mutiny.reports.json import write_json
+from mutiny.reports.files import check_distinct, check_picture, check_writable, write_json
+from mutiny.reports.image_grid import images
 from mutiny.reports.progress import TerminalProgress
 from mutiny.subjects import Subject, load_subject
 from mutiny.subjects.data import Data, as_pool
 
 PICTURES = ("--plot", "--grid")
 """Options that name a picture."""
+STOPPED = 3
+"""Exit code of a command that was interrupted and can be resumed."""
 
 
 class Invocation:
@@ -83,13 +88,17 @@ class Invocation:
         """The data that ``--inputs`` names."""
         return None if text is None else as_pool(text, "--inputs")
 
+    def check_images(self, subject: Subject, data: Data | None) -> None:
+        """Refuse ``--grid`` if the inputs, by default the test set, are not images."""
+        images((subject.test if data is None else data).first(1))
+
     @contextmanager
     def running(self) -> Iterator[dict[str, Any]]:
-        """The arguments ``engine``, ``store`` and ``progress`` of a verb."""
+        """The arguments that all verbs share: `settings`, ``engine``, ``store`` and ``progress``."""
         engine = as_engine(*(self.options[name] for name in ("engine", "workers", "address", "threads")))
         command = to_stored(self.verb, self.options)
         with open_store(self.store, command) as store, self.progress() as progress:
-            yield {"engine": engine, "store": store, "progress": progress}
+            yield {**self.settings, "engine": engine, "store": store, "progress": progress}
 
     @contextmanager
     def progress(self) -> Iterator[TerminalProgress | None]:
@@ -116,6 +125,39 @@ class Invocation:
         """Write the result to the file of ``--json``, if there is one, with further entries."""
         if self.options["json"] is not None:
             write_json(self.options["json"], {**result.to_json(), **more})
+
+
+@contextmanager
+def open_store(file: Path | None, command: Mapping[str, Any]) -> Iterator[SqliteStore | None]:
+    """The open store of a campaign file.
+
+    After an interrupt, or if the disk is full, a message says how to resume, and the exit code is 3.
+
+    Args:
+        file: Campaign file; ``None`` for none.
+        command: Command to store with the campaign, so that it can be resumed.
+    """
+    if file is None:
+        yield None
+        return
+    with SqliteStore(file) as store, interruptible(_say_finishing):
+        store.command = command
+        try:
+            yield store
+        except (Interrupted, KeyboardInterrupt):
+            _say(f"interrupted; finished work is kept. Resume with: mutiny resume {quoted_path(file)}")
+            raise typer.Exit(STOPPED) from None
+        except StoreFull as error:
+            _say(f"{error} Then resume with: mutiny resume {quoted_path(file)}")
+            raise typer.Exit(STOPPED) from None
+
+
+def _say_finishing() -> None:
+    _say("finishing running jobs; press Ctrl-C again to stop at once.")
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"mutiny: {' '.join(sentence.split())}\n")
 
 
 def split_names(text: str | None) -> list[str] | None:

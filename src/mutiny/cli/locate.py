@@ -62,10 +62,8 @@ def locate(
     """Rank the neurons that are most likely to blame for failures."""
     from mutiny.cli.invocation import split_names
     from mutiny.core.checks import check_whole
-    from mutiny.reports.image_grid import images
     from mutiny.reports.locate_text import locate_text, synthesis_text
-    from mutiny.reports.synthesized_inputs import draw_grid, write_synthesis
-    from mutiny.subjects.given import as_given
+    from mutiny.reports.result_files import draw_synthesis, write_synthesis
     from mutiny.verbs.locate.activity import as_activity
     from mutiny.verbs.locate.locate import locate
     from mutiny.verbs.locate.measures import as_measure
@@ -78,7 +76,7 @@ def locate(
     subject = invocation.subject()
     data = invocation.inputs(inputs)
     if grid is not None:
-        images(as_given(subject, data, None, None, None, "--inputs", pool=False).data.first(1))
+        invocation.check_images(subject, data)
     with invocation.running() as runtime:
         result = locate(
             subject,
@@ -92,7 +90,6 @@ def locate(
             silent=silent,
             layers=split_names(layers),
             validate=validate,
-            **invocation.settings,
             **runtime,
         )
     invocation.show(locate_text(result))
@@ -122,9 +119,9 @@ def locate(
     if not invocation.quiet:
         invocation.console.print(synthesis_text(new))
     if save is not None:
-        write_synthesis(new, save)
+        write_synthesis(save, new)
     if grid is not None:
-        draw_grid(new, grid, f"{result.subject.name}: inputs that exercise the suspects ({result.measure})")
+        draw_synthesis(grid, new, f"{result.subject.name}: inputs that exercise the suspects ({result.measure})")
     return result
 
 

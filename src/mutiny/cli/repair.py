@@ -56,9 +56,7 @@ def repair(
     subject = invocation.subject()
     data = invocation.inputs(inputs)
     with invocation.running() as runtime:
-        result = repair(
-            subject, chosen, target=target, data=data, layers=split_names(layers), **invocation.settings, **runtime
-        )
+        result = repair(subject, chosen, target=target, data=data, layers=split_names(layers), **runtime)
     invocation.write(result)
     invocation.show(repair_text(result))
     if result.repaired or (anyway and result.patch.edits):

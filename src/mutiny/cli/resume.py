@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli.command import COMMANDS
-from mutiny.cli.loading import loading
+from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option
 from mutiny.cli.paths import quoted_path, working_in
 from mutiny.cli.stored_command import from_stored

@@ -1,8 +1,8 @@
-"""An assessment for a terminal: what was tested, a table, the answer, what to do next."""
+"""An assessment, and the plan of one, as text for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
 from mutiny.reports import formatting, terminal
+from mutiny.verbs.assess.dry_run import Planned, rounded
 from mutiny.verbs.assess.redundancy import TRIVIAL
 from mutiny.verbs.assess.result import Assessment
 
@@ -174,3 +175,31 @@ def _answer(result: Assessment) -> Text:
     onwards = f"only {worst.strength} {number(found[1])} and {worst.severer}"
     until = "no strength at all" if found[1] is None else onwards
     return Text.from_markup(f"{text}train notices {worst.strength} {number(found[0])}, test {until}.")
+
+
+def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableType:
+    """The text of ``--dry-run``: mutants, trainings and time of each operator, at most."""
+    table = terminal.table()
+    table.add_column(" operator", no_wrap=True)
+    table.add_column("level")
+    for title in ("mutants", "trainings", "time"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("")
+    for step in plan:
+        counts = ("", "", "") if step.reason else _planned_counts(step)
+        table.add_row(Text(f" {step.label}"), step.level, *counts, Text(step.reason, style="dim"))
+    total = sum(step.seconds or 0.0 for step in plan)
+    trainings = sum(step.trainings for step in plan)
+    summary = f"At most {trainings:,} trainings and about {rounded(total)} in all, after the originals are trained."
+    head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: plan only, nothing was run"
+    lines = (
+        "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",
+        "time: at most; searches end earlier, large sets are screened, epochs and patience share trainings.",
+    )
+    legend = terminal.legend(lines)
+    return Group(Padding(head, (1, 1), expand=False), table, *legend, Padding(summary, (1, 1), expand=False))
+
+
+def _planned_counts(step: Planned) -> tuple[str, str, str]:
+    trainings = f"{step.trainings:,}" if step.trainings else "-"
+    return f"{step.configurations:,}", trainings, "-" if step.seconds is None else rounded(step.seconds)

@@ -11,7 +11,7 @@ SEEN = 3
 """Digits of a share that people see, at most."""
 
 
-def kills_told(kept: int, more: int, fresh: int) -> str:
+def kills_sentence(kept: int, more: int, fresh: int) -> str:
     """What a part of the test set kills.
 
     Args:
@@ -19,9 +19,9 @@ def kills_told(kept: int, more: int, fresh: int) -> str:
         more: mutants of the assessment that only the part kills.
         fresh: mutants of other seeds that both kill.
 
-    >>> kills_told(12, 0, 3)
+    >>> kills_sentence(12, 0, 3)
     'They kill the 12 mutants of the assessment that all tests kill, and 3 of other seeds.'
-    >>> kills_told(0, 0, 1)
+    >>> kills_sentence(0, 0, 1)
     'All tests kill no mutant of the assessment, but 1 of other seeds, and so do these.'
     """
     told = f"They kill the {count(kept, 'mutant')} of the assessment that all tests kill, and {fresh:,} of other seeds."
@@ -32,7 +32,7 @@ def kills_told(kept: int, more: int, fresh: int) -> str:
     return told
 
 
-def held_out_told(held: SubsetScores) -> str:
+def held_out_sentence(held: SubsetScores) -> str:
     """What the part is worth on mutants for which it was not chosen, with intervals."""
     return (
         f"On mutants that nothing was chosen for they score {_mean(held.subset)}, all tests {_mean(held.all)}, as many "

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mutiny.reports import terminal
 from mutiny.reports.formatting import count
-from mutiny.reports.smaller_test_set_text import between, falls, held_out_told, kills_told
+from mutiny.reports.smaller_test_set_text import between, falls, held_out_sentence, kills_sentence
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.measuring import LabelGain
 from mutiny.verbs.strengthen.result import Strengthening
@@ -127,8 +127,8 @@ def _subset(result: Strengthening) -> Text | None:
     lines = [f"[bold]Enough[/]: {size}{_scores(small.score, small.score_of_all)}."]
     if falls(held):
         lines = [f"[bold]Fewer[/]: {size}{_scores(small.score, small.score_of_all)}, but less of other mutants."]
-    lines.append(kills_told(len(small.kept), len(small.more), small.fresh))
-    lines += [] if held is None else [held_out_told(held)]
+    lines.append(kills_sentence(len(small.kept), len(small.more), small.fresh))
+    lines += [] if held is None else [held_out_sentence(held)]
     return Text.from_markup(" ".join(lines))
 
 

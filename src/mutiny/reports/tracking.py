@@ -10,8 +10,8 @@ from typing import Any
 
 from mutiny.core.errors import MissingExtra
 from mutiny.core.results import Result
-from mutiny.reports.json import write_json
-from mutiny.reports.page.advice import Typed
+from mutiny.reports.files import write_json
+from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Subsection
 from mutiny.reports.page.charts import drawing
 from mutiny.reports.page.method import UNKNOWN
@@ -65,7 +65,7 @@ def log_to_tensorboard(result: Result, writer: Any, step: int | None = None) -> 
 
 
 def _page(result: Result) -> Page:
-    typed = Typed(UNKNOWN, f"mutiny assess {UNKNOWN}")
+    typed = CommandParts(UNKNOWN, f"mutiny assess {UNKNOWN}")
     return page_of({result.verb: result}, typed, {})
 
 

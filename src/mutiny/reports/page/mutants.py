@@ -47,7 +47,7 @@ def named(mutant: MutantRecord, record: OperatorRecord) -> str:
     return f"{mutant.operator} at {record.strength} {mutant.strength:.3g}"
 
 
-def slipped(record: OperatorRecord) -> list[MutantRecord]:
+def survivors_of(record: OperatorRecord) -> list[MutantRecord]:
     """Mutants on test that survive there though the training set kills them, the most drastic first."""
     return sorted(record.survivors(), key=lambda mutant: -severity(mutant, record))
 
@@ -91,7 +91,7 @@ def mutants_table(result: Assessment) -> Fold:
 def _rows(record: OperatorRecord) -> Iterator[tuple[bool, TableRow]]:
     """Whether a mutant slips through, and its row."""
     verdicts = {split: {key_of(m): m for m in record.mutants if m.guiding_set == split} for split in ("train", "weak")}
-    missed = {key_of(mutant) for mutant in slipped(record)}
+    missed = {key_of(mutant) for mutant in survivors_of(record)}
     order = sorted(on(record, "test"), key=lambda mutant: -severity(mutant, record))
     for mutant in order:
         others = [verdicts[split].get(key_of(mutant)) for split in ("train", "weak")]

@@ -6,7 +6,7 @@ from mutiny.core.records import MutantRecord, OperatorRecord, Status, Verdict
 from mutiny.core.subject_records import AssessedSubject
 from mutiny.reports.formatting import MINUS, NONE, count, number, several
 from mutiny.reports.page.blocks import Block, Column, Section, Subsection, Table, TableCell, TableRow, Text
-from mutiny.reports.page.mutants import hardest, key_of, mutants_table, on, severity, slipped
+from mutiny.reports.page.mutants import hardest, key_of, mutants_table, on, severity, survivors_of
 from mutiny.reports.page.strength_curves import strength_curves
 from mutiny.verbs.assess.result import Assessment
 
@@ -27,7 +27,7 @@ def survivors_section(result: Assessment) -> Section:
 
 
 def _answer(result: Assessment) -> str:
-    missed = {record.label: found for record in result.operators if (found := slipped(record))}
+    missed = {record.label: found for record in result.operators if (found := survivors_of(record))}
     judged = [m for record in result.operators for m in on(record, "train") if m.verdict is Verdict.KILLED]
     if not judged:
         return "Unknown: the training set kills no mutant, so there is nothing that the test set could miss."
@@ -42,7 +42,7 @@ def _answer(result: Assessment) -> str:
 
 def _spot(record: OperatorRecord, subject: AssessedSubject) -> TableRow:
     train, test = (record.sets[split].weakest_killed if split in record.sets else None for split in SETS)
-    missed, hard = slipped(record), hardest(record)
+    missed, hard = survivors_of(record), hardest(record)
     if record.strength is None:
         spot = f"{count(len(missed), 'configuration')}" if missed else "none"
     elif test is None and missed:
