@@ -80,7 +80,7 @@ def _charts(parts: Any) -> Iterator[tuple[str, Picture]]:
 
 def _fall(picture: Strengths) -> float:
     """By how much the metric falls on the sets together."""
-    means = [[probe.metric for probe in probes] for _, probes in picture.probes]
+    means = [[point.metric for point in points] for _, points in picture.points]
     return sum(max(each) - min(each) for each in means if each)
 
 

@@ -53,10 +53,10 @@ def _case(result: Assessment, name: str) -> ElementTree.Element:
 def _score(result: Assessment, fail_under: float | None) -> ElementTree.Element:
     score = result.score
     case = _case(result, "mutation score" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
-    said = f"{percent(score.value)}, mean of {score.operators} out of {score.tried} operators"
+    value = f"{percent(score.value)}, mean of {score.operators} out of {score.tried} operators"
     if fail_under is not None and (missed := missed_bar(score.value, fail_under)):
-        ElementTree.SubElement(case, "failure", {"message": missed, "type": "MutationScore"}).text = said
-    ElementTree.SubElement(case, "system-out").text = plain("\n".join([said, *result.notes]))
+        ElementTree.SubElement(case, "failure", {"message": missed, "type": "MutationScore"}).text = value
+    ElementTree.SubElement(case, "system-out").text = plain("\n".join([value, *result.notes]))
     return case
 
 

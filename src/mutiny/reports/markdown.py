@@ -1,11 +1,11 @@
-"""An assessment in Markdown: for a pull request, or the summary of a CI job."""
+"""An assessment as Markdown, for a pull request or the summary of a CI job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from mutiny.core.records import OperatorRecord, Status
-from mutiny.reports.assess_text import percent, weakest_told
+from mutiny.reports.assess_text import percent, weakest_text
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.score import apart
 
@@ -46,7 +46,7 @@ def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
 
 
 def _row(record: OperatorRecord) -> str:
-    weakest = [weakest_told(record, record.sets.get(split)) for split in ("train", "test")]
+    weakest = [weakest_text(record, record.sets.get(split)) for split in ("train", "test")]
     why = "" if record.status is Status.SCORED else f"{record.status.value}: {record.reason}"
     cells = [record.label, *weakest, percent(record.score), percent(record.sensitivity), why]
     return f"| {' | '.join(map(cell, cells))} |"

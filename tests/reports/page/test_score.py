@@ -134,7 +134,7 @@ def test_each_operator_with_a_strength_is_drawn():
     folds = [block for block in blocks if block.kind == "fold"]
     assert [fold.title for fold in folds] == ["WI, title of WI: score 40%", "NI, title of NI: score 100%"]
     curve, path = folds[0].blocks[0].charts
-    assert [(p.strength, p.verdict) for p in dict(curve.picture.probes)["test"]] == [
+    assert [(p.strength, p.verdict) for p in dict(curve.picture.points)["test"]] == [
         (0.25, "survived"),
         (0.375, "unstable"),
         (0.5, "killed"),

@@ -66,7 +66,7 @@ def texts(section):
 def test_a_measured_choice():
     section = strengthen_section(STRENGTHENED)
     assert texts(section)[0] == (
-        "4 labels raise the score on mutants that nothing was chosen for from 40% to 90% (95% interval 70% to 100%); "
+        "4 labels raise the score on held-out mutants from 40% to 90% (95% interval 70% to 100%); "
         "as many chosen by others: random 45%."
     )
     (chart,) = [block for block in section.blocks if block.kind == "chart"]
@@ -85,8 +85,8 @@ def test_a_measured_choice():
 @pytest.mark.parametrize(
     ("before", "after", "gain", "told"),
     [
-        (1.0, 0.83, (-0.2, -0.1), "4 labels lower the score on mutants that nothing was chosen for from 100% to 83%"),
-        (0.5, 0.5, (-0.1, 0.1), "4 labels leave the score on mutants that nothing was chosen for at 50%"),
+        (1.0, 0.83, (-0.2, -0.1), "4 labels lower the score on held-out mutants from 100% to 83%"),
+        (0.5, 0.5, (-0.1, 0.1), "4 labels leave the score on held-out mutants at 50%"),
         (0.5, 0.6, (-0.1, 0.3), "contains 0: the change may be chance."),
     ],
 )
