@@ -39,7 +39,7 @@ class Invocation:
     Args:
         verb: Name of the verb.
         options: Values of all options of the command, and the subject.
-        console: Where the result is shown.
+        console: Console for the result.
 
     Attributes:
         store: Campaign file; ``None`` if finished work is not kept.
@@ -54,11 +54,11 @@ class Invocation:
         self._loaded = False
 
     def aliases(self, aliases: Mapping[str, str]) -> Mapping[str, str]:
-        """Options by Python argument; until the subject is loaded, ``data`` is the folder that it is loaded from."""
+        """Options by Python argument; until the subject is loaded, ``data`` means the option ``--data``."""
         return aliases if self._loaded else {**aliases, "data": "data"}
 
     def check(self, outputs: Mapping[str, Path | None], suffixes: Mapping[str, str] | None = None) -> None:
-        """Refuse files that could not be written, and an invalid number of threads, before anything is done.
+        """Raise `BadInput` if a file cannot be written, or for an invalid number of threads, before work starts.
 
         Args:
             outputs: Files by option, besides ``--json``.
@@ -89,7 +89,7 @@ class Invocation:
         return None if text is None else as_pool(text, "--inputs")
 
     def check_images(self, subject: Subject, data: Data | None) -> None:
-        """Refuse ``--grid`` if the inputs, by default the test set, are not images."""
+        """Raise `BadInput` for ``--grid`` if the inputs, by default the test set, are not images."""
         images((subject.test if data is None else data).first(1))
 
     @contextmanager
@@ -116,7 +116,7 @@ class Invocation:
                 kept = f" Kept in {quoted_path(self.store)}; the same command, or mutiny report, shows it again."
                 self.console.print(kept, style="dim", markup=False)
         except BrokenPipeError:
-            raise  # the reader, such as head, has seen enough; typer ends the command
+            raise  # the reader, such as head, closed the pipe; typer ends the command quietly
         except OSError as error:
             fix = "" if self.store is None else "The result is kept: run the same command to show it again."
             raise BadInput("output", "<the result>", f"a place to print it ({error.strerror})", fix) from error

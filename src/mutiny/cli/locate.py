@@ -93,12 +93,13 @@ def locate(
             **runtime,
         )
     invocation.show(locate_text(result))
-    new = None
-    if synthesize and (result.suspects or save or grid):  # without suspects there is a sentence, and no file
+    synthesis = None
+    # Without suspects `synthesize` raises an error, which is right only if its output was to be written.
+    if synthesize and (result.suspects or save or grid):
         scale: Scale = "rms" if rms else "none"
         try:
             with invocation.progress() as progress:
-                new = run_synthesize(
+                synthesis = run_synthesize(
                     subject,
                     result,
                     synthesize,
@@ -109,24 +110,24 @@ def locate(
                     **invocation.settings,
                 )
         except Exception:
-            invocation.write(result, synthesis=None)  # the located neurons are not lost
+            invocation.write(result, synthesis=None)  # keep the suspects even if synthesis fails
             raise
-    invocation.write(result, synthesis=None if new is None else new.to_json())
-    if new is None:
+    invocation.write(result, synthesis=None if synthesis is None else synthesis.to_json())
+    if synthesis is None:
         if synthesize and not invocation.quiet:
             invocation.console.print(" No inputs were synthesized, because no neuron is suspicious.\n")
         return result
     if not invocation.quiet:
-        invocation.console.print(synthesis_text(new))
+        invocation.console.print(synthesis_text(synthesis))
     if save is not None:
-        write_synthesis(save, new)
+        write_synthesis(save, synthesis)
     if grid is not None:
-        draw_synthesis(grid, new, f"{result.subject.name}: inputs that exercise the suspects ({result.measure})")
+        draw_synthesis(grid, synthesis, f"{result.subject.name}: inputs that exercise the suspects ({result.measure})")
     return result
 
 
 def _check_synthesis_options(count: int, outputs: Mapping[str, Path | None], rms: bool) -> None:
-    """Refuse options that need synthesized inputs if there are none."""
+    """Raise `BadInput` for options that need synthesized inputs if there are none."""
     if count:
         return
     for option_name, path in outputs.items():

@@ -72,6 +72,7 @@ def _latest(file: Path) -> Any:
 
 
 def _json(result: Any) -> Any:
+    """The JSON that the verb's own ``--json`` writes."""
     from mutiny.core.records import to_plain
     from mutiny.verbs.locate.result import Location
 

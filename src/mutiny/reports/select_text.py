@@ -63,7 +63,7 @@ def _table(result: Selection, width: int) -> Table:
     for title, column in zip(titles, widths, strict=True):
         table.add_column(title, justify="right", no_wrap=True, width=column)
     table.add_column("faults found", no_wrap=True, width=bar)
-    best = result.references["ideal"]["fdr"] or 1.0
+    best = result.references.get("ideal", {}).get("fdr") or 1.0
     shares = [_fdr(ranking) / best for ranking in ranked]
     shares += [(values["fdr"] or 0) / best for values in result.references.values()]
     for place, ((name, cells), share) in enumerate(zip(rows, shares, strict=True)):

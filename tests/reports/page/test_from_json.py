@@ -93,7 +93,7 @@ def spoil(data, told):
         if isinstance(owner, dict) and data.draw(st.booleans()):
             del owner[last]
         else:
-            owner[last] = data.draw(LEAVES)
+            owner[last] = copy.deepcopy(data.draw(LEAVES))  # a shared list could be put into itself
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
