@@ -162,7 +162,8 @@ def _lines(picture: Lines, figure: Any) -> None:
     for name in picture.shares:
         getattr(axes, f"{name}axis").set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.grid(axis="y")
-    axes.legend(loc="best", handlelength=1.6)
+    # An opaque background keeps the legend readable where a curve passes below it.
+    axes.legend(loc="best", handlelength=1.6, frameon=True, framealpha=0.85, facecolor=svg.PAGE, edgecolor="none")
 
 
 def _matrix_height(picture: Matrix) -> float:

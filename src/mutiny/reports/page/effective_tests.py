@@ -79,7 +79,8 @@ def _blocks(result: Assessment, counts: KillCounts, small: SmallerTestSet | None
         yield Chart(
             "matrix",
             matrix,
-            f"The darker the shade, the more instances of a mutant (row) the input (column) kills.{shared}",
+            "The darker the shade, the more instances of a mutant (row, the most drastic of an operator first) the "
+            f"input (column) kills.{shared}",
             f"Kill matrix of {len(counts.mutants)} mutants and {total:,} inputs; "
             f"{percent(float(counts.idle.mean()))} of the inputs kill nothing. The tables below have the numbers.",
             wide=True,
@@ -107,7 +108,7 @@ def _answer(counts: KillCounts) -> str:
 def _concentration(counts: KillCounts) -> Chart:
     points = concentration(counts.kills)
     tenth = next(y for x, y in points if x >= 0.1)
-    even = Line("if all inputs killed equally", ((0.0, 0.0), (1.0, 1.0)), "dotted", quiet=True)
+    even = Line("if all kill equally", ((0.0, 0.0), (1.0, 1.0)), "dotted", quiet=True)
     return Chart(
         "concentration",
         Lines(

@@ -123,7 +123,7 @@ def matrix_of(counts: KillCounts, labels: npt.NDArray[np.int64] | None) -> Matri
             if end > start
         ]
     by = "by class, then by how much they kill" if columns else "those that kill most first"
-    return Matrix(np.array(values), tuple(groups), tuple(columns), f"test inputs, {by}", "mutants, most drastic first")
+    return Matrix(np.array(values), tuple(groups), tuple(columns), f"test inputs, {by}", "mutants")
 
 
 def _instances(bits: KillBits) -> int:

@@ -31,10 +31,10 @@ def _answer(result: Assessment) -> str:
     killable = [m for record in result.operators for m in on(record, "train") if m.verdict is Verdict.KILLED]
     if not killable:
         return "Unknown: the training set kills no mutant, so there is nothing that the test set could miss."
-    if not survivors:
-        return f"Nothing that was tried: the test set kills all {count(len(killable), 'mutant')} that training kills."
-    by_operator = several([f"{label} {number}" for label, number in survivors.items()], 8)
     mutants = count(len(killable), "mutant")
+    if not survivors:
+        return f"Nothing that was tried: the test set kills all {mutants} that the training set kills."
+    by_operator = several([f"{label} {number}" for label, number in survivors.items()], 8)
     return f"{sum(survivors.values())} of {mutants} that the training set kills survive on the test set: {by_operator}."
 
 
