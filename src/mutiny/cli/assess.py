@@ -83,8 +83,7 @@ def assess(
         _announce_trainings(subject, planned)
     with invocation.running() as runtime:
         result = assess(subject, **runtime, **settings)
-    invocation.write(result)
-    invocation.show(assess_text(result, invocation.console.width))
+    invocation.write_and_show(result, assess_text(result, invocation.console.width))
     if kills is not None:
         write_kills(kills, result)
     write_ci_reports(result, fail_under, junit, summary)

@@ -80,10 +80,7 @@ def attack(
     distances = _distances(eps, method)
     ratios = tuple(_numbers(invocation.options["ratios"], "--ratios"))
     mutants = CHOICE.filled({**invocation.options, "ratios": ratios})
-    subject = invocation.subject()
-    data = invocation.inputs(inputs)
-    if grid is not None:
-        invocation.check_images(subject, data)
+    subject, data = invocation.subject_and_inputs(inputs, grid)
     with invocation.running() as runtime:
         result = run_attack(
             subject,
@@ -98,8 +95,7 @@ def attack(
             data=data,
             **runtime,
         )
-    invocation.write(result)
-    invocation.show(attack_text(result))
+    invocation.write_and_show(result, attack_text(result))
     if save is not None:
         write_adversarial(save, result)
     if grid is not None:

@@ -84,13 +84,18 @@ class Invocation:
         self._loaded = True
         return subject
 
-    def inputs(self, text: str | None) -> Data | None:
-        """The data that ``--inputs`` names."""
-        return None if text is None else as_pool(text, "--inputs")
+    def subject_and_inputs(self, text: str | None, grid: Path | None = None) -> tuple[Subject, Data | None]:
+        """Load the subject, and the data that ``--inputs`` names.
 
-    def check_images(self, subject: Subject, data: Data | None) -> None:
-        """Raise `BadInput` for ``--grid`` if the inputs, by default the test set, are not images."""
-        images((subject.test if data is None else data).first(1))
+        Args:
+            text: Value of ``--inputs``; ``None`` for the test set.
+            grid: File for a picture of inputs, which must be images then.
+        """
+        subject = self.subject()
+        data = None if text is None else as_pool(text, "--inputs")
+        if grid is not None:
+            images((subject.test if data is None else data).first(1))
+        return subject, data
 
     @contextmanager
     def running(self) -> Iterator[dict[str, Any]]:
@@ -120,6 +125,11 @@ class Invocation:
         except OSError as error:
             fix = "" if self.store is None else "The result is kept: run the same command to show it again."
             raise BadInput("output", "<the result>", f"a place to print it ({error.strerror})", fix) from error
+
+    def write_and_show(self, result: Result, text: RenderableType) -> None:
+        """Write the result to the file of ``--json``, if there is one, and print its text."""
+        self.write(result)
+        self.show(text)
 
     def write(self, result: Result, **more: Any) -> None:
         """Write the result to the file of ``--json``, if there is one, with further entries."""

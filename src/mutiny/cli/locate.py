@@ -73,10 +73,7 @@ def locate(
     invocation.check({"--save": save, "--grid": grid}, {"--save": ".npz"})
     _check_synthesis_options(synthesize, {"--save": save, "--grid": grid}, rms)
     suspicion, activity = as_measure(measure), as_activity(active)
-    subject = invocation.subject()
-    data = invocation.inputs(inputs)
-    if grid is not None:
-        invocation.check_images(subject, data)
+    subject, data = invocation.subject_and_inputs(inputs, grid)
     with invocation.running() as runtime:
         result = locate(
             subject,

@@ -84,8 +84,7 @@ def select(
             repeats=repeats,
             **runtime,
         )
-    invocation.write(result)
-    invocation.show(select_text(result, invocation.console.width))
+    invocation.write_and_show(result, select_text(result, invocation.console.width))
     if indices is not None:
         write_indices(indices, result.chosen.tolist(), result.names)
     if plot is not None:

@@ -107,8 +107,7 @@ def strengthen(
             exact=exact,
             **runtime,
         )
-    invocation.write(result)
-    invocation.show(strengthen_text(result))
+    invocation.write_and_show(result, strengthen_text(result))
     if indices is not None:
         write_indices(indices, result.order.tolist(), result.names)
     if tests is not None and result.subset is not None and len(result.subset):

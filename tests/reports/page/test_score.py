@@ -122,10 +122,10 @@ def test_the_table_of_mutants_has_every_verdict_and_survivors_first():
 
 
 def test_what_verdicts_rest_on_is_told_where_it_differs():
-    assert "Rests on" not in [column.title for column in table_of(assessment(WI)).columns]
+    assert "Basis" not in [column.title for column in table_of(assessment(WI)).columns]
     sampled = operator("GF", mutants=(mutant("GF", 0.5, "test", KILLED, basis=Basis.SAMPLED),))
     table = table_of(assessment(sampled))
-    assert table.columns[-1].title == "Rests on"
+    assert table.columns[-1].title == "Basis"
     assert table.rows[0].cells[-1].text == "sampled"
 
 

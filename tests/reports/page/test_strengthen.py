@@ -67,7 +67,7 @@ def test_a_measured_choice():
     section = strengthen_section(STRENGTHENED)
     assert texts(section)[0] == (
         "4 labels raise the score on held-out mutants from 40% to 90% (95% interval 70% to 100%); "
-        "as many chosen by others: random 45%."
+        "the same number chosen by other methods: random 45%."
     )
     (chart,) = [block for block in section.blocks if block.kind == "chart"]
     assert [(line.name, line.points) for line in chart.picture.lines] == [
