@@ -25,8 +25,8 @@ def demo(
     console = Console()
     console.print(
         f"\n [bold]mutiny[/]  Would a test set notice if a neural network went wrong?\n\n"
-        f" This trains {originals} small CNNs on the digits of scikit-learn, injects faults, and measures\n"
-        f" which of them 449 test images notice. It takes about a minute.",
+        f" This trains {originals} small CNNs on the digits of scikit-learn, injects faults, and\n"
+        f" measures which of them 449 test images notice. It takes about a minute.",
         highlight=False,
     )
     options = {"subject": "digits", "operators": "WI,NI,GF,NEB,NS,LR", "originals": originals, "seed": seed}

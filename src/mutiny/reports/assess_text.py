@@ -129,13 +129,13 @@ def _color(score: float | None) -> str:
 
 
 def _legend(result: Assessment) -> Iterator[str]:
-    yield "from: the mildest strength that each set kills; milder is sharper."
+    yield "from: the mildest strength that each set kills; milder is better."
     unsearched = [record for record in result.operators if record.strength is None]
     if any("/" in weakest_text(record, record.sets.get("test")) for record in unsearched):
         yield "2/4: kills two of four configurations."
-    yield "killed, alive, unst(able): probes on all sets; inst.: instances each needed."
+    yield "killed, alive, unst(able): mutants tried on all sets; inst.: mean instances."
     yield "score: share of the strengths killed by train that test kills as well."
-    yield "sens(itivity): share of that score which the weak set, easy tests only, loses."
+    yield "sens(itivity): share of the score that is lost if only easy tests remain."
     spent, screening = result.evaluation, result.settings["screening"]
     if spent["evaluated"] < spent["pairs"]:
         yield (
