@@ -20,11 +20,10 @@ import numpy as np
 from PIL import Image
 
 import mutiny
-from mutiny.reports.loading import read_results
-from mutiny.reports.page.advice import Typed
-from mutiny.reports.page.blocks import Chart, Charts, Fold, Part
+from mutiny.reports.loading import matching_results, read_results
+from mutiny.reports.page.advice import CommandParts
+from mutiny.reports.page.blocks import Chart, Charts, Fold, Subsection
 from mutiny.reports.page.charts import drawing
-from mutiny.reports.page.matching import matching_results
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.pictures import Line, Lines, Picture, Ranges, Strengths
 
@@ -52,9 +51,9 @@ def main() -> None:
             words = [sys.executable, "-m", "mutiny", *command.split()]
             subprocess.run(words, check=not command.startswith("repair"), stdout=subprocess.DEVNULL)
         found = {
-            verb: finding.result for verb, finding in matching_results(read_results([Path("digits.mutiny")]))[0].items()
+            verb: loaded.result for verb, loaded in matching_results(read_results([Path("digits.mutiny")]))[0].items()
         }
-        charts = dict(_charts(page_of(found, Typed("digits", "mutiny assess digits"), {}).sections))
+        charts = dict(_charts(page_of(found, CommandParts("digits", "mutiny assess digits"), {}).sections))
         _save("assess", charts["scores"])
         _save("strengths", max((one for one in charts.values() if isinstance(one, Strengths)), key=_fall))
         _save("locate", charts["layers"])
@@ -73,7 +72,7 @@ def _charts(parts: Any) -> Iterator[tuple[str, Picture]]:
                 yield part.id, part.picture
             case Charts():
                 yield from _charts(part.charts)
-            case Part() | Fold():
+            case Subsection() | Fold():
                 yield from _charts(part.blocks)
             case _ if hasattr(part, "blocks"):
                 yield from _charts(part.blocks)
@@ -81,7 +80,7 @@ def _charts(parts: Any) -> Iterator[tuple[str, Picture]]:
 
 def _fall(picture: Strengths) -> float:
     """By how much the metric falls on the sets together."""
-    means = [[probe.metric for probe in probes] for _, probes in picture.probes]
+    means = [[point.metric for point in points] for _, points in picture.points]
     return sum(max(each) - min(each) for each in means if each)
 
 

@@ -17,7 +17,7 @@ import torch
 
 from mutiny import __version__
 from mutiny.core.errors import BadInput
-from mutiny.reports.json import write_json
+from mutiny.reports.files import write_json
 from studies.store import Row, Rows
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from mutiny.reports.json import write_json
+from mutiny.reports.files import write_json
 from studies.scale import __doc__ as about
 from studies.scale import page
 from studies.scale.measuring import Measured, campaign, engines

@@ -25,7 +25,7 @@ def chromium():
 @pytest.fixture(scope="session")
 def file(tmp_path_factory):
     """All verbs, every verdict, and names that would like to be code."""
-    from mutiny.reports.page.advice import Typed
+    from mutiny.reports.page.advice import CommandParts
     from mutiny.reports.page.page import page_of
     from mutiny.reports.page.render import write_html
     from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
@@ -54,7 +54,7 @@ def file(tmp_path_factory):
         "repair": repaired([False] * 20 + [True] * 20, [True] * 20 + [True] * 19 + [False]),
         "attack": robustness((4, 1, 28, 28)),
     }
-    page = page_of(results, Typed("toy.py:subject", again, "a.mutiny"), {"assess": again})
+    page = page_of(results, CommandParts("toy.py:subject", again, "a.mutiny"), {"assess": again})
     path = tmp_path_factory.mktemp("browser") / "report.html"
     write_html(path, page)
     return path

@@ -16,7 +16,7 @@ from mutiny.campaigns.schedule import ask, together
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.campaigns.verb import Verb
 from mutiny.core.results import Result
-from mutiny.reports.json import write_json
+from mutiny.reports.files import write_json
 from mutiny.subjects.given import as_given
 
 

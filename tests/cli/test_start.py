@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mutiny.cli.loading import MESSAGE, loading
+from mutiny.cli.loading_message import MESSAGE, loading
 
 CODE = """
 import sys

@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 
 from mutiny.core.errors import BadInput
-from mutiny.reports.files import check_distinct, replacing
-from mutiny.reports.json import write_json
+from mutiny.reports.files import check_distinct, replacing, write_json
 
 
 def write_half(path, error):

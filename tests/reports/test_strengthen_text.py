@@ -38,7 +38,7 @@ def test_a_smaller_set_keeps_or_loses(smaller):
     assert "Enough: " in shown(held(0.5, 0.5))
     fell = shown(held(0.3, 0.5))
     assert "Fewer: " in fell
-    assert "but less of other mutants" in fell
+    assert "but fewer of other mutants" in fell
     assert "they score 30.0% (10% to 90%), all tests 50.0% (10% to 90%)" in fell
 
 

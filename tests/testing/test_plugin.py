@@ -11,7 +11,7 @@ import pytest
 import toys
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput, StoreBusy
-from mutiny.reports.markdown import summary
+from mutiny.reports.markdown import markdown_summary
 from mutiny.testing.gate import assert_mutation_score, failure, kept
 from reports.page.handmade import KILLED, SURVIVED, assessment, operator
 
@@ -136,7 +136,7 @@ def test_a_score_just_below_the_bar_does_not_look_like_it():
     just = assessment(operator("WI", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, score=0.7995), interval=None)
     assert "mutation score 79.95% is below 80.00%" in failure(just, 0.8, Path("x.mutiny"))
     assert "mutation score 79.95% is below 99.90%" not in failure(just, 0.999, Path("x.mutiny"))
-    told = summary(just, 0.8)
+    told = markdown_summary(just, 0.8)
     assert "toy: 79.9" in told
     assert "the bar of 80.0" in told
 

@@ -12,16 +12,16 @@ from mutiny.cli.errors import given_code, given_code_sentence
 from mutiny.core.errors import MutinyError
 
 CRASHED = 70
-"""Exit code of a bug, which must not be mistaken for a missed bar."""
+"""Exit code of a bug; 1, the default of Python, means a score below the bar."""
 INTERRUPTED = 130
-"""Exit code that typer gives a KeyboardInterrupt."""
+"""Exit code of typer after a KeyboardInterrupt."""
 
 
 def main() -> None:
     """Run the command.
 
-    An expected error is one sentence and exit code 2, and so is a crash of the user's code, after its lines. An
-    interrupt is exit code 3, a bug 70.
+    An expected error prints one sentence, and an error in the user's code its traceback too; the exit code is 2. It is
+    3 after an interrupt, and 70 for a bug.
     """
     join_split_words(os.environ)
     try:

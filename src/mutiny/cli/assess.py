@@ -51,11 +51,8 @@ def assess(
     """Measure which faults in the network your tests would notice (mutation testing)."""
     from mutiny.core.errors import BadInput
     from mutiny.faults.parsing import as_faults
-    from mutiny.reports.assess_text import assess_text
-    from mutiny.reports.files import write_text
-    from mutiny.reports.junit import junit as to_junit
-    from mutiny.reports.markdown import summary as to_summary
-    from mutiny.reports.plan_text import plan_text
+    from mutiny.reports.assess_text import assess_text, plan_text
+    from mutiny.reports.result_files import write_ci_reports, write_kills
     from mutiny.verbs.assess.assess import assess
     from mutiny.verbs.assess.dry_run import plan
 
@@ -70,25 +67,26 @@ def assess(
         "search": SEARCH.filled(invocation.options),
         "weak": WEAK_SET.filled(invocation.options),
         "screening": SCREENING.filled(invocation.options),
-        **invocation.settings,
+    }
+    planned = {
+        "operators": settings["operators"],
+        "originals": originals,
+        "search": settings["search"],
+        "seed": invocation.settings["seed"],
     }
     subject = invocation.subject()
     if dry_run:
-        planned = plan(subject, **_planned(settings))
-        invocation.console.print(plan_text(planned, str(subject.name), subject.count(originals)))
+        steps = plan(subject, **planned)
+        invocation.console.print(plan_text(steps, str(subject.name), subject.count(originals)))
         return None
     if not invocation.quiet:
-        _announce_trainings(subject, settings)
+        _announce_trainings(subject, planned)
     with invocation.running() as runtime:
         result = assess(subject, **runtime, **settings)
-    invocation.write(result)
-    invocation.show(assess_text(result, invocation.console.width))
+    invocation.write_and_show(result, assess_text(result, invocation.console.width))
     if kills is not None:
         write_kills(kills, result)
-    if junit is not None:
-        write_text(junit, to_junit(result, fail_under))
-    if summary is not None:
-        write_text(summary, to_summary(result, fail_under))
+    write_ci_reports(result, fail_under, junit, summary)
     if fail_under is not None:
         _compare_with_bar(result, fail_under)
     return result
@@ -107,37 +105,23 @@ def _compare_with_bar(result: Assessment, bar: float) -> None:
         raise typer.Exit(1)
 
 
-def _planned(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: settings[key] for key in ("operators", "originals", "search", "seed")}
+def _announce_trainings(subject: Subject, planned: Mapping[str, Any]) -> None:
+    """Print how long operators before training will take, because that can be hours.
 
-
-def _announce_trainings(subject: Subject, settings: Mapping[str, Any]) -> None:
-    """Say how long operators before training will take, because that can be hours."""
+    Args:
+        subject: Subject to test.
+        planned: Arguments of `plan`.
+    """
     from mutiny.faults.training.base import TrainingOperator
     from mutiny.verbs.assess.dry_run import plan, rounded
 
-    before_training = [operator for operator in settings["operators"] if isinstance(operator, TrainingOperator)]
+    before_training = [operator for operator in planned["operators"] if isinstance(operator, TrainingOperator)]
     if not before_training or subject.recipe is None:
         return
-    planned = plan(subject, **{**_planned(settings), "operators": before_training})
-    trainings, seconds = sum(step.trainings for step in planned), sum(step.seconds or 0.0 for step in planned)
+    steps = plan(subject, **{**planned, "operators": before_training})
+    trainings, seconds = sum(step.trainings for step in steps), sum(step.seconds or 0.0 for step in steps)
     typer.echo(
         f"mutiny: operators before training need at most {trainings:,} trainings, about {rounded(seconds)} with one "
         "worker; stored trainings are reused (--dry-run shows the plan)",
         err=True,
     )
-
-
-def write_kills(path: Path, result: Assessment) -> None:
-    """Write one packed array per mutant and set, named ``operator@strength/set``; unpack along the last axis."""
-    import numpy as np
-
-    from mutiny.reports.files import replacing
-
-    arrays: dict[str, Any] = {}
-    for (label, strength, split), bits in result.kills.items():
-        key = f"{label}@{'-' if strength is None else repr(strength)}/{split}"
-        arrays[key] = bits.packed
-        arrays.setdefault(f"inputs/{split}", np.array(bits.inputs))
-    with replacing(path) as part, part.open("wb") as file:
-        np.savez_compressed(file, **arrays)

@@ -69,10 +69,8 @@ def attack(
     grid: Annotated[Path | None, option("Picture of some adversarial inputs: .png, .svg or .pdf.", WRITE)] = None,
 ) -> Robustness:
     """Measure robustness by attacking the model, alone and together with mutants of it."""
-    from mutiny.reports.attack_files import draw_adversarial, write_adversarial
     from mutiny.reports.attack_text import attack_text
-    from mutiny.reports.image_grid import images
-    from mutiny.subjects.given import as_given
+    from mutiny.reports.result_files import draw_adversarial, write_adversarial
     from mutiny.verbs.attack.attack import attack as run_attack
     from mutiny.verbs.attack.methods import as_attack, as_attacks
 
@@ -82,10 +80,7 @@ def attack(
     distances = _distances(eps, method)
     ratios = tuple(_numbers(invocation.options["ratios"], "--ratios"))
     mutants = CHOICE.filled({**invocation.options, "ratios": ratios})
-    subject = invocation.subject()
-    data = invocation.inputs(inputs)
-    if grid is not None:
-        images(as_given(subject, data, None, None, None, "--inputs", pool=False).data.first(1))
+    subject, data = invocation.subject_and_inputs(inputs, grid)
     with invocation.running() as runtime:
         result = run_attack(
             subject,
@@ -98,15 +93,13 @@ def attack(
             high=high,
             beside=others,
             data=data,
-            **invocation.settings,
             **runtime,
         )
-    invocation.write(result)
-    invocation.show(attack_text(result))
+    invocation.write_and_show(result, attack_text(result))
     if save is not None:
-        write_adversarial(result, save)
+        write_adversarial(save, result)
     if grid is not None:
-        draw_adversarial(result, grid)
+        draw_adversarial(grid, result)
     return result
 
 

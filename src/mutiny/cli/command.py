@@ -1,4 +1,4 @@
-"""From a function with a verb's own options to its command, which also has the options that all verbs share."""
+"""The commands of verbs: a function with the verb's own options, and the options that all verbs share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from typer.models import OptionInfo
 
 from mutiny.cli.errors import in_options
-from mutiny.cli.loading import loading
+from mutiny.cli.loading_message import loading
 from mutiny.cli.options import PANELS, SHARED, SubjectName
 from mutiny.cli.settings import Settings
 from mutiny.core.errors import BadInput
@@ -29,7 +29,7 @@ class VerbCommand:
     """The command of a verb.
 
     Args:
-        function: What the command runs: takes an `Invocation` and the verb's own options.
+        function: Function that runs the verb, from an `Invocation` and the verb's own options.
         own: Names of the verb's own options.
         parameters: All options by name, in the order of the help, and the subject.
         aliases: Options by the name of the Python argument that they fill, where the names differ.
@@ -47,15 +47,15 @@ class VerbCommand:
 
     @property
     def flags(self) -> dict[str, str]:
-        """What a user types for each parameter: ``--k-max``."""
+        """Command-line names of the parameters, such as ``--k-max``."""
         return {name: _flag(parameter) for name, parameter in self.parameters.items()}
 
     def run(self, options: Mapping[str, Any], console: Console | None = None) -> Any:
         """Run the command.
 
         Args:
-            options: Values of options, and the subject; defaults are used for missing ones.
-            console: Where the result is shown.
+            options: Values of options, and the subject; missing options have their defaults.
+            console: Console for the result.
         """
         defaults = {name: parameter.default for name, parameter in self.parameters.items() if name != "subject"}
         values = {**defaults, **options}
@@ -68,11 +68,11 @@ class VerbCommand:
         except BadInput as error:
             flags = self.flags
             if values.get("inputs") is None:
-                flags.pop("inputs", None)  # the inputs are the test set, not those of an option
+                flags.pop("inputs", None)  # without --inputs, an error about inputs is about the test set
             raise in_options(error, self.name, flags, invocation.aliases(self.aliases)) from error
 
     def callback(self) -> Callable[..., None]:
-        """The function that typer makes a command of."""
+        """The function that typer turns into a command."""
 
         def command(**options: Any) -> None:
             self.run(options)
@@ -86,32 +86,32 @@ class VerbCommand:
 def verb(
     *settings: Settings, aliases: Mapping[str, str] | None = None, shared: Mapping[str, tuple[Any, Any]] | None = None
 ) -> Callable[[Callable[..., Any]], VerbCommand]:
-    """Make a verb's command of a function that takes an `Invocation` and the verb's own options.
+    """Turn a function of an `Invocation` and the verb's own options into the command of the verb.
 
     Args:
-        settings: Dataclasses that further options fill.
+        settings: Dataclasses that are filled by further options.
         aliases: Options by the name of the Python argument that they fill, where the names differ.
-        shared: Type and default of shared options, where they differ from those of other verbs.
+        shared: Type and default of shared options that differ from those of other verbs.
     """
 
-    def made(function: Callable[..., Any]) -> VerbCommand:
+    def decorate(function: Callable[..., Any]) -> VerbCommand:
         own = list(inspect.signature(function).parameters.values())[1:]
-        # Only annotations of options: that of the result names a class whose module imports PyTorch.
+        # The annotation of the result is left out: it names a class whose module imports PyTorch.
         texts: Any = SimpleNamespace(__annotations__={parameter.name: parameter.annotation for parameter in own})
         hints = get_type_hints(texts, function.__globals__, include_extras=True)
-        named = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
-        named += [parameter for each in settings for parameter in each.parameters()]
-        named += [_parameter(name, *told) for name, told in {**SHARED, **(shared or {})}.items()]
-        named.sort(key=lambda parameter: PANELS.index(_option_of(parameter).rich_help_panel))
+        options = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+        options += [parameter for dataclass_ in settings for parameter in dataclass_.parameters()]
+        options += [_parameter(name, *hint) for name, hint in {**SHARED, **(shared or {})}.items()]
+        options.sort(key=lambda parameter: PANELS.index(_option_of(parameter).rich_help_panel))
         parameters = {
             "subject": _parameter("subject", SubjectName, inspect.Parameter.empty),
-            **{parameter.name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named},
+            **{parameter.name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in options},
         }
         command = VerbCommand(function, frozenset(parameter.name for parameter in own), parameters, aliases or {})
         COMMANDS[command.name] = command
         return command
 
-    return made
+    return decorate
 
 
 def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
@@ -123,7 +123,7 @@ def _option_of(parameter: inspect.Parameter) -> OptionInfo:
 
 
 def _flag(parameter: inspect.Parameter) -> str:
-    """The long name of an option; typer keeps the first of several where a default would be."""
+    """The long name of an option. Typer stores the first of several names as the default."""
     if parameter.name == "subject":
         return "SUBJECT"
     info = _option_of(parameter)

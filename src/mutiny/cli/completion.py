@@ -6,7 +6,6 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterable, MutableMapping
-from importlib.metadata import entry_points
 from pathlib import Path
 
 BUILTIN_SUBJECTS = (
@@ -27,10 +26,10 @@ REPAIRS = "search scale tune"
 TESTS = "auto glm welch mann-whitney wilcoxon paired-t fisher mcnemar"
 EFFECTS = "auto cohen-d a12 cohen-g"
 ENGINES = "serial processes ray"
-"""Names of what mutiny itself has. A test compares them with the registries, whose modules import PyTorch."""
+"""Built-in names. A test compares them with the registries, whose modules import PyTorch."""
 
 SPLIT = "_MUTINY_SPLIT"
-"""Environment variable: the part of the current word that bash keeps, because it splits words at colons."""
+"""Environment variable with the part of the current word that bash keeps, because it splits words at colons."""
 
 
 def words(names: str) -> Callable[[str], list[str]]:
@@ -88,7 +87,7 @@ def subject_names(file: Path) -> list[str]:
 def join_split_words(environment: MutableMapping[str, str]) -> None:
     """Join the words that bash splits at colons and equals signs, as in ``FILE.py:NAME`` and ``--test=glm``.
 
-    Bash replaces only what follows the last colon, so that is all that is left of the current word.
+    Bash replaces only the text after the last colon, so only that text is left as the current word.
 
     >>> environment = {"_MUTINY_COMPLETE": "complete_bash", "COMP_CWORD": "4",
     ...     "COMP_WORDS": chr(10).join(["mutiny", "assess", "mine.py", ":", "su"])}
@@ -119,7 +118,7 @@ def _matching(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _listed(names: Iterable[str], incomplete: str, separators: str) -> list[str]:
-    """Completions of the last of several names; those that stand there already are left out."""
+    """Completions of the last of several names, without the names before it."""
     before = re.match(rf".*[{separators}]", incomplete)
     prefix = before[0] if before else ""
     used = re.split(rf"[{separators}]", prefix)
@@ -128,6 +127,8 @@ def _listed(names: Iterable[str], incomplete: str, separators: str) -> list[str]
 
 def _installed(group: str) -> list[str]:
     """Names that other packages add by entry points."""
+    from importlib.metadata import entry_points  # takes 20 ms, which every command would pay
+
     return [entry.name for entry in entry_points(group=f"mutiny.{group}")]
 
 

@@ -25,15 +25,15 @@ def demo(
     console = Console()
     console.print(
         f"\n [bold]mutiny[/]  Would a test set notice if a neural network went wrong?\n\n"
-        f" This trains {originals} small CNNs on the digits of scikit-learn, injects faults, and measures\n"
-        f" which of them 449 test images notice. It takes about a minute.",
+        f" This trains {originals} small CNNs on the digits of scikit-learn, injects faults, and\n"
+        f" measures which of them 449 test images notice. It takes about a minute.",
         highlight=False,
     )
     options = {"subject": "digits", "operators": "WI,NI,GF,NEB,NS,LR", "originals": originals, "seed": seed}
     result = assess.run({**options, "no_store": True}, console)
     if not no_report:
-        told = write_page(result, f"mutiny demo --originals {originals} --seed {seed}")
-        console.print(f"\n {told}", highlight=False, markup=False)
+        sentence = write_page(result, f"mutiny demo --originals {originals} --seed {seed}")
+        console.print(f"\n {sentence}", highlight=False, markup=False)
     console.print(
         "\n Next: [bold]mutiny assess FILE.py:NAME[/] for your own model (README.md shows how),\n"
         "       [bold]mutiny operators[/] for all faults, [bold]mutiny assess --help[/] for the options.\n",
@@ -42,7 +42,7 @@ def demo(
 
 
 def write_page(result: Assessment, command: str) -> str:
-    """Write the report of the demo to the working folder; return a sentence that says so, or why it failed."""
+    """Write the report of the demo to the working folder; return a sentence about the outcome."""
     from mutiny.cli.report_page import page_for
     from mutiny.core.errors import BadInput
     from mutiny.reports.loading import LoadedResult

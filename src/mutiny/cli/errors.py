@@ -1,4 +1,4 @@
-"""Errors on the command line: in the words of its options, and blamed on the code that raised them."""
+"""Errors on the command line: expressed in its options, and attributed to mutiny or to the user's code."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ The second group is empty if a value follows, and not matched at all if none doe
 
 
 def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]) -> BadInput:
-    """The same error in the words of the command line: ``--low`` instead of ``low=``.
+    """The same error with command-line names of options: ``--low`` instead of ``low=``.
 
-    An error that the user's own Python code caused is returned unchanged.
+    An error that the user's Python code raised is returned unchanged.
 
     Args:
-        error: An error in the words of Python.
+        error: Error with names of Python arguments.
         verb: Name of the running command.
-        flags: What a user types for each option of the command, by name.
+        flags: Command-line names of the options, by Python name.
         aliases: Options by the name of the Python argument that they fill, where the names differ.
 
     >>> error = BadInput("lower", 5, "less than upper=3")
@@ -54,10 +54,10 @@ def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Ma
     expected, fix = MENTION.sub(replaced, error.expected), MENTION.sub(replaced, error.fix)
     if _python_only(verb, flags, aliases) & {match[1] for match in MENTION.finditer(fix)}:
         fix = f"In Python, {fix[0].lower()}{fix[1:]}"
-    told = type(error)(argument, error.value, expected, fix)
+    translated = type(error)(argument, error.value, expected, fix)
     if error.value is None and argument != error.argument:
-        told.args = (str(told).replace("=None:", ":", 1),)
-    return told
+        translated.args = (str(translated).replace("=None:", ":", 1),)
+    return translated
 
 
 def _python_only(verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]) -> set[str]:
@@ -67,9 +67,9 @@ def _python_only(verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]
 
 
 def given_code(error: BaseException) -> list[traceback.FrameSummary]:
-    """The frames of an error from the first one in the user's code on; none if the error is a bug of mutiny.
+    """The frames of an error, from the first in the user's code on; empty if the error is a bug in mutiny.
 
-    It is a bug of mutiny if the innermost frame, libraries aside, is mutiny's.
+    It is a bug in mutiny if the innermost frame outside of libraries is mutiny's.
     """
     frames = traceback.extract_tb(error.__traceback__)
     owned = [frame for frame in frames if not _library(frame)]
@@ -82,8 +82,8 @@ def given_code(error: BaseException) -> list[traceback.FrameSummary]:
 def given_code_sentence(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
     """A sentence about an error in the user's code."""
     place = [frame for frame in frames if not _library(frame)][-1]
-    said = f": {error}" if str(error) else ""
-    return f"{Path(place.filename).name}, line {place.lineno}, raised {type(error).__name__}{said}"
+    message = f": {error}" if str(error) else ""
+    return f"{Path(place.filename).name}, line {place.lineno}, raised {type(error).__name__}{message}"
 
 
 def _given(frame: traceback.FrameSummary) -> bool:

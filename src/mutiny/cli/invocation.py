@@ -1,31 +1,36 @@
-"""What the commands of all verbs do alike: check outputs, load the subject, open engine and store, show and write."""
+"""One run of a verb's command: check outputs, load the subject, open engine and store, show and write the result."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+import typer
 from rich.console import Console, RenderableType
 
 from mutiny.campaigns.engines.parsing import as_engine
 from mutiny.campaigns.stores.base import file_for
-from mutiny.cli.campaign_file import open_store
+from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import to_stored
 from mutiny.core.checks import check_whole
-from mutiny.core.errors import BadInput
+from mutiny.core.errors import BadInput, Interrupted, StoreFull
+from mutiny.core.interrupts import interruptible
 from mutiny.core.results import Result
-from mutiny.reports.files import check_distinct, check_picture, check_writable
-from mutiny.reports.json import write_json
+from mutiny.reports.files import check_distinct, check_picture, check_writable, write_json
+from mutiny.reports.image_grid import images
 from mutiny.reports.progress import TerminalProgress
 from mutiny.subjects import Subject, load_subject
 from mutiny.subjects.data import Data, as_pool
 
 PICTURES = ("--plot", "--grid")
 """Options that name a picture."""
+STOPPED = 3
+"""Exit code of a command that was interrupted and can be resumed."""
 
 
 class Invocation:
@@ -34,7 +39,7 @@ class Invocation:
     Args:
         verb: Name of the verb.
         options: Values of all options of the command, and the subject.
-        console: Where the result is shown.
+        console: Console for the result.
 
     Attributes:
         store: Campaign file; ``None`` if finished work is not kept.
@@ -49,11 +54,11 @@ class Invocation:
         self._loaded = False
 
     def aliases(self, aliases: Mapping[str, str]) -> Mapping[str, str]:
-        """Options by Python argument; until the subject is loaded, ``data`` is the folder that it is loaded from."""
+        """Options by Python argument; until the subject is loaded, ``data`` means the option ``--data``."""
         return aliases if self._loaded else {**aliases, "data": "data"}
 
     def check(self, outputs: Mapping[str, Path | None], suffixes: Mapping[str, str] | None = None) -> None:
-        """Refuse files that could not be written, and an invalid number of threads, before anything is done.
+        """Raise `BadInput` if a file cannot be written, or for an invalid number of threads, before work starts.
 
         Args:
             outputs: Files by option, besides ``--json``.
@@ -79,17 +84,26 @@ class Invocation:
         self._loaded = True
         return subject
 
-    def inputs(self, text: str | None) -> Data | None:
-        """The data that ``--inputs`` names."""
-        return None if text is None else as_pool(text, "--inputs")
+    def subject_and_inputs(self, text: str | None, grid: Path | None = None) -> tuple[Subject, Data | None]:
+        """Load the subject, and the data that ``--inputs`` names.
+
+        Args:
+            text: Value of ``--inputs``; ``None`` for the test set.
+            grid: File for a picture of inputs, which must be images then.
+        """
+        subject = self.subject()
+        data = None if text is None else as_pool(text, "--inputs")
+        if grid is not None:
+            images((subject.test if data is None else data).first(1))
+        return subject, data
 
     @contextmanager
     def running(self) -> Iterator[dict[str, Any]]:
-        """The arguments ``engine``, ``store`` and ``progress`` of a verb."""
+        """The arguments that all verbs share: `settings`, ``engine``, ``store`` and ``progress``."""
         engine = as_engine(*(self.options[name] for name in ("engine", "workers", "address", "threads")))
         command = to_stored(self.verb, self.options)
         with open_store(self.store, command) as store, self.progress() as progress:
-            yield {"engine": engine, "store": store, "progress": progress}
+            yield {**self.settings, "engine": engine, "store": store, "progress": progress}
 
     @contextmanager
     def progress(self) -> Iterator[TerminalProgress | None]:
@@ -107,15 +121,53 @@ class Invocation:
                 kept = f" Kept in {quoted_path(self.store)}; the same command, or mutiny report, shows it again."
                 self.console.print(kept, style="dim", markup=False)
         except BrokenPipeError:
-            raise  # the reader, such as head, has seen enough; typer ends the command
+            raise  # the reader, such as head, closed the pipe; typer ends the command quietly
         except OSError as error:
             fix = "" if self.store is None else "The result is kept: run the same command to show it again."
             raise BadInput("output", "<the result>", f"a place to print it ({error.strerror})", fix) from error
+
+    def write_and_show(self, result: Result, text: RenderableType) -> None:
+        """Write the result to the file of ``--json``, if there is one, and print its text."""
+        self.write(result)
+        self.show(text)
 
     def write(self, result: Result, **more: Any) -> None:
         """Write the result to the file of ``--json``, if there is one, with further entries."""
         if self.options["json"] is not None:
             write_json(self.options["json"], {**result.to_json(), **more})
+
+
+@contextmanager
+def open_store(file: Path | None, command: Mapping[str, Any]) -> Iterator[SqliteStore | None]:
+    """The open store of a campaign file.
+
+    After an interrupt, or if the disk is full, a message says how to resume, and the exit code is 3.
+
+    Args:
+        file: Campaign file; ``None`` for none.
+        command: Command to store with the campaign, so that it can be resumed.
+    """
+    if file is None:
+        yield None
+        return
+    with SqliteStore(file) as store, interruptible(_say_finishing):
+        store.command = command
+        try:
+            yield store
+        except (Interrupted, KeyboardInterrupt):
+            _say(f"interrupted; finished work is kept. Resume with: mutiny resume {quoted_path(file)}")
+            raise typer.Exit(STOPPED) from None
+        except StoreFull as error:
+            _say(f"{error} Then resume with: mutiny resume {quoted_path(file)}")
+            raise typer.Exit(STOPPED) from None
+
+
+def _say_finishing() -> None:
+    _say("finishing running jobs; press Ctrl-C again to stop at once.")
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"mutiny: {' '.join(sentence.split())}\n")
 
 
 def split_names(text: str | None) -> list[str] | None:

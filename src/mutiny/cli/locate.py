@@ -62,10 +62,8 @@ def locate(
     """Rank the neurons that are most likely to blame for failures."""
     from mutiny.cli.invocation import split_names
     from mutiny.core.checks import check_whole
-    from mutiny.reports.image_grid import images
     from mutiny.reports.locate_text import locate_text, synthesis_text
-    from mutiny.reports.synthesized_inputs import draw_grid, write_synthesis
-    from mutiny.subjects.given import as_given
+    from mutiny.reports.result_files import draw_synthesis, write_synthesis
     from mutiny.verbs.locate.activity import as_activity
     from mutiny.verbs.locate.locate import locate
     from mutiny.verbs.locate.measures import as_measure
@@ -75,10 +73,7 @@ def locate(
     invocation.check({"--save": save, "--grid": grid}, {"--save": ".npz"})
     _check_synthesis_options(synthesize, {"--save": save, "--grid": grid}, rms)
     suspicion, activity = as_measure(measure), as_activity(active)
-    subject = invocation.subject()
-    data = invocation.inputs(inputs)
-    if grid is not None:
-        images(as_given(subject, data, None, None, None, "--inputs", pool=False).data.first(1))
+    subject, data = invocation.subject_and_inputs(inputs, grid)
     with invocation.running() as runtime:
         result = locate(
             subject,
@@ -92,16 +87,16 @@ def locate(
             silent=silent,
             layers=split_names(layers),
             validate=validate,
-            **invocation.settings,
             **runtime,
         )
     invocation.show(locate_text(result))
-    new = None
-    if synthesize and (result.suspects or save or grid):  # without suspects there is a sentence, and no file
+    synthesis = None
+    # Without suspects `synthesize` raises an error, which is right only if its output was to be written.
+    if synthesize and (result.suspects or save or grid):
         scale: Scale = "rms" if rms else "none"
         try:
             with invocation.progress() as progress:
-                new = run_synthesize(
+                synthesis = run_synthesize(
                     subject,
                     result,
                     synthesize,
@@ -112,24 +107,24 @@ def locate(
                     **invocation.settings,
                 )
         except Exception:
-            invocation.write(result, synthesis=None)  # the located neurons are not lost
+            invocation.write(result, synthesis=None)  # keep the suspects even if synthesis fails
             raise
-    invocation.write(result, synthesis=None if new is None else new.to_json())
-    if new is None:
+    invocation.write(result, synthesis=None if synthesis is None else synthesis.to_json())
+    if synthesis is None:
         if synthesize and not invocation.quiet:
             invocation.console.print(" No inputs were synthesized, because no neuron is suspicious.\n")
         return result
     if not invocation.quiet:
-        invocation.console.print(synthesis_text(new))
+        invocation.console.print(synthesis_text(synthesis))
     if save is not None:
-        write_synthesis(new, save)
+        write_synthesis(save, synthesis)
     if grid is not None:
-        draw_grid(new, grid, f"{result.subject.name}: inputs that exercise the suspects ({result.measure})")
+        draw_synthesis(grid, synthesis, f"{result.subject.name}: inputs that exercise the suspects ({result.measure})")
     return result
 
 
 def _check_synthesis_options(count: int, outputs: Mapping[str, Path | None], rms: bool) -> None:
-    """Refuse options that need synthesized inputs if there are none."""
+    """Raise `BadInput` for options that need synthesized inputs if there are none."""
     if count:
         return
     for option_name, path in outputs.items():

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mutiny.cli import completion
-from mutiny.cli.loading import loading
+from mutiny.cli.loading_message import loading
 
 
 def methods(

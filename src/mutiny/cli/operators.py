@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mutiny.cli import completion
-from mutiny.cli.loading import loading
+from mutiny.cli.loading_message import loading
 
 if TYPE_CHECKING:
     from mutiny.faults import Operator

@@ -11,7 +11,7 @@ import typer
 from mutiny.cli import completion
 
 TEST, JUDGE, RUN, WRITE = "What to test", "How to judge", "How to run", "What to write"
-"""Help panels, in their order; the options that people need first stand in a panel before them."""
+"""Titles of the help panels; options without a panel come first."""
 
 
 def option(help: str, panel: str | None = None, *flags: str, complete: Callable[[str], Any] | None = None) -> Any:
@@ -81,6 +81,6 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "json": (Json, None),
     "quiet": (Quiet, False),
 }
-"""Options of every verb, behind its own: type and default by name."""
+"""Options of every verb, after its own: type and default by name."""
 PANELS = (None, TEST, JUDGE, RUN, WRITE)
-"""Order of the help panels; options without a panel come first."""
+"""Order of the help panels."""

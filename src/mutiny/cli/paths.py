@@ -1,4 +1,4 @@
-"""Paths as the user would type them."""
+"""Paths as the user types them in the working folder."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextvars import ContextVar
 from pathlib import Path
 
 _user_folder: ContextVar[Path | None] = ContextVar("_user_folder", default=None)
-"""The user's working folder, while a command runs in another one."""
+"""The user's working folder while a command runs in another folder."""
 
 
 @contextmanager
 def working_in(folder: Path | None) -> Iterator[None]:
-    """Resolve relative paths in a folder, if it exists; paths are still shown relative to the user's own folder."""
+    """Change to a folder, if it exists; paths are still shown relative to the user's working folder."""
     if folder is None or not folder.is_dir():
         yield
         return
@@ -28,7 +28,7 @@ def working_in(folder: Path | None) -> Iterator[None]:
 
 
 def quoted_path(file: Path) -> str:
-    """A file as the user would type it here, quoted for a shell.
+    """The shortest path to a file from the working folder, quoted for a shell.
 
     >>> quoted_path(Path("digits.mutiny")), quoted_path(Path("my digits.mutiny"))
     ('digits.mutiny', "'my digits.mutiny'")
@@ -37,6 +37,6 @@ def quoted_path(file: Path) -> str:
 
 
 def short_path(file: Path) -> str:
-    """The shortest name of a file from here, not quoted."""
+    """The shortest path to a file from the working folder, not quoted."""
     text = os.path.relpath(file, _user_folder.get()) if file.is_absolute() else str(file)
     return str(file) if text.startswith("..") else text

@@ -53,14 +53,10 @@ def repair(
 
     invocation.check({"--save": save, "--patch": patch}, {"--save": SUFFIX, "--patch": SUFFIX})
     chosen = as_repair(method)
-    subject = invocation.subject()
-    data = invocation.inputs(inputs)
+    subject, data = invocation.subject_and_inputs(inputs)
     with invocation.running() as runtime:
-        result = repair(
-            subject, chosen, target=target, data=data, layers=split_names(layers), **invocation.settings, **runtime
-        )
-    invocation.write(result)
-    invocation.show(repair_text(result))
+        result = repair(subject, chosen, target=target, data=data, layers=split_names(layers), **runtime)
+    invocation.write_and_show(result, repair_text(result))
     if result.repaired or (anyway and result.patch.edits):
         _write(result, save, patch)
     elif save is not None or patch is not None:

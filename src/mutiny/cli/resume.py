@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli.command import COMMANDS
-from mutiny.cli.loading import loading
+from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option
 from mutiny.cli.paths import quoted_path, working_in
 from mutiny.cli.stored_command import from_stored
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mutiny.campaigns.stores.base import Campaign, Store
 
 ENGINE_OPTIONS = frozenset(["engine", "workers", "address"])
-"""Options that say where jobs run."""
+"""Options that determine where jobs run."""
 MOST_NAMED = 12
 """Maximum number of lost results to name."""
 
@@ -66,13 +66,13 @@ def resume(
 
 
 def _is_open(store: Store, campaign: Campaign) -> bool:
-    """Whether there is something left to do: no result, or failed jobs that can be tried again."""
+    """Whether there is work left: no result yet, or failed jobs that can be tried again."""
     tally = store.tally(campaign.id)
     return not tally.finished or bool(tally.failed)
 
 
 def _salvaged(file: Path) -> Path:
-    """A new file beside a damaged one, with everything in it that is intact."""
+    """A new file beside a damaged one, with the intact part of it."""
     from mutiny.campaigns.stores.salvage import salvage
 
     names = (f"{file.stem}-salvaged{again}{file.suffix}" for again in chain([""], (f"-{n}" for n in count(2))))
@@ -98,7 +98,7 @@ def _run_again(file: Path, campaign: Campaign, quiet: bool, changed: Mapping[str
             f"This one was started in Python: call mutiny.{campaign.verb}(..., store={str(file)!r}) again.",
         )
     stored = from_stored(command)
-    if ENGINE_OPTIONS & set(changed):  # a new one may not fit the stored others
+    if ENGINE_OPTIONS & set(changed):  # a new engine option may not fit the stored ones
         stored = {name: value for name, value in stored.items() if name not in ENGINE_OPTIONS}
     options = {**stored, **changed, "store": file.resolve(), "no_store": False, "quiet": quiet}
     folder = command.get("folder")
@@ -106,11 +106,11 @@ def _run_again(file: Path, campaign: Campaign, quiet: bool, changed: Mapping[str
         with working_in(None if folder is None else Path(folder)):
             COMMANDS[command["verb"]].run(options)
     finally:
-        _say_if_changed(file, campaign)
+        _report_change(file, campaign)
 
 
-def _say_if_changed(file: Path, campaign: Campaign) -> None:
-    """Say so if a new campaign was started, because networks, data or code of the subject have changed."""
+def _report_change(file: Path, campaign: Campaign) -> None:
+    """Print a message if the subject has changed, so that a new campaign was started instead."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
 
     with SqliteStore(file, write=False) as store:

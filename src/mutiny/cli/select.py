@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,6 @@ from mutiny.cli.options import JUDGE, RUN, TEST, WRITE, Indices, option
 
 if TYPE_CHECKING:
     from mutiny.cli.invocation import Invocation
-    from mutiny.subjects import Subject
     from mutiny.subjects.data import Data
     from mutiny.verbs.select.result import Selection
 
@@ -55,6 +53,7 @@ def select(
     from mutiny.cli.invocation import split_names
     from mutiny.core.errors import BadInput
     from mutiny.reports.fault_curves import draw_curves
+    from mutiny.reports.result_files import write_indices
     from mutiny.reports.select_text import select_text
     from mutiny.subjects.data.labels import unknown
     from mutiny.subjects.given import as_given
@@ -69,7 +68,7 @@ def select(
     named = compare or method
     methods = None if named is None else as_methods(named)
     subject = invocation.subject()
-    data = _pool(pool, subject, invocation.options["seed"])
+    data = _pool(pool, subject.test, invocation.options["seed"])
     labels = as_given(subject, data, None, None, None, "pool", pool=True).data.targets
     if plot is not None and unknown(labels, subject.task):
         raise BadInput("--plot", plot, "a pool with known labels", "Without labels, faults cannot be counted.")
@@ -83,11 +82,9 @@ def select(
             diverse=diverse,
             originals=originals,
             repeats=repeats,
-            **invocation.settings,
             **runtime,
         )
-    invocation.write(result)
-    invocation.show(select_text(result, invocation.console.width))
+    invocation.write_and_show(result, select_text(result, invocation.console.width))
     if indices is not None:
         write_indices(indices, result.chosen.tolist(), result.names)
     if plot is not None:
@@ -95,21 +92,14 @@ def select(
     return result
 
 
-def write_indices(path: Path, indices: Sequence[int], names: tuple[str, ...] | None) -> None:
-    """Write one index per line, with the name of its file if names are known."""
-    from mutiny.reports.files import write_text
-
-    lines = [str(index) if names is None else f"{index}\t{names[index]}" for index in indices]
-    write_text(path, "".join(f"{line}\n" for line in lines))
-
-
-def _pool(text: str | None, subject: Subject, seed: int) -> Data | None:
+def _pool(text: str | None, test: Data, seed: int) -> Data | None:
+    """The pool that ``--pool`` names; ``None`` for the default."""
     from mutiny.subjects.data import as_pool, mutate
 
     if text is None:
         return None
     if text == "test":
-        return subject.test
+        return test
     if text == "mutated":
-        return mutate(subject.test, seed)
+        return mutate(test, seed)
     return as_pool(text)

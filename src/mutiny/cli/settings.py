@@ -27,7 +27,7 @@ TYPES: dict[str, Any] = {
     "float | None": float | None,
     "str | None": str | None,
 }
-"""Types of options by annotation; any other field is given as text."""
+"""Types of options by annotation; an option for any other field is text."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class DeclaredField:
 
     Attributes:
         name: Name of the field.
-        annotation: Annotation, as text.
+        annotation: Annotation as text.
         default: Default value.
         help: First sentence of the field's entry in the class's docstring.
     """
@@ -49,7 +49,7 @@ class DeclaredField:
 
 @dataclass(frozen=True)
 class Settings:
-    """A dataclass, some or all fields of which are options of a command.
+    """A dataclass whose fields, all or some, are options of a command.
 
     Args:
         module: Module that defines the dataclass.
@@ -72,19 +72,18 @@ class Settings:
     complete: Mapping[str, Callable[[str], list[str]]] = field(default_factory=dict)
 
     def parameters(self) -> Iterator[inspect.Parameter]:
-        """The options, as parameters of a command's function."""
+        """The options as parameters of a function."""
         declared = declared_fields(self.module, self.name)
         for name, option in self._names(declared).items():
-            told = declared[name]
-            value = told.default
+            value = declared[name].default
             default = ",".join(map(str, value)) if isinstance(value, tuple) else value
             info = typer.Option(
                 f"--{option.replace('_', '-')}",
-                help=told.help,
+                help=declared[name].help,
                 rich_help_panel=self.panel,
                 autocompletion=self.complete.get(option),
             )
-            hint = Annotated[TYPES.get(told.annotation, str), info]  # type: ignore[valid-type]
+            hint = Annotated[TYPES.get(declared[name].annotation, str), info]  # type: ignore[valid-type]
             yield inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
     def filled(self, values: Mapping[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutiny.cli.loading import loading
+from mutiny.cli.loading_message import loading
 from mutiny.cli.options import CampaignFile
 
 

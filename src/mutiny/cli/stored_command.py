@@ -1,4 +1,4 @@
-"""A campaign's command: stored as plain values, run again, and shown as the line that a user types."""
+"""The command of a campaign as plain values for the store, as options to run again, and as a command line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OUTPUT_OPTIONS = frozenset(
     "json kills junit summary quiet store no_store dry_run fail_under engine workers address save grid plot indices "
     "patch anyway tests".split()
 )
-"""Options that decide where a command runs and writes, but not its result."""
+"""Options that affect where a command runs and writes, but not its result."""
 FILES = ("inputs", "pool")
-"""Options that name a file or folder, as text."""
+"""Options whose text may name a file or folder."""
 WORDS = {"select": ("test", "mutated")}
-"""Words that name data in some commands, even where a file has that name."""
+"""Values of these options, by command, that never name a file."""
 RENAMED = {"minimise": "minimize"}
 """Options that earlier versions stored under another name."""
 

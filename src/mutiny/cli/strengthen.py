@@ -11,7 +11,6 @@ from mutiny.cli import completion
 from mutiny.cli.command import verb
 from mutiny.cli.options import JUDGE, RUN, TEST, WRITE, Indices, option
 from mutiny.cli.paths import quoted_path
-from mutiny.cli.select import write_indices
 
 if TYPE_CHECKING:
     from mutiny.cli.invocation import Invocation
@@ -75,7 +74,7 @@ def strengthen(
     """Find the inputs that would make your tests notice surviving mutants."""
     from mutiny.core.errors import BadInput
     from mutiny.faults.parsing import as_operators
-    from mutiny.reports.candidates import write_candidates
+    from mutiny.reports.result_files import write_candidates, write_indices
     from mutiny.reports.strengthen_text import strengthen_text
     from mutiny.verbs.select.parsing import as_methods
     from mutiny.verbs.strengthen.options import check_budgets
@@ -106,11 +105,9 @@ def strengthen(
             minimize=minimize,
             synthesize=synthesize,
             exact=exact,
-            **invocation.settings,
             **runtime,
         )
-    invocation.write(result)
-    invocation.show(strengthen_text(result))
+    invocation.write_and_show(result, strengthen_text(result))
     if indices is not None:
         write_indices(indices, result.order.tolist(), result.names)
     if tests is not None and result.subset is not None and len(result.subset):
@@ -118,7 +115,7 @@ def strengthen(
     elif tests is not None:
         typer.echo(f"mutiny: the tests kill no mutant, so {quoted_path(tests)} was not written", err=True)
     if save is not None and result.candidates is not None:
-        write_candidates(result.candidates, save)
+        write_candidates(save, result.candidates)
     elif save is not None:
         typer.echo(f"mutiny: no inputs were synthesized, so {quoted_path(save)} was not written", err=True)
     return result

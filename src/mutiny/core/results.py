@@ -103,7 +103,7 @@ class Result(ABC):
             "settings": settings,
             "versions": given.get("versions", Mapping[str, str]),
             "notes": given.get("notes", tuple[str, ...]),
-            "seconds": timing.get("seconds", float, 0.0),
+            "seconds": timing.get("seconds", float | None, None) or 0.0,
             "created": timing.get("created", str, ""),
             **cls.read_details(given),
         }

@@ -1,8 +1,8 @@
-"""An assessment for a terminal: what was tested, a table, the answer, what to do next."""
+"""An assessment, and the plan of one, as text for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
 from mutiny.reports import formatting, terminal
+from mutiny.verbs.assess.dry_run import Planned, rounded
 from mutiny.verbs.assess.redundancy import TRIVIAL
 from mutiny.verbs.assess.result import Assessment
 
@@ -46,7 +47,7 @@ def number(value: float | None) -> str:
 
 
 def assess_text(result: Assessment, width: int = 80) -> RenderableType:
-    """Everything that a terminal shows; below 72 columns the counts of verdicts are left out."""
+    """The whole text; below 72 columns the counts of verdicts are left out."""
     parts: list[RenderableType] = [_head(result), _table(result, width)]
     parts.extend(terminal.legend(_legend(result)))
     parts.append(Padding(_answer(result), (1, 1), expand=False))
@@ -67,30 +68,30 @@ def _head(result: Assessment) -> RenderableType:
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 
 
-FOUND = ("train\nfrom", "test\nfrom", "weak\nfrom")
+WEAKEST = ("train\nfrom", "test\nfrom", "weak\nfrom")
 COUNTS = ("\nkilled", "\nalive", "\nunst.", "\ninst.")
 ANSWER = ("\nscore", "\nsens.")
 NARROW = 72
 
 
 def _table(result: Assessment, width: int) -> Table:
-    titles = (*FOUND, *(COUNTS if width >= NARROW else ()), *ANSWER)
+    titles = (*WEAKEST, *(COUNTS if width >= NARROW else ()), *ANSWER)
     widest = max(16, width - 7 * len(titles) - 1)
     table = terminal.table(padding=0)
     table.add_column(" \n operator", no_wrap=True, min_width=9, max_width=widest, overflow="ellipsis")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True, min_width=6)
     for record in result.operators:
-        found, counts, answer = _found(record), _counts(record), _values(record)
-        table.add_row(Text(f" {record.label}"), *found, *(counts if width >= NARROW else ()), *answer)
+        counts = _counts(record) if width >= NARROW else ()
+        table.add_row(Text(f" {record.label}"), *_weakest(record), *counts, *_scores(record))
     return table
 
 
-def _found(record: OperatorRecord) -> list[RenderableType]:
+def _weakest(record: OperatorRecord) -> list[RenderableType]:
     if record.status in (Status.INVALID, Status.FAILED):
         style = "red" if record.status is Status.FAILED else "dim"
         return [Text(record.status.value, style=style), Text(""), Text("")]
-    shown = [Text(weakest_told(record, record.sets.get(split))) for split in ("train", "test", "weak")]
+    shown = [Text(weakest_text(record, record.sets.get(split))) for split in ("train", "test", "weak")]
     return [Text("none", style="yellow"), *shown[1:]] if record.status is Status.NOT_KILLABLE else [*shown]
 
 
@@ -100,17 +101,17 @@ def _counts(record: OperatorRecord) -> list[RenderableType]:
         return [Text("")] * len(COUNTS)
     verdicts = [mutant.verdict for mutant in searched]
     counts = [verdicts.count(verdict) for verdict in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)]
-    needed = sum(mutant.instances for mutant in searched) / len(searched)
-    return [*(Text(str(count)) for count in counts), Text(f"{needed:.0f}")]
+    instances = sum(mutant.instances for mutant in searched) / len(searched)
+    return [*(Text(str(count)) for count in counts), Text(f"{instances:.0f}")]
 
 
-def _values(record: OperatorRecord) -> list[RenderableType]:
-    lost = "<0%" if (record.sensitivity or 0) < 0 else percent(record.sensitivity)
-    return [Text(percent(record.score), style=_color(record.score)), Text(lost)]
+def _scores(record: OperatorRecord) -> list[RenderableType]:
+    sensitivity = "<0%" if (record.sensitivity or 0) < 0 else percent(record.sensitivity)
+    return [Text(percent(record.score), style=_color(record.score)), Text(sensitivity)]
 
 
-def weakest_told(record: OperatorRecord, summary: SetSummary | None) -> str:
-    """What a set of inputs kills of an operator, in a word or a number."""
+def weakest_text(record: OperatorRecord, summary: SetSummary | None) -> str:
+    """The weakest mutant of an operator that a set of inputs kills, in a word or a number."""
     if summary is None:
         return "-"
     if record.strength is not None:
@@ -128,13 +129,13 @@ def _color(score: float | None) -> str:
 
 
 def _legend(result: Assessment) -> Iterator[str]:
-    yield "from: the mildest strength that each set kills; milder is sharper."
+    yield "from: the mildest strength that each set kills; milder is better."
     unsearched = [record for record in result.operators if record.strength is None]
-    if any("/" in weakest_told(record, record.sets.get("test")) for record in unsearched):
+    if any("/" in weakest_text(record, record.sets.get("test")) for record in unsearched):
         yield "2/4: kills two of four configurations."
-    yield "killed, alive, unst(able): probes on all sets; inst.: instances each needed."
+    yield "killed, alive, unst(able): mutants tried on all sets; inst.: mean instances."
     yield "score: share of the strengths killed by train that test kills as well."
-    yield "sens(itivity): share of that score which the weak set, easy tests only, loses."
+    yield "sens(itivity): share of the score that is lost if only easy tests remain."
     spent, screening = result.evaluation, result.settings["screening"]
     if spent["evaluated"] < spent["pairs"]:
         yield (
@@ -161,16 +162,44 @@ def _answer(result: Assessment) -> Text:
     if score.interval is not None:
         low, high = percent(score.interval.low), percent(score.interval.high)
         text += f"; 95% interval {low} to {high}, {score.interval.method}"
-    missed = result.weakest_first()
-    if not missed:
+    operators = result.weakest_first()
+    if not operators:
         return Text.from_markup(f"{text}.\nThe test set notices every fault that the training set does.")
-    worst = missed[0]
-    found = worst.sets["train"].weakest_killed, worst.sets["test"].weakest_killed
+    worst = operators[0]
+    train, test = worst.sets["train"].weakest_killed, worst.sets["test"].weakest_killed
     text += f".\nThe test set is weakest against {escape(worst.label)} ({worst.title}): "
     if worst.strength is None:
-        unseen, noticed = worst.missed()
-        several = f"test misses {unseen} of {noticed} configurations that train notices"
+        missed, noticed = worst.missed()
+        several = f"test misses {missed} of {noticed} configurations that train notices"
         return Text.from_markup(f"{text}{several if noticed > 1 else 'train notices it, test does not'}.")
-    onwards = f"only {worst.strength} {number(found[1])} and {worst.severer}"
-    until = "no strength at all" if found[1] is None else onwards
-    return Text.from_markup(f"{text}train notices {worst.strength} {number(found[0])}, test {until}.")
+    noticed_on_test = f"only {worst.strength} {number(test)} and {worst.severer}"
+    noticed_on_test = "no strength at all" if test is None else noticed_on_test
+    return Text.from_markup(f"{text}train notices {worst.strength} {number(train)}, test {noticed_on_test}.")
+
+
+def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableType:
+    """The text of ``--dry-run``: mutants, trainings and time of each operator, at most."""
+    table = terminal.table()
+    table.add_column(" operator", no_wrap=True)
+    table.add_column("level")
+    for title in ("mutants", "trainings", "time"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("")
+    for step in plan:
+        counts = ("", "", "") if step.reason else _planned_counts(step)
+        table.add_row(Text(f" {step.label}"), step.level, *counts, Text(step.reason, style="dim"))
+    total = sum(step.seconds or 0.0 for step in plan)
+    trainings = sum(step.trainings for step in plan)
+    summary = f"At most {trainings:,} trainings and about {rounded(total)} in all, after the originals are trained."
+    head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: plan only, nothing was run"
+    lines = (
+        "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",
+        "time: at most; searches end earlier, large sets are screened, epochs and patience share trainings.",
+    )
+    legend = terminal.legend(lines)
+    return Group(Padding(head, (1, 1), expand=False), table, *legend, Padding(summary, (1, 1), expand=False))
+
+
+def _planned_counts(step: Planned) -> tuple[str, str, str]:
+    trainings = f"{step.trainings:,}" if step.trainings else "-"
+    return f"{step.configurations:,}", trainings, "-" if step.seconds is None else rounded(step.seconds)

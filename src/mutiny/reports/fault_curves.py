@@ -1,4 +1,4 @@
-"""Faults found against inputs labeled, several methods in one picture."""
+"""A picture of faults found by inputs labeled, for several selection methods."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mutiny.reports.files import replacing
 from mutiny.verbs.select.result import Ranking, Selection
 
 COLORED = 10
-"""So many curves get a color of their own, best first; the others are gray."""
+"""Number of curves with a color, the best ones; the others are gray."""
 INK, QUIET = "#222222", "#b8b8b8"
 
 
 def draw_curves(result: Selection, path: Path) -> None:
-    """Draws the curves of all methods up to 40% of the pool, with the ideal and a random order, into a file."""
+    """Draw the curves of all methods up to 40% of the pool, with those of the ideal and of a random order."""
     from matplotlib.figure import Figure  # no global state, no display
 
     size, wrong = result.subject.pool.inputs, result.subject.pool.wrong or 0
@@ -26,7 +26,7 @@ def draw_curves(result: Selection, path: Path) -> None:
     ideal = np.array([0, wrong, limit])
     axes.plot(ideal, np.minimum(ideal, wrong), color=INK, linewidth=1, linestyle=":", label="ideal")
     axes.plot([0, limit], [0, wrong * limit / size], color=INK, linewidth=1, linestyle="--", label="random, on average")
-    ranked = sorted(result.rankings, key=lambda ranking: -_found(ranking, result.budget))
+    ranked = sorted(result.rankings, key=lambda ranking: -_faults(ranking, result.budget))
     for place, ranking in reversed(list(enumerate(ranked))):
         _draw(axes, ranking, place, limit)
     axes.axvline(result.budget, color=QUIET, linewidth=1)
@@ -38,7 +38,12 @@ def draw_curves(result: Selection, path: Path) -> None:
     names = [ranking.method for ranking in ranked[:COLORED]] + ["random, on average", "ideal"]
     order = [labels.index(name) for name in names]
     axes.legend(
-        [handles[at] for at in order], names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8
+        [handles[index] for index in order],
+        names,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        frameon=False,
+        fontsize=8,
     )
     with replacing(path) as part:
         figure.savefig(part, format=path.suffix.lower().removeprefix("."))
@@ -54,6 +59,6 @@ def _draw(axes: Any, ranking: Ranking, place: int, limit: int) -> None:
     axes.plot(labels[shown], faults[shown], color=color, linewidth=width, label=ranking.method, zorder=3 - place / 99)
 
 
-def _found(ranking: Ranking, budget: int) -> float:
+def _faults(ranking: Ranking, budget: int) -> float:
     """Faults found within the budget."""
     return 0.0 if ranking.quality is None else ranking.quality.fdr * budget

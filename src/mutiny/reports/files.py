@@ -1,22 +1,24 @@
-"""Output files: checked before work starts, written whole or not at all."""
+"""Output files: checked before work starts, written completely or not at all."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from mutiny.core.errors import BadInput
 
 LONGEST_NAME = 240
-"""Bytes of a file name, with room for the name of its unfinished part."""
+"""Maximum length of a file name in bytes; leaves room for the name of the temporary file."""
 PICTURES = (".png", ".svg", ".pdf")
-"""How names of pictures end."""
+"""File name extensions of pictures."""
 
 
 def check_writable(path: Path, option: str) -> None:
-    """Raises `BadInput` now if ``path`` could not be written later."""
+    """Raise `BadInput` if ``path`` cannot be written."""
     folder = path.resolve().parent
     too_long = len(os.fsencode(path.resolve().name)) > LONGEST_NAME
     if too_long or path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
@@ -24,13 +26,13 @@ def check_writable(path: Path, option: str) -> None:
 
 
 def check_picture(path: Path, option: str) -> None:
-    """Raises `BadInput` unless the file's name ends like a picture's."""
+    """Raise `BadInput` unless the file name has an extension of a picture."""
     if path.suffix.lower() not in PICTURES:
         raise BadInput(option, path, f"a file name that ends in {', '.join(PICTURES)}")
 
 
 def check_distinct(paths: Mapping[str, Path | None]) -> None:
-    """Raises `BadInput` if two options name the same file."""
+    """Raise `BadInput` if two options name the same file."""
     seen: dict[Path, str] = {}
     for option, path in paths.items():
         if path is None:
@@ -41,29 +43,34 @@ def check_distinct(paths: Mapping[str, Path | None]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes ``text``, whole or not at all."""
+    """Write a text file completely or not at all."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file completely or not at all; NaN is an error."""
+    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes ``path`` at the end and vanishes if anything fails.
+    """A temporary path that replaces ``path`` at the end, and is deleted if anything fails.
 
-    Links are followed; devices and pipes are written to as they are, never replaced. What the system refuses, such as
-    to write to a full disk, is a `BadInput`.
+    Links are followed. Devices and pipes are written to directly. An error of the system, such as a full disk, is a
+    `BadInput`.
     """
     path = path.resolve()
-    as_it_is = path.exists() and not path.is_file()
-    part = path if as_it_is else path.with_name(f".{path.name}.part")
+    direct = path.exists() and not path.is_file()
+    part = path if direct else path.with_name(f".{path.name}.part")
     try:
         yield part
-        if not as_it_is:
+        if not direct:
             part.replace(path)
     except OSError as error:
         why = f"{error.strerror or error}.".replace("..", ".")
         raise BadInput("file", path, "a place that can be written to", f"The system says: {why}") from error
     finally:
-        if not as_it_is:
+        if not direct:
             with suppress(OSError):
                 part.unlink(missing_ok=True)

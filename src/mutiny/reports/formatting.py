@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 NONE = RANGE = "\u2013"
-"""An en dash: stands where there is no number, and between the ends of a range."""
+"""An en dash, which stands for a missing number and joins the ends of a range."""
 MINUS = "\u2212"
 
 
@@ -47,13 +47,13 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.2g}"
 
 
-def count(many: int, what: str, several: str | None = None) -> str:
+def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun in the singular or plural.
 
     >>> count(1, "input"), count(1200, "input"), count(2, "class", "classes")
     ('1 input', '1,200 inputs', '2 classes')
     """
-    return f"{many:,} {what if many == 1 else several or what + 's'}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def several(names: Sequence[object], most: int = 5) -> str:
@@ -68,23 +68,24 @@ def several(names: Sequence[object], most: int = 5) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 
-def runs(numbers: Sequence[int]) -> str:
-    """Rising numbers, neighbours together.
+def index_list(indices: Sequence[int], most: int = 1000) -> str:
+    """Rising indices, with ranges for consecutive ones.
 
-    >>> runs([1, 2, 3, 7, 9, 10])
-    '1–3, 7, 9–10'
+    >>> index_list([1, 2, 3, 7, 9, 10]), index_list([1, 2, 4, 6], most=3)
+    ('1–3, 7, 9–10', '1–2, 4 and 1 more')
     """
-    parts: list[list[int]] = []
-    for one in numbers:
-        if parts and one == parts[-1][-1] + 1:
-            parts[-1][1:] = [one]
+    ranges: list[list[int]] = []
+    for index in indices[:most]:
+        if ranges and index == ranges[-1][-1] + 1:
+            ranges[-1][1:] = [index]
         else:
-            parts.append([one])
-    return ", ".join(RANGE.join(map(str, part)) for part in parts)
+            ranges.append([index])
+    more = f" and {len(indices) - most:,} more" if len(indices) > most else ""
+    return ", ".join(RANGE.join(map(str, ends)) for ends in ranges) + more
 
 
 def upper_first(text: str) -> str:
-    """A sentence begins with a capital.
+    """Text with a capital first letter.
 
     >>> upper_first("every mutant is unstable")
     'Every mutant is unstable'

@@ -1,4 +1,4 @@
-"""Pictures of inputs before and after they were changed."""
+"""A picture of inputs before and after a change."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from mutiny.reports.files import replacing
 from mutiny.subjects.data.nested import leaves
 
 SHOWN = 10
-"""Inputs in a picture."""
+"""Maximum number of inputs in a picture."""
 Mark = tuple[str, bool]
-"""What stands over a new input, and whether it is a success."""
+"""Title of a changed input, and whether the change succeeded."""
 
 
 def draw_changes(path: Path, before: Any, after: Any, marks: Sequence[Mark], made: str, title: str = "") -> None:
-    """Some inputs before and after, and the difference; successes first.
+    """Draw some inputs before and after the change, and the difference, successes first.
 
     Args:
-        path: ends in .png, .svg or .pdf.
-        before: inputs, of which some are images.
-        after: what became of them.
-        marks: one for each.
-        made: what the new ones are called.
-        title: above everything.
+        path: Output file: .png, .svg or .pdf.
+        before: Inputs, one of which at least is a batch of images.
+        after: The inputs after the change.
+        marks: Mark of each input.
+        made: Name of the changed inputs.
+        title: Title of the picture.
     """
     from matplotlib.figure import Figure  # no global state, no display
 
@@ -65,6 +65,6 @@ def images(nested: Any) -> npt.NDArray[Any]:
             array: npt.NDArray[Any] = leaf.numpy()
             return array.transpose(0, 2, 3, 1) if array.shape[1] == 3 else array[:, 0]
         if leaf.ndim == 3 and leaf.is_floating_point():
-            found: npt.NDArray[Any] = leaf.numpy()
-            return found
-    raise BadInput("--grid", "inputs that are no images", "images (n, channels, height, width)")
+            gray: npt.NDArray[Any] = leaf.numpy()
+            return gray
+    raise BadInput("--grid", "inputs that are not images", "images (n, channels, height, width)")

@@ -11,18 +11,18 @@ from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.score import missed_bar
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML cannot hold."""
+"""Characters that XML does not allow."""
 
 
-def junit(result: Assessment, fail_under: float | None = None) -> str:
-    """One test case for the score, which fails below the bar, and one for each operator.
+def junit_xml(result: Assessment, fail_under: float | None = None) -> str:
+    """One test case for the score, which fails below the bar, and one test case for each operator.
 
-    An operator without a score is skipped with its reason; one whose work failed is an error. Mutants that
-    the training set kills and the test set does not stand in the case's output.
+    An operator without a score is skipped, with the reason; an operator whose jobs failed is an error. The output of a
+    test case lists the mutants that the training set kills and the test set does not.
 
     Args:
-        result: of `mutiny.assess`.
-        fail_under: the bar, if there is one.
+        result: Result of `mutiny.assess`.
+        fail_under: Lowest accepted score.
     """
     cases = [_score(result, fail_under), *(_operator(result, record) for record in result.operators)]
     counts = {kind: str(sum(case.find(kind[:-1]) is not None for case in cases)) for kind in ("failures", "errors")}
@@ -38,7 +38,7 @@ def junit(result: Assessment, fail_under: float | None = None) -> str:
 
 
 def plain(text: object) -> str:
-    r"""Text without characters that XML cannot hold.
+    r"""Text in which characters that XML does not allow are replaced.
 
     >>> plain("a\x00b")
     'a?b'
@@ -53,10 +53,10 @@ def _case(result: Assessment, name: str) -> ElementTree.Element:
 def _score(result: Assessment, fail_under: float | None) -> ElementTree.Element:
     score = result.score
     case = _case(result, "mutation score" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
-    said = f"{percent(score.value)}, mean of {score.operators} out of {score.tried} operators"
+    value = f"{percent(score.value)}, mean of {score.operators} out of {score.tried} operators"
     if fail_under is not None and (missed := missed_bar(score.value, fail_under)):
-        ElementTree.SubElement(case, "failure", {"message": missed, "type": "MutationScore"}).text = said
-    ElementTree.SubElement(case, "system-out").text = plain("\n".join([said, *result.notes]))
+        ElementTree.SubElement(case, "failure", {"message": missed, "type": "MutationScore"}).text = value
+    ElementTree.SubElement(case, "system-out").text = plain("\n".join([value, *result.notes]))
     return case
 
 

@@ -1,10 +1,10 @@
-"""Results from files: stores and JSON results of every verb."""
+"""Results of every verb from stores and JSON files, and which of them belong on one page."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput
 from mutiny.core.json_values import shown
 from mutiny.core.results import SCHEMA, Result
+from mutiny.reports.formatting import count
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.attack.result import Robustness
 from mutiny.verbs.locate.result import Location
@@ -25,20 +26,20 @@ KINDS: Mapping[str, type[Result]] = {
 }
 """Classes of results by verb."""
 LARGEST = 1 << 30
-"""Bytes of a JSON file that is read, at most."""
+"""Maximum size of a JSON file in bytes."""
 
 
 @dataclass(frozen=True)
 class LoadedResult:
-    """A result, and where it comes from.
+    """A result, and where it was read from.
 
     Attributes:
-        result: of any verb.
-        command: the command line that made it, as `mutiny.campaigns.stores.base.Campaign` has it.
-        file: the file it was read from; ``None`` if it was just made.
-        store: whether that file is a store.
-        network: hash of the first original; empty if that is not known.
-        campaign: name of the campaign; empty if that is not known.
+        result: Result of any verb.
+        command: Command that computed it, as in `mutiny.campaigns.stores.base.Campaign`.
+        file: File that it was read from; ``None`` if it was just computed.
+        store: Whether that file is a store.
+        network: Hash of the first original; empty if unknown.
+        campaign: Id of the campaign; empty if unknown.
     """
 
     result: Result
@@ -57,19 +58,19 @@ class LoadedResult:
 def load_result(path: str | Path, *, verb: str | None = None, campaign: str | None = None) -> Result:
     """Read a result from a store or from a JSON file that ``--json`` wrote.
 
-    Nothing in the file is run. A JSON file holds no arrays, tensors or models, so they are ``None`` or empty in the
-    result; text, tables and report page work all the same.
+    No code in the file is run. A JSON file has no arrays, tensors or models, so they are ``None`` or empty in the
+    result; text, tables and the HTML report do not need them.
 
     Args:
-        path: A store, such as ``digits.mutiny``, or a JSON file.
-        verb: The verb whose last finished result is read; by default that of the last finished campaign.
-        campaign: Name of a campaign, or the beginning of it, as ``mutiny status`` prints it; only for stores.
+        path: Store, such as ``digits.mutiny``, or JSON file.
+        verb: Verb whose latest result is read; that of the latest finished campaign by default.
+        campaign: Id of a campaign, or its beginning, as ``mutiny status`` prints it; only for stores.
 
     Returns:
         `Assessment`, `Selection`, `Strengthening`, `Location`, `Repair` or `Robustness`.
 
     Raises:
-        BadInput: The file is missing, is something else, or holds no such result.
+        BadInput: The file is missing, is neither a store nor a result, or has no such result.
 
     >>> import json, tempfile, mutiny
     >>> result = mutiny.select(mutiny.load_subject("digits"), "deepgini", budget=5)
@@ -84,19 +85,19 @@ def load_result(path: str | Path, *, verb: str | None = None, campaign: str | No
         raise BadInput("verb", repr(verb), f"one of {', '.join(KINDS)}")
     results = read_results([path])
     if campaign is not None:
-        results = [one for one in results if one.campaign and campaign and one.campaign.startswith(campaign)]
+        results = [each for each in results if each.campaign and campaign and each.campaign.startswith(campaign)]
         if not results:
             raise BadInput("campaign", repr(campaign), f"a finished campaign in {path}")
     if verb is not None:
-        known = ", ".join(dict.fromkeys(one.verb for one in results))
-        results = [one for one in results if one.verb == verb]
+        known = ", ".join(dict.fromkeys(each.verb for each in results))
+        results = [each for each in results if each.verb == verb]
         if not results:
             raise BadInput("verb", repr(verb), f"a verb that has a result in {path}: {known}")
     return results[-1].result
 
 
 def is_json(path: Path) -> bool:
-    """Whether the content of a file looks like JSON rather than like a store; its name does not matter."""
+    """Whether the content of a file, whatever its name, looks like JSON rather than like a store."""
     with path.open("rb") as file:
         return file.read(256).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
@@ -105,7 +106,7 @@ def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
     """All results, in the order of the files, the oldest of each file first.
 
     Raises:
-        BadInput: A file is missing, is something else, or holds no result.
+        BadInput: A file is missing, is neither a store nor a result, or has no result.
     """
     results: list[LoadedResult] = []
     for path in paths:
@@ -116,12 +117,12 @@ def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
 
 
 def read_store(path: Path) -> list[LoadedResult]:
-    """All results of a store, the oldest first; an error if there is none."""
+    """All results of a store, the oldest first; `BadInput` if there is none."""
     with SqliteStore(path, write=False) as store:
-        campaigns = [(each, store.outcome(each.id)) for each in store.campaigns()]
+        outcomes = [(campaign, store.outcome(campaign.id)) for campaign in store.campaigns()]
     results = [
-        LoadedResult(result, each.command, path, True, each.network, each.id)
-        for each, result in campaigns
+        LoadedResult(result, campaign.command, path, True, campaign.network, campaign.id)
+        for campaign, result in outcomes
         if isinstance(result, Result)
     ]
     if not results:
@@ -130,7 +131,7 @@ def read_store(path: Path) -> list[LoadedResult]:
 
 
 def read_json(path: Path) -> LoadedResult:
-    """A result that ``--json`` wrote. Nothing in the file is trusted."""
+    """A result that ``--json`` wrote; every value in the file is checked."""
     if path.stat().st_size > LARGEST:
         raise BadInput("file", path, f"at most {LARGEST >> 20:,} MiB of JSON")
     try:
@@ -151,6 +152,43 @@ def read_json(path: Path) -> LoadedResult:
     except BadInput as error:
         raise BadInput("file", path, "a result that mutiny wrote", f"In it, {error}") from None
     return LoadedResult(result, file=path)
+
+
+def matching_results(results: Sequence[LoadedResult]) -> tuple[dict[str, LoadedResult], tuple[str, ...]]:
+    """The results for one page: of each verb the latest that fits the newest assessment.
+
+    If there is no assessment, the newest result takes its place. A result fits if it is of the same network and, for
+    `strengthen`, of a test set of the same size.
+
+    Args:
+        results: Results, the oldest first, at least one.
+
+    Returns:
+        Results by verb, and a sentence for each verb without a result that fits.
+    """
+    newest = next((result for result in reversed(results) if result.verb == "assess"), results[-1])
+    matching: dict[str, LoadedResult] = {}
+    reasons: dict[str, str] = {}
+    for result in results:
+        reason = "" if result is newest else _mismatch(result, newest)
+        if reason:
+            reasons[result.verb] = reason
+        else:
+            matching.pop(result.verb, None)  # so that verbs are in the order of their latest results
+            matching[result.verb] = result
+    return matching, tuple(reason for verb, reason in reasons.items() if verb not in matching)
+
+
+def _mismatch(loaded: LoadedResult, newest: LoadedResult) -> str:
+    """Why a result does not belong on the page of another, in a sentence; empty if it does, or if that is unknown."""
+    if loaded.network and newest.network and loaded.network != newest.network:
+        return f"The result of {loaded.verb} is left out: it is of another network than that of {newest.verb}."
+    if isinstance(loaded.result, Strengthening) and isinstance(newest.result, Assessment):
+        tests, test_set = loaded.result.subject.test, newest.result.subject.splits.get("test")
+        if test_set is not None and tests != test_set.inputs:
+            sizes = f"{count(tests, 'test')}, the assessment about {test_set.inputs:,}"
+            return f"The result of {loaded.verb} is left out: it is about {sizes}."
+    return ""
 
 
 def _refuse(name: str) -> float:

@@ -1,21 +1,21 @@
-"""An assessment in Markdown: for a pull request, or the summary of a CI job."""
+"""An assessment as Markdown, for a pull request or the summary of a CI job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from mutiny.core.records import OperatorRecord, Status
-from mutiny.reports.assess_text import percent, weakest_told
+from mutiny.reports.assess_text import percent, weakest_text
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.score import apart
 
 
-def summary(result: Assessment, fail_under: float | None = None) -> str:
-    """The answer, a table of operators, the notes, and what decides the numbers.
+def markdown_summary(result: Assessment, fail_under: float | None = None) -> str:
+    """Score, table of operators, notes, data, seed and versions.
 
     Args:
-        result: of `mutiny.assess`.
-        fail_under: the bar, if there is one.
+        result: Result of `mutiny.assess`.
+        fail_under: Lowest accepted score.
     """
     return "\n\n".join(_paragraphs(result, fail_under)) + "\n"
 
@@ -30,8 +30,8 @@ def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
     if score.interval is not None:
         parts.append(f"95% interval {percent(score.interval.low)} to {percent(score.interval.high)}")
     if fail_under is not None:
-        held = score.value is not None and score.value >= fail_under
-        parts.append(f"the bar of {bar} is {'met' if held else '**missed**'}")
+        met = score.value is not None and score.value >= fail_under
+        parts.append(f"the bar of {bar} is {'met' if met else '**missed**'}")
     yield "; ".join(parts) + "."
     head = "| operator | train kills from | test kills from | score | sensitivity | |\n|---|---|---|---|---|---|"
     yield "\n".join([head, *map(_row, result.operators)])
@@ -46,14 +46,14 @@ def _paragraphs(result: Assessment, fail_under: float | None) -> Iterator[str]:
 
 
 def _row(record: OperatorRecord) -> str:
-    weakest = [weakest_told(record, record.sets.get(split)) for split in ("train", "test")]
+    weakest = [weakest_text(record, record.sets.get(split)) for split in ("train", "test")]
     why = "" if record.status is Status.SCORED else f"{record.status.value}: {record.reason}"
     cells = [record.label, *weakest, percent(record.score), percent(record.sensitivity), why]
     return f"| {' | '.join(map(cell, cells))} |"
 
 
 def cell(text: object) -> str:
-    r"""Text that means nothing to Markdown or HTML, on one line.
+    r"""Text on one line, with the markup of Markdown and HTML escaped.
 
     >>> cell("a|b <script>\n*c*")
     'a\\|b &lt;script&gt; \\*c\\*'

@@ -1,4 +1,4 @@
-"""Progress on a terminal, with time left."""
+"""Progress bars on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 
 class TerminalProgress:
-    """Implements `mutiny.core.progress.Progress` with rich; use as a context manager."""
+    """Implementation of `mutiny.core.progress.Progress` with rich; use as a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._bars = Progress(
@@ -34,12 +34,12 @@ class TerminalProgress:
         self._bars.stop()
 
     def stage(self, title: str, total: int) -> None:
-        """Starts a bar; the one before is complete."""
+        """Start a new bar in place of the last one."""
         if self._task is not None:
             self._bars.remove_task(self._task)
         self._task = self._bars.add_task(title, total=total, note="")
 
     def step(self, note: str = "", done: int = 1) -> None:
-        """Moves the bar."""
+        """Advance the bar."""
         if self._task is not None:
             self._bars.update(self._task, advance=done, note=note)

@@ -1,4 +1,4 @@
-"""A repair for a terminal: what was to be mended, what is, what broke, and how sure that is."""
+"""A repair as text for a terminal: inputs repaired and broken, with intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mutiny.verbs.repair.verdict import Change
 
 
 def repair_text(result: Repair) -> RenderableType:
-    """The whole terminal output."""
+    """The whole text."""
     parts: list[RenderableType] = [_head(result)]
     if result.target["failures"]:
         parts += [_table(result), Padding(_verdict(result), (1, 1, 0, 1), expand=False)]
@@ -25,10 +25,10 @@ def repair_text(result: Repair) -> RenderableType:
 
 def _head(result: Repair) -> RenderableType:
     subject, target = result.subject, result.target
-    what = "fail" if "label" not in target else f"of class {target['label']} are taken for {target['said']}"
+    failures = "fail" if "label" not in target else f"of class {target['label']} are taken for {target['said']}"
     lines = [
         f"[bold]{escape(subject.name)}[/]  {escape(subject.model)}",
-        f"{target['failures']:,} of {subject.inputs:,} inputs {what}; {escape(result.method)} changes "
+        f"{target['failures']:,} of {subject.inputs:,} inputs {failures}; {escape(result.method)} changes "
         f"{result.weights:,} weight{'s' * (result.weights != 1)}",
     ]
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
@@ -45,8 +45,8 @@ def _table(result: Repair) -> Table:
 
 
 def _row(change: Change) -> list[str]:
-    share = [f"{count / change.inputs:.2%}" if change.inputs else "-" for count in (change.before, change.after)]
-    return [_of(change.repaired), _of(change.broken), *share]
+    correct = [f"{count / change.inputs:.2%}" if change.inputs else "-" for count in (change.before, change.after)]
+    return [_of(change.repaired), _of(change.broken), *correct]
 
 
 def _of(rate: Rate) -> str:
@@ -56,8 +56,8 @@ def _of(rate: Rate) -> str:
 def _verdict(result: Repair) -> Text:
     change = result.held_out
     style = "bold green" if result.repaired else "bold"
-    said = f"[{style}]{result.verdict.capitalize()}[/]"
-    lines = [f"{said}: on held-out inputs {_rate(change.repaired)} mended, {_rate(change.broken)} broken;"]
+    verdict = f"[{style}]{result.verdict.capitalize()}[/]"
+    lines = [f"{verdict}: on held-out inputs {_rate(change.repaired)} mended, {_rate(change.broken)} broken;"]
     if change.repaired.count + change.broken.count:
         low, high = change.gain_interval.low, change.gain_interval.high
         lines.append(f"gain {100 * change.gain:+.2f} points of all (95%: {100 * low:+.2f} to {100 * high:+.2f}).")

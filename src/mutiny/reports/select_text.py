@@ -1,4 +1,4 @@
-"""A selection for a terminal: what was ranked, what to label, and how good the methods are if labels are known."""
+"""A selection as text for a terminal: inputs to label, and the quality of the methods if labels are known."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mutiny.reports import terminal
 from mutiny.verbs.select.result import Ranking, Selection
 
 SHOWN = 12
-"""Indices that are printed."""
+"""Number of indices to print."""
 SHOWN_NAMES = 5
-"""Names of files that are printed."""
+"""Number of file names to print."""
 SHORTEST_BAR, SHORTEST_NAME = len("faults found"), 10
 
 
 def select_text(result: Selection, width: int = 80) -> RenderableType:
-    """The whole terminal output."""
+    """The whole text."""
     parts: list[RenderableType] = [_head(result)]
     graded = any(ranking.quality is not None for ranking in result.rankings)
     if graded:
@@ -54,22 +54,22 @@ def _table(result: Selection, width: int) -> Table:
     for name, values in result.references.items():
         shown = [_percent(values["fdr"]), *([""] if repeated else []), _percent(values["apfd"])]
         rows.append((f" ({name})", [*shown, _percent(values["rauc"]), ""]))
-    taken = [max(map(len, column)) for column in zip(titles, *(cells for _, cells in rows), strict=True)]
-    left = width - sum(taken) - 3 * (len(taken) + 1)  # for names and bars
-    longest = max(SHORTEST_NAME, min(max(len(name) for name, _ in rows), left - SHORTEST_BAR))
-    bar = max(SHORTEST_BAR, min(40, left - longest))
+    widths = [max(map(len, column)) for column in zip(titles, *(cells for _, cells in rows), strict=True)]
+    remaining = width - sum(widths) - 3 * (len(widths) + 1)  # for names and bars
+    longest = max(SHORTEST_NAME, min(max(len(name) for name, _ in rows), remaining - SHORTEST_BAR))
+    bar = max(SHORTEST_BAR, min(40, remaining - longest))
     table = terminal.table()
     table.add_column(" method", no_wrap=True, width=longest, overflow="ellipsis")
-    for title, wide in zip(titles, taken, strict=True):
-        table.add_column(title, justify="right", no_wrap=True, width=wide)
+    for title, column in zip(titles, widths, strict=True):
+        table.add_column(title, justify="right", no_wrap=True, width=column)
     table.add_column("faults found", no_wrap=True, width=bar)
-    best = result.references["ideal"]["fdr"] or 1.0
+    best = result.references.get("ideal", {}).get("fdr") or 1.0
     shares = [_fdr(ranking) / best for ranking in ranked]
     shares += [(values["fdr"] or 0) / best for values in result.references.values()]
-    for (name, cells), share, place in zip(rows, shares, range(len(rows)), strict=True):
-        method = place < len(ranked)
-        filled = Text(_bar(share, bar), style=_color(share) if method else "dim")
-        table.add_row(*(Text(cell) for cell in (name, *cells)), filled, style="" if method else "dim")
+    for place, ((name, cells), share) in enumerate(zip(rows, shares, strict=True)):
+        is_method = place < len(ranked)  # the others are references
+        filled = Text(_bar(share, bar), style=_color(share) if is_method else "dim")
+        table.add_row(*(Text(cell) for cell in (name, *cells)), filled, style="" if is_method else "dim")
     return table
 
 
@@ -83,7 +83,7 @@ def _cells(ranking: Ranking, repeated: bool) -> list[str]:
 
 
 def _in_common(result: Selection) -> Table:
-    """Without labels nobody knows which method is best, but how far they agree can be said."""
+    """How far the methods agree, which is all that is known without labels."""
     first = set(result.chosen.tolist())
     table = terminal.table()
     table.add_column(" method", no_wrap=True, min_width=14, overflow="ellipsis")
@@ -106,7 +106,7 @@ def _percent(value: float | None) -> str:
 
 
 def _bar(share: float, width: int) -> str:
-    """A bar of eighths.
+    """A bar in steps of an eighth of a character.
 
     >>> _bar(0.5, 4)
     '██'
@@ -139,8 +139,8 @@ def _legend(result: Selection, graded: bool) -> Iterator[str]:
 
 def _answer(result: Selection, graded: bool) -> Text:
     most, names = SHOWN if result.names is None else SHOWN_NAMES, result.names
-    first_ones = result.chosen[:most].tolist()
-    shown = ", ".join(str(index) if names is None else escape(names[index]) for index in first_ones)
+    indices = result.chosen[:most].tolist()
+    shown = ", ".join(str(index) if names is None else escape(names[index]) for index in indices)
     more = f" and {result.budget - most:,} more" if result.budget > most else ""
     first = result.rankings[0]
     text = f"[bold]Label first[/] (by {escape(first.method)}): {shown}{more}"
@@ -150,23 +150,23 @@ def _answer(result: Selection, graded: bool) -> Text:
 
 
 def notes_of(notes: Sequence[str], methods: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Notes, the same on a page and in a terminal.
+    """The notes to show on a page and in a terminal.
 
     Args:
-        notes: of the selection.
-        methods: notes of each method.
+        notes: Notes of the selection.
+        methods: Notes of each method.
     """
     yield from notes
-    yield from methods[0] if len(methods) == 1 else _read(methods)
+    yield from methods[0] if len(methods) == 1 else _read_points(methods)
 
 
-def _read(methods: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Where several methods read features, each place once; their other notes are in the JSON only."""
-    where: dict[str, list[str]] = {}
+def _read_points(methods: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Where several methods read features, each place once; their other notes are only in the JSON."""
+    codes_by_place: dict[str, list[str]] = {}
     for notes in methods:
         for note in notes:
             code, reads, place = note.partition(" reads ")
-            if reads and " " not in code and code not in where.get(place, ()):
-                where.setdefault(place, []).append(code)
-    for place, codes in where.items():
+            if reads and " " not in code and code not in codes_by_place.get(place, ()):
+                codes_by_place.setdefault(place, []).append(code)
+    for place, codes in codes_by_place.items():
         yield f"{', '.join(codes)} read{'s' * (len(codes) == 1)} {place}"

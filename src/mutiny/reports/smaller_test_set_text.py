@@ -1,4 +1,4 @@
-"""A smaller test set in words, the same on a page and in a terminal."""
+"""Sentences about a smaller test set, for both the page and the terminal."""
 
 from __future__ import annotations
 
@@ -7,51 +7,52 @@ from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.result import SubsetScores
 
 STAND_OUT = "few inputs that disagree stand out more than many"
-SEEN = 3
-"""Digits of a share that people see, at most."""
+DECIMALS = 3
+"""Decimal places to which shares are compared; no more are shown."""
 
 
-def kills_told(kept: int, more: int, fresh: int) -> str:
-    """What a part of the test set kills.
+def kills_sentence(kept: int, more: int, fresh: int) -> str:
+    """The mutants that a part of the test set kills.
 
     Args:
-        kept: mutants of the assessment that all tests kill, and so does the part.
-        more: mutants of the assessment that only the part kills.
-        fresh: mutants of other seeds that both kill.
+        kept: Number of mutants of the assessment that both the whole test set and the part kill.
+        more: Number of mutants of the assessment that only the part kills.
+        fresh: Number of mutants of other seeds that both kill.
 
-    >>> kills_told(12, 0, 3)
+    >>> kills_sentence(12, 0, 3)
     'They kill the 12 mutants of the assessment that all tests kill, and 3 of other seeds.'
-    >>> kills_told(0, 0, 1)
+    >>> kills_sentence(0, 0, 1)
     'All tests kill no mutant of the assessment, but 1 of other seeds, and so do these.'
     """
-    told = f"They kill the {count(kept, 'mutant')} of the assessment that all tests kill, and {fresh:,} of other seeds."
+    mutants = count(kept, "mutant")
+    sentence = f"They kill the {mutants} of the assessment that all tests kill, and {fresh:,} of other seeds."
     if not kept:
-        told = f"All tests kill no mutant of the assessment, but {fresh:,} of other seeds, and so do these."
+        sentence = f"All tests kill no mutant of the assessment, but {fresh:,} of other seeds, and so do these."
     if more:
-        told += f" They also kill {count(more, 'mutant')} of the assessment that all tests do not: {STAND_OUT}."
-    return told
+        sentence += f" They also kill {count(more, 'mutant')} of the assessment that all tests do not: {STAND_OUT}."
+    return sentence
 
 
-def held_out_told(held: SubsetScores) -> str:
-    """What the part is worth on mutants for which it was not chosen, with intervals."""
+def held_out_sentence(held_out: SubsetScores) -> str:
+    """Scores on held-out mutants, with intervals: of the part, of all tests, and of random tests."""
     return (
-        f"On mutants that nothing was chosen for they score {_mean(held.subset)}, all tests {_mean(held.all)}, as many "
-        f"random tests {_mean(held.random)}."
+        f"On held-out mutants they score {_mean(held_out.subset)}, all tests {_mean(held_out.all)}, as many "
+        f"random tests {_mean(held_out.random)}."
     )
 
 
-def falls(held: SubsetScores | None) -> bool:
-    """Whether the part scores less than all tests on mutants for which it was not chosen, as far as is shown."""
-    return held is not None and round(held.subset.mean, SEEN) < round(held.all.mean, SEEN)
+def falls(held_out: SubsetScores | None) -> bool:
+    """Whether the part scores less than all tests on held-out mutants, in the decimal places that are shown."""
+    return held_out is not None and round(held_out.subset.mean, DECIMALS) < round(held_out.all.mean, DECIMALS)
 
 
 def between(value: Repeated) -> str:
-    """The interval of a score, which lies between 0 and 1, whatever Student says; nothing if there is none."""
+    """The interval of a score; empty if there is none. Student's t may exceed 0 or 1, so it is cut there."""
     if value.interval is None:
         return ""
     return f"{max(0.0, value.interval.low):.0%} to {min(1.0, value.interval.high):.0%}"
 
 
 def _mean(value: Repeated) -> str:
-    ends = between(value)
-    return f"{value.mean:.1%}" + (f" ({ends})" if ends else "")
+    interval = between(value)
+    return f"{value.mean:.1%}" + (f" ({interval})" if interval else "")

@@ -1,4 +1,4 @@
-"""How far campaigns are, for the terminal."""
+"""Progress of campaigns as text for a terminal."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ from mutiny.campaigns.stores.base import Campaign, CampaignTally
 from mutiny.reports import terminal
 
 SHOWN = 5
-"""Names of jobs in a list."""
-NAME = 12
-"""Characters of a campaign's name that are shown; `mutiny.load_result` takes them."""
+"""Number of jobs to name."""
+ID_LENGTH = 12
+"""Number of characters of a campaign's id to show, which is enough for `mutiny.load_result`."""
 
 
-def status_text(file: Path, told: Sequence[tuple[Campaign, CampaignTally]], writer: str | None) -> RenderableType:
-    """One block per campaign, the newest last."""
-    if not told:
+def status_text(file: Path, campaigns: Sequence[tuple[Campaign, CampaignTally]], writer: str | None) -> RenderableType:
+    """One block per campaign, the newest last.
+
+    Args:
+        file: Campaign file.
+        campaigns: Campaigns with their tallies, the oldest first.
+        writer: Process that is writing to the file, if any.
+    """
+    if not campaigns:
         return Text(f" {file.name}: no campaign yet")
     parts: list[RenderableType] = []
-    for place, (campaign, tally) in enumerate(told):
-        parts += _campaign(campaign, tally, writer if place == len(told) - 1 else None, file)
+    for place, (campaign, tally) in enumerate(campaigns):
+        parts += _campaign(campaign, tally, writer if place == len(campaigns) - 1 else None, file)
     return Group(*parts)
 
 
@@ -40,7 +46,7 @@ def _campaign(campaign: Campaign, tally: CampaignTally, writer: str | None, file
         done, seconds = tally.done.get(kind, 0), tally.seconds.get(kind, 0.0)
         each = f"{seconds / done:.2f}" if done else "-"
         table.add_row(f" {kind}", str(done), str(tally.waiting.get(kind, 0)), each, _span(seconds))
-    lines = [f"campaign {campaign.id[:NAME]}", *_lines(tally, writer, file)]
+    lines = [f"campaign {campaign.id[:ID_LENGTH]}", *_lines(tally, writer, file)]
     return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {line}") for line in lines)]
 
 
@@ -61,7 +67,7 @@ def _lines(tally: CampaignTally, writer: str | None, file: Path) -> list[str]:
         lines.append(f"{'running' if writer else 'started, to be done again'}: {names}")
     elif lost > 0:
         lines.append(f"{lost} started, lost and done again")
-    lines += [f"failed: {each.job}: {each.reason}" for each in tally.failed[:SHOWN]]
+    lines += [f"failed: {failure.job}: {failure.reason}" for failure in tally.failed[:SHOWN]]
     if len(tally.failed) > SHOWN:
         lines.append(f"and {len(tally.failed) - SHOWN} more failed")
     if not writer and (tally.failed or not tally.finished):

@@ -1,4 +1,4 @@
-"""Stronger tests for a terminal: what slips through, what to label, what that is worth, and what can be left out."""
+"""A strengthening as text for a terminal: inputs to label, their effect, and a smaller test set."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from rich.text import Text
 
 from mutiny.reports import terminal
 from mutiny.reports.formatting import count
-from mutiny.reports.smaller_test_set_text import between, falls, held_out_told, kills_told
+from mutiny.reports.smaller_test_set_text import between, falls, held_out_sentence, kills_sentence
 from mutiny.verbs.select.metrics import Repeated
 from mutiny.verbs.strengthen.held_out_scores import LabelGain
 from mutiny.verbs.strengthen.result import Strengthening
 
 SHOWN, SHOWN_NAMES = 12, 5
-"""Indices, and names of files, that are printed."""
+"""Numbers of indices and of file names to print."""
 
 
 def strengthen_text(result: Strengthening) -> RenderableType:
-    """The whole terminal output."""
+    """The whole text."""
     parts: list[RenderableType] = [_head(result)]
     if result.measured:
         parts.append(_table(result))
         parts.extend(terminal.legend(_legend(result)))
-    answers = [said for said in (_answer(result), _made(result), _subset(result)) if said is not None]
-    parts.extend(Padding(said, (1, 1, 0, 1), expand=False) for said in answers)
+    texts = [text for text in (_answer(result), _synthesized(result), _subset(result)) if text is not None]
+    parts.extend(Padding(text, (1, 1, 0, 1), expand=False) for text in texts)
     parts.extend(terminal.notes(result.notes, above=1))
     return Group(*parts, Text(""))
 
@@ -44,10 +44,11 @@ def _head(result: Strengthening) -> RenderableType:
         f"test: {subject.test:,} inputs, {score}" + ("" if pool is None else f"; pool: {pool.inputs:,} inputs"),
     ]
     if result.survivors:
-        each = Counter(label for label, _ in result.survivors)
-        named = ", ".join(f"{label} {number}" for label, number in each.items())
-        number, one = len(result.survivors), len(result.survivors) == 1
-        lines.append(f"{number:,} mutant{'s' * (not one)} that train kills slip{'s' * one} through: {escape(named)}")
+        by_operator = Counter(label for label, _ in result.survivors)
+        named = ", ".join(f"{label} {survivors}" for label, survivors in by_operator.items())
+        survivors = count(len(result.survivors), "mutant")
+        slip = "slips" if len(result.survivors) == 1 else "slip"
+        lines.append(f"{survivors} that train kills {slip} through: {escape(named)}")
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 
 
@@ -60,11 +61,12 @@ def _table(result: Strengthening) -> Table:
     if result.before is not None:
         table.add_row(*map(Text, ("0", "(before)", *_score(result.before), "", "")), style="dim")
     last = 0
-    for one in result.measured:
-        own = one.ahead is None
-        cells = (f"{one.budget:,}" if one.budget != last else "", one.method, *_score(one.score), *_gain(one))
-        table.add_row(*map(Text, cells), style="bold" if own else "")
-        last = one.budget
+    for gain in result.measured:
+        budget = f"{gain.budget:,}" if gain.budget != last else ""
+        is_strengthen = gain.ahead is None
+        cells = (budget, gain.method, *_score(gain.score), *_gain(gain))
+        table.add_row(*map(Text, cells), style="bold" if is_strengthen else "")
+        last = gain.budget
     return table
 
 
@@ -72,23 +74,24 @@ def _score(value: Repeated) -> tuple[str, str]:
     return f"{value.mean:.1%}", between(value) or "-"
 
 
-def _gain(one: LabelGain) -> tuple[str, str]:
-    if one.ahead is None:
-        return f"{100 * one.gain.mean:+.1f}", ""
-    interval = one.ahead.interval
+def _gain(gain: LabelGain) -> tuple[str, str]:
+    if gain.ahead is None:
+        return f"{100 * gain.gain.mean:+.1f}", ""
+    interval = gain.ahead.interval
     ends = "" if interval is None else f" ({_points(interval.low)} to {_points(interval.high)})"
-    return f"{100 * one.gain.mean:+.1f}", f"{100 * one.ahead.mean:+.1f}{ends}"
+    return f"{100 * gain.gain.mean:+.1f}", f"{100 * gain.ahead.mean:+.1f}{ends}"
 
 
 def _points(value: float) -> str:
-    """Scores cannot differ by more than all of it, whatever Student says."""
+    """A difference of scores in points, cut at 100, which an interval of Student's t may exceed."""
     return f"{100 * min(1.0, max(-1.0, value)):+.1f}"
 
 
 def _legend(result: Strengthening) -> Iterator[str]:
     mutants, repeats = result.settings["mutants"], result.measured[0].score.n
-    yield f"score: share killed of fresh mutants that train kills, {mutants} tried per operator;"
-    yield "nothing was chosen for them." + (f" 95%: interval over {repeats} repeats." if repeats > 1 else "")
+    yield f"score: share killed of held-out mutants that train kills, {mutants} tried per operator."
+    if repeats > 1:
+        yield f"95%: interval over {repeats} repeats."
     yield "gain, ahead: points of the score, in the same repeats."
 
 
@@ -97,7 +100,8 @@ def _answer(result: Strengthening) -> Text | None:
         return None
     names = result.names
     most = SHOWN if names is None else SHOWN_NAMES
-    shown = ", ".join(str(at) if names is None else escape(names[at]) for at in result.order[:most].tolist())
+    first = result.order[:most].tolist()
+    shown = ", ".join(str(index) if names is None else escape(names[index]) for index in first)
     more = f" and {len(result.order) - most:,} more" if len(result.order) > most else ""
     lines = [f"[bold]Label first[/]: {shown}{more}."]
     for budget, killed in result.predicted.items():
@@ -106,30 +110,33 @@ def _answer(result: Strengthening) -> Text | None:
     return Text.from_markup("\n".join(lines))
 
 
-def _made(result: Strengthening) -> Text | None:
-    made = result.candidates
-    if made is None:
+def _synthesized(result: Strengthening) -> Text | None:
+    candidates = result.candidates
+    if candidates is None:
         return None
-    far = f", on average {made.distances['linf'].mean():.3g} (Linf) from an input of the pool" if made.distances else ""
+    distance = ""
+    if candidates.distances:
+        distance = f", on average {candidates.distances['linf'].mean():.3g} (Linf) from an input of the pool"
     return Text.from_markup(
-        f"[bold]Synthesized[/] {count(len(made), 'input')} for survivors that the pool cannot kill{far}. They are "
-        "proposals: a person must label them, and they count in no score. --save FILE.npz writes them."
+        f"[bold]Synthesized[/] {count(len(candidates), 'input')} for survivors that the pool cannot kill{distance}. "
+        "They are proposals: a person must label them, and they count in no score. --save FILE.npz writes them."
     )
 
 
 def _subset(result: Strengthening) -> Text | None:
-    small = result.subset
-    if small is None:
+    subset, held_out = result.subset, result.smaller
+    if subset is None:
         return None
-    if not len(small):
+    if not len(subset):
         return Text("The test set kills no mutant, so there is no score that a smaller one could keep.")
-    held, size = result.smaller, f"{len(small):,} of {small.of:,} tests kill all that the whole set kills"
-    lines = [f"[bold]Enough[/]: {size}{_scores(small.score, small.score_of_all)}."]
-    if falls(held):
-        lines = [f"[bold]Fewer[/]: {size}{_scores(small.score, small.score_of_all)}, but less of other mutants."]
-    lines.append(kills_told(len(small.kept), len(small.more), small.fresh))
-    lines += [] if held is None else [held_out_told(held)]
-    return Text.from_markup(" ".join(lines))
+    size = f"{len(subset):,} of {subset.of:,} tests kill all that the whole set kills"
+    scores = _scores(subset.score, subset.score_of_all)
+    sentences = [f"[bold]Enough[/]: {size}{scores}."]
+    if falls(held_out):
+        sentences = [f"[bold]Fewer[/]: {size}{scores}, but fewer of other mutants."]
+    sentences.append(kills_sentence(len(subset.kept), len(subset.more), subset.fresh))
+    sentences += [] if held_out is None else [held_out_sentence(held_out)]
+    return Text.from_markup(" ".join(sentences))
 
 
 def _scores(part: float | None, whole: float | None) -> str:

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 
-def table(**more: Any) -> Table:
-    """An empty table with a line below its titles and none around it; further arguments are those of rich."""
-    return Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", **more)
+def table(**options: Any) -> Table:
+    """An empty table with a line below its titles and no frame; options are those of rich."""
+    return Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", **options)
 
 
 def legend(lines: Iterable[str]) -> list[Padding]:
@@ -23,6 +23,11 @@ def legend(lines: Iterable[str]) -> list[Padding]:
 
 
 def notes(texts: Iterable[str], above: int = 0) -> list[Padding]:
-    """Notes, below so many empty lines."""
-    told = [Text.from_markup(f"[yellow]note[/] {escape(text)}") for text in texts]
-    return [Padding(note, (0 if at else above, 1, 0, 1), expand=False) for at, note in enumerate(told)]
+    """Notes, a line each.
+
+    Args:
+        texts: The notes.
+        above: Number of empty lines above the first.
+    """
+    lines = [Text.from_markup(f"[yellow]note[/] {escape(text)}") for text in texts]
+    return [Padding(line, (0 if number else above, 1, 0, 1), expand=False) for number, line in enumerate(lines)]

@@ -10,8 +10,8 @@ from typing import Any
 
 from mutiny.core.errors import MissingExtra
 from mutiny.core.results import Result
-from mutiny.reports.json import write_json
-from mutiny.reports.page.advice import Typed
+from mutiny.reports.files import write_json
+from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Subsection
 from mutiny.reports.page.charts import drawing
 from mutiny.reports.page.method import UNKNOWN
@@ -19,21 +19,23 @@ from mutiny.reports.page.page import Page, page_of
 from mutiny.reports.page.render import write_html
 
 FIGURES = 8
-"""Figures of a result that are logged, at most: each strength-accuracy curve would be one."""
+"""Maximum number of figures to log, because each operator has a strength-accuracy curve."""
 
 
 def log_to_mlflow(result: Result, step: int | None = None) -> None:
-    """Logs a result to the active run of MLflow: metrics, versions as tags, the figures, its JSON and its page.
+    """Log a result to the active run of MLflow: metrics, versions as tags, figures, JSON and HTML report.
 
     Args:
-        result: of any verb.
-        step: of the metrics, such as the epoch that was tested.
+        result: Result of any verb.
+        step: Step of the metrics, such as the epoch that was tested.
     """
     try:
         import mlflow
     except ImportError:
         raise MissingExtra("mlflow", "tracking") from None
-    mlflow.log_metrics({_clean(f"mutiny/{result.verb}/{name}"): one for name, one in result.metrics().items()}, step)
+    mlflow.log_metrics(
+        {_clean(f"mutiny/{result.verb}/{name}"): value for name, value in result.metrics().items()}, step
+    )
     mlflow.set_tags({f"mutiny.{name}": version for name, version in result.versions.items()})
     page = _page(result)
     with tempfile.TemporaryDirectory() as folder:
@@ -45,12 +47,12 @@ def log_to_mlflow(result: Result, step: int | None = None) -> None:
 
 
 def log_to_tensorboard(result: Result, writer: Any, step: int | None = None) -> None:
-    """Writes a result's metrics, figures and notes to TensorBoard.
+    """Write metrics, figures and notes of a result to TensorBoard.
 
     Args:
-        result: of any verb.
-        writer: a ``torch.utils.tensorboard.SummaryWriter``, or what has its methods.
-        step: such as the epoch that was tested.
+        result: Result of any verb.
+        writer: ``torch.utils.tensorboard.SummaryWriter``, or an object with its methods.
+        step: Step of the metrics, such as the epoch that was tested.
     """
     import numpy as np
     from PIL import Image
@@ -65,12 +67,11 @@ def log_to_tensorboard(result: Result, writer: Any, step: int | None = None) -> 
 
 
 def _page(result: Result) -> Page:
-    typed = Typed(UNKNOWN, f"mutiny assess {UNKNOWN}")
-    return page_of({result.verb: result}, typed, {})
+    return page_of({result.verb: result}, CommandParts(UNKNOWN, f"mutiny assess {UNKNOWN}"), {})
 
 
 def _figures(page: Page) -> Iterator[tuple[str, bytes]]:
-    """Names and PNG files."""
+    """Names and PNG files of the charts."""
     charts = [chart for section in page.sections for block in section.blocks for chart in _charts(block)]
     for chart in charts[:FIGURES]:
         yield chart.id, drawing(chart.picture).png()
@@ -88,7 +89,7 @@ def _charts(block: Block) -> Iterator[Chart]:
 
 
 def _clean(name: str) -> str:
-    """What both tools take for a name: letters, digits and some signs.
+    """A name with only the letters, digits and signs that both tools allow.
 
     >>> _clean("mutiny/assess/score.WI(ratio=0.3,layers=fc)")
     'mutiny/assess/score.WI_ratio_0.3_layers_fc_'

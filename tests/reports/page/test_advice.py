@@ -1,4 +1,4 @@
-"""What to do next follows from what was found, and can be typed as it is."""
+"""What to do next follows from what was found, and can be parts as it is."""
 
 import shlex
 from dataclasses import replace
@@ -9,7 +9,7 @@ from typer.main import get_command
 from mutiny.cli.app import app
 from mutiny.core.records import Basis
 from mutiny.faults import OPERATORS
-from mutiny.reports.page.advice import Typed, advice_section, minimize_command
+from mutiny.reports.page.advice import CommandParts, advice_section, minimize_command
 from mutiny.reports.page.method import assess_command, method_section
 from mutiny.reports.page.page import page_of
 from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, mutant, operator
@@ -17,31 +17,33 @@ from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, mutant
 MISSED = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, score=0.4149)
 FINE = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: KILLED}}, score=1.0)
 SHAKY = operator("NI(ratio=0.1)", {"train": {0.5: UNSTABLE}}, score=None)
-TYPED = Typed("'my net.py:subject' --data data", "mutiny assess 'my net.py:subject' --data data --seed 0", "a.mutiny")
+PARTS = CommandParts(
+    "'my net.py:subject' --data data", "mutiny assess 'my net.py:subject' --data data --seed 0", "a.mutiny"
+)
 
 
-def lines(result, done=(), typed=TYPED):
-    section = advice_section(result, typed, done)
+def lines(result, done=(), parts=PARTS):
+    section = advice_section(result, parts, dict.fromkeys(done))
     return [block.line for block in section.blocks if block.kind == "command"]
 
 
 def test_survivors_ask_for_inputs():
     found = lines(assessment(MISSED, originals=20, facts={"pool": 300}))
-    assert found[0] == f"mutiny strengthen {TYPED.subject} --budget 1%,2%,5% --store a.mutiny"
-    assert found[1] == f"mutiny select {TYPED.subject} --budget 5% --store a.mutiny"
+    assert found[0] == f"mutiny strengthen {PARTS.subject} --budget 1%,2%,5% --store a.mutiny"
+    assert found[1] == f"mutiny select {PARTS.subject} --budget 5% --store a.mutiny"
     assert not any("strengthen" in line for line in lines(assessment(FINE, originals=20)))
     assert not any("mutiny select" in line for line in lines(assessment(MISSED), done={"select"}))
-    assert "--store" not in lines(assessment(MISSED), typed=Typed("toy", "mutiny assess toy"))[0]
+    assert "--store" not in lines(assessment(MISSED), parts=CommandParts("toy", "mutiny assess toy"))[0]
 
 
 def test_without_a_pool_there_is_a_word_for_one():
     for facts in ({}, {"pool": None}):
-        section = advice_section(assessment(MISSED, originals=20, facts=facts), TYPED)
-        assert section.blocks[1].line.startswith(f"mutiny strengthen {TYPED.subject} --pool FILE --budget")
+        section = advice_section(assessment(MISSED, originals=20, facts=facts), PARTS)
+        assert section.blocks[1].line.startswith(f"mutiny strengthen {PARTS.subject} --pool FILE --budget")
         assert "FILE stands for a file or folder with inputs to choose from." in section.blocks[0].text
-    known = advice_section(assessment(MISSED, originals=20, facts={"pool": 300}), TYPED).blocks[0].text
+    known = advice_section(assessment(MISSED, originals=20, facts={"pool": 300}), PARTS).blocks[0].text
     assert "can be copied into a shell as it is" in known
-    unknown = Typed("FILE.py:NAME", "mutiny assess FILE.py:NAME")
+    unknown = CommandParts("FILE.py:NAME", "mutiny assess FILE.py:NAME")
     assert "FILE.py:NAME stands for your subject" in advice_section(assessment(MISSED), unknown).blocks[0].text
 
 
@@ -50,7 +52,7 @@ def test_a_smaller_test_set_alone_adds_nothing():
 
     for chosen, wanted in (([], "Or label"), (STRENGTHENED.order, "Label")):
         asked = replace(STRENGTHENED, order=chosen, predicted={}, measured=())
-        page = page_of({"assess": assessment(MISSED), "strengthen": asked}, TYPED, {})
+        page = page_of({"assess": assessment(MISSED), "strengthen": asked}, PARTS, {})
         steps = next(section for section in page.sections if section.id == "advice").blocks[1:]
         assert any("mutiny strengthen" in step.line for step in steps) is (not len(chosen))
         assert [step.title for step in steps if "mutiny select" in step.line] == [
@@ -59,15 +61,15 @@ def test_a_smaller_test_set_alone_adds_nothing():
 
 
 def test_the_seed_of_the_assessment_is_told():
-    typed = replace(TYPED, seed=7)
+    parts = replace(PARTS, seed=7)
     few = assessment(MISSED, SHAKY, originals=2, facts={"more_originals": True})
-    for line in (*lines(few, typed=typed), minimize_command(typed)):
-        assert "--seed 7" in line or line.startswith(TYPED.again)
+    for line in (*lines(few, parts=parts), minimize_command(parts)):
+        assert "--seed 7" in line or line.startswith(PARTS.again)
         assert line.endswith("--store a.mutiny")
 
 
 def test_the_bar_is_one_that_todays_score_passes():
-    assert lines(assessment(MISSED))[-1] == f"{TYPED.again} --fail-under 0.41 --store a.mutiny"
+    assert lines(assessment(MISSED))[-1] == f"{PARTS.again} --fail-under 0.41 --store a.mutiny"
     assert lines(assessment(FINE))[-1].endswith("--fail-under 1.00 --store a.mutiny")
     assert not any("--fail-under" in line for line in lines(assessment(SHAKY)))
 
@@ -84,39 +86,40 @@ def test_few_originals_or_a_wide_interval_ask_for_more():
 
 def test_a_list_of_models_cannot_be_asked_for_more():
     again = "mutiny assess mine.py:subject --originals 3 --seed 0"
-    section = advice_section(assessment(MISSED, originals=3, interval=None), Typed("mine.py:subject", again))
+    section = advice_section(assessment(MISSED, originals=3, interval=None), CommandParts("mine.py:subject", again))
     (surer,) = [step for step in section.blocks[1:] if step.title == "Narrow the uncertainty"]
     assert surer.line == "mutiny assess mine.py:subject --seed 0"
     assert "Give the subject 10 models" in surer.why
 
 
 def test_what_was_not_judged_gets_another_chance():
-    assert f"mutiny assess {TYPED.subject} --operators 'NI(ratio=0.1)' --rse 0.1 --store a.mutiny" in lines(
+    assert f"mutiny assess {PARTS.subject} --operators 'NI(ratio=0.1)' --rse 0.1 --store a.mutiny" in lines(
         assessment(MISSED, SHAKY)
     )
     hidden = operator("GF", {"train": {0.5: SURVIVED}}, score=None, hidden=3)
-    assert f"mutiny assess {TYPED.subject} --operators GF --test wilcoxon --store a.mutiny" in lines(
+    assert f"mutiny assess {PARTS.subject} --operators GF --test wilcoxon --store a.mutiny" in lines(
         assessment(MISSED, hidden)
     )
 
 
-def test_where_nothing_is_left_to_find_other_faults_are_tried():
+def test_where_nothing_is_left_to_find_other_faults_are_tried(monkeypatch):
+    monkeypatch.setitem(vars(OPERATORS), "added", {"SF": object})  # an operator of an installed package
     (found,) = [line for line in lines(assessment(FINE, originals=20)) if "--operators" in line]
-    assert "--operators " + ",".join(code for code in OPERATORS if code != "WI") + " " in found
+    assert "--operators " + ",".join(code for code in OPERATORS.builtin if code != "WI") + " " in found
     none = lines(assessment(SHAKY, originals=20))
-    assert any(line.startswith(f"mutiny assess {TYPED.subject} --operators WI,NI,") for line in none)
-    every = [operator(code, {"train": {0.5: KILLED}, "test": {0.5: KILLED}}, score=1.0) for code in OPERATORS]
+    assert any(line.startswith(f"mutiny assess {PARTS.subject} --operators WI,NI,") for line in none)
+    every = [operator(code, {"train": {0.5: KILLED}, "test": {0.5: KILLED}}, score=1.0) for code in OPERATORS.builtin]
     assert any("--operators all " in line for line in lines(assessment(*every, originals=20)))
 
 
 def test_samples_can_be_checked():
     sampled = operator("WI", mutants=(mutant("WI", 0.5, "test", KILLED, basis=Basis.SAMPLED),))
-    assert f"{TYPED.again} --exact --store a.mutiny" in lines(assessment(sampled))
+    assert f"{PARTS.again} --exact --store a.mutiny" in lines(assessment(sampled))
     assert not any("--exact" in line for line in lines(assessment(FINE)))
 
 
 def test_without_an_assessment_there_is_one_thing_to_do():
-    assert lines(None) == [f"{TYPED.again} --store a.mutiny"]
+    assert lines(None) == [f"{PARTS.again} --store a.mutiny"]
 
 
 @pytest.mark.parametrize("result", [assessment(MISSED, SHAKY, originals=2), assessment(FINE)], ids=["missed", "fine"])

@@ -10,15 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from mutiny.cli.report import result_text
 from mutiny.core.errors import BadInput
 from mutiny.core.json_values import from_plain, to_plain
 from mutiny.core.records import MutantRecord, OperatorRecord, Verdict
 from mutiny.reports.loading import KINDS, read_json
-from mutiny.reports.page.advice import Typed
+from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.render import html_of
+from mutiny.reports.result_text import result_text
 from reports.page.handmade import KILLED, SURVIVED, assessment, operator
 from reports.page.test_strengthen import STRENGTHENED
 from reports.page.test_verbs import SELECTION, location, repair, robustness
@@ -93,7 +93,7 @@ def spoil(data, told):
         if isinstance(owner, dict) and data.draw(st.booleans()):
             del owner[last]
         else:
-            owner[last] = data.draw(LEAVES)
+            owner[last] = copy.deepcopy(data.draw(LEAVES))  # a shared list could be put into itself
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -107,7 +107,7 @@ def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
     except BadInput:
         return
     again = assess_command(found.result)
-    page = page_of({"assess": found.result}, Typed(UNKNOWN, again), {})
+    page = page_of({"assess": found.result}, CommandParts(UNKNOWN, again), {})
     assert "<b>" not in html_of(page)
 
 
@@ -128,7 +128,7 @@ def test_a_spoilt_result_of_any_verb_gives_its_text_and_tables_or_a_sentence(ver
     except BadInput:
         return
     Console(file=io.StringIO(), width=80).print(result_text(result, 80))
-    page_of({verb: result}, Typed(UNKNOWN, "mutiny assess"), {})
+    page_of({verb: result}, CommandParts(UNKNOWN, "mutiny assess"), {})
     assert json.dumps(result.to_json(), allow_nan=False)
     assert result.tables()
     assert isinstance(result.metrics(), dict)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from mutiny.reports.page.classes import by_class, classes_part, killable
-from mutiny.reports.page.effective_tests import SmallerTestSet, effective_tests_section
+from mutiny.reports.page.effective_tests import effective_tests_section
 from mutiny.reports.page.kill_counts import COLUMNS, busiest_half, concentration, kill_counts_of, matrix_of
+from mutiny.reports.page.smaller_test_set import SmallerTestSet
 from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
 
 

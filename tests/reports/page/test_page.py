@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mutiny.reports.page.advice import Typed
+from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.render import html_of
@@ -56,7 +56,7 @@ class Reader(HTMLParser):
 
 def shown(result, **more):
     again = assess_command(result, "toy.py:subject")
-    return html_of(page_of({"assess": result, **more}, Typed("toy.py:subject", again), {"assess": again}))
+    return html_of(page_of({"assess": result, **more}, CommandParts("toy.py:subject", again), {"assess": again}))
 
 
 def small(**more):
@@ -182,7 +182,7 @@ def test_without_an_assessment_the_page_says_how_to_get_one():
     from reports.page.test_verbs import SELECTION
 
     again = f"mutiny assess {UNKNOWN}"
-    text = html_of(page_of({"select": SELECTION}, Typed(UNKNOWN, again), {}))
+    text = html_of(page_of({"select": SELECTION}, CommandParts(UNKNOWN, again), {}))
     page = Reader(text)
     assert [one["id"] for one in page.all("section")] == [*ORDER[:4], "selection", "method"]
     assert page.text.count(f"To assess it: {again}") == 4

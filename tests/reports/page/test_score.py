@@ -3,8 +3,15 @@
 import pytest
 
 from mutiny.core.records import Basis, Status
-from mutiny.reports.page.mutants import hardest, slipped
-from mutiny.reports.page.score import likely, operators_table, score_section, sentence, sureness, weakest
+from mutiny.reports.page.mutants import hardest, survivors_of
+from mutiny.reports.page.score import (
+    basis_text,
+    interval_sentence,
+    operators_table,
+    score_section,
+    score_sentence,
+    weakest_sentence,
+)
 from mutiny.reports.page.strength_curves import strength_curves
 from mutiny.reports.page.survivors import survivors_section
 from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, mutant, operator
@@ -22,44 +29,44 @@ LR = operator("LR", {"train": {None: UNSTABLE}}, score=None, strength=None, reas
 
 
 def test_the_answer_is_one_sentence():
-    assert sentence(assessment(WI, NI, LR)) == (
+    assert score_sentence(assessment(WI, NI, LR)) == (
         "Your test set notices 70% of the faults that the training set notices (mean over 2 of 3 operators)."
     )
-    assert sentence(assessment(NI)) == (
+    assert score_sentence(assessment(NI)) == (
         "Your test set notices every fault that the training set notices, over 1 operator."
     )
-    assert "There is no score" in sentence(assessment(LR))
+    assert "There is no score" in score_sentence(assessment(LR))
 
 
 def test_how_sure_it_is():
-    assert likely(assessment(WI)) == "95% interval: 40% to 60%, by bootstrap over originals."
-    assert "It is wide" in likely(assessment(WI, interval=(0.2, 0.9)))
-    assert "other originals may" in likely(assessment(WI, interval=(0.2, 0.9)))
-    assert likely(assessment(WI, interval=None)) == "There is no interval: see the notes."
-    assert likely(assessment(LR)) == ""
-    assert "40 test inputs and 5 trained originals" in sureness(assessment(WI))
-    assert "this network only" in sureness(assessment(WI, originals=1))
+    assert interval_sentence(assessment(WI)) == "95% interval: 40% to 60%, by bootstrap over originals."
+    assert "It is wide" in interval_sentence(assessment(WI, interval=(0.2, 0.9)))
+    assert "other originals may" in interval_sentence(assessment(WI, interval=(0.2, 0.9)))
+    assert interval_sentence(assessment(WI, interval=None)) == "There is no interval: see the notes."
+    assert interval_sentence(assessment(LR)) == ""
+    assert "40 test inputs and 5 trained originals" in basis_text(assessment(WI))
+    assert "this network only" in basis_text(assessment(WI, originals=1))
     screened = {"evaluated": 25, "pairs": 1000, "verdicts": {"sampled": 3}}
-    assert "2.5% of all answers were evaluated" in sureness(assessment(WI, evaluation=screened))
+    assert "2.5% of all answers were evaluated" in basis_text(assessment(WI, evaluation=screened))
 
 
 def test_the_weakest_place():
-    assert weakest(assessment(NI, WI)) == (
+    assert weakest_sentence(assessment(NI, WI)) == (
         "It is weakest against WI (title of WI): the training set notices factor 0.25, the test set only 0.5 and more."
     )
     blind = operator("GF", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, score=0.0)
-    assert weakest(assessment(WI, blind)).endswith("notices factor 0.5, the test set no strength at all.")
-    assert weakest(assessment(NI)) == ""
+    assert weakest_sentence(assessment(WI, blind)).endswith("notices factor 0.5, the test set no strength at all.")
+    assert weakest_sentence(assessment(NI)) == ""
 
 
 def test_mutants_that_slip_through_are_those_of_train_that_test_misses():
-    assert [m.strength for m in slipped(WI)] == [0.25]
+    assert [m.strength for m in survivors_of(WI)] == [0.25]
     assert hardest(WI).strength == 0.5
-    assert slipped(NI) == []
+    assert survivors_of(NI) == []
     both = operator(
         "GF", {"train": {0.5: KILLED, 0.1: SURVIVED}, "test": {0.5: SURVIVED, 0.1: SURVIVED, 0.2: SURVIVED}}
     )
-    assert [m.strength for m in slipped(both)] == [0.5]  # what nobody notices counts as equivalent
+    assert [m.strength for m in survivors_of(both)] == [0.5]  # what nobody notices counts as equivalent
     assert hardest(LR) is None
     section = survivors_section(assessment(WI, NI))
     assert section.blocks[0].text == "1 of 3 mutants that the training set kills survive on the test set: WI 1."
@@ -75,14 +82,14 @@ def test_the_most_drastic_survivor_comes_first_also_where_less_is_worse():
         bounds=(10.0, 1.0),
         strength="epochs",
     )
-    assert [m.strength for m in slipped(few)] == [2.0, 5.0]
+    assert [m.strength for m in survivors_of(few)] == [2.0, 5.0]
 
 
 def test_the_very_same_mutant_counts_once():
     twice = operator("NEB", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}})
     same = mutant("NEB", 0.501, "test", SURVIVED, same_as=0.5)
     both = operator("NEB", mutants=(*twice.mutants, same, mutant("NEB", 0.501, "train", KILLED, same_as=0.5)))
-    assert [m.strength for m in slipped(both)] == [0.5]
+    assert [m.strength for m in survivors_of(both)] == [0.5]
 
 
 def test_every_operator_has_a_row():
@@ -115,10 +122,10 @@ def test_the_table_of_mutants_has_every_verdict_and_survivors_first():
 
 
 def test_what_verdicts_rest_on_is_told_where_it_differs():
-    assert "Rests on" not in [column.title for column in table_of(assessment(WI)).columns]
+    assert "Basis" not in [column.title for column in table_of(assessment(WI)).columns]
     sampled = operator("GF", mutants=(mutant("GF", 0.5, "test", KILLED, basis=Basis.SAMPLED),))
     table = table_of(assessment(sampled))
-    assert table.columns[-1].title == "Rests on"
+    assert table.columns[-1].title == "Basis"
     assert table.rows[0].cells[-1].text == "sampled"
 
 
@@ -127,7 +134,7 @@ def test_each_operator_with_a_strength_is_drawn():
     folds = [block for block in blocks if block.kind == "fold"]
     assert [fold.title for fold in folds] == ["WI, title of WI: score 40%", "NI, title of NI: score 100%"]
     curve, path = folds[0].blocks[0].charts
-    assert [(p.strength, p.verdict) for p in dict(curve.picture.probes)["test"]] == [
+    assert [(p.strength, p.verdict) for p in dict(curve.picture.points)["test"]] == [
         (0.25, "survived"),
         (0.375, "unstable"),
         (0.5, "killed"),

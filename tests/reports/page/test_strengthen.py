@@ -15,7 +15,7 @@ from mutiny.reports.formatting import NONE, RANGE
 from mutiny.reports.loading import read_json
 from mutiny.reports.page import smaller_test_set
 from mutiny.reports.page.effective_tests import effective_tests_section
-from mutiny.reports.page.smaller_test_set import subset_of
+from mutiny.reports.page.smaller_test_set import smaller_test_set as smallest
 from mutiny.reports.page.strengthen import strengthen_section
 from mutiny.verbs.assess.result import Score
 from mutiny.verbs.select.metrics import Repeated
@@ -66,8 +66,8 @@ def texts(section):
 def test_a_measured_choice():
     section = strengthen_section(STRENGTHENED)
     assert texts(section)[0] == (
-        "4 labels raise the score on mutants that nothing was chosen for from 40% to 90% (95% interval 70% to 100%); "
-        "as many chosen by others: random 45%."
+        "4 labels raise the score on held-out mutants from 40% to 90% (95% interval 70% to 100%); "
+        "the same number chosen by other methods: random 45%."
     )
     (chart,) = [block for block in section.blocks if block.kind == "chart"]
     assert [(line.name, line.points) for line in chart.picture.lines] == [
@@ -85,8 +85,8 @@ def test_a_measured_choice():
 @pytest.mark.parametrize(
     ("before", "after", "gain", "told"),
     [
-        (1.0, 0.83, (-0.2, -0.1), "4 labels lower the score on mutants that nothing was chosen for from 100% to 83%"),
-        (0.5, 0.5, (-0.1, 0.1), "4 labels leave the score on mutants that nothing was chosen for at 50%"),
+        (1.0, 0.83, (-0.2, -0.1), "4 labels lower the score on held-out mutants from 100% to 83%"),
+        (0.5, 0.5, (-0.1, 0.1), "4 labels leave the score on held-out mutants at 50%"),
         (0.5, 0.6, (-0.1, 0.3), "contains 0: the change may be chance."),
     ],
 )
@@ -144,7 +144,7 @@ def test_a_real_result_from_memory_and_from_its_file(strengthened, tmp_path):
     assert read.to_json() == json.loads(json.dumps(strengthened.to_json()))
     assert read.order.tolist() == strengthened.order.tolist()
     assert strengthen_section(read) == strengthen_section(strengthened)
-    small = subset_of({"strengthen": read})
+    small = smallest(None, read)
     assert small.indices == tuple(strengthened.subset.indices.tolist())
     assert (small.score, small.of) == (strengthened.subset.score, strengthened.subset.of)
 
@@ -231,7 +231,7 @@ def measured_part(kills, more, score, full, subset, all_):
     ids=["keeps", "kills more", "falls"],
 )
 def test_a_part_is_not_said_to_keep_what_it_loses(part, claim, more):
-    section = effective_tests_section(obvious(), subset_of({"strengthen": replace(STRENGTHENED, **part)}))
+    section = effective_tests_section(obvious(), smallest(None, replace(STRENGTHENED, **part)))
     (found,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
     told = found.blocks[0].text
     assert told.startswith(f"4 inputs of 40 (10.0%) {claim}")
@@ -241,7 +241,7 @@ def test_a_part_is_not_said_to_keep_what_it_loses(part, claim, more):
 
 
 def test_an_assessment_tells_which_tests_are_enough():
-    small = subset_of({"assess": obvious()})
+    small = smallest(obvious())
     assert set(small.indices) == {3, 5}
     assert small.score == small.full == 1.0
     table = KillTable.of(obvious())
@@ -258,13 +258,13 @@ def test_where_answers_are_missing_a_command_stands_instead(monkeypatch):
     record = sampled.operators[0]
     mutants = tuple(replace(one, basis=Basis.SAMPLED) for one in record.mutants)
     sampled = replace(sampled, operators=(replace(record, mutants=mutants),))
-    assert subset_of({"assess": sampled}) is None
-    assert subset_of({"assess": obvious(kills={})}) is None
+    assert smallest(sampled) is None
+    assert smallest(obvious(kills={})) is None
     section = effective_tests_section(sampled, None, "mutiny strengthen toy.py:subject --minimize")
     (part,) = [one for one in section.blocks if one.kind == "part" and one.title == "A smallest set of tests"]
     assert part.blocks[0].line == "mutiny strengthen toy.py:subject --minimize"
     monkeypatch.setattr(smaller_test_set, "LARGEST", 10)
-    assert subset_of({"assess": obvious()}) is None
+    assert smallest(obvious()) is None
 
 
 def test_a_set_that_kills_nothing_has_no_smallest_part():
@@ -272,4 +272,4 @@ def test_a_set_that_kills_nothing_has_no_smallest_part():
     record = operator("WI", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}})
     right = np.ones((5, 12), bool)
     kills = {("WI", 0.5, "test"): bits(right, np.ones((1, 5, 12), bool))}
-    assert subset_of({"assess": replace(silent, operators=(record,), kills=kills)}) is None
+    assert smallest(replace(silent, operators=(record,), kills=kills)) is None

@@ -8,7 +8,17 @@ import pytest
 
 from mutiny.reports.page import svg
 from mutiny.reports.page.charts import draw
-from mutiny.reports.page.pictures import Layers, Line, Lines, Matrix, Path, Ranges, Scores, StrengthPoint, Strengths
+from mutiny.reports.page.pictures import (
+    Layers,
+    Line,
+    Lines,
+    Matrix,
+    Ranges,
+    Scores,
+    SearchPath,
+    StrengthPoint,
+    Strengths,
+)
 
 EVIL = "<script>alert(1)</script>$x_$ & \"q\" 'q' \x00\ud800 日本"
 PROBES = (
@@ -21,8 +31,10 @@ PICTURES = {
     "scores alone": Scores(("WI",), (0.0,)),
     "ranges": Ranges(("class 0", EVIL), (0.5, 0.7), (0.1, 0.7), (0.6, 0.7), "share"),
     "strengths": Strengths(EVIL, EVIL, (("train", PROBES), ("test", PROBES[:1])), (("train", 0.95), ("test", 0.9))),
-    "path": Path("factor", (0, 1), (("train", ((0.5, "killed"), (0.25, "survived"))), ("test", ((0.5, "unstable"),)))),
-    "path downwards": Path("epochs", (10, 1), (("train", ((1, "killed"),)), ("test", ()))),
+    "path": SearchPath(
+        "factor", (0, 1), (("train", ((0.5, "killed"), (0.25, "survived"))), ("test", ((0.5, "unstable"),)))
+    ),
+    "path downwards": SearchPath("epochs", (10, 1), (("train", ((1, "killed"),)), ("test", ()))),
     "lines": Lines((Line(EVIL, ((0, 0), (1, 1))), Line("q", ((0, 0), (1, 1)), "dotted", True)), "x", "y", 0.5, "m"),
     "many lines": Lines(tuple(Line(f"l{n}", ((0, 0), (1, n))) for n in range(9)), "x", "y", shares="xy"),
     "matrix": Matrix(np.array([[0, 0.5], [1, 0]]), ((EVIL, 0, 1), ("NI", 1, 2)), (("0", 0, 1), ("1", 1, 2)), "x", "y"),

@@ -17,7 +17,7 @@ from mutiny.models.activation_gradients import activation_gradients
 from mutiny.models.capture import activations, visible_layers
 from mutiny.models.torch_ops import replace_tensors, tensors
 from mutiny.reports.locate_text import synthesis_text
-from mutiny.reports.synthesized_inputs import draw_grid, write_synthesis
+from mutiny.reports.result_files import draw_synthesis, write_synthesis
 from mutiny.subjects.data import as_data
 from mutiny.subjects.data.balls import NORMS, distances, within
 from mutiny.subjects.tasks import Classification
@@ -314,7 +314,7 @@ def test_the_report_counts_success_and_names_losses(case, mixed):
 
 
 def test_success_comes_first_in_the_picture_and_losses_are_marked(mixed, tmp_path):
-    draw_grid(mixed, tmp_path / "grid.svg")
+    draw_synthesis(tmp_path / "grid.svg", mixed)
     drawn = (tmp_path / "grid.svg").read_text()  # texts stand in comments beside their outlines
     shown = [*np.flatnonzero(mixed.failed & mixed.kept), *np.flatnonzero(~(mixed.failed & mixed.kept))][:10]
     names = ["label lost" if not mixed.kept[at] else "fails" if mixed.failed[at] else "passes" for at in shown]
@@ -324,19 +324,19 @@ def test_success_comes_first_in_the_picture_and_losses_are_marked(mixed, tmp_pat
 
 
 def test_files(case, mixed, tmp_path):
-    write_synthesis(mixed, tmp_path / "mixed.npz")
+    write_synthesis(tmp_path / "mixed.npz", mixed)
     with np.load(tmp_path / "mixed.npz") as held:
         assert held["kept"].tolist() == mixed.kept.tolist()
         assert held["succeeded"].tolist() == (held["failed"] & held["kept"]).tolist()
         assert len(held["x"]) == 37
     found = synthesis(case, np.arange(12), {"1": np.array([2])}, Ascent(step=1, distance=0.3))
-    write_synthesis(found, tmp_path / "new.npz")
+    write_synthesis(tmp_path / "new.npz", found)
     with np.load(tmp_path / "new.npz") as held:
         assert np.array_equal(held["x"], found.inputs.numpy())
         assert np.array_equal(held["failed"], found.failed)
         assert set(held) == {"x", "original", "index", "failed", "kept", "succeeded", "raised", "l1", "l2", "linf", "y"}
     for suffix in ("png", "svg"):
-        draw_grid(found, tmp_path / f"grid.{suffix}", "some")
+        draw_synthesis(tmp_path / f"grid.{suffix}", found, "some")
         assert (tmp_path / f"grid.{suffix}").stat().st_size > 1000
 
 

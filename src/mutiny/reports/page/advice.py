@@ -1,4 +1,4 @@
-"""The section of advice: commands that follow from the results, filled in for this subject."""
+"""The section of advice: commands for this subject that follow from the results."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Status
+from mutiny.core.results import Result
 from mutiny.faults import OPERATORS
 from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.page.blocks import Command, Section, Text
-from mutiny.reports.page.mutants import on, slipped
+from mutiny.reports.page.mutants import on, survivors_of
 from mutiny.reports.page.score import WIDE
 from mutiny.verbs.assess.result import Assessment, AssessSettings
 from mutiny.verbs.assess.score import FEWEST_ORIGINALS
+from mutiny.verbs.strengthen.result import Strengthening
 
 QUESTION = "What should I do?"
 ENOUGH = 10
 """Number of originals that is usually enough."""
 POOL = "FILE"
-STAND_INS = {
+PLACEHOLDERS = {
     "FILE.py:NAME": "your subject, whose file is not known here",
     POOL: "a file or folder with inputs to choose from",
 }
-"""Placeholders in commands, and what replaces them."""
+"""Placeholders in commands, and what they stand for."""
 CERTAIN = 0.999
-"""From this score on, nothing is left to find with these operators."""
+"""Scores from this one on leave nothing to find with these operators."""
 
 
 @dataclass(frozen=True)
-class Typed:
-    """What a user types for this subject.
+class CommandParts:
+    """Parts of commands for one subject.
 
     Attributes:
-        subject: the subject with its options, such as ``mnist --data DIR``, quoted for a shell.
-        again: the command that repeats the assessment.
-        store: the campaign file, quoted; nothing if it is the usual one, or if there is none.
-        seed: of the assessment.
+        subject: Subject with its options, such as ``mnist --data DIR``, quoted for a shell.
+        again: Command that repeats the assessment.
+        store: Campaign file, quoted; empty if it is the default file, or if there is none.
+        seed: Seed of the assessment.
     """
 
     subject: str
@@ -48,86 +50,92 @@ class Typed:
 
     @property
     def kept(self) -> str:
-        """The option that names the campaign file, with a space before it; nothing if none is needed."""
+        """The option that names the campaign file, with a space before it; empty for the default file."""
         return f" --store {self.store}" if self.store else ""
 
     @property
     def options(self) -> str:
-        """Options with which another verb uses the same networks and finds stored results."""
+        """Options that make another verb use the same networks and find stored results."""
         return (f" --seed {self.seed}" if self.seed else "") + self.kept
 
 
-def advice_section(result: Assessment | None, typed: Typed, done: Collection[str] = ()) -> Section:
-    """What to do next, the most useful first.
+def advice_section(
+    assessment: Assessment | None, parts: CommandParts, results: Mapping[str, Result] | None = None
+) -> Section:
+    """Commands to run next, the most useful first.
 
     Args:
-        result: what was assessed; ``None`` if nothing was.
-        typed: names to fill in.
-        done: verbs that were run already.
+        assessment: Assessment; ``None`` if there is none.
+        parts: Parts of commands for this subject.
+        results: All results by verb; a question that they answer needs no command.
     """
-    if result is None:
-        line = f"{typed.again}{typed.kept}"
+    if assessment is None:
+        line = f"{parts.again}{parts.kept}"
         steps = [Command(line, "Assess the test set", "No result here says how good the tests are.")]
     else:
-        steps = [*_steps(result, typed, done)]
+        steps = [*_steps(assessment, parts, _answered(results or {}))]
     words = {word for step in steps for word in shlex.split(step.line)}
-    told = [f"{word} stands for {what}." for word, what in STAND_INS.items() if word in words]
-    intro = Text(
-        " ".join(["The most useful step comes first.", *(told or ["Each line can be copied into a shell as it is."])])
-    )
+    explained = [f"{word} stands for {meaning}." for word, meaning in PLACEHOLDERS.items() if word in words]
+    notes = explained or ["Each line can be copied into a shell as it is."]
+    intro = Text(" ".join(["The most useful step comes first.", *notes]))
     return Section("advice", QUESTION, (intro, *steps))
 
 
-def _steps(result: Assessment, typed: Typed, done: Collection[str]) -> Iterator[Command]:
-    missed = {record.label: found for record in result.operators if (found := slipped(record))}
-    if missed:
-        yield from _survivors(missed, result.subject.pool, typed, done)
-    yield from _surer(result, typed)
-    yield from _unjudged(result, typed)
+def _answered(results: Mapping[str, Result]) -> set[str]:
+    """Verbs whose question is answered; a strengthening that only searched for fewer tests chose no inputs to add."""
+    return {verb for verb, result in results.items() if not isinstance(result, Strengthening) or len(result.order)}
+
+
+def _steps(result: Assessment, parts: CommandParts, answered: Collection[str]) -> Iterator[Command]:
+    survivors = {record.label: survived for record in result.operators if (survived := survivors_of(record))}
+    if survivors:
+        yield from _more_tests(survivors, result.subject.pool, parts, answered)
+    yield from _less_uncertainty(result, parts)
+    yield from _missing_scores(result, parts)
     value = result.score.value
     if value is None or value >= CERTAIN:
-        yield from _others(result, typed)
-    if "locate" not in done:
+        yield from _other_operators(result, parts)
+    if "locate" not in answered:
         yield Command(
-            f"mutiny locate {typed.subject}{typed.options}",
+            f"mutiny locate {parts.subject}{parts.options}",
             "Find the neurons behind wrong answers",
             "Ranks neurons by how closely their activity follows wrong answers; mutiny repair can correct them.",
         )
     if value is not None:
         bar = math.floor(100 * value) / 100
         yield Command(
-            f"{typed.again} --fail-under {bar:.2f}{typed.kept}",
+            f"{parts.again} --fail-under {bar:.2f}{parts.kept}",
             "Guard the score in CI",
             f"In a CI job this exits with 1 if the score falls below today's {percent(value, 1)}.",
         )
 
 
-def minimize_command(typed: Typed) -> str:
+def minimize_command(parts: CommandParts) -> str:
     """The command that searches for a smaller test set."""
-    return f"mutiny strengthen {typed.subject} --minimize{typed.options}"
+    return f"mutiny strengthen {parts.subject} --minimize{parts.options}"
 
 
-def _survivors(
-    missed: Mapping[str, Sequence[MutantRecord]], pool: int | None, typed: Typed, done: Collection[str]
+def _more_tests(
+    survivors: Mapping[str, Sequence[MutantRecord]], pool: int | None, parts: CommandParts, answered: Collection[str]
 ) -> Iterator[Command]:
-    total, choosing = sum(map(len, missed.values())), "strengthen" not in done
-    if choosing:
-        wanted = "" if pool else f" --pool {POOL}"
+    total, strengthen = sum(map(len, survivors.values())), "strengthen" not in answered
+    if strengthen:
+        pool_option = "" if pool else f" --pool {POOL}"
         yield Command(
-            f"mutiny strengthen {typed.subject}{wanted} --budget 1%,2%,5%{typed.options}",
+            f"mutiny strengthen {parts.subject}{pool_option} --budget 1%,2%,5%{parts.options}",
             "Add the inputs that are missing",
-            f"{count(total, 'mutant')} of {several([*missed])} slip{'s' * (total == 1)} through. This proposes inputs "
-            "of a pool that kill the most of them for each label, and says what each budget gains.",
+            f"{count(total, 'mutant')} of {several([*survivors])} slip{'s' * (total == 1)} through. This proposes the "
+            "inputs of a pool that kill the most of them per label, and measures the gain of each budget.",
         )
-    if "select" not in done:
+    if "select" not in answered:
         yield Command(
-            f"mutiny select {typed.subject} --budget 5%{typed.options}",
-            f"{'Or label' if choosing else 'Label'} what the network probably gets wrong",
-            "Ranks unlabeled inputs by how likely they are to be answered wrongly; mutants play no part.",
+            f"mutiny select {parts.subject} --budget 5%{parts.options}",
+            f"{'Or label' if strengthen else 'Label'} what the network probably gets wrong",
+            "Ranks unlabeled inputs by how likely the network is to get them wrong, without regard to mutants.",
         )
 
 
-def _surer(result: Assessment, typed: Typed) -> Iterator[Command]:
+def _less_uncertainty(result: Assessment, parts: CommandParts) -> Iterator[Command]:
     subject, interval = result.subject, result.score.interval
     wide = interval is not None and interval.high - interval.low > WIDE and subject.originals < 2 * ENOUGH
     if subject.originals < FEWEST_ORIGINALS or wide:
@@ -137,17 +145,17 @@ def _surer(result: Assessment, typed: Typed) -> Iterator[Command]:
         more = ENOUGH if subject.originals < ENOUGH else 2 * ENOUGH
         if subject.more_originals:
             line = (
-                f"mutiny assess {typed.subject} --operators {_codes(result.operators)} --originals {more}"
-                f"{typed.options}"
+                f"mutiny assess {parts.subject} --operators {_codes(result.operators)} --originals {more}"
+                f"{parts.options}"
             )
             yield Command(line, "Narrow the uncertainty", f"{why}. The subject's recipe trains more.")
         else:
-            told = f"Give the subject {more} models trained with different seeds, or a recipe, and assess it again."
-            yield Command(_all_originals(typed.again) + typed.kept, "Narrow the uncertainty", f"{why}. {told}")
+            fix = f"Give the subject {more} models trained with different seeds, or a recipe, and assess it again."
+            yield Command(_all_originals(parts.again) + parts.kept, "Narrow the uncertainty", f"{why}. {fix}")
     sampled = [m for r in result.operators for m in on(r, "test") if m.basis in (Basis.SAMPLED, Basis.EXTRAPOLATED)]
     if sampled:
         yield Command(
-            f"{typed.again} --exact{typed.kept}",
+            f"{parts.again} --exact{parts.kept}",
             "Check the verdicts that are based on samples",
             f"{count(len(sampled), 'verdict')} on the test set came from samples of inputs. This uses every input.",
         )
@@ -162,22 +170,22 @@ def _all_originals(line: str) -> str:
     return re.sub(r" --originals \d+(?= |$)", "", line)
 
 
-def _unjudged(result: Assessment, typed: Typed) -> Iterator[Command]:
-    """Operators without a score, by what would give them one."""
+def _missing_scores(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+    """Commands that may give a score to operators that have none."""
     unkillable = [record for record in result.operators if record.status is Status.NOT_KILLABLE]
     unstable = [record for record in unkillable if _unstable(record)]
     if unstable:
         rse = 2 * AssessSettings.of(result).search.rse
         yield Command(
-            f"mutiny assess {typed.subject} --operators {_codes(unstable)} --rse {rse:g}{typed.options}",
+            f"mutiny assess {parts.subject} --operators {_codes(unstable)} --rse {rse:g}{parts.options}",
             "Admit less stable mutants",
             f"{several([record.label for record in unstable])}: the effect differs so much between instances that no "
-            "verdict was given. A larger --rse admits more, and says less.",
+            "verdict was given. A larger --rse gives more verdicts, which are less certain.",
         )
     hidden = [record for record in unkillable if record.hidden]
     if hidden and AssessSettings.of(result).rule.test != "wilcoxon":
         yield Command(
-            f"mutiny assess {typed.subject} --operators {_codes(hidden)} --test wilcoxon{typed.options}",
+            f"mutiny assess {parts.subject} --operators {_codes(hidden)} --test wilcoxon{parts.options}",
             "Compare each mutant with its own original",
             f"{several([record.label for record in hidden])}: survivors are consistently worse than their originals, "
             "which a comparison of means does not see.",
@@ -193,15 +201,15 @@ def _codes(records: Sequence[OperatorRecord]) -> str:
     return shlex.quote(",".join(record.label for record in records))
 
 
-def _others(result: Assessment, typed: Typed) -> Iterator[Command]:
-    """Suggests operators that were not tried."""
+def _other_operators(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+    """The operators of mutiny that were not tried; those of installed packages may not fit this subject."""
     tried = {record.code for record in result.operators}
-    left = [code for code in OPERATORS if code not in tried]
-    wanted = ",".join(left) if left else "all"
-    which = "operators that were not tried" if left else "faults before training, which need a recipe"
+    untried = [code for code in OPERATORS.builtin if code not in tried]
+    codes = ",".join(untried) if untried else "all"
+    others = "operators that were not tried" if untried else "faults before training, which need a recipe"
     yield Command(
-        f"mutiny assess {typed.subject} --operators {wanted}{typed.options}",
+        f"mutiny assess {parts.subject} --operators {codes}{parts.options}",
         "Try other faults",
         f"{'No fault that was tried can be noticed' if result.score.value is None else 'Nothing is left to find'} with "
-        f"these operators. Continue with {which}.",
+        f"these operators. Continue with {others}.",
     )

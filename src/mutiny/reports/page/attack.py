@@ -1,4 +1,4 @@
-"""The section of `attack`: success by distance, and a gallery of inputs that fool the network."""
+"""The section of `attack`: success rates by distance, and a gallery of inputs before and after."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mutiny.verbs.attack.result import BUDGET, MUTANTS, LevelSummary, Robustness
 
 QUESTION = "How robust is the network?"
 LARGEST = 96
-"""Pixels of a picture's side; larger ones are thinned out."""
+"""Maximum width and height of an image in pixels; larger ones are subsampled."""
 
 
 def attack_section(result: Robustness) -> Section:
-    """Success rates with intervals, whether mutants helped, and pictures."""
+    """Success rates with intervals, the effect of mutants, and pictures."""
     return Section("attack", QUESTION, tuple(_blocks(result)))
 
 
@@ -50,13 +50,12 @@ def _blocks(result: Robustness) -> Iterator[Block]:
 
 def _answer(level: LevelSummary) -> str:
     rate = level.ways[MUTANTS].of_correct
-    where = "Looking for the nearest" if level.eps is None else f"At a distance of {level.eps:.4g}"
+    distance = "With the nearest inputs found" if level.eps is None else f"At a distance of {level.eps:.4g}"
     if not rate.total:
-        return f"{where}, nothing can be said: no input was answered correctly before the attack."
-    return (
-        f"{where}, {rate.count} of {count(rate.total, 'correct answer')} are lost: {percent(rate.count / rate.total)} "
-        f"(95% interval {percent(rate.interval.low)} to {percent(rate.interval.high)})."
-    )
+        return f"{distance}, the success rate is unknown: no input was answered correctly before the attack."
+    ends = f"95% interval {percent(rate.interval.low)} to {percent(rate.interval.high)}"
+    lost = f"{rate.count} of {count(rate.total, 'correct answer')} are lost"
+    return f"{distance}, {lost}: {percent(rate.count / rate.total)} ({ends})."
 
 
 def _table(result: Robustness) -> Table:
@@ -65,14 +64,15 @@ def _table(result: Robustness) -> Table:
         Column("Way"),
         Column("Fooled", True, "correct answers that are lost, of all correct ones"),
         Column("Share", True),
-        Column("95% interval", True, "of the share (Clopper and Pearson)"),
-        Column("L2", True, "mean distance of the inputs that fool it"),
-        Column("Passes", True, "forward and backward, one input and model each"),
+        Column("95% interval", True, "interval of the share (Clopper-Pearson)"),
+        Column("L2", True, "mean distance of the inputs that fool the model"),
+        Column("Passes", True, "forward and backward passes of one input through one model"),
     )
     rows = []
     for level in result.results:
-        where = TableCell("nearest" if level.eps is None else f"{level.eps:.4g}", level.eps)
-        rows += [TableRow((where, TableCell(_title(name, result)), *_cells(way))) for name, way in level.ways.items()]
+        distance = TableCell("nearest" if level.eps is None else f"{level.eps:.4g}", level.eps)
+        for name, way in level.ways.items():
+            rows.append(TableRow((distance, TableCell(_title(name, result)), *_cells(way))))
     return Table("attacks", "Attacks by distance and way", columns, tuple(rows))
 
 
@@ -94,41 +94,41 @@ def _cells(way: WaySummary) -> Iterator[TableCell]:
 def _gain(level: LevelSummary) -> str:
     gain = level.gains[BUDGET]
     low, high = gain.interval.low, gain.interval.high
-    said = "help" if low > 0 else "harm" if high < 0 else "make no clear difference"
-    where = "" if level.eps is None else f"At {level.eps:.4g} "
+    effect = "help" if low > 0 else "harm" if high < 0 else "make no clear difference"
+    distance = "" if level.eps is None else f"At {level.eps:.4g} "
     return (
-        f"{where}mutants {said} against the same number of passes: {100 * gain.value:+.1f} points (95% interval "
+        f"{distance}mutants {effect} against the same number of passes: {100 * gain.value:+.1f} points (95% interval "
         f"{100 * low:+.1f} to {100 * high:+.1f})."
     )
 
 
 def gallery_of(result: Robustness) -> Gallery | None:
-    """Some inputs of the level that is shown, lost ones first; ``None`` without images, as in loaded results."""
+    """Some inputs of one level, those that fool the model first; ``None`` without images, as in loaded results."""
     if not result.levels:
         return None
     level = result.shown()
-    one = level.ways[MUTANTS]
+    outcome = level.ways[MUTANTS]
     try:
-        before, after = images(result.inputs), images(one.inputs)
+        before, after = images(result.inputs), images(outcome.inputs)
     except BadInput:
         return None
-    lost = one.fooled & level.correct
+    lost = outcome.fooled & level.correct
     order = np.argsort(~lost, kind="stable")[:SHOWN]
     low, high = float(before.min()), float(before.max())
     most = float(np.abs(after - before).max()) or 1.0
     columns = []
-    for at in order:
-        label, said = int(result.labels[at]), int(one.said[at])
-        what = f"input {int(result.indices[at])} of class {label}"
-        became = f"taken for {said}" if one.fooled[at] else "still answered correctly"
+    for row in order:
+        label, answer = int(result.labels[row]), int(outcome.said[row])
+        name = f"input {int(result.indices[row])} of class {label}"
+        effect = f"taken for {answer}" if outcome.fooled[row] else "still answered correctly"
         photos = (
-            Photo(png_of((before[at] - low) / (high - low or 1.0)), f"{what}, as it was"),
-            Photo(png_of((after[at] - low) / (high - low or 1.0)), f"{what}, after the attack, {became}"),
-            Photo(png_of(0.5 + 0.5 * (after[at] - before[at]) / most), f"{what}, what was changed"),
+            Photo(png_of((before[row] - low) / (high - low or 1.0)), f"{name}, before the attack"),
+            Photo(png_of((after[row] - low) / (high - low or 1.0)), f"{name}, after the attack, {effect}"),
+            Photo(png_of(0.5 + 0.5 * (after[row] - before[row]) / most), f"{name}, change"),
         )
-        columns.append((f"{label} as {said}" if one.fooled[at] else f"{label}, still right", photos))
-    where = "the nearest that were found" if level.eps is None else f"a distance of {level.eps:.4g}"
-    caption = f"Inputs before and after the attack, at {where}; below, white is more, black is less, gray is as before."
+        columns.append((f"{label} as {answer}" if outcome.fooled[row] else f"{label}, still right", photos))
+    distance = "the nearest inputs found" if level.eps is None else f"a distance of {level.eps:.4g}"
+    caption = f"Inputs before and after the attack, at {distance}. In the change, white is more, black is less."
     return Gallery(("before", "after", "change"), tuple(columns), caption)
 
 

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 from mutiny.reports.page.pictures import Picture
 
 SYMBOLS = {"killed": "●", "survived": "▲", "unstable": "◆", "invalid": "✕"}
-"""Verdicts are told apart by shape and word, not by color alone."""
+"""Symbols of verdicts, because color alone does not reach every reader."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph. An ``answer`` stands out; ``missing`` says what there is no data for; ``aside`` explains."""
+    """A paragraph: ``answer`` is emphasized, ``missing`` says which data is missing, ``aside`` explains."""
 
     kind: ClassVar[str] = "text"
     text: str
@@ -35,10 +35,10 @@ class TableCell:
     """One entry of a table.
 
     Attributes:
-        text: as people read it.
-        value: by which rows are sorted; the text if not given, and nothing sorts last.
-        verdict: the verdict that the text is about.
-        share: draws a bar so long behind the text.
+        text: Text of the cell.
+        value: Sort key; the text by default. Empty cells come last.
+        verdict: Verdict that the text is about.
+        share: Length of a bar behind the text, from 0 to 1.
     """
 
     text: str
@@ -48,13 +48,13 @@ class TableCell:
 
     @property
     def symbol(self) -> str:
-        """The verdict's shape."""
+        """The symbol of the verdict."""
         return SYMBOLS.get(self.verdict, "")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A table's column; ``hint`` explains its title."""
+    """A column of a table; ``hint`` explains its title."""
 
     title: str
     numeric: bool = False
@@ -63,7 +63,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableRow:
-    """A line of a table; the first cell names it. ``verdict`` is what the filter looks at."""
+    """A row of a table; the first cell names it, and rows are filtered by ``verdict``."""
 
     cells: tuple[TableCell, ...]
     verdict: str = ""
@@ -71,7 +71,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows that can be sorted, and filtered if ``filters``."""
+    """A table that readers can sort and, if ``filters``, filter."""
 
     kind: ClassVar[str] = "table"
     id: str
@@ -82,18 +82,18 @@ class Table:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """Which there are, in the order of `SYMBOLS`."""
+        """The verdicts of its rows, in the order of `SYMBOLS`."""
         return tuple(name for name in SYMBOLS if any(row.verdict == name for row in self.rows))
 
     @property
     def hints(self) -> tuple[Column, ...]:
-        """Columns whose titles need a word."""
+        """The columns whose titles are explained."""
         return tuple(column for column in self.columns if column.hint)
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture with its caption; ``label`` says in words what it shows."""
+    """A picture with its caption; ``label`` describes it for readers who cannot see it."""
 
     kind: ClassVar[str] = "chart"
     id: str
@@ -105,7 +105,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Charts:
-    """Pictures side by side where there is room."""
+    """Charts side by side, if the page is wide enough."""
 
     kind: ClassVar[str] = "charts"
     charts: tuple[Chart, ...]
@@ -113,7 +113,7 @@ class Charts:
 
 @dataclass(frozen=True)
 class Photo:
-    """A small picture in a gallery: bytes of a PNG file, and what it shows."""
+    """A small image in a gallery: bytes of a PNG file, and a description."""
 
     png: bytes
     alt: str
@@ -121,7 +121,7 @@ class Photo:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Columns of small pictures, one below the other, with a title for each row and a caption for each column."""
+    """A grid of small images, with a title for each row and each column."""
 
     kind: ClassVar[str] = "gallery"
     rows: tuple[str, ...]

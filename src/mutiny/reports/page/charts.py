@@ -1,4 +1,4 @@
-"""Draws each kind of picture with matplotlib."""
+"""Draws each kind of chart with matplotlib."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from mutiny.reports.page import svg
-from mutiny.reports.page.pictures import Layers, Lines, Matrix, Path, Picture, Ranges, Scores, Strengths
+from mutiny.reports.page.pictures import Layers, Lines, Matrix, Picture, Ranges, Scores, SearchPath, Strengths
 
 MARKS = {"killed": ("o", svg.KILLED), "survived": ("^", svg.SURVIVED), "unstable": ("D", svg.UNSTABLE)}
 """Verdicts by shape and color."""
 SETS = {"train": svg.QUIET, "test": svg.INK}
-"""Lines of sets; colors belong to verdicts, and marks of train are hollow."""
+"""Colors of the lines of sets. Marks have the colors of verdicts; those of train are hollow."""
 WIDTH = 4.6
-"""Inches: two charts stand side by side, one fills a phone."""
+"""Width in inches: two charts fit side by side on a screen, and one fits a phone."""
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":"}
 
 
 def draw(picture: Picture, name: str) -> str:
-    """An ``<svg>`` element."""
+    """A picture as an ``<svg>`` element."""
     return drawing(picture).svg(name)
 
 
@@ -28,12 +28,12 @@ def drawing(picture: Picture) -> svg.Drawing:
     """The drawing of a picture, with its size."""
     match picture:
         case Scores():
-            return svg.Drawing(partial(_scores, picture), WIDTH, _tall(len(picture.names)))
+            return svg.Drawing(partial(_scores, picture), WIDTH, _height(len(picture.names)))
         case Ranges():
-            return svg.Drawing(partial(_ranges, picture), WIDTH, _tall(len(picture.names)))
+            return svg.Drawing(partial(_ranges, picture), WIDTH, _height(len(picture.names)))
         case Strengths():
             return svg.Drawing(partial(_strengths, picture), WIDTH, 2.7, fixed=True)
-        case Path():
+        case SearchPath():
             return svg.Drawing(partial(_path, picture), WIDTH, 2.7, fixed=True)
         case Lines():
             return svg.Drawing(partial(_lines, picture), WIDTH, 3.0)
@@ -43,7 +43,7 @@ def drawing(picture: Picture) -> svg.Drawing:
             return svg.Drawing(partial(_layers, picture), 8.6, 0.9 + 0.34 * len(picture.names))
 
 
-def _tall(rows: int) -> float:
+def _height(rows: int) -> float:
     return 0.75 + 0.27 * rows
 
 
@@ -60,7 +60,7 @@ def _rows(axes: Any, names: tuple[str, ...]) -> np.ndarray[Any, Any]:
 
 
 def _short(name: str, most: int = 26) -> str:
-    """A user's text, short enough, without what a picture cannot hold."""
+    """A text of the user, cut to a maximum length, with characters that cannot be printed replaced."""
     clean = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
     return clean if len(clean) <= most else f"{clean[: most - 1]}…"
 
@@ -89,12 +89,12 @@ def _ranges(picture: Ranges, figure: Any) -> None:
 
 def _verdicts(axes: Any, xs: Any, ys: Any, verdicts: list[str], hollow: bool) -> None:
     for verdict, (marker, color) in MARKS.items():
-        at = [place for place, found in enumerate(verdicts) if found == verdict]
-        if at:
+        places = [place for place, each in enumerate(verdicts) if each == verdict]
+        if places:
             face = svg.PAGE if hollow else color
             axes.plot(
-                [xs[a] for a in at],
-                [ys[a] for a in at],
+                [xs[place] for place in places],
+                [ys[place] for place in places],
                 marker,
                 color=color,
                 markerfacecolor=face,
@@ -107,30 +107,30 @@ def _verdicts(axes: Any, xs: Any, ys: Any, verdicts: list[str], hollow: bool) ->
 def _strengths(picture: Strengths, figure: Any) -> None:
     axes = figure.add_subplot()
     levels = dict(picture.originals)
-    for at, (split, probes) in enumerate(picture.probes):
-        if not probes:
+    for number, (split, points) in enumerate(picture.points):
+        if not points:
             continue
-        color, hollow = SETS.get(split, svg.QUIET), at == 0
-        xs, ys = [one.strength for one in probes], [one.metric for one in probes]
-        lows, highs = [one.low for one in probes], [one.high for one in probes]
+        color, hollow = SETS.get(split, svg.QUIET), number == 0
+        xs, ys = [point.strength for point in points], [point.metric for point in points]
+        lows, highs = [point.low for point in points], [point.high for point in points]
         axes.fill_between(xs, lows, highs, color=color, alpha=0.13, linewidth=0)
         axes.plot(xs, ys, color=color, linewidth=1.2, label=_short(split))
         if split in levels:
             axes.axhline(levels[split], color=color, linewidth=1, linestyle="--")
-        _verdicts(axes, xs, ys, [one.verdict for one in probes], hollow)
+        _verdicts(axes, xs, ys, [point.verdict for point in points], hollow)
     axes.set(xlabel=_short(picture.strength), ylabel=_short(picture.metric))
     axes.grid(axis="y")
     axes.legend(loc="best", handlelength=1.4)
 
 
-def _path(picture: Path, figure: Any) -> None:
+def _path(picture: SearchPath, figure: Any) -> None:
     axes = figure.add_subplot()
-    for at, (split, steps) in enumerate(picture.steps):
+    for number, (split, steps) in enumerate(picture.steps):
         if not steps:
             continue
         xs, ys = list(range(1, len(steps) + 1)), [strength for strength, _ in steps]
         axes.plot(xs, ys, color=SETS.get(split, svg.QUIET), linewidth=1.2, label=_short(split))
-        _verdicts(axes, xs, ys, [verdict for _, verdict in steps], hollow=at == 0)
+        _verdicts(axes, xs, ys, [verdict for _, verdict in steps], hollow=number == 0)
     longest = max(len(steps) for _, steps in picture.steps)
     low, high = sorted(picture.bounds)
     margin = 0.04 * (high - low)
@@ -143,11 +143,11 @@ def _path(picture: Path, figure: Any) -> None:
 
 def _lines(picture: Lines, figure: Any) -> None:
     axes = figure.add_subplot()
-    bright = 0
+    colored = 0
     for line in picture.lines:
-        color = svg.QUIET if line.quiet else svg.SERIES[bright % len(svg.SERIES)]
-        style = line.style if line.quiet else ("solid", "dashed", "dotted")[bright // len(svg.SERIES) % 3]
-        bright += not line.quiet
+        color = svg.QUIET if line.quiet else svg.SERIES[colored % len(svg.SERIES)]
+        style = line.style if line.quiet else ("solid", "dashed", "dotted")[colored // len(svg.SERIES) % 3]
+        colored += not line.quiet
         xs, ys = zip(*line.points, strict=True)
         width = 1.1 if line.quiet else 1.6
         axes.plot(xs, ys, color=color, linestyle=DASHES[style], linewidth=width, label=_short(line.name))
@@ -162,7 +162,8 @@ def _lines(picture: Lines, figure: Any) -> None:
     for name in picture.shares:
         getattr(axes, f"{name}axis").set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.grid(axis="y")
-    axes.legend(loc="best", handlelength=1.6)
+    # An opaque background keeps the legend readable where a curve passes below it.
+    axes.legend(loc="best", handlelength=1.6, frameon=True, framealpha=0.85, facecolor=svg.PAGE, edgecolor="none")
 
 
 def _matrix_height(picture: Matrix) -> float:
@@ -170,7 +171,7 @@ def _matrix_height(picture: Matrix) -> float:
 
 
 def _shades(values: Any) -> Any:
-    """Shares as an image of one color whose opacity is the share, so that it stands on any page."""
+    """Shares as an image of one color whose opacity is the share, so that it fits a light and a dark page."""
     image = np.zeros((*values.shape, 4))
     image[..., :3] = np.array([0x2F, 0x8F, 0xD8]) / 255
     image[..., 3] = np.where(values > 0, 0.12 + 0.88 * values, 0.0)
@@ -188,7 +189,7 @@ def _matrix(picture: Matrix, figure: Any) -> None:
         axes.axhline(last, color=svg.RULE, linewidth=0.8)
     for _, _, last in picture.columns[:-1]:
         axes.axvline(last, color=svg.RULE, linewidth=0.8)
-    wide = [one for one in picture.columns if one[2] - one[1] >= columns / 40]
+    wide = [(name, first, last) for name, first, last in picture.columns if last - first >= columns / 40]
     axes.set_xticks([(first + last) / 2 for _, first, last in wide], [name for name, _, _ in wide])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(True)

@@ -1,4 +1,4 @@
-"""Which classes of test inputs notice faults: MUFF, eq. 1, class by class."""
+"""Shares of mutants that the test inputs of each class notice: MUFF, eq. 1, by class."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from mutiny.verbs.assess.result import Assessment
 
 Counts = npt.NDArray[np.int64]
 SHOWN = 40
-"""More classes than this are a table without a chart."""
+"""Maximum number of classes in a chart; the table has all."""
 
 
 @dataclass(frozen=True, eq=False)
 class ByClass:
-    """What each class does.
+    """Counts by class.
 
     Attributes:
-        inputs: test inputs, ``(classes,)``.
-        right: of them, right answers of the originals, summed over originals, ``(classes,)``.
-        noticed: mutant instances of which some input of the class goes from right to wrong, ``(originals, classes)``.
-        instances: how many instances each original has, ``(originals,)``.
+        inputs: Test inputs, ``(classes,)``.
+        right: Right answers to them, summed over originals, ``(classes,)``.
+        noticed: Mutant instances that get an input of the class wrong which their original gets right,
+            ``(originals, classes)``.
+        instances: Mutant instances of each original, ``(originals,)``.
         kills: (instance, input) pairs that go from right to wrong, ``(classes,)``.
-        mutants: how many were looked at.
+        mutants: Number of mutants.
     """
 
     inputs: Counts
@@ -42,13 +43,13 @@ class ByClass:
 
     @property
     def share(self) -> npt.NDArray[np.float64]:
-        """Of all instances, those that each class notices, ``(classes,)``."""
+        """Share of all instances that each class notices, ``(classes,)``."""
         shares: npt.NDArray[np.float64] = self.noticed.sum(axis=0) / max(1, int(self.instances.sum()))
         return shares
 
 
 def killable(result: Assessment) -> Iterator[tuple[OperatorRecord, MutantRecord, KillBits]]:
-    """The mutants that the training set kills and the test set judged, with what the test inputs do to them."""
+    """The mutants that the training set kills and that were judged on the test set, with their kill bits there."""
     for record in result.operators:
         by_train = {key_of(mutant) for mutant in on(record, "train") if mutant.verdict is Verdict.KILLED}
         for mutant in on(record, "test"):
@@ -58,17 +59,17 @@ def killable(result: Assessment) -> Iterator[tuple[OperatorRecord, MutantRecord,
 
 
 def by_class(result: Assessment) -> ByClass | None:
-    """Counts over all killable mutants; ``None`` without classes, or without bits."""
+    """Counts over all killable mutants; ``None`` without classes or kill bits."""
     classes, labels = result.subject.task.classes, result.labels
-    found = [bits for _, _, bits in killable(result)]
-    if classes is None or labels is None or not found or any(bits.inputs != len(labels) for bits in found):
+    all_bits = [bits for _, _, bits in killable(result)]
+    if classes is None or labels is None or not all_bits or any(bits.inputs != len(labels) for bits in all_bits):
         return None
-    originals = max(len(bits.originals) for bits in found)
-    fullest = next(bits for bits in found if len(bits.originals) == originals)
+    originals = max(len(bits.originals) for bits in all_bits)
+    fullest = next(bits for bits in all_bits if len(bits.originals) == originals)
     right = np.unpackbits(fullest.originals, axis=-1, count=fullest.inputs).sum(axis=0, dtype=np.int64)
     noticed, kills = np.zeros((originals, classes), np.int64), np.zeros(classes, np.int64)
     instances = np.zeros(originals, np.int64)
-    for bits in found:
+    for bits in all_bits:
         for repetition in bits.packed:
             rows = np.unpackbits(repetition, axis=-1, count=bits.inputs)
             for original, row in enumerate(rows):
@@ -82,12 +83,12 @@ def by_class(result: Assessment) -> ByClass | None:
         noticed=noticed,
         instances=instances,
         kills=kills,
-        mutants=len(found),
+        mutants=len(all_bits),
     )
 
 
 def classes_part(result: Assessment) -> Subsection:
-    """The table and chart of classes."""
+    """Chart and table by class."""
     return Subsection("By class", tuple(_blocks(result)))
 
 
@@ -95,35 +96,35 @@ def _blocks(result: Assessment) -> Iterator[Block]:
     if result.subject.task.classes is None:
         yield Text("A regression has no classes.", "missing")
         return
-    found = by_class(result)
-    if found is None:
+    counts = by_class(result)
+    if counts is None:
         yield Text(_why_not(result), "missing")
         return
-    originals, total = len(found.instances), int(found.instances.sum())
+    originals, total = len(counts.instances), int(counts.instances.sum())
     yield Text(
         f"A class notices a mutant if at least one of its inputs goes from right to wrong (MUFF, eq. 1). Based on "
-        f"{count(found.mutants, 'mutant')} that the training set kills, in {count(total, 'instance')}."
+        f"{count(counts.mutants, 'mutant')} that the training set kills, in {count(total, 'instance')}."
     )
-    rates = found.noticed / np.maximum(1, found.instances)[:, None]
-    shown = [label for label in range(len(found.inputs)) if found.inputs[label]]
+    rates = counts.noticed / np.maximum(1, counts.instances)[:, None]
+    shown = [label for label in range(len(counts.inputs)) if counts.inputs[label]]
     if len(shown) <= SHOWN:
-        told = ", ".join(f"{label}: {percent(float(found.share[label]))}" for label in shown)
+        shares = ", ".join(f"{label}: {percent(float(counts.share[label]))}" for label in shown)
         span = " The bar goes from the original with the least to that with the most." if originals > 1 else ""
         yield Chart(
             "by-class",
             Ranges(
                 tuple(f"class {label}" for label in shown),
-                tuple(found.share[shown].tolist()),
+                tuple(counts.share[shown].tolist()),
                 tuple(rates.min(axis=0)[shown].tolist()),
                 tuple(rates.max(axis=0)[shown].tolist()),
                 "share of mutant instances that the class notices",
             ),
             f"Mutant instances that each class notices.{span}",
-            f"Share of mutant instances noticed by class: {told}.",
+            f"Share of mutant instances noticed by class: {shares}.",
         )
     yield Table(
         "classes",
-        "What each class of test inputs does",
+        "Kills by class of the test inputs",
         (
             Column("Class"),
             Column("Test inputs", True),
@@ -136,14 +137,14 @@ def _blocks(result: Assessment) -> Iterator[Block]:
             Column("Share", True, "noticed, as a share of all instances"),
             Column("Per input", True, "mean share of the instances that one input of the class notices"),
         ),
-        tuple(_row(found, label, originals, total) for label in range(len(found.inputs))),
+        tuple(_row(counts, label, originals, total) for label in range(len(counts.inputs))),
     )
 
 
-def _row(found: ByClass, label: int, originals: int, total: int) -> TableRow:
-    inputs, noticed = int(found.inputs[label]), int(found.noticed[:, label].sum())
-    right = float(found.right[label]) / (inputs * originals) if inputs else None
-    each = float(found.kills[label]) / (inputs * total) if inputs else None
+def _row(counts: ByClass, label: int, originals: int, total: int) -> TableRow:
+    inputs, noticed = int(counts.inputs[label]), int(counts.noticed[:, label].sum())
+    right = float(counts.right[label]) / (inputs * originals) if inputs else None
+    each = float(counts.kills[label]) / (inputs * total) if inputs else None
     share = noticed / total
     return TableRow(
         (

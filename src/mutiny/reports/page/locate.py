@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mutiny.core.errors import BadInput
-from mutiny.reports.formatting import NONE, count, number, percent, several
+from mutiny.reports.formatting import count, number, percent, several
 from mutiny.reports.page.blocks import Block, Chart, Column, Fold, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.pictures import Floats, Layers
 from mutiny.verbs.locate.ablation import Ablation
@@ -17,13 +17,14 @@ from mutiny.verbs.locate.result import Location
 from mutiny.verbs.locate.suspects import Suspect
 
 QUESTION = "Which neurons are to blame?"
-SURE = 0.05
+SIGNIFICANT = 0.05
+"""Largest q-value of a suspect that is called beyond chance."""
 MOST = 40
-"""Layers in a picture, at most; those without suspects give way."""
+"""Maximum number of layers in a chart; with more, only layers with suspects are shown."""
 
 
 def locate_section(result: Location) -> Section:
-    """Suspects by layer, what is held against them, and what silencing them does."""
+    """Suspects by layer, their scores, and the effect of silencing them."""
     return Section("suspects", QUESTION, tuple(_blocks(result)))
 
 
@@ -34,9 +35,9 @@ def _blocks(result: Location) -> Iterator[Block]:
         yield _table("neurons", f"The {count(len(result.suspects), 'suspect')} by {result.measure}", result.suspects)
     if result.ablation is not None:
         yield Text(_silenced(result.ablation, len(result.suspects)))
-    for name, some in result.by_class.items():
-        if some:
-            yield Fold(f"Class {name}", (_table(f"neurons-{name}", f"Suspects of class {name}", some),))
+    for name, suspects in result.by_class.items():
+        if suspects:
+            yield Fold(f"Class {name}", (_table(f"neurons-{name}", f"Suspects of class {name}", suspects),))
     if result.notes:
         yield Notes(result.notes)
 
@@ -46,39 +47,44 @@ def _answer(result: Location) -> str:
     failed = f"{result.failing:,} of {count(total, 'input')} fail"
     if not result.suspects:
         return f"{failed}; no suspect among {count(result.subject.neurons, 'hidden neuron')}."
-    sure = sum(one.q_value <= SURE for one in result.suspects)
-    layers = several([*dict.fromkeys(one.layer for one in result.suspects)])
-    clear = "none of them beyond chance" if not sure else f"{sure} of them beyond chance (q ≤ {SURE:g})"
+    significant = sum(suspect.q_value <= SIGNIFICANT for suspect in result.suspects)
+    layers = several([*dict.fromkeys(suspect.layer for suspect in result.suspects)])
+    beyond = f"{significant} of them beyond chance (q ≤ {SIGNIFICANT:g})"
+    beyond = beyond if significant else "none of them beyond chance"
     return (
         f"{failed}. Of {count(result.subject.neurons, 'hidden neuron')}, {len(result.suspects)} are listed, in "
-        f"{layers}; {clear}."
+        f"{layers}; {beyond}."
     )
 
 
 def _map(result: Location) -> Chart:
     names, sizes = tuple(result.subject.layers), tuple(result.subject.layers.values())
-    held = {one.layer for one in result.suspects}
-    rows = [at for at, name in enumerate(names) if name in held or len(names) <= MOST]
-    place = {names[at]: row for row, at in enumerate(rows)}
-    marks = [(place[one.layer], one.neuron, rank) for rank, one in enumerate(result.suspects, 1) if one.layer in place]
+    suspicious = {suspect.layer for suspect in result.suspects}
+    shown = [depth for depth, name in enumerate(names) if name in suspicious or len(names) <= MOST]
+    rows = {names[depth]: row for row, depth in enumerate(shown)}
+    marks = [
+        (rows[suspect.layer], suspect.neuron, rank)
+        for rank, suspect in enumerate(result.suspects, 1)
+        if suspect.layer in rows
+    ]
     scores = scores_of(result)
     known = len(scores) == len(names)
-    shades = tuple(shades_of(scores)[at] for at in rows) if known else ()
-    by_layer = ", ".join(f"{name}: {sum(one.layer == name for one in result.suspects)}" for name in place)
-    deep = "Darker shades are more suspicious."
+    shades = tuple(shades_of(scores)[depth] for depth in shown) if known else ()
+    by_layer = ", ".join(f"{name}: {sum(suspect.layer == name for suspect in result.suspects)}" for name in rows)
+    legend = "Darker shades are more suspicious."
     if not known:
-        deep = "The shades of all neurons are only in the campaign file."
+        legend = "The scores of all neurons are only in the campaign file."
     return Chart(
         "layers",
-        Layers(tuple(names[at] for at in rows), tuple(sizes[at] for at in rows), shades, tuple(marks)),
-        f"Neurons by layer; triangles are the suspects. {deep}",
+        Layers(tuple(names[depth] for depth in shown), tuple(sizes[depth] for depth in shown), shades, tuple(marks)),
+        f"Neurons by layer; triangles are the suspects. {legend}",
         f"Suspects by layer, {by_layer}.",
         wide=True,
     )
 
 
 def scores_of(result: Location) -> tuple[Floats, ...]:
-    """Scores of all neurons, one array per layer; empty if loaded from JSON, or for a measure of the user's own."""
+    """Scores of all neurons, one array per layer; empty if loaded from JSON, or if the user wrote the measure."""
     spectrum, label = result.spectrum, result.settings.get("label")
     try:
         measure = as_measure(result.measure)
@@ -91,14 +97,15 @@ def scores_of(result: Location) -> tuple[Floats, ...]:
 
 
 def shades_of(scores: tuple[Floats, ...]) -> tuple[Floats, ...]:
-    """Scores between 0, the least of all, and 1, the most; what is infinite is the most."""
-    every = np.concatenate(scores) if scores else np.empty(0)
-    finite = every[np.isfinite(every)]
+    """Scores scaled to the range from 0 (lowest of all layers) to 1 (highest, or infinite)."""
+    together = np.concatenate(scores) if scores else np.empty(0)
+    finite = together[np.isfinite(together)]
     if not len(finite):
-        return tuple(np.isposinf(each).astype(np.float64) for each in scores)
+        return tuple(np.isposinf(layer).astype(np.float64) for layer in scores)
     low, high = float(finite.min()), float(finite.max())
     span = high - low or 1.0
-    return tuple(np.clip((np.nan_to_num(each, nan=low, posinf=high, neginf=low) - low) / span, 0, 1) for each in scores)
+    bounded = (np.nan_to_num(layer, nan=low, posinf=high, neginf=low) for layer in scores)
+    return tuple(np.clip((layer - low) / span, 0, 1) for layer in bounded)
 
 
 def _table(name: str, caption: str, suspects: tuple[Suspect, ...]) -> Table:
@@ -112,30 +119,32 @@ def _table(name: str, caption: str, suspects: tuple[Suspect, ...]) -> Table:
     rows = [
         TableRow(
             (
-                TableCell(f"{one.layer}[{one.neuron}]"),
-                TableCell("infinite", None) if math.isinf(one.score) else TableCell(number(one.score), one.score),
-                TableCell(percent(one.on_failures), one.on_failures, share=one.on_failures),
-                TableCell(
-                    NONE if one.on_passes is None else percent(one.on_passes), one.on_passes, share=one.on_passes
-                ),
-                TableCell(f"{one.q_value:.2g}", one.q_value),
+                TableCell(f"{suspect.layer}[{suspect.neuron}]"),
+                _score(suspect.score),
+                TableCell(percent(suspect.on_failures), suspect.on_failures, share=suspect.on_failures),
+                TableCell(percent(suspect.on_passes), suspect.on_passes, share=suspect.on_passes),
+                TableCell(f"{suspect.q_value:.2g}", suspect.q_value),
             )
         )
-        for one in suspects
+        for suspect in suspects
     ]
     return Table(name, caption, columns, tuple(rows))
 
 
-def _silenced(found: Ablation, suspects: int) -> str:
-    who = f"the {suspects} suspects" if suspects > 1 else "the suspect"
-    said = (
-        f"Silencing {who} mends {found.suspects.mended:,} of {count(found.failing, 'failure')} and breaks "
-        f"{found.suspects.broken:,} of {count(found.passing, 'pass', 'passes')}."
+def _score(score: float) -> TableCell:
+    return TableCell("infinite", None) if math.isinf(score) else TableCell(number(score), score)
+
+
+def _silenced(ablation: Ablation, suspects: int) -> str:
+    silenced = f"the {suspects} suspects" if suspects > 1 else "the suspect"
+    effect = (
+        f"Silencing {silenced} mends {ablation.suspects.mended:,} of {count(ablation.failing, 'failure')} and breaks "
+        f"{ablation.suspects.broken:,} of {count(ablation.passing, 'pass', 'passes')}."
     )
-    if not found.random:
-        return said
-    mended, broken = (np.mean([getattr(one, name) for one in found.random]) for name in ("mended", "broken"))
+    if not ablation.random:
+        return effect
+    mended, broken = (np.mean([getattr(draw, name) for draw in ablation.random]) for name in ("mended", "broken"))
     return (
-        f"{said} {count(len(found.random), 'random draw')} of as many others of those layers: {mended:.1f} mended on "
-        f"average (p {found.p_mended:.2g}), {broken:.1f} broken (p {found.p_broken:.2g})."
+        f"{effect} {count(len(ablation.random), 'random draw')} of as many others of those layers: {mended:.1f} mended "
+        f"on average (p {ablation.p_mended:.2g}), {broken:.1f} broken (p {ablation.p_broken:.2g})."
     )

@@ -1,4 +1,4 @@
-"""The section about the method: settings, seeds, versions, and the command that reproduces each result."""
+"""The section about the method: settings, seed, versions, and the command that repeats each result."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from mutiny.verbs.assess.search import Search
 
 QUESTION = "How was this done?"
 UNKNOWN = "FILE.py:NAME"
-"""Stands for a subject whose file is not known."""
-VERBS = {
+"""Placeholder for a subject whose file is not known."""
+TITLES = {
     "assess": "How good the tests are",
     "strengthen": "What makes the tests stronger",
     "select": "What to label",
@@ -30,16 +30,16 @@ VERBS = {
 }
 
 
-def method_section(results: Mapping[str, Result], commands: Mapping[str, str], left: Sequence[str] = ()) -> Section:
-    """For each verb that was run: how, with which settings, and how to do it again.
+def method_section(results: Mapping[str, Result], commands: Mapping[str, str], omitted: Sequence[str] = ()) -> Section:
+    """Method, command, seed, versions and settings of each result.
 
     Args:
-        results: by verb.
-        commands: that repeat them, by verb; where none is known a sentence says so.
-        left: why results were left out, a sentence each.
+        results: Results by verb.
+        commands: Commands that repeat them, by verb.
+        omitted: Reasons why results were left out, a sentence each.
     """
-    parts = [part for verb in VERBS if verb in results for part in _part(verb, results[verb], commands.get(verb))]
-    return Section("method", QUESTION, (*([Notes(tuple(left))] if left else []), *parts))
+    parts = [part for verb in TITLES if verb in results for part in _part(verb, results[verb], commands.get(verb))]
+    return Section("method", QUESTION, (*([Notes(tuple(omitted))] if omitted else []), *parts))
 
 
 def _part(verb: str, result: Result, command: str | None) -> Iterator[Block]:
@@ -47,7 +47,7 @@ def _part(verb: str, result: Result, command: str | None) -> Iterator[Block]:
     if isinstance(result, Assessment):
         blocks += [Text(line) for line in _method(result)]
     if command is not None:
-        blocks.append(Command(command, "", "This command gives the same result again:"))
+        blocks.append(Command(command, "", "This command repeats the result:"))
     else:
         blocks.append(Text(f"The file does not name the command. Run mutiny {verb} with the settings below."))
     facts = [("seed", str(result.settings.get("seed", "unknown")))]
@@ -56,7 +56,7 @@ def _part(verb: str, result: Result, command: str | None) -> Iterator[Block]:
     facts += [("took", f"{result.seconds:,.1f} seconds")] if result.seconds else []
     blocks.append(Facts(tuple(facts)))
     blocks.append(Fold("All settings", (Facts(tuple(named_values(result.settings))),)))
-    yield Subsection(VERBS[verb], tuple(blocks))
+    yield Subsection(TITLES[verb], tuple(blocks))
 
 
 def _method(result: Assessment) -> Iterator[str]:
@@ -64,8 +64,8 @@ def _method(result: Assessment) -> Iterator[str]:
     rule = settings.rule
     yield (
         "Mutation testing after MUFF: each operator injects one kind of fault into the trained networks, and a binary "
-        "search finds the mildest strength that a set of inputs notices. The training set tells which faults can be "
-        "noticed at all; the score is the share of those strengths that the test set notices too."
+        "search finds the mildest strength that a set of inputs notices. Faults that the training set does not notice "
+        "do not count; the score is the share of the other strengths that the test set notices too."
     )
     yield (
         f"A mutant is killed by this rule: {METHOD.get(rule.test, rule.test)}, p < {rule.alpha:g} and "
@@ -74,36 +74,36 @@ def _method(result: Assessment) -> Iterator[str]:
         f"repetitions per original; a search stops at a width of {number(settings.search.precision)}."
     )
     share = evaluation.evaluated / evaluation.pairs if evaluation.pairs else 1.0
-    rest = ", ".join(f"{many:,} {basis}" for basis, many in evaluation.verdicts.items() if many)
+    bases = ", ".join(f"{verdicts:,} {basis}" for basis, verdicts in evaluation.verdicts.items() if verdicts)
     yield (
         f"{count(evaluation.evaluated, 'answer')} of mutant instances were evaluated ({percent(share, 1)} of all pairs "
-        f"of instance and input). Basis of the verdicts: {rest or 'there are none'}."
+        f"of instance and input). Basis of the verdicts: {bases or 'there are none'}."
     )
 
 
 def assess_command(result: Assessment, subject: str = UNKNOWN) -> str:
-    """The command line that repeats an assessment, from its settings alone; what is as usual is left out.
+    """The command that repeats an assessment, from its settings alone, without options at their defaults.
 
     Args:
-        result: which is repeated.
-        subject: as the user types it, quoted for a shell.
+        result: Assessment to repeat.
+        subject: Subject as the user types it, quoted for a shell.
     """
     return assess_line(to_plain(result.settings), result.subject.originals, subject)
 
 
 def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKNOWN) -> str:
-    """The same from plain settings, of which only the seed must be known."""
+    """The same as `assess_command`, from plain settings, of which only the seed is required."""
     line = ["mutiny", "assess", subject]
     if settings.get("operators"):
         line += ["--operators", shlex.quote(",".join(settings["operators"]))]
     line += ["--originals", str(originals), "--seed", str(settings["seed"])]
-    usual: list[tuple[str, Mapping[str, Any]]] = [
+    groups: list[tuple[str, Mapping[str, Any]]] = [
         ("rule", to_plain(KillRule().resolve(originals))),
         ("search", to_plain(Search())),
         ("weak", {f"weak-{name}": value for name, value in to_plain(WeakSet()).items() if name == "share"}),
         ("screening", {"confidence": to_plain(Screening())["confidence"]}),
     ]
-    for group, defaults in usual:
+    for group, defaults in groups:
         given = settings.get(group)
         if not isinstance(given, dict):
             continue

@@ -1,4 +1,4 @@
-"""Every mutant that the test set judged, as a table, and which of them slip through."""
+"""The mutants of an assessment: survivors, the hardest killed one, and a table of all."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from mutiny.reports.formatting import NONE, count, number, p_value, percent
 from mutiny.reports.page.blocks import Column, Fold, Table, TableCell, TableRow
 from mutiny.verbs.assess.result import Assessment
 
-ONE_MUTANT = tuple[str, float | None]
-"""A mutant on whatever set: operator or configuration, and strength."""
+MutantKey = tuple[str, float | None]
+"""Identifies a mutant on every set: operator or configuration, and strength."""
 
 
 def on(record: OperatorRecord, split: str, searched: bool = False) -> list[MutantRecord]:
-    """The mutants of an operator that were judged on a set, in the order of judging; the very same ones once.
+    """The mutants of an operator that were judged on a set, in order, without duplicates.
 
     Args:
-        record: of the operator.
-        split: the set of inputs.
-        searched: whether only those of the set's own search, and then all of its steps.
+        record: Record of the operator.
+        split: Set of inputs.
+        searched: Return the steps of the set's own search instead, with duplicates.
     """
-    found = [mutant for mutant in record.mutants if mutant.guiding_set == split]
+    judged = [mutant for mutant in record.mutants if mutant.guiding_set == split]
     if searched:
-        return [mutant for mutant in found if mutant.searched]
-    return [mutant for mutant in found if mutant.same_as is None]
+        return [mutant for mutant in judged if mutant.searched]
+    return [mutant for mutant in judged if mutant.same_as is None]
 
 
-def key_of(mutant: MutantRecord) -> ONE_MUTANT:
-    """By what a mutant is known on every set."""
+def key_of(mutant: MutantRecord) -> MutantKey:
+    """What identifies a mutant on every set."""
     return mutant.operator, mutant.strength
 
 
-def named(mutant: MutantRecord, record: OperatorRecord) -> str:
-    """A mutant in words: the operator with its strength, or the configuration.
+def mutant_name(mutant: MutantRecord, record: OperatorRecord) -> str:
+    """The name of a mutant: its operator with the strength, or its configuration.
 
     >>> from mutiny.core.records import Status, Verdict
     >>> wi = OperatorRecord("WI", "weight inhibitor", "WI", {}, "factor", (0.0, 1.0), Status.SCORED)
-    >>> named(MutantRecord("WI", 0.6584, "test", Verdict.KILLED), wi)
+    >>> mutant_name(MutantRecord("WI", 0.6584, "test", Verdict.KILLED), wi)
     'WI at factor 0.658'
     """
     if mutant.strength is None or record.strength is None:
@@ -47,19 +47,19 @@ def named(mutant: MutantRecord, record: OperatorRecord) -> str:
     return f"{mutant.operator} at {record.strength} {mutant.strength:.3g}"
 
 
-def slipped(record: OperatorRecord) -> list[MutantRecord]:
-    """Mutants on test that survive there though the training set kills them, the most drastic first."""
+def survivors_of(record: OperatorRecord) -> list[MutantRecord]:
+    """Mutants that the training set kills and the test set does not, the most drastic first."""
     return sorted(record.survivors(), key=lambda mutant: -severity(mutant, record))
 
 
 def hardest(record: OperatorRecord) -> MutantRecord | None:
-    """The mildest mutant that the test set kills; ``None`` if it kills none, or if there is no strength."""
+    """The mildest mutant that the test set kills; ``None`` if it kills none, or if the operator has no strength."""
     killed = [m for m in on(record, "test") if m.verdict is Verdict.KILLED and m.strength is not None]
     return min(killed, key=lambda mutant: severity(mutant, record), default=None)
 
 
 def severity(mutant: MutantRecord, record: OperatorRecord) -> float:
-    """Where a strength lies between the mildest (0) and the severest (1)."""
+    """Position of a mutant's strength between the mildest (0) and the severest (1)."""
     if mutant.strength is None or record.bounds is None:
         return 0.0
     mild, severe = record.bounds
@@ -67,21 +67,21 @@ def severity(mutant: MutantRecord, record: OperatorRecord) -> float:
 
 
 def mutants_table(result: Assessment) -> Fold:
-    """Every mutant that was judged on the test set, with what the other sets say."""
-    told = [pair for record in result.operators for pair in _rows(record)]
-    rows = [row for _, row in sorted(told, key=lambda pair: not pair[0])]
+    """The mutants that were judged on the test set, with their verdicts on the other sets."""
+    judged = [pair for record in result.operators for pair in _rows(record)]
+    rows = [row for _, row in sorted(judged, key=lambda pair: not pair[0])]
     sampled = any(mutant.basis is not Basis.EXACT for record in result.operators for mutant in on(record, "test"))
     columns = [
         Column("Mutant"),
         Column("Test", hint="verdict on the test set"),
-        Column("Train", hint="verdict on the training set; what survives there counts as equivalent"),
+        Column("Train", hint="verdict on the training set; mutants that survive there count as equivalent"),
         Column("Weak", hint="verdict on the weak set"),
         Column("Metric", True, "mean over instances on the test set"),
-        Column("p", True, "of the kill rule's test, on the test set"),
-        Column("Effect", True, "its size on the test set; positive where the mutant is worse"),
-        Column("Instances", True, "how many it took until the metric was stable"),
+        Column("p", True, "p-value of the kill rule's test on the test set"),
+        Column("Effect", True, "effect size on the test set; positive if the mutant is worse"),
+        Column("Instances", True, "number of instances until the metric was stable"),
         Column("Trivial", True, "share of (instance, input) pairs that go from right to wrong"),
-        Column("Rests on", hint="exact: every input; otherwise samples, with bounds"),
+        Column("Basis", hint="exact: every input was evaluated; otherwise a sample, with bounds"),
     ][: None if sampled else -1]
     rows = rows if sampled else [TableRow(row.cells[:-1], row.verdict) for row in rows]
     title = f"All {count(len(rows), 'mutant')} judged on the test set"
@@ -89,21 +89,23 @@ def mutants_table(result: Assessment) -> Fold:
 
 
 def _rows(record: OperatorRecord) -> Iterator[tuple[bool, TableRow]]:
-    """Whether a mutant slips through, and its row."""
+    """For each mutant, whether it slips through, and its row."""
     verdicts = {split: {key_of(m): m for m in record.mutants if m.guiding_set == split} for split in ("train", "weak")}
-    missed = {key_of(mutant) for mutant in slipped(record)}
+    survivors = {key_of(mutant) for mutant in survivors_of(record)}
     order = sorted(on(record, "test"), key=lambda mutant: -severity(mutant, record))
     for mutant in order:
         others = [verdicts[split].get(key_of(mutant)) for split in ("train", "weak")]
-        told = "" if not mutant.reason else f" ({mutant.reason})"
+        reason = f" ({mutant.reason})" if mutant.reason else ""
         yield (
-            key_of(mutant) in missed,
+            key_of(mutant) in survivors,
             TableRow(
                 (
-                    TableCell(f"{named(mutant, record)}{told}", f"{mutant.operator} {severity(mutant, record):.9f}"),
+                    TableCell(
+                        f"{mutant_name(mutant, record)}{reason}", f"{mutant.operator} {severity(mutant, record):.9f}"
+                    ),
                     _verdict(mutant),
                     *map(_verdict, others),
-                    TableCell(number4(mutant.metric_mean), mutant.metric_mean),
+                    TableCell(metric_text(mutant.metric_mean), mutant.metric_mean),
                     TableCell(p_value(mutant.p_value), mutant.p_value),
                     TableCell(_effect(mutant), mutant.effect_size),
                     TableCell(str(mutant.instances), float(mutant.instances)),
@@ -115,10 +117,10 @@ def _rows(record: OperatorRecord) -> Iterator[tuple[bool, TableRow]]:
         )
 
 
-def number4(value: float | None) -> str:
-    """A metric.
+def metric_text(value: float | None) -> str:
+    """A metric with four digits.
 
-    >>> number4(0.98218), number4(None)
+    >>> metric_text(0.98218), metric_text(None)
     ('0.9822', '–')
     """
     return NONE if value is None or not np.isfinite(value) else f"{value:.4g}"

@@ -1,13 +1,14 @@
-"""The content of a page, made from results."""
+"""The content of the HTML report, built from results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from mutiny.core.results import Result, versions
+from mutiny.core.results import Result
 from mutiny.reports.formatting import count, percent
-from mutiny.reports.page.advice import Typed, advice_section, minimize_command
+from mutiny.reports.page.advice import CommandParts, advice_section, minimize_command
 from mutiny.reports.page.attack import attack_section
 from mutiny.reports.page.blocks import Section, Text
 from mutiny.reports.page.effective_tests import QUESTION as WHICH_TESTS
@@ -16,35 +17,35 @@ from mutiny.reports.page.locate import locate_section
 from mutiny.reports.page.method import method_section
 from mutiny.reports.page.repair import repair_section
 from mutiny.reports.page.score import QUESTION as HOW_GOOD
-from mutiny.reports.page.score import likely, score_section, sentence, weakest
+from mutiny.reports.page.score import interval_sentence, score_section, score_sentence, weakest_sentence
 from mutiny.reports.page.select import select_section
-from mutiny.reports.page.smaller_test_set import subset_of
+from mutiny.reports.page.smaller_test_set import smaller_test_set
 from mutiny.reports.page.strengthen import strengthen_section
 from mutiny.reports.page.survivors import QUESTION as WHAT_SLIPS
 from mutiny.reports.page.survivors import survivors_section
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.attack.result import Robustness
-from mutiny.verbs.locate.result import Location
-from mutiny.verbs.repair.result import Repair
-from mutiny.verbs.select.result import Selection
-from mutiny.verbs.strengthen.result import Strengthening
 
 Results = Mapping[str, Result]
-OTHERS = ("strengthen", "select", "locate", "repair", "attack")
-"""Verbs besides `assess`, in the order of their sections."""
+SECTIONS: Mapping[str, Callable[[Any], Section]] = {
+    "strengthen": strengthen_section,
+    "select": select_section,
+    "locate": locate_section,
+    "repair": repair_section,
+    "attack": attack_section,
+}
+"""Sections of the verbs besides `assess`, in their order on the page."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What is drawn.
+    """The content of a report.
 
     Attributes:
-        subject: name of what was tested.
-        about: a line about it.
-        headline: the number that answers the first question; nothing if there is none.
-        summary: sentences, the first of which answers the first question.
-        sections: questions with answers, in order.
-        version: of mutiny.
+        subject: Name of the subject.
+        about: A line about the subject.
+        headline: The mutation score; empty if there is none.
+        summary: Sentences, the first of which answers the first question.
+        sections: Questions with answers, in order.
     """
 
     subject: str
@@ -52,66 +53,41 @@ class Page:
     headline: str
     summary: tuple[str, ...]
     sections: tuple[Section, ...]
-    version: str
 
 
-def page_of(results: Results, typed: Typed, commands: Mapping[str, str], left: Sequence[str] = ()) -> Page:
+def page_of(results: Results, parts: CommandParts, commands: Mapping[str, str], omitted: Sequence[str] = ()) -> Page:
     """The page of some results.
 
     Args:
-        results: by verb, at least one.
-        typed: what a user types for this subject.
-        commands: that repeat the results, by verb.
-        left: why results were left out, a sentence each.
+        results: Results by verb, at least one.
+        parts: Parts of commands for this subject.
+        commands: Commands that repeat the results, by verb.
+        omitted: Reasons why results were left out, a sentence each.
     """
-    found = results.get("assess")
-    assessment = found if isinstance(found, Assessment) else None
-    sections = [*_questions(assessment, typed, results), advice_section(assessment, typed, _done(results))]
-    others = [results[verb] for verb in OTHERS if verb in results]
-    sections += [section for result in others if (section := _section(result)) is not None]
-    sections.append(method_section(results, commands, left))
+    assessment = results.get("assess")
+    assessment = assessment if isinstance(assessment, Assessment) else None
+    sections = [*_questions(assessment, parts, results), advice_section(assessment, parts, results)]
+    sections += [section(results[verb]) for verb, section in SECTIONS.items() if verb in results]
+    sections.append(method_section(results, commands, omitted))
     score = None if assessment is None else assessment.score.value
     return Page(
-        subject=_name(results),
+        subject=next(result.subject.name for result in results.values()),
         about=_about(results, assessment),
         headline="" if score is None else percent(score),
-        summary=_summary(assessment, typed),
+        summary=_summary(assessment, parts),
         sections=tuple(sections),
-        version=versions()["mutiny"],
     )
 
 
-def _questions(result: Assessment | None, typed: Typed, results: Results) -> list[Section]:
-    if result is not None:
-        work = effective_tests_section(result, subset_of(results), minimize_command(typed))
-        return [score_section(result), survivors_section(result), work]
-    told = Text(f"The test set was not assessed. To assess it: {typed.again}", "missing")
-    asked = (("score", HOW_GOOD), ("survivors", WHAT_SLIPS), ("tests", WHICH_TESTS))
-    return [Section(name, question, (told,)) for name, question in asked]
-
-
-def _done(results: Results) -> set[str]:
-    """Verbs whose question was answered: a strengthening that only looked for fewer tests chose none to add."""
-    return {verb for verb, one in results.items() if not isinstance(one, Strengthening) or len(one.order)}
-
-
-def _section(result: Result) -> Section | None:
-    match result:
-        case Strengthening():
-            return strengthen_section(result)
-        case Selection():
-            return select_section(result)
-        case Location():
-            return locate_section(result)
-        case Repair():
-            return repair_section(result)
-        case Robustness():
-            return attack_section(result)
-    return None
-
-
-def _name(results: Results) -> str:
-    return next(result.subject.name for result in results.values())
+def _questions(assessment: Assessment | None, parts: CommandParts, results: Results) -> list[Section]:
+    """The sections of an assessment; without one, the same questions with the command that answers them."""
+    if assessment is not None:
+        small = smaller_test_set(assessment, results.get("strengthen"))
+        tests = effective_tests_section(assessment, small, minimize_command(parts))
+        return [score_section(assessment), survivors_section(assessment), tests]
+    missing = Text(f"The test set was not assessed. To assess it: {parts.again}", "missing")
+    questions = (("score", HOW_GOOD), ("survivors", WHAT_SLIPS), ("tests", WHICH_TESTS))
+    return [Section(name, question, (missing,)) for name, question in questions]
 
 
 def _about(results: Results, assessment: Assessment | None) -> str:
@@ -123,7 +99,8 @@ def _about(results: Results, assessment: Assessment | None) -> str:
     return f"{subject.model}, {count(subject.originals, 'original')}, {subject.task.kind}; inputs: {splits}{day}"
 
 
-def _summary(result: Assessment | None, typed: Typed) -> tuple[str, ...]:
-    if result is None:
-        return (f"The test set was not assessed. To assess it: {typed.again}",)
-    return tuple(filter(None, [sentence(result), likely(result), weakest(result)]))
+def _summary(assessment: Assessment | None, parts: CommandParts) -> tuple[str, ...]:
+    if assessment is None:
+        return (f"The test set was not assessed. To assess it: {parts.again}",)
+    sentences = [score_sentence(assessment), interval_sentence(assessment), weakest_sentence(assessment)]
+    return tuple(filter(None, sentences))

@@ -13,13 +13,13 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Scores:
-    """A dot on a line from 0 to 1 for each name, and the mean of all with its interval.
+    """A dot between 0 and 1 for each name, and the mean of all with its interval.
 
     Attributes:
-        names: of the rows, from top to bottom.
-        values: ``None`` where there is none.
-        overall: their mean.
-        interval: of the mean.
+        names: Names of the rows, from top to bottom.
+        values: Value of each row; ``None`` for none.
+        overall: Mean of the values.
+        interval: Interval of the mean.
     """
 
     names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Ranges:
-    """A dot between a low and a high end for each name, on a line from 0 to 1."""
+    """A dot between a low and a high end for each name, all between 0 and 1."""
 
     names: tuple[str, ...]
     values: tuple[float, ...]
@@ -41,7 +41,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class StrengthPoint:
-    """A mutant in a chart: its strength, its metric (mean, least and most over instances), and what became of it."""
+    """A mutant in a chart: its strength, its metric (mean, minimum and maximum over instances), and its verdict."""
 
     strength: float
     metric: float
@@ -52,24 +52,24 @@ class StrengthPoint:
 
 @dataclass(frozen=True)
 class Strengths:
-    """How the metric falls as the strength grows, on some sets of inputs.
+    """The metric by strength, on some sets of inputs.
 
     Attributes:
-        strength: its name.
-        metric: its name.
-        probes: by set, by rising strength.
-        originals: mean metric of the originals by set.
+        strength: Name of the strength.
+        metric: Name of the metric.
+        points: Mutants by set, in the order of rising strength.
+        originals: Mean metric of the originals by set.
     """
 
     strength: str
     metric: str
-    probes: tuple[tuple[str, tuple[StrengthPoint, ...]], ...]
+    points: tuple[tuple[str, tuple[StrengthPoint, ...]], ...]
     originals: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
-class Path:
-    """The strengths that a search tried, one after another, by set of inputs, with their verdicts."""
+class SearchPath:
+    """The strengths that a search tried, in order, by set of inputs, with their verdicts."""
 
     strength: str
     bounds: tuple[float, float]
@@ -78,7 +78,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Line:
-    """One curve; ``style`` is solid, dashed or dotted, and quiet ones are references."""
+    """One curve; ``style`` is solid, dashed or dotted, and a quiet curve is a reference."""
 
     name: str
     points: tuple[Point, ...]
@@ -91,10 +91,12 @@ class Lines:
     """Curves over the same axes.
 
     Attributes:
-        lines: the curves.
-        x: what goes to the right; ``y`` what goes up.
-        mark: where a vertical line stands, and ``mark_name`` what it means.
-        shares: axes that are percentages: ``"y"``, ``"xy"`` or none.
+        lines: The curves.
+        x: Label of the horizontal axis.
+        y: Label of the vertical axis.
+        mark: Position of a vertical line; ``None`` for none.
+        mark_name: Label of that line.
+        shares: Axes that show percentages: ``"y"``, ``"xy"`` or none.
     """
 
     lines: tuple[Line, ...]
@@ -110,10 +112,11 @@ class Matrix:
     """Shares as shades, ``(rows, columns)``.
 
     Attributes:
-        values: between 0 and 1.
-        groups: names of blocks of rows, with the first row and the one after the last of each.
-        columns: names of blocks of columns, in the same way; their sizes may differ.
-        x: what the columns are; ``y`` what the rows are.
+        values: Shares between 0 and 1.
+        groups: Name, first row and end (exclusive) of each block of rows.
+        columns: Name, first column and end (exclusive) of each block of columns.
+        x: Label of the columns.
+        y: Label of the rows.
     """
 
     values: Floats
@@ -128,10 +131,10 @@ class Layers:
     """Neurons of each layer as a strip of shades, and some of them marked.
 
     Attributes:
-        names: of the layers, in the order of execution.
-        sizes: neurons of each.
-        shades: suspicion between 0 and 1 of each neuron, one array per layer; empty if only the suspects are known.
-        marks: layer, neuron and rank of the suspects.
+        names: Names of the layers, in the order of execution.
+        sizes: Number of neurons of each layer.
+        shades: Suspiciousness between 0 and 1 of each neuron, one array per layer; empty if only suspects are known.
+        marks: Layer, neuron and rank of each suspect.
     """
 
     names: tuple[str, ...]
@@ -140,4 +143,4 @@ class Layers:
     marks: tuple[tuple[int, int, int], ...]
 
 
-Picture = Scores | Ranges | Strengths | Path | Lines | Matrix | Layers
+Picture = Scores | Ranges | Strengths | SearchPath | Lines | Matrix | Layers

@@ -1,4 +1,4 @@
-"""A page as one HTML text; template, style sheet and script are files of this package."""
+"""A page as one HTML file; its template, style sheet and script are in ``assets``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import base64
 import hashlib
 from pathlib import Path
 
+from mutiny.core.results import versions
 from mutiny.reports.files import replacing
 from mutiny.reports.page.page import Page
 
 
 def html_of(page: Page) -> str:
-    """The whole page, which needs nothing else. Every text in it is escaped."""
+    """The whole page, which loads no other file. Every text in it is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -28,13 +29,14 @@ def html_of(page: Page) -> str:
     environment.filters["digest"] = _digest
     environment.globals["draw"] = lambda picture, name: Markup(draw(picture, name))
     assets = {name: Markup(_asset(file)) for name, file in (("style", "style.css"), ("script", "page.js"))}
-    return environment.get_template("page.html").render(page=page, **assets)
+    return environment.get_template("page.html").render(page=page, version=versions()["mutiny"], **assets)
 
 
 def write_html(path: Path, page: Page) -> None:
-    """Writes the page, whole or not at all."""
+    """Write the page completely or not at all."""
     with replacing(path) as part:
-        part.write_text(html_of(page), encoding="utf-8", errors="replace")  # names of files may be no text
+        # A file name that is not valid UTF-8 may be on the page.
+        part.write_text(html_of(page), encoding="utf-8", errors="replace")
 
 
 def _asset(name: str) -> str:
@@ -44,5 +46,5 @@ def _asset(name: str) -> str:
 
 
 def _digest(script: str) -> str:
-    """By which a browser knows the one script that may run."""
+    """The hash by which the page's Content-Security-Policy allows this script and no other."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

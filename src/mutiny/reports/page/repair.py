@@ -13,7 +13,7 @@ QUESTION = "Can the network be repaired?"
 
 
 def repair_section(result: Repair) -> Section:
-    """What a repair mends and breaks on inputs that took no part."""
+    """Inputs that the patch repairs and breaks, by role."""
     return Section("repair", QUESTION, tuple(_blocks(result)))
 
 
@@ -32,22 +32,22 @@ def _blocks(result: Repair) -> Iterator[Block]:
 
 
 def _answer(result: Repair) -> str:
-    said = f"{upper_first(result.verdict)}: {result.method} changes {count(result.weights, 'weight')}"
-    mended, broken = _of(result.repair_rate), _of(result.break_rate)
-    return f"{said}; of held-out inputs {mended} mended and {broken} broken."
+    patch = f"{upper_first(result.verdict)}: {result.method} changes {count(result.weights, 'weight')}"
+    repaired, broken = _of(result.repair_rate), _of(result.break_rate)
+    return f"{patch}; of held-out inputs {repaired} repaired and {broken} broken."
 
 
 def _of(rate: Rate) -> str:
     if not rate.total:
         return "none of 0 are"
-    between = f"{percent(rate.interval.low)} to {percent(rate.interval.high)}"
-    return f"{rate.count:,} of {rate.total:,} ({percent(rate.count / rate.total)}, 95% interval {between}) are"
+    ends = f"{percent(rate.interval.low)} to {percent(rate.interval.high)}"
+    return f"{rate.count:,} of {rate.total:,} ({percent(rate.count / rate.total)}, 95% interval {ends}) are"
 
 
 def _table(result: Repair) -> Table:
     columns = (
         Column("Inputs"),
-        Column("How many", True),
+        Column("Count", True),
         Column("Repaired", True, "targeted failures that are repaired"),
         Column("Broken", True, "inputs that passed before and fail now"),
         Column("Right before", True),
@@ -55,7 +55,7 @@ def _table(result: Repair) -> Table:
     )
     rows = []
     for role, change in result.changes.items():
-        shares = [one / change.inputs if change.inputs else None for one in (change.before, change.after)]
+        shares = [correct / change.inputs if change.inputs else None for correct in (change.before, change.after)]
         rows.append(
             TableRow(
                 (

@@ -1,11 +1,11 @@
-"""The section about the score: how good the test set is, and how sure that is."""
+"""The section about the score and its interval, by operator and by class."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from mutiny.core.records import OperatorRecord, Status, Verdict
-from mutiny.reports.formatting import NONE, count, number, percent, several, upper_first
+from mutiny.reports.formatting import NONE, count, number, percent, several
 from mutiny.reports.page.blocks import Block, Chart, Column, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.classes import classes_part
 from mutiny.reports.page.mutants import on
@@ -15,32 +15,29 @@ from mutiny.verbs.assess.result import Assessment, AssessSettings, Evaluation
 
 QUESTION = "How good is my test set, and how sure is that?"
 WIDE = 0.3
-"""An interval wider than this leaves much open."""
+"""Intervals wider than this are called wide."""
 
 
 def score_section(result: Assessment) -> Section:
-    """Score with interval, per operator, per class."""
-    blocks: list[Block] = [Text(_answer(result), "answer"), Text(sureness(result))]
+    """Score with its interval, scores by operator, and shares by class."""
+    blocks: list[Block] = [Text(_answer(result), "answer"), Text(basis_text(result))]
     if any(record.score is not None for record in result.operators):
         blocks.append(_chart(result))
     blocks.append(operators_table(result))
-    blocks.extend(Text(line, "aside") for line in _reading(result))
+    blocks.extend(Text(line, "aside") for line in _remarks(result))
     blocks.append(classes_part(result))
     if result.notes:
         blocks.append(Notes(tuple(result.notes)))
     return Section("score", QUESTION, tuple(blocks))
 
 
-def sentence(result: Assessment) -> str:
-    """The answer in one plain sentence."""
+def score_sentence(result: Assessment) -> str:
+    """The score in one sentence."""
     score = result.score
     if score.value is None:
         return "There is no score: no operator has a stable mutant that the training set notices."
-    scored = (
-        count(score.operators, "operator")
-        if score.operators == score.tried
-        else (f"{score.operators} of {score.tried} operators")
-    )
+    all_scored = score.operators == score.tried
+    scored = count(score.operators, "operator") if all_scored else f"{score.operators} of {score.tried} operators"
     if score.value >= 1:
         return f"Your test set notices every fault that the training set notices, over {scored}."
     return (
@@ -49,30 +46,30 @@ def sentence(result: Assessment) -> str:
     )
 
 
-def likely(result: Assessment) -> str:
-    """The interval in a sentence; nothing without a score."""
+def interval_sentence(result: Assessment) -> str:
+    """The interval in a sentence; empty without a score."""
     interval = result.score.interval
     if interval is None:
         return "There is no interval: see the notes." if result.score.value is not None else ""
     resampled = "inputs" if "inputs" in interval.method else "originals"
-    open_ = interval.high - interval.low > WIDE
-    wide = f" It is wide: other {resampled} may well give another score." if open_ else ""
-    between = f"{percent(interval.low)} to {percent(interval.high)}"
-    return f"{percent(interval.level)} interval: {between}, by {interval.method}.{wide}"
+    is_wide = interval.high - interval.low > WIDE
+    warning = f" It is wide: other {resampled} may well give another score." if is_wide else ""
+    ends = f"{percent(interval.low)} to {percent(interval.high)}"
+    return f"{percent(interval.level)} interval: {ends}, by {interval.method}.{warning}"
 
 
 def _answer(result: Assessment) -> str:
     score = result.score
     if score.value is None:
-        return sentence(result)
-    interval, between = score.interval, ""
+        return score_sentence(result)
+    interval, ends = score.interval, ""
     if interval is not None:
-        between = f", {percent(interval.level)} interval {percent(interval.low)} to {percent(interval.high)}"
-    return f"Mutation score {percent(score.value)}{between}."
+        ends = f", {percent(interval.level)} interval {percent(interval.low)} to {percent(interval.high)}"
+    return f"Mutation score {percent(score.value)}{ends}."
 
 
-def sureness(result: Assessment) -> str:
-    """What the score rests on."""
+def basis_text(result: Assessment) -> str:
+    """The operators, inputs, originals and answers that the score is based on."""
     return " ".join(_basis(result))
 
 
@@ -84,7 +81,7 @@ def _basis(result: Assessment) -> Iterator[str]:
     test = subject.splits.get("test")
     if test is not None:
         yield (
-            f"{'Tried' if result.score.value is None else 'It rests'} on {count(test.inputs, 'test input')} and "
+            f"{'Tried' if result.score.value is None else 'It is based'} on {count(test.inputs, 'test input')} and "
             f"{count(subject.originals, 'trained original')}, with a mean {subject.task.metric} of "
             f"{test.metric_mean:.4g} on the test set."
         )
@@ -94,32 +91,32 @@ def _basis(result: Assessment) -> Iterator[str]:
     if evaluation.evaluated < evaluation.pairs and screening is not None:
         yield (
             f"Screened: {percent(evaluation.evaluated / evaluation.pairs, 1)} of all answers were evaluated; each "
-            f"verdict is the one that all would give, with {percent(screening.confidence, 1)} confidence."
+            f"verdict is that of all answers with {percent(screening.confidence, 1)} confidence."
         )
 
 
-def weakest(result: Assessment) -> str:
-    """Against what the test set is weakest; nothing if it misses nothing."""
-    missed = result.weakest_first()
-    if not missed:
+def weakest_sentence(result: Assessment) -> str:
+    """The operator that the test set is weakest against; empty if it misses nothing."""
+    operators = result.weakest_first()
+    if not operators:
         return ""
-    worst = missed[0]
+    worst = operators[0]
     train, test = (worst.sets[split].weakest_killed if split in worst.sets else None for split in ("train", "test"))
-    said = f"It is weakest against {worst.label} ({worst.title}): the training set notices "
+    start = f"It is weakest against {worst.label} ({worst.title}): the training set notices "
     if worst.strength is None or train is None:
-        missed_here, noticed = worst.missed()
-        several = f"{noticed} configurations, of which the test set misses {missed_here}."
-        return said + (several if noticed > 1 else "it, the test set does not.")
-    until = "no strength at all" if test is None else f"only {number(test)} and {worst.severer}"
-    return f"{said}{worst.strength} {number(train)}, the test set {until}."
+        missed, noticed = worst.missed()
+        several = f"{noticed} configurations, of which the test set misses {missed}."
+        return start + (several if noticed > 1 else "it, the test set does not.")
+    strengths = "no strength at all" if test is None else f"only {number(test)} and {worst.severer}"
+    return f"{start}{worst.strength} {number(train)}, the test set {strengths}."
 
 
 def _chart(result: Assessment) -> Chart:
     interval = result.score.interval
-    scores = sorted(result.operators, key=lambda r: (r.score is None, -(r.score or 0.0)))
-    shown = [record for record in scores if record.status is Status.SCORED]
-    between = f", 95% interval {percent(interval.low)} to {percent(interval.high)}" if interval else ""
-    told = ", ".join(f"{record.label} {percent(record.score)}" for record in shown)
+    best_first = sorted(result.operators, key=lambda record: (record.score is None, -(record.score or 0.0)))
+    shown = [record for record in best_first if record.status is Status.SCORED]
+    ends = f", 95% interval {percent(interval.low)} to {percent(interval.high)}" if interval else ""
+    scores = ", ".join(f"{record.label} {percent(record.score)}" for record in shown)
     shade = " The shaded band is the 95% interval of the mean." if interval else ""
     return Chart(
         "scores",
@@ -130,18 +127,18 @@ def _chart(result: Assessment) -> Chart:
             None if interval is None else (interval.low, interval.high),
         ),
         f"Score of each operator that has one; the line is their mean.{shade}",
-        f"Mutation score by operator: {told}; mean {percent(result.score.value)}{between}.",
+        f"Mutation score by operator: {scores}; mean {percent(result.score.value)}{ends}.",
     )
 
 
 def operators_table(result: Assessment) -> Table:
     """One row per operator."""
     hints = {
-        "Train from": "the mildest strength that the training set notices; what it cannot notice counts as equivalent",
-        "Test from": "the same for the test set: the nearer to train's, the sharper it is",
+        "Train from": "the mildest strength that the training set notices; milder mutants count as equivalent",
+        "Test from": "the same for the test set: the nearer to that of train, the better the test set",
         "Weak from": "the same for the weak set",
         "Score": "share of the strengths noticed on train that are noticed on test as well",
-        "Sensitivity": "share of that score which is lost if only easy tests remain; near 100%, the score tells "
+        "Sensitivity": "share of that score which is lost if only easy tests remain; near 100%, the score separates "
         "good tests from bad ones",
         "Probes": "mutants that the searches on all sets tried: killed, survived, unstable",
     }
@@ -151,22 +148,21 @@ def operators_table(result: Assessment) -> Table:
 
 
 def _row(record: OperatorRecord) -> TableRow:
-    found = [_from(record, split) for split in ("train", "test", "weak")]
     searched = [m.verdict for m in record.mutants if m.searched]
     verdicts = (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)
     counts = [searched.count(verdict) for verdict in verdicts]
-    lost = record.sensitivity
+    sensitivity = record.sensitivity
     return TableRow(
         (
             TableCell(record.label),
             TableCell(record.title),
-            *found,
+            *(_weakest_killed(record, split) for split in ("train", "test", "weak")),
             TableCell(
                 percent(record.score) if record.score is not None else _no_score(record),
                 record.score,
                 share=record.score,
             ),
-            TableCell("below 0%" if (lost or 0) < 0 else percent(lost), lost),
+            TableCell("below 0%" if (sensitivity or 0) < 0 else percent(sensitivity), sensitivity),
             TableCell(" / ".join(map(str, counts)), float(counts[0])),
         )
     )
@@ -176,7 +172,7 @@ def _no_score(record: OperatorRecord) -> str:
     return {Status.INVALID: "does not apply", Status.FAILED: "failed"}.get(record.status, NONE)
 
 
-def _from(record: OperatorRecord, split: str) -> TableCell:
+def _weakest_killed(record: OperatorRecord, split: str) -> TableCell:
     summary = record.sets.get(split)
     if summary is None:
         return TableCell(NONE)
@@ -189,7 +185,7 @@ def _from(record: OperatorRecord, split: str) -> TableCell:
     return TableCell("none")
 
 
-def _reading(result: Assessment) -> Iterator[str]:
+def _remarks(result: Assessment) -> Iterator[str]:
     for record in result.operators:
         if record.status is not Status.SCORED and record.reason:
             yield f"{record.label} has no score: {record.reason}."
@@ -197,6 +193,6 @@ def _reading(result: Assessment) -> Iterator[str]:
     trivial = sum((mutant.triviality or 0) >= TRIVIAL for mutant in judged)
     if trivial:
         yield f"{trivial} of {len(judged)} mutants judged on test are trivial: nearly every input notices them."
-    unsure = [r.label for r in result.operators if r.sensitivity is None and r.status is Status.SCORED]
-    if unsure:
-        yield f"{upper_first(several(unsure))} without sensitivity: the test set notices nothing that it could lose."
+    without = [r.label for r in result.operators if r.sensitivity is None and r.status is Status.SCORED]
+    if without:
+        yield f"No sensitivity for {several(without)}: the test set notices none of their mutants."

@@ -13,21 +13,21 @@ from mutiny.verbs.select.result import Ranking, Selection
 
 QUESTION = "Which inputs should I label first?"
 CURVES = 6
-"""So many methods are drawn, the best; the table has all."""
+"""Maximum number of methods in the chart, the best ones; the table has all."""
 LISTED = 200
-"""Inputs that are written out, at most."""
+"""Maximum number of inputs to list."""
 
 
 def select_section(result: Selection) -> Section:
-    """Curves and numbers where labels are known, and the inputs to label."""
+    """Quality of the methods if labels are known, and the inputs to label."""
     return Section("selection", QUESTION, tuple(_blocks(result)))
 
 
 def _blocks(result: Selection) -> Iterator[Block]:
-    graded = [one for one in result.rankings if one.quality is not None]
+    graded = [ranking for ranking in result.rankings if ranking.quality is not None]
     yield Text(_answer(result), "answer")
     if graded:
-        yield _curves(result, sorted(graded, key=_found, reverse=True)[:CURVES])
+        yield _curves(result, sorted(graded, key=_mean_rate, reverse=True)[:CURVES])
         yield _table(result, graded)
     else:
         yield Text(
@@ -37,24 +37,24 @@ def _blocks(result: Selection) -> Iterator[Block]:
         )
     yield Fold(f"The {count(result.budget, 'input')} to label, best first", (Text(_listed(result)),))
     skipped = tuple(f"{name} is left out: {reason}." for name, reason in result.skipped.items())
-    notes = (*notes_of(result.notes, [one.notes for one in result.rankings]), *skipped)
+    notes = (*notes_of(result.notes, [ranking.notes for ranking in result.rankings]), *skipped)
     if notes:
         yield Notes(notes)
 
 
 def _answer(result: Selection) -> str:
     first, pool = result.rankings[0], result.subject.pool
-    said = f"{first.title} chooses {result.budget:,} of {count(pool.inputs, 'input')}"
+    choice = f"{first.title} chooses {result.budget:,} of {count(pool.inputs, 'input')}"
     if first.quality is None or pool.wrong is None:
-        return f"{said}; the list is below."
+        return f"{choice}; the list is below."
     return (
-        f"{said}: {first.quality.faults} of these are answered wrongly ({percent(first.quality.fdr)}), against "
+        f"{choice}: {first.quality.faults} of these are answered wrongly ({percent(first.quality.fdr)}), against "
         f"{percent(pool.wrong / pool.inputs, 1)} of all."
     )
 
 
-def _found(one: Ranking) -> float:
-    return 0.0 if one.quality is None else rate_of(one).mean
+def _mean_rate(ranking: Ranking) -> float:
+    return 0.0 if ranking.quality is None else rate_of(ranking).mean
 
 
 def rate_of(ranking: Ranking) -> Repeated:
@@ -67,27 +67,27 @@ def _curves(result: Selection, graded: list[Ranking]) -> Chart:
     pool = result.subject.pool
     wrong = pool.wrong or 0
     limit = min(pool.inputs, max(2 * result.budget, round(0.4 * pool.inputs)))
-    lines = [Line(one.method, _shown(one, limit)) for one in graded]
+    lines = [Line(ranking.method, _curve(ranking, limit)) for ranking in graded]
     lines.append(Line("random, on average", ((0.0, 0.0), (limit, wrong * limit / pool.inputs)), "dashed", quiet=True))
     ideal = ((0.0, 0.0), (min(wrong, limit), min(wrong, limit)), (limit, min(wrong, limit)))
     lines.append(Line("ideal", tuple((float(x), float(y)) for x, y in ideal), "dotted", quiet=True))
-    told = ", ".join(f"{one.method} {one.quality.faults}" for one in graded if one.quality is not None)
+    faults = ", ".join(f"{ranking.method} {ranking.quality.faults}" for ranking in graded if ranking.quality)
     best = f" The {len(graded)} best of {len(result.rankings)} methods." if len(graded) < len(result.rankings) else ""
     return Chart(
         "selection-curves",
         Lines(tuple(lines), "inputs labeled", "wrong answers found", float(result.budget), f"budget {result.budget:,}"),
         f"Wrong answers found as inputs are labeled, of {wrong:,} in the pool.{best}",
-        f"Wrong answers found within the budget of {result.budget:,}: {told}; of {wrong:,} in the pool.",
+        f"Wrong answers found within the budget of {result.budget:,}: {faults}; of {wrong:,} in the pool.",
     )
 
 
-def _shown(one: Ranking, limit: int) -> tuple[tuple[float, float], ...]:
-    assert one.quality is not None
-    return ((0.0, 0.0), *((float(x), float(y)) for x, y in one.quality.curve if x <= limit))
+def _curve(ranking: Ranking, limit: int) -> tuple[tuple[float, float], ...]:
+    assert ranking.quality is not None
+    return ((0.0, 0.0), *((float(x), float(y)) for x, y in ranking.quality.curve if x <= limit))
 
 
 def _table(result: Selection, graded: list[Ranking]) -> Table:
-    repeats = max(rate_of(one).n for one in graded if one.quality is not None)
+    repeats = max(rate_of(ranking).n for ranking in graded)
     seed = ", with the seed that was given" if repeats > 1 else ""
     mean = f", mean over {repeats} repeats with other seeds" if repeats > 1 else ""
     columns = (
@@ -95,10 +95,10 @@ def _table(result: Selection, graded: list[Ranking]) -> Table:
         Column("Found", True, f"wrong answers among the first {result.budget:,} inputs{seed}"),
         Column("FDR", True, f"fault detection rate: their share of the budget{mean}"),
         *([Column("95%", True, "interval of FDR over repeats")] if repeats > 1 else []),
-        Column("APFD", True, "how early all faults come, each wrong input one; 50% is random"),
-        Column("RAUC", True, "area under the curve of kinds of faults, up to a fifth of the pool"),
+        Column("APFD", True, "how early faults come in the ranking, where each wrong input is a fault; 50% is random"),
+        Column("RAUC", True, "area under the curve of fault types found, up to 20% of the pool"),
     )
-    rows = [TableRow((TableCell(one.method), *_cells(one, repeats > 1))) for one in graded]
+    rows = [TableRow((TableCell(ranking.method), *_cells(ranking, repeats > 1))) for ranking in graded]
     for name, values in result.references.items():
         fdr, apfd, rauc = (TableCell(percent(values.get(key), 1), values.get(key)) for key in ("fdr", "apfd", "rauc"))
         rows.append(
@@ -109,21 +109,21 @@ def _table(result: Selection, graded: list[Ranking]) -> Table:
     return Table("methods", "Methods of selection", columns, tuple(rows))
 
 
-def _cells(one: Ranking, repeated: bool) -> Iterator[TableCell]:
-    found = one.quality
-    assert found is not None
-    rate = rate_of(one)
-    yield TableCell(str(found.faults), float(found.faults))
+def _cells(ranking: Ranking, repeated: bool) -> Iterator[TableCell]:
+    quality = ranking.quality
+    assert quality is not None
+    rate = rate_of(ranking)
+    yield TableCell(str(quality.faults), float(quality.faults))
     yield TableCell(percent(rate.mean, 1), rate.mean, share=rate.mean)
     if repeated:
-        yield _between(rate)
-    yield TableCell(percent(found.apfd, 1), found.apfd)
-    rauc = None if found.rauc is None else found.rauc.value
+        yield _interval(rate)
+    yield TableCell(percent(quality.apfd, 1), quality.apfd)
+    rauc = None if quality.rauc is None else quality.rauc.value
     yield TableCell(percent(rauc, 1), rauc)
 
 
-def _between(rate: Repeated) -> TableCell:
-    """A share lies between 0 and 1, whatever Student says."""
+def _interval(rate: Repeated) -> TableCell:
+    """The interval of a share; that of Student's t may exceed 0 or 1, so it is cut there."""
     if rate.interval is None:
         return TableCell(NONE)
     low, high = max(0.0, rate.interval.low), min(1.0, rate.interval.high)
@@ -131,8 +131,7 @@ def _between(rate: Repeated) -> TableCell:
 
 
 def _listed(result: Selection) -> str:
-    chosen = result.rankings[0].order[: result.budget]
-    names = result.names
-    shown = [str(at) if names is None or not 0 <= at < len(names) else names[at] for at in chosen[:LISTED]]
+    chosen, names = result.rankings[0].order[: result.budget], result.names or ()
+    shown = [names[index] if 0 <= index < len(names) else str(index) for index in chosen[:LISTED]]
     more = f" and {len(chosen) - LISTED:,} more" if len(chosen) > LISTED else ""
     return f"By {result.rankings[0].method}: {', '.join(shown)}{more}."

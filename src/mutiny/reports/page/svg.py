@@ -1,4 +1,4 @@
-"""From a figure of matplotlib to SVG inside a page: small, always the same, in the page's colors; and to PNG."""
+"""Figures of matplotlib as SVG elements of a page, which are reproducible and use its colors, and as PNG files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 INK, QUIET, RULE, PAGE = "#010203", "#040506", "#070809", "#0a0b0c"
 KILLED, SURVIVED, UNSTABLE, BAND = "#101112", "#131415", "#161718", "#191a1b"
 SERIES = ("#202122", "#232425", "#262728", "#292a2b", "#2c2d2e", "#2f3031")
-"""Colors that stand for variables of the style sheet; nobody else would choose them."""
+"""Colors that stand for variables of the style sheet; no other color of a chart equals one of them."""
 VARIABLES = {
     INK: "currentColor",
     QUIET: "var(--quiet)",
@@ -27,7 +27,7 @@ VARIABLES = {
     BAND: "var(--band)",
     **{color: f"var(--series-{at})" for at, color in enumerate(SERIES, 1)},
 }
-DAY = {
+LIGHT = {
     INK: "#1d1f21",
     QUIET: "#5c6166",
     RULE: "#d3d4cd",
@@ -38,12 +38,12 @@ DAY = {
     BAND: "#dfe9f2",
     **dict(zip(SERIES, ("#0b66ad", "#b34700", "#00734f", "#8a3f7d", "#7a6200", "#4a5568"), strict=True)),
 }
-"""The same colors as the style sheet has them by day, where there is none."""
+"""The colors of the light page, for PNG files, which have no style sheet."""
 MARGINS = {"left": 0.19, "right": 0.985, "top": 0.97, "bottom": 0.17}
-SIZE = 9.0
-"""Of letters, in points."""
+FONT_SIZE = 9.0
+"""Font size in points."""
 
-_FACES = {"stroke-linejoin", "font-family", "font"}
+_FROM_PAGE = {"stroke-linejoin", "font-family", "font"}
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
@@ -58,13 +58,13 @@ def _theme() -> Iterator[None]:
     settings: Any = {
         "svg.fonttype": "none",
         "svg.hashsalt": "mutiny",
-        "text.parse_math": False,  # names may have dollars
-        "font.family": "DejaVu Sans",  # to measure with; the page chooses its own
-        "font.size": SIZE,
+        "text.parse_math": False,  # names may contain dollar signs
+        "font.family": "DejaVu Sans",  # only to measure text; the page has its own fonts
+        "font.size": FONT_SIZE,
         "text.color": INK,
         "axes.edgecolor": RULE,
         "axes.labelcolor": INK,
-        "axes.labelsize": SIZE,
+        "axes.labelsize": FONT_SIZE,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.axisbelow": True,
@@ -73,7 +73,7 @@ def _theme() -> Iterator[None]:
         "xtick.labelcolor": INK,
         "ytick.labelcolor": INK,
         "legend.frameon": False,
-        "legend.fontsize": SIZE,
+        "legend.fontsize": FONT_SIZE,
         "grid.color": RULE,
         "grid.linewidth": 0.6,
     }
@@ -86,10 +86,10 @@ class Drawing:
     """A figure to draw.
 
     Attributes:
-        paint: draws into the figure that it is given.
-        width: in inches.
-        height: in inches.
-        fixed: whether margins are as usual rather than measured, which takes half the time.
+        paint: Function that draws into a figure.
+        width: Width in inches.
+        height: Height in inches.
+        fixed: Use fixed margins instead of measuring them, which halves the time.
     """
 
     paint: Callable[[Any], None]
@@ -98,19 +98,19 @@ class Drawing:
     fixed: bool = False
 
     def svg(self, name: str) -> str:
-        """An ``<svg>`` element; the name begins every id in it, so that several may stand on one page."""
+        """An ``<svg>`` element; ids in it start with the name, so that a page can have several."""
         text = io.StringIO()
         with self._figure() as figure:
             figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         return inline(text.getvalue(), name)
 
     def png(self, dpi: int = 150) -> bytes:
-        """A picture file, in the colors of the page by day."""
+        """The bytes of a PNG file, in the colors of the light page."""
         data = io.BytesIO()
         with self._figure() as figure:
             for artist in figure.findobj():
                 _recolor(artist)
-            figure.savefig(data, format="png", dpi=dpi, facecolor=DAY[PAGE], metadata={"Software": None})
+            figure.savefig(data, format="png", dpi=dpi, facecolor=LIGHT[PAGE], metadata={"Software": None})
         return data.getvalue()
 
     @contextmanager
@@ -118,7 +118,7 @@ class Drawing:
         from matplotlib.figure import Figure  # no global state, no display
 
         with _theme(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of letters that the measuring font lacks; the page's fonts may have them
+            warnings.simplefilter("ignore")  # about glyphs that DejaVu Sans lacks; the page's fonts may have them
             figure = Figure(figsize=(self.width, self.height), layout=None if self.fixed else "constrained")
             if self.fixed:
                 figure.subplots_adjust(**MARGINS)
@@ -127,7 +127,7 @@ class Drawing:
 
 
 def _recolor(artist: Any) -> None:
-    """Replaces the colors that stand for variables; what an artist does not have is left out."""
+    """Replace the colors that stand for variables by those of the light page."""
     from matplotlib.colors import to_hex, to_rgba, to_rgba_array
 
     for name in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
@@ -135,20 +135,20 @@ def _recolor(artist: Any) -> None:
         value = get() if get is not None and put is not None else None
         if value is None or (isinstance(value, str) and value in ("none", "auto")):
             continue
-        known = to_rgba_array(value)
-        changed = [to_rgba(DAY[to_hex(one)], one[3]) if to_hex(one) in DAY else tuple(one) for one in known]
+        colors = to_rgba_array(value)
+        changed = [to_rgba(LIGHT[to_hex(rgba)], rgba[3]) if to_hex(rgba) in LIGHT else tuple(rgba) for rgba in colors]
         if changed and put is not None:
             put(changed if len(changed) > 1 else changed[0])
 
 
 def inline(text: str, name: str) -> str:
-    """A file of matplotlib as an element of a page: no metadata, no style sheet, ids of its own, fewer digits."""
+    """An SVG file of matplotlib as an element of a page: without metadata and styles, with unique ids, fewer digits."""
     root = ElementTree.fromstring(text)
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag == f"{{{SVG}}}metadata" or (child.tag == f"{{{SVG}}}defs" and not child.findall("*[@id]")):
                 parent.remove(child)
-    used = {found for element in root.iter() for found in _references(element)}
+    used = {reference for element in root.iter() for reference in _references(element)}
     for element in root.iter():
         element.text, element.tail = _trimmed(element.text), _trimmed(element.tail)
         _tidy(element, used, name)
@@ -166,10 +166,10 @@ def _references(element: ElementTree.Element) -> Iterator[str]:
 
 
 def _tidy(element: ElementTree.Element, used: set[str], name: str) -> None:
-    own = element.get("id")
-    if own is not None:
-        if own in used:
-            element.set("id", f"{name}-{own}")
+    identifier = element.get("id")
+    if identifier is not None:
+        if identifier in used:
+            element.set("id", f"{name}-{identifier}")
         else:
             del element.attrib["id"]
     link = f"{{{LINK}}}href"
@@ -186,16 +186,16 @@ def _tidy(element: ElementTree.Element, used: set[str], name: str) -> None:
         if key == "transform" and re.fullmatch(r"rotate\(-?0 [^)]*\)", value):
             value = ""
         if key != "viewBox":
-            value = " ".join(_NUMBER.sub(lambda found: f"{float(found[0]):.1f}", value).split())
+            value = " ".join(_NUMBER.sub(lambda match: f"{float(match[0]):.1f}", value).split())
         element.set(key, value)
     for key in [key for key, value in element.attrib.items() if not value]:
         del element.attrib[key]
 
 
 def _styled(style: str) -> str:
-    """With variables for colors; fonts come from the page."""
+    """A style with variables for colors, and without fonts, which come from the page."""
     parts = [part.strip().partition(":") for part in style.split(";") if part.strip()]
-    kept = [(key, value.strip()) for key, _, value in parts if key not in _FACES]
+    kept = [(key, value.strip()) for key, _, value in parts if key not in _FROM_PAGE]
     return ";".join(f"{key}:{VARIABLES.get(value, value)}" for key, value in kept)
 
 

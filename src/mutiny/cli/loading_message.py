@@ -1,4 +1,4 @@
-"""A sign of life while PyTorch is imported."""
+"""A message on the terminal while PyTorch is imported, which takes seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MESSAGE = "mutiny: loading PyTorch ..."
 
 @contextmanager
 def loading(quiet: bool = False) -> Iterator[None]:
-    """Show on the terminal that PyTorch is being imported, and clear the line afterwards.
+    """Show a message on the terminal until the block ends, unless PyTorch is imported already.
 
     Args:
         quiet: Whether to show nothing.

@@ -1,0 +1,34 @@
+"""The text of any result, as its verb shows it on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from mutiny.core.results import Result
+from mutiny.reports.assess_text import assess_text
+from mutiny.reports.attack_text import attack_text
+from mutiny.reports.locate_text import locate_text
+from mutiny.reports.repair_text import repair_text
+from mutiny.reports.select_text import select_text
+from mutiny.reports.strengthen_text import strengthen_text
+
+TEXTS: Mapping[str, Callable[[Any, int], RenderableType]] = {
+    "assess": assess_text,
+    "strengthen": lambda result, _: strengthen_text(result),
+    "select": select_text,
+    "locate": lambda result, _: locate_text(result),
+    "repair": lambda result, _: repair_text(result),
+    "attack": lambda result, _: attack_text(result),
+}
+"""Text of a result by verb, from the result and the width of the terminal."""
+
+
+def result_text(result: Any, width: int) -> RenderableType:
+    """The text that the result's verb shows; that of ``str`` for a result of a verb outside of mutiny."""
+    if isinstance(result, Result) and result.verb in TEXTS:
+        return TEXTS[result.verb](result, width)
+    return Text(str(result))
