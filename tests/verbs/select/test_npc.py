@@ -69,8 +69,8 @@ def test_the_scale_of_relevance_does_not_matter_and_larger_shares_hold_more(rele
 def test_the_number_that_decided():
     logits = torch.tensor([[1.0, 3.0, -2.0], [-1.0, -4.0, -3.0]])
     assert decisive(logits, Classification(3, "logits")).tolist() == [3.0, -1.0]
-    centred = decisive(logits.softmax(dim=1), Classification(3, "probabilities"))
-    assert torch.allclose(centred, (logits - logits.mean(dim=1, keepdim=True)).amax(dim=1), atol=1e-5)
+    centered = decisive(logits.softmax(dim=1), Classification(3, "probabilities"))
+    assert torch.allclose(centered, (logits - logits.mean(dim=1, keepdim=True)).amax(dim=1), atol=1e-5)
     assert decisive(torch.tensor([[2.0], [-3.0]]), Classification(2, "logits")).tolist() == [2.0, 3.0]
     half = decisive(torch.tensor([2.0, -3.0]).sigmoid(), Classification(2, "probabilities"))
     assert torch.allclose(2 * half, torch.tensor([2.0, 3.0]), atol=1e-5)

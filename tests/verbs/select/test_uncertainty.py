@@ -180,9 +180,9 @@ def test_gini_is_its_definition(features):
         assert float(gini(values, "sum")[i]) == pytest.approx(1 - sum(q * q for q in shares))
         q = special.softmax(features[i])
         assert float(gini(values, "softmax")[i]) == pytest.approx(1 - (q * q).sum())
-    for normalise in ("sum", "softmax"):
-        assert bool((gini(values, normalise) >= -1e-12).all())
-        assert bool((gini(values, normalise) <= 1 - 1 / d + 1e-12).all())
+    for normalize in ("sum", "softmax"):
+        assert bool((gini(values, normalize) >= -1e-12).all())
+        assert bool((gini(values, normalize) <= 1 - 1 / d + 1e-12).all())
 
 
 def test_gini_of_large_numbers_is_a_number():
@@ -200,27 +200,27 @@ class Small(nn.Module):
         return self.head(self.fc(self.features.flatten(1)).relu())
 
 
-@pytest.mark.parametrize("normalise", ["softmax", "sum"])
+@pytest.mark.parametrize("normalize", ["softmax", "sum"])
 @pytest.mark.parametrize("task", [Classification(3, "logits"), Regression(0.5)])
-def test_internal_gini_reads_the_last_feature_layer(normalise, task):
+def test_internal_gini_reads_the_last_feature_layer(normalize, task):
     model, x = Small(3).eval(), np.random.default_rng(1).random((11, 1, 8, 8), dtype=np.float32)
     evidence = Evidence([model], task, as_data((x, np.zeros(11, int)), "pool"), batch_size=4)
-    found = InternalGini(normalise).score(evidence)
+    found = InternalGini(normalize).score(evidence)
     with torch.no_grad():
         model(torch.from_numpy(x))
         whole = model.features.flatten(1)
         channels = model.features.mean(dim=(2, 3))
         hidden = model.fc(whole).relu()
-    assert found == pytest.approx(gini(whole, normalise).numpy(), abs=1e-6)
-    by_channel = InternalGini(normalise, units="neuron").score(evidence)
-    assert by_channel == pytest.approx(gini(channels, normalise).numpy(), abs=1e-6)
-    elsewhere = InternalGini(normalise, layers=("fc",)).score(evidence)
-    assert elsewhere == pytest.approx(gini(hidden, normalise).numpy(), abs=1e-6)
+    assert found == pytest.approx(gini(whole, normalize).numpy(), abs=1e-6)
+    by_channel = InternalGini(normalize, units="neuron").score(evidence)
+    assert by_channel == pytest.approx(gini(channels, normalize).numpy(), abs=1e-6)
+    elsewhere = InternalGini(normalize, layers=("fc",)).score(evidence)
+    assert elsewhere == pytest.approx(gini(hidden, normalize).numpy(), abs=1e-6)
     assert any("internal-gini reads" in note for note in evidence.notes)
 
 
 def test_internal_gini_checks_its_parameters():
-    with pytest.raises(BadInput, match="internal-gini normalise"):
+    with pytest.raises(BadInput, match="internal-gini normalize"):
         InternalGini("max")
     with pytest.raises(BadInput, match="internal-gini units"):
         InternalGini(units="pixel")

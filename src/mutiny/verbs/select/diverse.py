@@ -1,4 +1,4 @@
-"""Budgets that avoid near-duplicates: greedy k-centre among the best inputs of any method."""
+"""Budgets that avoid near-duplicates: greedy k-center among the best inputs of any method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def diversified(order: Order, budget: int, evidence: Evidence) -> Order:
     """The same inputs in another order: first ``budget`` of the best that lie far from one another, then the rest.
 
     Starting from the best input, the next is always the candidate whose features are farthest from all taken so far
-    (the 2-approximation of k-centre by Gonzalez, 1985). Features are what the output layer reads, or the layers that
+    (the 2-approximation of k-center by Gonzalez, 1985). Features are what the output layer reads, or the layers that
     the user named.
     """
     candidates = order[: min(len(order), CANDIDATES * budget)]

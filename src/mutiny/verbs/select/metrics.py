@@ -21,7 +21,7 @@ from mutiny.core.stats.samples import Floats, sample
 
 Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Normalise = Literal["possible", "present", "ideal"]
+Normalize = Literal["possible", "present", "ideal"]
 Per = Literal["input", "type"]
 
 AUTHORS_SHARE = 0.05
@@ -35,12 +35,12 @@ class Rauc:
     Args:
         value: the area as a share.
         total: number of fault types T: all that are possible, or all that the pool holds.
-        normalise: what a value of 1 means, see `rauc`.
+        normalize: what a value of 1 means, see `rauc`.
     """
 
     value: float
     total: int
-    normalise: Normalise
+    normalize: Normalize
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def rauc(
     types: ArrayLike,
     share: float = 0.2,
     steps: int = 20,
-    normalise: Normalise = "possible",
+    normalize: Normalize = "possible",
     classes: int | None = None,
 ) -> Rauc | None:
     """Ratio of the area under the curve of fault types: mean of `type_curve` over T. NSS, section 4.3.2.
@@ -192,7 +192,7 @@ def rauc(
         types: fault types of the pool, ``(n,)``.
         share: where the curve ends; the paper's 20%.
         steps: points of the curve, see `budgets`.
-        normalise: what 1 means: from the first point on all ``classes (classes - 1)`` types (``"possible"``, as in the
+        normalize: what 1 means: from the first point on all ``classes (classes - 1)`` types (``"possible"``, as in the
             authors' code, T = 90 for ten classes), all types in the pool (``"present"``), or as many as any order could
             have found (``"ideal"``, a ratio of areas as in PRIMA; T is then the types in the pool).
         classes: number of classes of the task, for ``"possible"``.
@@ -201,13 +201,13 @@ def rauc(
         The value with its T; ``None`` without faults.
 
     >>> rauc([2, 0, 1, 3], [-1, 5, 3, 5], share=0.5, steps=2, classes=3)  # 1 and 1 of 6 types
-    Rauc(value=0.16666666666666666, total=6, normalise='possible')
-    >>> rauc([2, 0, 1, 3], [-1, 5, 3, 5], share=0.5, steps=2, normalise="ideal").value  # 1 + 1 against 1 + 2
+    Rauc(value=0.16666666666666666, total=6, normalize='possible')
+    >>> rauc([2, 0, 1, 3], [-1, 5, 3, 5], share=0.5, steps=2, normalize="ideal").value  # 1 + 1 against 1 + 2
     0.6666666666666666
     """
     kinds = _types(types)
     counts = budgets(len(kinds), share, steps)
-    return _ratio(type_curve(order, kinds, counts), kinds, counts, normalise, classes)
+    return _ratio(type_curve(order, kinds, counts), kinds, counts, normalize, classes)
 
 
 # References: the best order, and chance
@@ -274,17 +274,17 @@ def expected_rauc(
     types: ArrayLike,
     share: float = 0.2,
     steps: int = 20,
-    normalise: Normalise = "possible",
+    normalize: Normalize = "possible",
     classes: int | None = None,
 ) -> Rauc | None:
     """Mean `rauc` of all orders; arguments as there.
 
-    >>> expected_rauc([-1, 5, 3, 5], share=0.5, steps=2, normalise="present").value
+    >>> expected_rauc([-1, 5, 3, 5], share=0.5, steps=2, normalize="present").value
     0.5208333333333334
     """
     kinds = _types(types)
     counts = budgets(len(kinds), share, steps)
-    return _ratio(expected_type_curve(kinds, counts), kinds, counts, normalise, classes)
+    return _ratio(expected_type_curve(kinds, counts), kinds, counts, normalize, classes)
 
 
 def over_repeats(values: ArrayLike, level: float = 0.95) -> Repeated:
@@ -304,21 +304,21 @@ def over_repeats(values: ArrayLike, level: float = 0.95) -> Repeated:
 
 
 def _ratio(
-    curve: NDArray[np.number], types: Integers, counts: Integers, normalise: Normalise, classes: int | None
+    curve: NDArray[np.number], types: Integers, counts: Integers, normalize: Normalize, classes: int | None
 ) -> Rauc | None:
-    """The mean of a curve against what ``normalise`` compares it with."""
-    if normalise not in ("possible", "present", "ideal"):
-        raise BadInput("normalise", repr(normalise), '"possible", "present" or "ideal"')
+    """The mean of a curve against what ``normalize`` compares it with."""
+    if normalize not in ("possible", "present", "ideal"):
+        raise BadInput("normalize", repr(normalize), '"possible", "present" or "ideal"')
     total = present = len(_sizes(types))
-    if normalise == "possible":
+    if normalize == "possible":
         if classes is None or classes * (classes - 1) < present or classes < 2:
             raise BadInput("classes", classes, f"the task's number of classes, enough for {present} fault types",
-                           'Give classes=10, for example, or normalise="present".')  # fmt: skip
+                           'Give classes=10, for example, or normalize="present".')  # fmt: skip
         total = classes * (classes - 1)
     if not present:
         return None
-    best = np.minimum(counts, present).mean() if normalise == "ideal" else total
-    return Rauc(float(curve.mean() / best), total, normalise)
+    best = np.minimum(counts, present).mean() if normalize == "ideal" else total
+    return Rauc(float(curve.mean() / best), total, normalize)
 
 
 def _first_positions(order: Integers, types: Integers) -> Integers:

@@ -39,7 +39,7 @@ class Nss(Selector):
     Args:
         share: of the layer's units that count as sensitive (the paper's k).
         distance: ``l1``, as the algorithms, or ``square``.
-        normalise: ``none``, as the algorithms; ``l1`` divides by the sum of the input's clean activations (section 2.2
+        normalize: ``none``, as the algorithms; ``l1`` divides by the sum of the input's clean activations (section 2.2
             divides unit by unit, which is undefined where a unit is silent); ``max`` by the largest of them.
         reference: ``mutant`` compares an input with a mutation of itself; ``clean`` with the clean original that it was
             made from, which only a pool of mutants has.
@@ -58,7 +58,7 @@ class Nss(Selector):
 
     share: float = 0.1
     distance: Literal["l1", "square"] = "l1"
-    normalise: Literal["none", "l1", "max"] = "none"
+    normalize: Literal["none", "l1", "max"] = "none"
     reference: Literal["mutant", "clean"] = "mutant"
     identify: tuple[str, ...] | None = None
     operations: tuple[str, ...] | None = None
@@ -69,7 +69,7 @@ class Nss(Selector):
     def __post_init__(self) -> None:
         self._within("share", 0, 1)
         for name, allowed in (
-            ("distance", ("l1", "square")), ("normalise", ("none", "l1", "max")), ("units", ("unit", "neuron")),
+            ("distance", ("l1", "square")), ("normalize", ("none", "l1", "max")), ("units", ("unit", "neuron")),
             ("reference", ("mutant", "clean")), ("variant", ("paper", "authors-code")),
         ):  # fmt: skip
             self._one_of(name, allowed)
@@ -82,7 +82,7 @@ class Nss(Selector):
         """Algorithm 2."""
         points = evidence.read_points(self.code, "encoder", self.units, own=self.layers)
         if self.variant == "authors-code":
-            as_coded = replace(self, distance="square", normalise="max", reference="clean", variant="paper")
+            as_coded = replace(self, distance="square", normalize="max", reference="clean", variant="paper")
             return as_coded._from_all(evidence, points)
         sensitive = self._identified(evidence, points)
         moved = self._movements(evidence, points, self._partner(evidence, self.operations, "select"))
@@ -120,8 +120,8 @@ class Nss(Selector):
         for here, there in paired(evidence, points, self.units, partner, indices):
             clean = there if self.reference == "clean" else here
             moved = (here - there).abs() if self.distance == "l1" else (here - there).square()
-            if self.normalise != "none":
-                size = clean.abs().sum(dim=1) if self.normalise == "l1" else clean.amax(dim=1)
+            if self.normalize != "none":
+                size = clean.abs().sum(dim=1) if self.normalize == "l1" else clean.amax(dim=1)
                 moved = moved / size.clamp_min(torch.finfo(moved.dtype).tiny)[:, None]
             yield moved
 

@@ -72,8 +72,8 @@ def quality(order: Order, truth: Truth, budget: int) -> Quality:
     if types is not None:
         apfd_types = metrics.apfd(order, types, per="type")
         if size >= FEWEST:
-            possible = metrics.rauc(order, types, normalise="possible", classes=truth.classes)
-            ideal = metrics.rauc(order, types, normalise="ideal")
+            possible = metrics.rauc(order, types, normalize="possible", classes=truth.classes)
+            ideal = metrics.rauc(order, types, normalize="ideal")
     return Quality(
         faults=int(found[budget - 1]),
         fdr=metrics.fdr(order, truth.wrong, budget),

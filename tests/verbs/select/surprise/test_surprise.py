@@ -181,8 +181,8 @@ def test_mmdsa_per_class_never_compares_with_another_class():
     """Two classes far apart that both have two clusters."""
     rng = np.random.default_rng(0)
     known = np.repeat([0, 1], 80)
-    centres = np.where(known == 0, 0, 100) + np.tile([0, 10], 80)
-    train = centres[:, None] + rng.standard_normal((160, 3))
+    centers = np.where(known == 0, 0, 100) + np.tile([0, 10], 80)
+    train = centers[:, None] + rng.standard_normal((160, 3))
     pool = np.array([[0.0] * 3, [10.0] * 3, [100.0] * 3, [110.0] * 3, [5.0] * 3])
     near = Mmdsa(per_class=True).surprise(grouped(train, known), grouped(pool, [0, 0, 1, 1, 0]), evidence())
     wrong = Mmdsa(per_class=True).surprise(grouped(train, known), grouped(pool, [1, 1, 0, 0, 1]), evidence())

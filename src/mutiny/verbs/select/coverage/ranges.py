@@ -37,9 +37,9 @@ def ranges_of(batches: Iterable[Tensor]) -> NeuronRanges:
     minimum, maximum = mean + torch.inf, mean - torch.inf
     for batch in batches:
         values = batch.cpu().double()
-        rows, centre = len(values), values.mean(dim=0)
-        apart = centre - mean
-        squares = squares + (values - centre).square().sum(dim=0) + apart.square() * (seen * rows / (seen + rows))
+        rows, center = len(values), values.mean(dim=0)
+        apart = center - mean
+        squares = squares + (values - center).square().sum(dim=0) + apart.square() * (seen * rows / (seen + rows))
         mean = mean + apart * (rows / (seen + rows))
         minimum, maximum = torch.minimum(minimum, values.amin(dim=0)), torch.maximum(maximum, values.amax(dim=0))
         seen += rows

@@ -10,14 +10,14 @@ from mutiny.verbs.select.surprise.nearest import nearest
 from mutiny.verbs.select.surprise.rows import Floats, Ints, Rows
 
 STARTS = 10
-"""Runs of k-means from different centres; the best counts."""
+"""Runs of k-means from different centers; the best counts."""
 
 
 def best_clusters(points: Floats, counts: tuple[int, ...], seed: int) -> Floats:
-    """Centres ``(k, d)`` of the clusters whose silhouette is best among the ``counts``; one centre if none is possible.
+    """Centers ``(k, d)`` of the clusters whose silhouette is best among the ``counts``; one center if none is possible.
 
-    >>> centres = best_clusters(np.array([[0.0], [0.2], [5.0], [5.2], [9.0], [9.2]]), (2, 3), seed=0)
-    >>> sorted(centres.round(3).ravel().tolist())
+    >>> centers = best_clusters(np.array([[0.0], [0.2], [5.0], [5.2], [9.0], [9.2]]), (2, 3), seed=0)
+    >>> sorted(centers.round(3).ravel().tolist())
     [0.1, 5.1, 9.1]
     """
     from sklearn.cluster import KMeans  # nothing else needs it, and it takes a second
@@ -25,7 +25,7 @@ def best_clusters(points: Floats, counts: tuple[int, ...], seed: int) -> Floats:
     from sklearn.metrics import silhouette_score
 
     best = -np.inf
-    centres: Floats = points.mean(axis=0, keepdims=True)
+    centers: Floats = points.mean(axis=0, keepdims=True)
     distinct = len(np.unique(points, axis=0))
     for count in counts:
         if not 2 <= count <= min(distinct, len(points) - 1):
@@ -36,10 +36,10 @@ def best_clusters(points: Floats, counts: tuple[int, ...], seed: int) -> Floats:
             labels = means.fit_predict(points)
         score = silhouette_score(points, labels) if len(np.unique(labels)) > 1 else -np.inf
         if score > best:
-            best, centres = score, means.cluster_centers_
-    return centres
+            best, centers = score, means.cluster_centers_
+    return centers
 
 
-def assigned(rows: Rows, centres: Floats) -> Ints:
-    """The nearest centre of each row, ``(n,)``."""
-    return nearest(rows, Rows(centres))[1]
+def assigned(rows: Rows, centers: Floats) -> Ints:
+    """The nearest center of each row, ``(n,)``."""
+    return nearest(rows, Rows(centers))[1]

@@ -22,7 +22,7 @@ class Mmdsa(Surprise):
     """Mahalanobis distance of an input's activations to the mean of their cluster of training inputs.
 
     K-means on a random part of the training data (5,000 inputs at most), with the number of clusters whose silhouette
-    is best there; then every input belongs to the nearest centre, whatever its prediction.
+    is best there; then every input belongs to the nearest center, whatever its prediction.
 
     Args:
         clusters: the largest number of clusters; from 2 on all are tried.
@@ -59,10 +59,10 @@ class Mmdsa(Surprise):
             rows, rng = train.rows(group), evidence.rng(self.code, group)
             most = min(SAMPLE, max(1, SAMPLE_NUMBERS // rows.shape[1]))
             points = rows.sample(min(most, max(2, int(self.sample * len(rows)))), rng).held()
-            centres = best_clusters(points, tuple(range(2, self.clusters + 1)), int(rng.integers(2**31)))
-            seen[train.groups == group] = assigned(rows, centres) + group * self.clusters
-            new[pool.groups == group] = assigned(pool.rows(group), centres) + group * self.clusters
-            found.append(len(centres))
+            centers = best_clusters(points, tuple(range(2, self.clusters + 1)), int(rng.integers(2**31)))
+            seen[train.groups == group] = assigned(rows, centers) + group * self.clusters
+            new[pool.groups == group] = assigned(pool.rows(group), centers) + group * self.clusters
+            found.append(len(centers))
         evidence.note(f"{self.code} finds {' + '.join(map(str, found[:20]))} clusters in the training data")
         inside = Grouped(train.traces, seen), Grouped(pool.traces, new)
         return mahalanobis_by_group(self.code, *inside, self.shrink, evidence)

@@ -13,21 +13,21 @@ from mutiny.models.read_points import Units
 from mutiny.verbs.select.base import BOTH, Scores, Selector
 from mutiny.verbs.select.evidence import Evidence
 
-Normalise = Literal["softmax", "sum"]
+Normalize = Literal["softmax", "sum"]
 
 
-def gini(features: Tensor, normalise: Normalise) -> Tensor:
+def gini(features: Tensor, normalize: Normalize) -> Tensor:
     """``1 - sum(q ** 2)`` of features made a distribution, ``(n,)`` from ``(n, d)``.
 
     Args:
         features: any real numbers.
-        normalise: ``softmax`` over the features, or magnitudes divided by their ``sum``; a row of zeros is uniform.
+        normalize: ``softmax`` over the features, or magnitudes divided by their ``sum``; a row of zeros is uniform.
 
     >>> gini(torch.tensor([[3.0, -1.0], [0.0, 0.0]]), "sum").tolist()
     [0.375, 0.5]
     """
     values = features.double()
-    if normalise == "softmax":
+    if normalize == "softmax":
         return 1 - values.softmax(dim=1).square().sum(dim=1)
     sizes = values.abs()
     sizes = torch.where(sizes.amax(dim=1, keepdim=True) > 0, sizes, torch.ones_like(sizes))
@@ -42,7 +42,7 @@ class InternalGini(Selector):
     to the last layer.
 
     Args:
-        normalise: ``softmax`` over all units, or ``sum``: magnitudes divided by their sum.
+        normalize: ``softmax`` over all units, or ``sum``: magnitudes divided by their sum.
         layers: where to read; the last feature layer before the classifier head if not given.
         units: ``unit``, every number of the layer, or ``neuron``: one per channel.
     """
@@ -52,12 +52,12 @@ class InternalGini(Selector):
     source: ClassVar[str] = "NSS, section 3.1 and Table 1"
     tasks: ClassVar[tuple[type, ...]] = BOTH
 
-    normalise: Normalise = "softmax"
+    normalize: Normalize = "softmax"
     layers: tuple[str, ...] | None = None
     units: Units = "unit"
 
     def __post_init__(self) -> None:
-        self._one_of("normalise", ("softmax", "sum"))
+        self._one_of("normalize", ("softmax", "sum"))
         self._one_of("units", ("unit", "neuron"))
 
     def score(self, evidence: Evidence) -> Scores:
@@ -65,6 +65,6 @@ class InternalGini(Selector):
         points = evidence.read_points(self.code, "encoder", self.units, own=self.layers)
         scores, at = np.empty(evidence.size), 0  # one block: many small ones would tear the heap to pieces
         for one in evidence.read("pool", points, self.units):
-            scores[at : at + len(one.features)] = gini(one.features, self.normalise).cpu()
+            scores[at : at + len(one.features)] = gini(one.features, self.normalize).cpu()
             at += len(one.features)
         return scores
