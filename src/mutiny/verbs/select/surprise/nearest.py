@@ -35,13 +35,13 @@ def nearest(queries: Rows, references: Rows, within: Floats | None = None) -> tu
     ([5.0, 0.0], [0, 1])
     """
     found, places, done = [], [], 0
-    centre = next(iter(references)).mean(axis=0)
+    center = next(iter(references)).mean(axis=0)
     for block in queries.blocks(QUERY_ROWS, QUERY_NUMBERS):
         best, place = np.full(len(block), np.inf), np.zeros(len(block), dtype=np.int64)
         if within is not None:
             best = within[done : done + len(block)] ** 2
             done += len(block)
-        approximate, start = _Product(block, centre), 0
+        approximate, start = _DistanceBounds(block, center), 0
         for candidates in references:
             approximate.improve(candidates, start, best, place)
             start += len(candidates)
@@ -50,12 +50,12 @@ def nearest(queries: Rows, references: Rows, within: Floats | None = None) -> tu
     return (np.concatenate(found), np.concatenate(places)) if found else (np.empty(0), np.empty(0, np.int64))
 
 
-class _Product:
+class _DistanceBounds:
     """Queries, prepared for products with references."""
 
-    def __init__(self, queries: Floats, centre: Floats) -> None:
-        self.queries, self.centre = queries, centre
-        moved = queries - centre
+    def __init__(self, queries: Floats, center: Floats) -> None:
+        self.queries, self.center = queries, center
+        moved = queries - center
         self.squares = np.einsum("ij,ij->i", moved, moved)
         self.lengths = np.sqrt(self.squares)
         self.left = self._left(np.float32 if self.lengths.max() < SAFE else np.float64)
@@ -63,13 +63,13 @@ class _Product:
     def _left(self, kind: type[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
         """Rows ``(-2 q, 1)``: times ``(r, |r|^2)``, they give the distance but for ``|q|^2``."""
         left = np.ones((len(self.queries), self.queries.shape[1] + 1), kind)
-        np.subtract(self.centre, self.queries, out=left[:, :-1], casting="same_kind")
+        np.subtract(self.center, self.queries, out=left[:, :-1], casting="same_kind")
         left[:, :-1] *= 2
         return left
 
     def improve(self, references: Floats, start: int, best: Floats, place: Ints) -> None:
         """Writes squared distances that are smaller than ``best`` and the places of the references."""
-        moved = references - self.centre
+        moved = references - self.center
         squares = np.einsum("ij,ij->i", moved, moved)
         longest = float(np.sqrt(squares.max()))
         if longest >= SAFE and self.left.dtype == np.float32:
