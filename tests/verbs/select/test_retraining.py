@@ -1,7 +1,8 @@
-"""Retraining with selected inputs: what it gains, who may judge, and that nothing of the user's changes."""
+"""Retraining with selected inputs: gains, separation of candidates and evaluation sets, unchanged user objects."""
 
 import copy
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,12 +16,12 @@ from torch.utils.data import TensorDataset
 import mutiny
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for, seed_for
-from mutiny.core.records import to_plain
 from mutiny.models import ModelState
 from mutiny.subjects.data import as_data
 from mutiny.subjects.data.joined import Joined, contents
 from mutiny.verbs.select import Selector
-from mutiny.verbs.select.retraining import verb as retraining
+from mutiny.verbs.select.retraining import trials
+from mutiny.verbs.select.retraining.result import Retraining
 from mutiny.verbs.select.retraining.retraining import accuracy_after_retraining
 from mutiny.verbs.select.retraining.roles import halves
 from toys import line_subject
@@ -33,9 +34,9 @@ def points(n, seed, share=0.0):
     """Two clusters, one per class, and a third one between and above them."""
     draw = torch.Generator().manual_seed(seed)
     y, new = torch.arange(n) % 2, torch.rand(n, generator=draw) < share
-    centres = torch.stack([4.0 * y - 2, torch.zeros(n)], 1)
-    centres[new] = torch.tensor([0.8, NEW])
-    return centres + 0.3 * torch.randn(n, 2, generator=draw), torch.where(new, 0, y)
+    centers = torch.stack([4.0 * y - 2, torch.zeros(n)], 1)
+    centers[new] = torch.tensor([0.8, NEW])
+    return centers + 0.3 * torch.randn(n, 2, generator=draw), torch.where(new, 0, y)
 
 
 def network():
@@ -73,7 +74,7 @@ class Oracle(Selector):
 def seen(monkeypatch):
     """What was trained on and what judged, as pairs of data; the first judges come before any training."""
     found = {"train": [], "judges": []}
-    train, evaluate = retraining.retrained, retraining.evaluate
+    train, evaluate = trials.retrained, trials.evaluate
 
     def trained(model, recipe, data, *more, **options):
         found["train"].append(data)
@@ -83,8 +84,8 @@ def seen(monkeypatch):
         found["judges"].append(data)
         return evaluate(call, model, data, *more)
 
-    monkeypatch.setattr(retraining, "retrained", trained)
-    monkeypatch.setattr(retraining, "evaluate", evaluated)
+    monkeypatch.setattr(trials, "retrained", trained)
+    monkeypatch.setattr(trials, "evaluate", evaluated)
     return found
 
 
@@ -106,6 +107,39 @@ def test_a_cluster_that_training_lacks_is_worth_its_labels(subject):
     assert gains["none"].beyond_control.mean == 0
     assert found.test_gains["deepgini"].gain.mean == pytest.approx(0, abs=0.02)  # the test set lacks the cluster too
     assert "deepgini" in str(found)
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_json_gives_the_same_result_back(subject, tmp_path, repeats):
+    result = accuracy_after_retraining(subject, "deepgini,mc-dropout", 5, epochs=1, repeats=repeats)
+    file = tmp_path / "retraining.json"
+    file.write_text(json.dumps(result.to_json()))
+    loaded = mutiny.load_result(file)
+    assert loaded == replace(result, seconds=loaded.seconds)  # JSON holds milliseconds
+    assert (str(loaded), repr(loaded)) == (str(result), repr(result))
+    assert loaded.tables() == result.tables()
+    assert loaded.metrics() == result.metrics()
+
+
+def test_json_of_another_protocol_is_refused(subject):
+    value = accuracy_after_retraining(subject, "deepgini", 5, epochs=1, repeats=1).to_json()
+    with pytest.raises(BadInput, match="protocol"):
+        Retraining.from_json(value | {"protocol": "leaky"})
+
+
+def test_a_store_gives_the_result_back(subject, tmp_path):
+    result = accuracy_after_retraining(subject, budget=5, epochs=1, repeats=1, store=tmp_path / "a.mutiny")
+    assert mutiny.load_result(tmp_path / "a.mutiny").to_json() == result.to_json()
+
+
+def test_tables_and_metrics_name_every_method(subject):
+    result = accuracy_after_retraining(subject, "deepgini", 5, epochs=1, repeats=2)
+    (control, row, _) = result.tables()["gains"]
+    assert (control["method"], control["beyond_control"]) == ("none", 0)
+    assert row["after"] == pytest.approx(row["before"] + row["gain"])
+    assert row["beyond_control"] == pytest.approx(row["gain"] - control["gain"])
+    assert result.metrics()["after.deepgini"] == row["after"]
+    assert list(result.tables()) == ["gains", "test_gains"]
 
 
 def test_numbers_are_those_of_a_loop_by_hand(subject):
@@ -144,7 +178,7 @@ def test_no_judge_is_trained_on(seen):
         for data in judges:
             assert not inputs(data) & set.union(*trained[3 * repeat : 3 * repeat + 3])
     assert found.judges == min(len(data) for data in seen["judges"][::2]) < 100
-    assert any("do not judge" in note for note in found.notes)
+    assert any("are not used for evaluation" in note for note in found.notes)
 
 
 def test_judges_are_the_other_half_and_the_test_set(subject, seen):
@@ -165,7 +199,7 @@ def test_the_papers_protocol_judges_on_everything(subject, seen):
     assert inputs(seen["judges"][0]) == inputs(subject.pool) == inputs(seen["train"][1]) - inputs(subject.train)
     assert inputs(seen["judges"][1]) == inputs(subject.test)
     assert (found.candidates, found.judges, found.test_judges) == (300, 300, 80)
-    assert any("by heart" in note for note in found.notes)
+    assert any("memorized" in note for note in found.notes)
 
 
 def test_a_test_set_inside_the_pool_does_not_judge(subject):
@@ -203,10 +237,10 @@ def test_mutants_of_training_inputs_do_not_judge(images):
 
 def test_one_seed_one_answer(subject):
     first, same, other = (
-        to_plain(accuracy_after_retraining(subject, "deepgini", 30, epochs=2, repeats=2, seed=seed))
+        accuracy_after_retraining(subject, "deepgini", 30, epochs=2, repeats=2, seed=seed).to_json()
         for seed in (3, 3, 4)
     )
-    assert first == same
+    assert first | {"timing": {}} == same | {"timing": {}}
     assert first["gains"] != other["gains"]
 
 
