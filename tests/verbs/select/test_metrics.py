@@ -391,6 +391,6 @@ def test_over_repeats_of_one_and_of_equal_values():
         (lambda: rauc([0], [0, 1], share=1, classes=2), "order=1 inputs"),
     ],
 )
-def test_what_is_refused(call, argument):
+def test_bad_arguments_of_metrics_are_refused(call, argument):
     with pytest.raises(BadInput, match=f"^{argument}"):
         call()

@@ -51,7 +51,7 @@ def by_hand(clean, mutants):
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
-def test_a_tally_is_its_definition(seed, n, mutants):
+def test_mutant_features_are_those_of_a_loop(seed, n, mutants):
     rng = np.random.default_rng(seed)
     clean, *said = rng.dirichlet([0.3] * 4, size=(mutants + 1, n))
     features = MutantFeatures(torch.from_numpy(clean))
@@ -61,7 +61,7 @@ def test_a_tally_is_its_definition(seed, n, mutants):
     assert features.as_array() == pytest.approx(by_hand(clean, said), abs=1e-5)
 
 
-def test_a_tally_bears_mutants_that_say_nothing():
+def test_mutants_with_nan_outputs_count_as_kills():
     features = MutantFeatures(torch.tensor([[0.25, 0.75]]).double())
     features.add(0, torch.tensor([[float("nan"), 0.5]]).double())
     assert features.as_array().tolist() == [[1, 1, 1, 0, 0, *[0] * 9, 1]]
@@ -100,7 +100,7 @@ def test_features_are_those_of_a_patched_copy_operator_by_operator():
 # learning
 
 
-def test_it_finds_mistakes_better_than_chance():
+def test_prima_finds_faults_better_than_chance():
     model = classifier()
     evidence, state = blob_evidence(model), ModelState.of(model)
     scores = Prima(mutants=20).score(evidence)
@@ -120,7 +120,7 @@ def test_labels_of_the_pool_are_never_read():
     assert np.array_equal(Prima(mutants=8).score(evidence), Prima(mutants=8).score(other))
 
 
-def test_it_needs_labelled_mistakes_and_labelled_successes():
+def test_prima_needs_wrong_and_correct_training_inputs():
     x, y = blobs(60, spread=0.01)
     data = as_data((x, y), "pool")
     with pytest.raises(NotApplicable, match="makes none"):
@@ -133,7 +133,7 @@ def test_it_needs_labelled_mistakes_and_labelled_successes():
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(2, 40))
 @settings(max_examples=60, deadline=None)
-def test_the_sample_holds_up_to_half_mistakes(wrong, size):
+def test_up_to_half_of_the_sample_are_wrong_inputs(wrong, size):
     wrong = np.array(wrong)
     chosen = both_kinds(wrong, size, np.random.default_rng(0))
     assert len(chosen) == min(size, len(wrong))

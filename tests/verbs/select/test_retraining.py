@@ -72,7 +72,7 @@ class Oracle(Selector):
 
 @pytest.fixture
 def seen(monkeypatch):
-    """What was trained on and what judged, as pairs of data; the first judges come before any training."""
+    """Data of each training and each evaluation; the first evaluations come before any training."""
     found = {"train": [], "judges": []}
     train, evaluate = trials.retrained, trials.evaluate
 
@@ -94,7 +94,7 @@ def inputs(data):
     return {tuple(row.flatten().tolist()) for row in data.first(len(data))}
 
 
-def test_a_cluster_that_training_lacks_is_worth_its_labels(subject):
+def test_labels_of_a_cluster_missing_in_training_increase_accuracy(subject):
     found = accuracy_after_retraining(subject, ["deepgini", Oracle()], 5, epochs=10, repeats=5, learning_rate=0.01)
     gains = found.gains
     assert list(gains) == ["none", "deepgini", "oracle", "random"]
@@ -166,7 +166,7 @@ def test_numbers_are_those_of_a_loop_by_hand(subject):
     assert found.settings["train_inputs"] == 50
 
 
-def test_no_judge_is_trained_on(seen):
+def test_evaluation_inputs_are_never_trained_on(seen):
     x, y = points(200, 2)
     x[150:] = x[:50]  # a quarter of the pool is there twice
     subject = make(pool=(x, y), train=(torch.cat([points(120, 0)[0], x[50:60]]), torch.arange(130) % 2))
@@ -181,7 +181,7 @@ def test_no_judge_is_trained_on(seen):
     assert any("are not used for evaluation" in note for note in found.notes)
 
 
-def test_judges_are_the_other_half_and_the_test_set(subject, seen):
+def test_evaluation_uses_the_other_half_and_the_test_set(subject, seen):
     accuracy_after_retraining(subject, "deepgini", 10, epochs=1, repeats=1)
     pool, test = seen["judges"][:2]
     chosen = [set(inputs(data)) - inputs(subject.train) for data in seen["train"]]
@@ -194,7 +194,7 @@ def test_judges_are_the_other_half_and_the_test_set(subject, seen):
     assert [labels[row] for row in rows] == data.targets[120:].tolist()
 
 
-def test_the_papers_protocol_judges_on_everything(subject, seen):
+def test_the_papers_protocol_evaluates_on_everything(subject, seen):
     found = accuracy_after_retraining(subject, "deepgini", "100%", protocol="paper", epochs=1, repeats=1)
     assert inputs(seen["judges"][0]) == inputs(subject.pool) == inputs(seen["train"][1]) - inputs(subject.train)
     assert inputs(seen["judges"][1]) == inputs(subject.test)
@@ -202,7 +202,7 @@ def test_the_papers_protocol_judges_on_everything(subject, seen):
     assert any("memorized" in note for note in found.notes)
 
 
-def test_a_test_set_inside_the_pool_does_not_judge(subject):
+def test_a_test_set_inside_the_pool_is_not_evaluated_separately(subject):
     for own in (make(pool=None), make(pool=points(80, 1))):
         for protocol in ("split", "paper"):
             found = accuracy_after_retraining(own, budget=5, epochs=1, repeats=1, protocol=protocol)
@@ -219,7 +219,7 @@ def images():
     return mutiny.Subject(net, task=mutiny.Classification(3), train=(x[:30], y[:30]), test=(x[30:], y[30:]))
 
 
-def test_originals_of_candidates_do_not_judge(images, seen):
+def test_originals_of_candidates_are_not_used_for_evaluation(images, seen):
     pool = mutiny.mutate(images.test)
     found = accuracy_after_retraining(images, budget="100%", pool=pool, epochs=1, repeats=1)
     mutated, clean = seen["judges"][:2]
@@ -230,7 +230,7 @@ def test_originals_of_candidates_do_not_judge(images, seen):
     assert (found.judges, found.test_judges) == (60, 60)
 
 
-def test_mutants_of_training_inputs_do_not_judge(images):
+def test_a_pool_of_mutated_training_inputs_is_refused(images):
     with pytest.raises(BadInput, match="not trained on"):
         accuracy_after_retraining(images, pool=mutiny.mutate(images.train), epochs=1)
 
@@ -295,7 +295,7 @@ def test_a_recipe_alone_trains_an_original(tmp_path):
     assert found.settings["originals"] == len(list(tmp_path.iterdir())) == 1
 
 
-def test_how_copies_are_trained(subject):
+def test_settings_of_retraining_come_from_recipe_paper_or_arguments(subject):
     told = accuracy_after_retraining(subject, budget=5, epochs=1, repeats=1).settings
     assert (told["optimizer"], told["batch_size"], told["learning_rate"]) == ("adam", 20, pytest.approx(0.002))
     told = accuracy_after_retraining(make(recipe=None), budget=5, epochs=1, repeats=1).settings
@@ -321,7 +321,7 @@ class Steps:
         self.done[self.title] += done
 
 
-def test_what_does_not_apply_is_told_and_progress_adds_up(subject):
+def test_skipped_methods_are_reported_and_progress_adds_up(subject):
     steps = Steps()
     found = accuracy_after_retraining(subject, "mc-dropout,deepgini", 5, epochs=2, repeats=2, progress=steps)
     assert list(found.gains) == ["none", "deepgini", "random"]
@@ -351,7 +351,7 @@ def test_what_does_not_apply_is_told_and_progress_adds_up(subject):
         ({"pool": (torch.zeros(4, 2), [0, 1, 2, 1])}, "pool label at index 2"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_is_trained(subject, seen, options, message):
+def test_bad_arguments_are_refused_before_any_training(subject, seen, options, message):
     with pytest.raises(BadInput, match=message):
         accuracy_after_retraining(subject, **options)
     assert not seen["train"]

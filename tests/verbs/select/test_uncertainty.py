@@ -138,7 +138,7 @@ def test_disagreement_does_not_depend_on_who_says_what_and_is_none_among_equals(
 
 
 @pytest.mark.parametrize("measure", ["votes", "entropy", "mutual-information"])
-def test_originals_are_asked_one_by_one(measure):
+def test_disagreement_uses_the_outputs_of_each_original(measure):
     models = [mlp() for _ in range(5)]
     evidence = evidence_of(models, Classification(3, "logits"))
     x = evidence.pool.first(99)
@@ -157,7 +157,7 @@ def test_regression_takes_standard_deviations():
     assert Disagreement().score(evidence) == pytest.approx(said.std(axis=0).sum(axis=1), abs=1e-6)
 
 
-def test_one_original_cannot_disagree():
+def test_disagreement_needs_several_originals():
     with pytest.raises(NotApplicable, match=r"several originals.*models="):
         Disagreement().score(evidence_of([mlp()], Classification(3, "logits")))
     with pytest.raises(BadInput, match="disagreement measure"):

@@ -1,4 +1,4 @@
-"""Nearest neighbours: against loops in exact differences, above all where fast products go wrong."""
+"""Nearest neighbors: against loops in exact differences, above all where fast products go wrong."""
 
 import numpy as np
 import pytest
@@ -84,6 +84,6 @@ def test_the_nearest_within_a_distance_is_the_nearer_of_two(queries, references,
     assert found == pytest.approx(both, rel=1e-15)
 
 
-def test_no_queries_have_no_neighbours():
+def test_no_queries_have_no_neighbors():
     distances, places = nearest(Rows(np.empty((0, 2))), Rows(np.ones((3, 2))))
     assert distances.shape == places.shape == (0,)

@@ -101,7 +101,7 @@ class Retrain(Verb[Trials, Retraining]):
         return answer
 
     async def _trained(self, session: Session, repeat: int, name: str, chosen: Order | None) -> list[float]:
-        key = None if chosen is None else hash_of(chosen.tolist())  # methods that choose the same inputs share a job
+        key = None if chosen is None else hash_of(chosen.tolist())  # identifies the job, whatever the method
         title = f"repeat {repeat + 1}: retrained with {name}"
         accuracies: list[float] = await ask(session.job("retrain", [repeat, key], title, given=chosen))
         session.progress.step(name, self.epochs)

@@ -1,4 +1,4 @@
-"""Internal Gini: DeepGini inside the network."""
+"""Internal Gini: DeepGini applied to a hidden layer."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Normalize = Literal["softmax", "sum"]
 
 
 def gini(features: Tensor, normalize: Normalize) -> Tensor:
-    """``1 - sum(q ** 2)`` of features made a distribution, ``(n,)`` from ``(n, d)``.
+    """``1 - sum(q ** 2)`` of features that are normalized to a distribution ``q``, ``(n,)`` from ``(n, d)``.
 
     Args:
-        features: any real numbers.
+        features: Real numbers, ``(n, d)``.
         normalize: ``softmax`` over the features, or magnitudes divided by their ``sum``; a row of zeros is uniform.
 
     >>> gini(torch.tensor([[3.0, -1.0], [0.0, 0.0]]), "sum").tolist()
@@ -36,15 +36,15 @@ def gini(features: Tensor, normalize: Normalize) -> Tensor:
 
 @dataclass(frozen=True)
 class InternalGini(Selector):
-    """Gini impurity of the last feature layer in place of the output. NSS shows that it is no better than chance.
+    """Gini impurity of the last feature layer instead of the output. NSS shows that it is no better than chance.
 
-    The paper does not say how activations become a distribution. The default is softmax, which is what DeepGini applies
-    to the last layer.
+    The paper does not say how activations are normalized to a distribution. The default is softmax, which DeepGini
+    applies to the last layer.
 
     Args:
         normalize: ``softmax`` over all units, or ``sum``: magnitudes divided by their sum.
-        layers: where to read; the last feature layer before the classifier head if not given.
-        units: ``unit``, every number of the layer, or ``neuron``: one per channel.
+        layers: Layers to read; the last feature layer before the classifier head by default.
+        units: ``unit``: every number of the layer; ``neuron``: one number per channel.
     """
 
     code: ClassVar[str] = "internal-gini"
@@ -63,8 +63,8 @@ class InternalGini(Selector):
     def score(self, evidence: Evidence) -> Scores:
         """One minus the sum of squared shares."""
         points = evidence.read_points(self.code, "encoder", self.units, own=self.layers)
-        scores, at = np.empty(evidence.size), 0  # one block: many small ones would tear the heap to pieces
-        for one in evidence.read("pool", points, self.units):
-            scores[at : at + len(one.features)] = gini(one.features, self.normalize).cpu()
-            at += len(one.features)
+        scores, at = np.empty(evidence.size), 0  # allocated once, because many small arrays would fragment the heap
+        for batch in evidence.read("pool", points, self.units):
+            scores[at : at + len(batch.features)] = gini(batch.features, self.normalize).cpu()
+            at += len(batch.features)
         return scores
