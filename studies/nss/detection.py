@@ -72,7 +72,7 @@ def measures(
     """
     faults, n = int(wrong.sum()), len(wrong)
     areas = {
-        f"rauc_{kind}": metrics.rauc(order, types, normalise=kind, classes=of)
+        f"rauc_{kind}": metrics.rauc(order, types, normalize=kind, classes=of)
         for kind in ("possible", "present", "ideal")
     }
     best = metrics.ideal_type_order(types)

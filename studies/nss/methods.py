@@ -6,7 +6,7 @@ from mutiny.verbs.select import METHODS
 from studies.nss import paper
 
 NSS, AUTHORS = "nss", "nss(variant=authors-code)"
-CLEAN, FORMULA = "nss(reference=clean)", "nss(distance=square, normalise=max)"
+CLEAN, FORMULA = "nss(reference=clean)", "nss(distance=square, normalize=max)"
 """One step from the printed algorithms to the authors' code each: the clean original, and the formula."""
 NEEDS_CLEAN = (AUTHORS, CLEAN)
 FOUR = (NSS, CLEAN, FORMULA, AUTHORS)

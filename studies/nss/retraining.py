@@ -13,7 +13,7 @@ from mutiny.core.random import generator_for, seed_for
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.joined import Joined
 from mutiny.verbs.select.parsing import as_methods
-from mutiny.verbs.select.retraining import further_training, gains, roles
+from mutiny.verbs.select.retraining import result, roles, trials
 from studies.clock import Clock
 from studies.nss.lab import Lab, Settings, Trial, accuracy
 from studies.nss.methods import AUTHORS, GINI, NSS, RANDOM
@@ -21,7 +21,7 @@ from studies.nss.subjects import LENETS
 from studies.store import Rows
 
 NAME = "retraining"
-NONE = gains.CONTROL
+NONE = result.CONTROL
 """Trained on as before, without any new input: what is left to gain in a network that was stopped early."""
 METHODS = (NSS, AUTHORS, GINI, "dsa", RANDOM)
 LEAKY, SPLIT = "paper", "split"
@@ -93,7 +93,5 @@ def again(lab: Lab, trial: Trial) -> Data:
 
 def retrained(lab: Lab, model: nn.Module, data: Data, number: int) -> nn.Module:
     """A copy of the model, trained further: the paper's optimiser and learning rate, but fewer epochs."""
-    recipe = further_training.further(model, epochs=lab.settings.retrain_epochs)
-    return further_training.retrained(
-        model, recipe, data, lab.subject.task, seed_for(number, "nss study", "retraining")
-    )
+    recipe = trials.retraining_recipe(model, epochs=lab.settings.retrain_epochs)
+    return trials.retrained(model, recipe, data, lab.subject.task, seed_for(number, "nss study", "retraining"))

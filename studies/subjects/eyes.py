@@ -22,7 +22,7 @@ TOLERANCE = float(np.deg2rad(5))
 HEAD_RANGE = np.deg2rad([15, 20])
 EYE_RANGE = np.deg2rad([12, 22])  # of the eye in the head
 
-IRIS_DEPTH, LID_DEPTH, IRIS_RADIUS = 10.5, 9.0, 5.6  # from the centre of the eyeball, in mm; a pixel is about 1 mm
+IRIS_DEPTH, LID_DEPTH, IRIS_RADIUS = 10.5, 9.0, 5.6  # from the center of the eyeball, in mm; a pixel is about 1 mm
 
 
 def images(gaze: np.ndarray, head: np.ndarray, rng: np.random.Generator) -> np.ndarray:

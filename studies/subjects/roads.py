@@ -1,6 +1,6 @@
 """Rendered roads: a stand-in for MUFF's subject UD (Udacity), the steering angle from a frame of a front camera.
 
-A flat road in perspective with curvature, lateral offset and heading error. The driver aims at the lane's centre a
+A flat road in perspective with curvature, lateral offset and heading error. The driver aims at the lane's center a
 little ahead (pure pursuit), with an unsteady hand. Right is positive; the angle is in [-1, 1] as in the simulator.
 """
 
@@ -17,18 +17,18 @@ from mutiny.core.random import generator_for
 
 HEIGHT, WIDTH = 32, 64
 FOCAL, CAMERA, HORIZON = 45.0, 1.3, 11.0  # pixels, metres above the road, row
-HALF_ROAD, LINE, DASH = 3.6, 0.25, 3.0  # metres: centre to edge line, width of lines, length of dashes and gaps
+HALF_ROAD, LINE, DASH = 3.6, 0.25, 3.0  # metres: center to edge line, width of lines, length of dashes and gaps
 AHEAD, GAIN, UNSTEADY = 10.0, 18.0, 0.05  # metres to the point aimed at, angle per curvature, scale of Laplace noise
 SPREAD = np.array([0.013, 0.45, 0.07])  # standard deviations of curvature in 1/m, offset in m, heading in radians
 
 
 def steering(road: np.ndarray) -> np.ndarray:
     """The steady driver's angle ``(n,)`` for ``(n, 3)`` curvature, offset and heading of the lane seen from the car."""
-    return np.clip(GAIN * 2 * _centre(road, np.float64(AHEAD)) / AHEAD**2, -1, 1)
+    return np.clip(GAIN * 2 * _center(road, np.float64(AHEAD)) / AHEAD**2, -1, 1)
 
 
-def _centre(road: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Metres from the camera's axis to the lane's centre, to the right; the last axis of ``road`` is consumed."""
+def _center(road: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Metres from the camera's axis to the lane's center, to the right; the last axis of ``road`` is consumed."""
     curvature, offset, heading = np.moveaxis(road, -1, 0)
     return offset + heading * distance + curvature * distance**2 / 2
 
@@ -45,7 +45,7 @@ def frames(road: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     below = rows - horizon
     distance = CAMERA * FOCAL / np.maximum(below, 0.3)
     pixel = distance / FOCAL
-    across = (columns - (WIDTH - 1) / 2) * pixel - _centre(road[:, None, None], distance)
+    across = (columns - (WIDTH - 1) / 2) * pixel - _center(road[:, None, None], distance)
     half = HALF_ROAD * uniform(0.8, 1.2)
 
     # each layer: how much it covers (n, HEIGHT, WIDTH) and its colour (n, 3)
@@ -76,7 +76,7 @@ def frames(road: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _cover(inside: np.ndarray, pixel: np.ndarray) -> np.ndarray:
-    """Share of a pixel that is covered, from the distance of its centre to the border; positive is inside."""
+    """Share of a pixel that is covered, from the distance of its center to the border; positive is inside."""
     return np.clip(inside / pixel + 0.5, 0, 1)
 
 

@@ -42,7 +42,7 @@ VOWELS = np.array(
     ],
     dtype=float,
 )
-FRICATIVES = np.array([1700.0, 2300.0, 2900.0])  # centre of the band in Hz
+FRICATIVES = np.array([1700.0, 2300.0, 2900.0])  # center of the band in Hz
 
 
 def spectra(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -107,9 +107,9 @@ def _tract(frequency: np.ndarray, formants: np.ndarray) -> np.ndarray:
     return response
 
 
-def _band(frequency: np.ndarray, centre: np.ndarray) -> np.ndarray:
-    """A band one third as wide as its centre frequency, ``(n, BINS)``."""
-    return np.exp(-(((frequency - centre[:, None]) / (0.33 * centre[:, None])) ** 2))
+def _band(frequency: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """A band one third as wide as its center frequency, ``(n, BINS)``."""
+    return np.exp(-(((frequency - center[:, None]) / (0.33 * center[:, None])) ** 2))
 
 
 def _split(name: str, n: int) -> tuple[np.ndarray, np.ndarray]:

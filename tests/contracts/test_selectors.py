@@ -84,7 +84,7 @@ ANIMALS = {
 }
 QUICK = {"mc-dropout": {"samples": 6}} | {code: {"mutants": 8} for code in ("kill-rate", "prima-kill", "prima")}
 OPTIONS = as_methods(
-    "nss(units=neuron, normalise=l1), nss(distance=square, normalise=max, share=1), nac(scaling=sigmoid), "
+    "nss(units=neuron, normalize=l1), nss(distance=square, normalize=max, share=1), nac(scaling=sigmoid), "
     "nac(scaling=channel, order=total), nac(scaling=none), kmnc(variant=deepgini, k=10), kmnc(variant=dnn-tip, k=10), "
     "nbc(order=total), dsa(by=coverage), dsa(variant=from-input), lsa(by=coverage), "
     "disagreement(measure=mutual-information), npc(by=similarity)"

@@ -19,10 +19,11 @@ from mutiny.verbs.attack.result import Robustness
 from mutiny.verbs.locate.result import Location
 from mutiny.verbs.repair.result import Repair
 from mutiny.verbs.select.result import Selection
+from mutiny.verbs.select.retraining.result import Retraining
 from mutiny.verbs.strengthen.result import Strengthening
 
 KINDS: Mapping[str, type[Result]] = {
-    kind.verb: kind for kind in (Assessment, Strengthening, Selection, Location, Repair, Robustness)
+    kind.verb: kind for kind in (Assessment, Strengthening, Selection, Retraining, Location, Repair, Robustness)
 }
 """Classes of results by verb."""
 LARGEST = 1 << 30
@@ -67,7 +68,7 @@ def load_result(path: str | Path, *, verb: str | None = None, campaign: str | No
         campaign: Id of a campaign, or its beginning, as ``mutiny status`` prints it; only for stores.
 
     Returns:
-        `Assessment`, `Selection`, `Strengthening`, `Location`, `Repair` or `Robustness`.
+        `Assessment`, `Selection`, `Retraining`, `Strengthening`, `Location`, `Repair` or `Robustness`.
 
     Raises:
         BadInput: The file is missing, is neither a store nor a result, or has no such result.

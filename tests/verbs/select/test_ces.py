@@ -34,8 +34,7 @@ def evidence_of(n=80, seed=0, batch_size=16, task=None, **settings):
 # Bins
 
 
-@given(st.lists(st.lists(st.floats(-50, 50, width=32), min_size=3, max_size=3), min_size=1, max_size=20),
-       st.integers(2, 9))  # fmt: skip
+@given(st.lists(st.tuples(*[st.floats(-50, 50, width=32)] * 3), min_size=1, max_size=20), st.integers(2, 9))
 @settings(max_examples=60, deadline=None)
 def test_every_value_is_between_the_borders_of_its_bin(values, bins):
     codes = binned(traced(values), bins)
@@ -158,10 +157,10 @@ def test_the_sample_comes_first_and_the_rest_as_equals():
     assert len(set(Ces(share=1).score(evidence_of()))) == 80
 
 
-def test_it_reads_what_the_output_layer_reads_and_says_what_it_is_for():
+def test_ces_reads_the_input_of_the_output_layer_and_notes_its_purpose():
     evidence = evidence_of()
     Ces().score(evidence)
-    assert any("does not look for faults" in note for note in evidence.notes)
+    assert any("does not search for faults" in note for note in evidence.notes)
     assert any("what the output layer 2 reads: 12 units" in note for note in evidence.notes)
 
 

@@ -24,11 +24,13 @@ pytestmark = pytest.mark.rounding
 
 N, TRAIN = 41, 60
 ALL = [
-    Nac(0.4), Nac(0.6, scaling="channel"), Nac(scaling="sigmoid"), Nac(0.1, scaling="none"), Nac(0.3, units="unit"),
-    Nac(0.1, scaling="none", units="neuron"), Nac(0.4, order="total"), Kmnc(7), Kmnc(7, "deepgini"), Kmnc(5, "dnn-tip"),
-    Nbc(), Nbc(0.2), Nbc(units="unit"), Nbc(order="total"), Snac(), Snac(0.1), Snac(order="total"),
-    Tknc(), Tknc(1), Tknc(3, units="unit"),
-]  # fmt: skip
+    *(Nac(0.4), Nac(0.6, scaling="channel"), Nac(scaling="sigmoid"), Nac(0.1, scaling="none"), Nac(0.3, units="unit")),
+    *(Nac(0.1, scaling="none", units="neuron"), Nac(0.4, order="total")),
+    *(Kmnc(7), Kmnc(7, "deepgini"), Kmnc(5, "dnn-tip")),
+    *(Nbc(), Nbc(0.2), Nbc(units="unit"), Nbc(order="total")),
+    *(Snac(), Snac(0.1), Snac(order="total")),
+    *(Tknc(), Tknc(1), Tknc(3, units="unit")),
+]
 
 
 class Convolutional(nn.Module):

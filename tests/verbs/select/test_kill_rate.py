@@ -110,14 +110,14 @@ def test_mutants_without_effect_kill_nothing():
     assert not PrimaKill(ratio=0.0).score(evidence).any()
 
 
-def test_copies_of_a_mutant_count_once():
+def test_duplicates_of_a_mutant_count_once():
     evidence = evidence_of(nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)).eval())
     assert len([*mutants_of(evidence, as_operators("AFR"), 10, "kill-rate")]) == 1
     assert kills(evidence, as_operators("AFR"), 10, "kill-rate").mutants == 1
     assert set(KillRate(("AFR",)).score(evidence).round(2)) <= {0.0, 1.0}
 
 
-def test_mutants_come_in_turn_and_a_larger_number_keeps_the_smaller():
+def test_operators_take_turns_and_more_mutants_include_fewer():
     evidence = evidence_of(mlp())
     few, many = ([*mutants_of(evidence, as_operators("GF,NAI,WS"), total, "kill-rate")] for total in (4, 9))
     assert few == many[:4]
@@ -181,7 +181,7 @@ def test_change_is_none_from_itself_at_most_one_and_the_same_both_ways(seed, cla
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf")])
 @pytest.mark.parametrize("task", [CLASSES, Regression(0.3)])
-def test_a_mutant_that_says_nothing_sensible_kills(task, broken):
+def test_a_mutant_with_nan_outputs_kills(task, broken):
     before, after = torch.zeros(2, 3), torch.tensor([[0.0, broken, 0.0], [0.0, 0.0, 0.0]])
     killed, moved = changed(task, before, after)
     assert killed.tolist() == [True, False]

@@ -150,7 +150,7 @@ class Recurrent(nn.Module):
         return self.head(self.drop(self.rnn(x[None])[0][-1]))
 
 
-def test_dropout_that_stays_off_is_said():
+def test_dropout_that_stays_off_is_noted():
     with pytest.raises(NotApplicable, match=r"inside rnn.*deepgini"):
         McDropout().score(evidence_of(Recurrent(0.0).eval(), Classification(3, "logits")))
     evidence = evidence_of(Recurrent(0.5).eval(), Classification(3, "logits"))
@@ -170,7 +170,7 @@ class Changes(nn.Module):
         return hidden
 
 
-def test_passes_in_full_are_said():
+def test_full_passes_are_noted():
     evidence = evidence_of(Changes().eval(), Classification(3, "logits"))
     McDropout(samples=3).score(evidence)
     assert any("whole model" in note for note in evidence.notes)

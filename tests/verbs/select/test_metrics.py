@@ -153,7 +153,7 @@ def test_apfd_without_faults_is_undefined():
     assert expected_apfd([False]) is None
     assert expected_apfd([-1], per="type") is None
     assert rauc([1, 0], [-1, -1], classes=2, share=1) is None
-    assert expected_rauc([-1, -1], normalise="ideal", share=1) is None
+    assert expected_rauc([-1, -1], normalize="ideal", share=1) is None
     assert expected_fdr([False, False]) == fdr([0, 1], [False, False], 1) == 0
 
 
@@ -252,9 +252,9 @@ def test_rauc_is_the_published_sum():
     assert rauc(order, types, classes=10) == Rauc(pytest.approx(sum(counts) / (90 * 20)), 90, "possible")
     assert rauc(order[:200], types, classes=10) == rauc(order, types, classes=10)
     present = len(set(types.tolist()) - {-1})
-    assert rauc(order, types, normalise="present") == Rauc(pytest.approx(np.mean(counts) / present), present, "present")
+    assert rauc(order, types, normalize="present") == Rauc(pytest.approx(np.mean(counts) / present), present, "present")
     best = sum(min(present, 10 * step) for step in range(1, 21))
-    assert rauc(order, types, normalise="ideal") == Rauc(pytest.approx(sum(counts) / best), present, "ideal")
+    assert rauc(order, types, normalize="ideal") == Rauc(pytest.approx(sum(counts) / best), present, "ideal")
 
 
 @given(kinds, st.integers(0, 99), st.sampled_from([0.2, 0.5, 1.0]), st.integers(1, 5))
@@ -283,8 +283,8 @@ def test_a_new_type_earlier_is_never_worse(types, seed, data):
     better = order.copy()
     better[[old, late]] = order[[late, old]]
     assert apfd(better, types, per="type") > apfd(order, types, per="type")
-    for normalise in ("possible", "present", "ideal"):
-        values = [rauc(o, types, 1, len(types), normalise, classes=4).value for o in (better, order)]
+    for normalize in ("possible", "present", "ideal"):
+        values = [rauc(o, types, 1, len(types), normalize, classes=4).value for o in (better, order)]
         assert values[0] > values[1]
 
 
@@ -303,11 +303,11 @@ def test_expectations_are_means_over_all_orders(types):
     steps = range(n + 1)
     curves = np.mean([loop_curve(order, types, steps) for order in orders], axis=0)
     assert expected_type_curve(types, steps) == pytest.approx(curves, abs=1e-12)
-    for normalise in ("possible", "present", "ideal"):
-        drawn = [rauc(order, types, 0.8, 3, normalise, classes=5) for order in orders]
-        expected = expected_rauc(types, 0.8, 3, normalise, classes=5)
+    for normalize in ("possible", "present", "ideal"):
+        drawn = [rauc(order, types, 0.8, 3, normalize, classes=5) for order in orders]
+        expected = expected_rauc(types, 0.8, 3, normalize, classes=5)
         assert expected.value == pytest.approx(np.mean([one.value for one in drawn]))
-        assert {(one.total, one.normalise) for one in drawn} == {(expected.total, expected.normalise)}
+        assert {(one.total, one.normalize) for one in drawn} == {(expected.total, expected.normalize)}
 
 
 @pytest.mark.parametrize("types", [types for types in SMALL if len(types) > 3], ids=str)
@@ -387,10 +387,10 @@ def test_over_repeats_of_one_and_of_equal_values():
         (lambda: budgets(2, steps=0), "steps"),
         (lambda: rauc([0, 1], [0, 1], share=1), "classes=None"),
         (lambda: rauc([0, 1, 2], [0, 1, 2], share=1, classes=2), "classes=2"),
-        (lambda: rauc([0, 1], [0, 1], share=1, normalise="best"), "normalise"),
+        (lambda: rauc([0, 1], [0, 1], share=1, normalize="best"), "normalize"),
         (lambda: rauc([0], [0, 1], share=1, classes=2), "order=1 inputs"),
     ],
 )
-def test_what_is_refused(call, argument):
+def test_bad_arguments_of_metrics_are_refused(call, argument):
     with pytest.raises(BadInput, match=f"^{argument}"):
         call()

@@ -66,11 +66,11 @@ def test_the_scale_of_relevance_does_not_matter_and_larger_shares_hold_more(rele
     assert torch.equal(critical(values, 1.0), values > 0)
 
 
-def test_the_number_that_decided():
+def test_the_decisive_number_is_the_logit_of_the_predicted_class():
     logits = torch.tensor([[1.0, 3.0, -2.0], [-1.0, -4.0, -3.0]])
     assert decisive(logits, Classification(3, "logits")).tolist() == [3.0, -1.0]
-    centred = decisive(logits.softmax(dim=1), Classification(3, "probabilities"))
-    assert torch.allclose(centred, (logits - logits.mean(dim=1, keepdim=True)).amax(dim=1), atol=1e-5)
+    centered = decisive(logits.softmax(dim=1), Classification(3, "probabilities"))
+    assert torch.allclose(centered, (logits - logits.mean(dim=1, keepdim=True)).amax(dim=1), atol=1e-5)
     assert decisive(torch.tensor([[2.0], [-3.0]]), Classification(2, "logits")).tolist() == [2.0, 3.0]
     half = decisive(torch.tensor([2.0, -3.0]).sigmoid(), Classification(2, "probabilities"))
     assert torch.allclose(2 * half, torch.tensor([2.0, 3.0]), atol=1e-5)
@@ -207,7 +207,7 @@ def test_it_works_for_probabilities_and_leaves_the_model_alone():
     assert ModelState.of(model) == before
 
 
-def test_convolutions_skip_connections_and_normalisation():
+def test_npc_supports_convolutions_skip_connections_and_normalization():
     torch.manual_seed(0)
     body = nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(inplace=True))
 
@@ -236,15 +236,15 @@ def test_classes_that_the_model_never_gets_right_have_no_path():
         model[2].bias[1] = -100
     evidence = evidence_of(model)
     assert np.isfinite(Npc().score(evidence)).all()
-    assert any("no path of the classes 1" in note for note in evidence.notes)
+    assert any("no paths of the classes 1" in note for note in evidence.notes)
     x, y = blobs(90, seed=1)
-    backwards = Evidence([classifier(0)], Classification(3, "logits"), as_data((x, y), "pool"),
-                         as_data((x, (classifier(0)(x).argmax(dim=1) + 1) % 3), "train"), batch_size=16)  # fmt: skip
+    train = as_data((x, (classifier(0)(x).argmax(dim=1) + 1) % 3), "train")
+    all_wrong = Evidence([classifier(0)], Classification(3, "logits"), as_data((x, y), "pool"), train, batch_size=16)
     with pytest.raises(NotApplicable, match="no training input"):
-        Npc().score(backwards)
+        Npc().score(all_wrong)
 
 
-def test_what_it_cannot_do():
+def test_npc_needs_training_data_and_hidden_layers():
     linear = nn.Sequential(nn.Linear(2, 3)).eval()
     with pytest.raises(NotApplicable, match="hidden layer"):
         Npc().score(evidence_of(linear))

@@ -58,4 +58,4 @@ def test_movements_can_be_divided_by_the_sum_of_activations(network, evidence):
     with torch.no_grad():
         activity = network[:2](images).flatten(1).double().sum(dim=1).numpy()
     expected = moved(network, evidence, "select").sum(axis=1) / activity
-    np.testing.assert_allclose(Nss(share=1.0, normalise="l1").score(evidence), expected, rtol=1e-4)
+    np.testing.assert_allclose(Nss(share=1.0, normalize="l1").score(evidence), expected, rtol=1e-4)

@@ -16,7 +16,7 @@ from mutiny.subjects.data import as_data
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.kill_rate import at_ratio
-from mutiny.verbs.select.prima import PIXELS, Cell, Prima, Tally, both_kinds, cells
+from mutiny.verbs.select.prima import PIXELS, CellMutation, MutantFeatures, Prima, both_kinds, cell_mutations
 from toys import blobs, classifier
 
 pytestmark = pytest.mark.rounding
@@ -51,30 +51,30 @@ def by_hand(clean, mutants):
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
-def test_a_tally_is_its_definition(seed, n, mutants):
+def test_mutant_features_are_those_of_a_loop(seed, n, mutants):
     rng = np.random.default_rng(seed)
     clean, *said = rng.dirichlet([0.3] * 4, size=(mutants + 1, n))
-    tally = Tally(torch.from_numpy(clean))
+    features = MutantFeatures(torch.from_numpy(clean))
     for one in said:
         for at in range(0, n, 2):
-            tally.add(at, torch.from_numpy(one[at : at + 2]))
-    assert tally.features() == pytest.approx(by_hand(clean, said), abs=1e-5)
+            features.add(at, torch.from_numpy(one[at : at + 2]))
+    assert features.as_array() == pytest.approx(by_hand(clean, said), abs=1e-5)
 
 
-def test_a_tally_bears_mutants_that_say_nothing():
-    tally = Tally(torch.tensor([[0.25, 0.75]]).double())
-    tally.add(0, torch.tensor([[float("nan"), 0.5]]).double())
-    assert tally.features().tolist() == [[1, 1, 1, 0, 0, *[0] * 9, 1]]
+def test_mutants_with_nan_outputs_count_as_kills():
+    features = MutantFeatures(torch.tensor([[0.25, 0.75]]).double())
+    features.add(0, torch.tensor([[float("nan"), 0.5]]).double())
+    assert features.as_array().tolist() == [[1, 1, 1, 0, 0, *[0] * 9, 1]]
 
 
 def test_rounding_does_not_break_the_tie_of_inputs_that_no_mutant_affects():
     clean = torch.tensor([[0.7, 0.2, 0.1]] * 50).double().repeat(2, 1)
     noise = 1e-7 * torch.randn(100, 3, generator=torch.Generator().manual_seed(0)).double()
     affected = torch.tensor([[0.69, 0.21, 0.1]]).double()
-    tally = Tally(clean)
-    tally.add(0, torch.cat([clean[:99] + noise[:99], affected]))
-    assert (tally.features()[:99] == [0] * 5 + [1] + [0] * 9).all()
-    assert (tally.features()[99, 1:3] > 0).all()
+    features = MutantFeatures(clean)
+    features.add(0, torch.cat([clean[:99] + noise[:99], affected]))
+    assert (features.as_array()[:99] == [0] * 5 + [1] + [0] * 9).all()
+    assert (features.as_array()[99, 1:3] > 0).all()
 
 
 def test_features_are_those_of_a_patched_copy_operator_by_operator():
@@ -100,7 +100,7 @@ def test_features_are_those_of_a_patched_copy_operator_by_operator():
 # learning
 
 
-def test_it_finds_mistakes_better_than_chance():
+def test_prima_finds_faults_better_than_chance():
     model = classifier()
     evidence, state = blob_evidence(model), ModelState.of(model)
     scores = Prima(mutants=20).score(evidence)
@@ -120,7 +120,7 @@ def test_labels_of_the_pool_are_never_read():
     assert np.array_equal(Prima(mutants=8).score(evidence), Prima(mutants=8).score(other))
 
 
-def test_it_needs_labelled_mistakes_and_labelled_successes():
+def test_prima_needs_wrong_and_correct_training_inputs():
     x, y = blobs(60, spread=0.01)
     data = as_data((x, y), "pool")
     with pytest.raises(NotApplicable, match="makes none"):
@@ -133,7 +133,7 @@ def test_it_needs_labelled_mistakes_and_labelled_successes():
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(2, 40))
 @settings(max_examples=60, deadline=None)
-def test_the_sample_holds_up_to_half_mistakes(wrong, size):
+def test_up_to_half_of_the_sample_are_wrong_inputs(wrong, size):
     wrong = np.array(wrong)
     chosen = both_kinds(wrong, size, np.random.default_rng(0))
     assert len(chosen) == min(size, len(wrong))
@@ -155,7 +155,7 @@ def image_evidence(**more):
 def test_every_cell_is_changed_in_every_way_and_nothing_else_is():
     evidence = image_evidence()
     images = evidence.pool.first(3)
-    found = [*cells(evidence, 3)]
+    found = [*cell_mutations(evidence, 3)]
     assert [cell.kind for cell in found] == [kind for kind in PIXELS for _ in range(9)]
     for at, cell in enumerate(found):
         top, left = (at % 9) // 3 * 2, [0, 1, 3, 5][at % 3]
@@ -182,8 +182,8 @@ def test_noise_has_a_tenth_of_the_range():
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (4, 1, 40, 40)).astype(np.float32)
     evidence = Evidence([nn.Flatten()], THREE, as_data((x, np.zeros(4, int)), "pool"), batch_size=4)
-    cell = next(cells(evidence, 1))
-    assert isinstance(cell, Cell)
+    cell = next(cell_mutations(evidence, 1))
+    assert isinstance(cell, CellMutation)
     moved = cell(torch.zeros(1, 1, 40, 40))
     assert float(moved.std()) == pytest.approx(0.4, rel=0.1)
 
@@ -198,7 +198,8 @@ def test_input_mutants_add_five_groups_of_features():
     with torch.no_grad():
         x = evidence.pool.first(99)[chosen]
         clean = evidence.model(x).double().softmax(dim=1).numpy()
-        blackened = [evidence.model(cell(x)).double().softmax(dim=1).numpy() for cell in cells(evidence, 2)][8:12]
+        black = [cell for cell in cell_mutations(evidence, 2) if cell.kind == "black"]
+        blackened = [evidence.model(cell(x)).double().softmax(dim=1).numpy() for cell in black]
     assert features[:, 90:105] == pytest.approx(by_hand(clean, blackened), abs=1e-5)
     assert np.isfinite(more.score(evidence)).all()
 

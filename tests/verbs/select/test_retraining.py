@@ -1,7 +1,8 @@
-"""Retraining with selected inputs: what it gains, who may judge, and that nothing of the user's changes."""
+"""Retraining with selected inputs: gains, separation of candidates and evaluation sets, unchanged user objects."""
 
 import copy
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,13 +15,13 @@ from torch.utils.data import TensorDataset
 
 import mutiny
 from mutiny.core.errors import BadInput
-from mutiny.core.json_values import to_plain
 from mutiny.core.random import generator_for, seed_for
 from mutiny.models import ModelState
 from mutiny.subjects.data import as_data
 from mutiny.subjects.data.joined import Joined, contents
 from mutiny.verbs.select import Selector
-from mutiny.verbs.select.retraining import verb as retraining
+from mutiny.verbs.select.retraining import trials
+from mutiny.verbs.select.retraining.result import Retraining
 from mutiny.verbs.select.retraining.retraining import accuracy_after_retraining
 from mutiny.verbs.select.retraining.roles import halves
 from toys import line_subject
@@ -33,9 +34,9 @@ def points(n, seed, share=0.0):
     """Two clusters, one per class, and a third one between and above them."""
     draw = torch.Generator().manual_seed(seed)
     y, new = torch.arange(n) % 2, torch.rand(n, generator=draw) < share
-    centres = torch.stack([4.0 * y - 2, torch.zeros(n)], 1)
-    centres[new] = torch.tensor([0.8, NEW])
-    return centres + 0.3 * torch.randn(n, 2, generator=draw), torch.where(new, 0, y)
+    centers = torch.stack([4.0 * y - 2, torch.zeros(n)], 1)
+    centers[new] = torch.tensor([0.8, NEW])
+    return centers + 0.3 * torch.randn(n, 2, generator=draw), torch.where(new, 0, y)
 
 
 def network():
@@ -71,9 +72,9 @@ class Oracle(Selector):
 
 @pytest.fixture
 def seen(monkeypatch):
-    """What was trained on and what judged, as pairs of data; the first judges come before any training."""
+    """Data of each training and each evaluation; the first evaluations come before any training."""
     found = {"train": [], "judges": []}
-    train, evaluate = retraining.retrained, retraining.evaluate
+    train, evaluate = trials.retrained, trials.evaluate
 
     def trained(model, recipe, data, *more, **options):
         found["train"].append(data)
@@ -83,8 +84,8 @@ def seen(monkeypatch):
         found["judges"].append(data)
         return evaluate(call, model, data, *more)
 
-    monkeypatch.setattr(retraining, "retrained", trained)
-    monkeypatch.setattr(retraining, "evaluate", evaluated)
+    monkeypatch.setattr(trials, "retrained", trained)
+    monkeypatch.setattr(trials, "evaluate", evaluated)
     return found
 
 
@@ -93,7 +94,7 @@ def inputs(data):
     return {tuple(row.flatten().tolist()) for row in data.first(len(data))}
 
 
-def test_a_cluster_that_training_lacks_is_worth_its_labels(subject):
+def test_labels_of_a_cluster_missing_in_training_increase_accuracy(subject):
     found = accuracy_after_retraining(subject, ["deepgini", Oracle()], 5, epochs=10, repeats=5, learning_rate=0.01)
     gains = found.gains
     assert list(gains) == ["none", "deepgini", "oracle", "random"]
@@ -106,6 +107,39 @@ def test_a_cluster_that_training_lacks_is_worth_its_labels(subject):
     assert gains["none"].beyond_control.mean == 0
     assert found.test_gains["deepgini"].gain.mean == pytest.approx(0, abs=0.02)  # the test set lacks the cluster too
     assert "deepgini" in str(found)
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_json_gives_the_same_result_back(subject, tmp_path, repeats):
+    result = accuracy_after_retraining(subject, "deepgini,mc-dropout", 5, epochs=1, repeats=repeats)
+    file = tmp_path / "retraining.json"
+    file.write_text(json.dumps(result.to_json()))
+    loaded = mutiny.load_result(file)
+    assert loaded == replace(result, seconds=loaded.seconds)  # JSON holds milliseconds
+    assert (str(loaded), repr(loaded)) == (str(result), repr(result))
+    assert loaded.tables() == result.tables()
+    assert loaded.metrics() == result.metrics()
+
+
+def test_json_of_another_protocol_is_refused(subject):
+    value = accuracy_after_retraining(subject, "deepgini", 5, epochs=1, repeats=1).to_json()
+    with pytest.raises(BadInput, match="protocol"):
+        Retraining.from_json(value | {"protocol": "leaky"})
+
+
+def test_a_store_gives_the_result_back(subject, tmp_path):
+    result = accuracy_after_retraining(subject, budget=5, epochs=1, repeats=1, store=tmp_path / "a.mutiny")
+    assert mutiny.load_result(tmp_path / "a.mutiny").to_json() == result.to_json()
+
+
+def test_tables_and_metrics_name_every_method(subject):
+    result = accuracy_after_retraining(subject, "deepgini", 5, epochs=1, repeats=2)
+    (control, row, _) = result.tables()["gains"]
+    assert (control["method"], control["beyond_control"]) == ("none", 0)
+    assert row["after"] == pytest.approx(row["before"] + row["gain"])
+    assert row["beyond_control"] == pytest.approx(row["gain"] - control["gain"])
+    assert result.metrics()["after.deepgini"] == row["after"]
+    assert list(result.tables()) == ["gains", "test_gains"]
 
 
 def test_numbers_are_those_of_a_loop_by_hand(subject):
@@ -132,7 +166,7 @@ def test_numbers_are_those_of_a_loop_by_hand(subject):
     assert found.settings["train_inputs"] == 50
 
 
-def test_no_judge_is_trained_on(seen):
+def test_evaluation_inputs_are_never_trained_on(seen):
     x, y = points(200, 2)
     x[150:] = x[:50]  # a quarter of the pool is there twice
     subject = make(pool=(x, y), train=(torch.cat([points(120, 0)[0], x[50:60]]), torch.arange(130) % 2))
@@ -144,10 +178,10 @@ def test_no_judge_is_trained_on(seen):
         for data in judges:
             assert not inputs(data) & set.union(*trained[3 * repeat : 3 * repeat + 3])
     assert found.judges == min(len(data) for data in seen["judges"][::2]) < 100
-    assert any("do not judge" in note for note in found.notes)
+    assert any("are not used for evaluation" in note for note in found.notes)
 
 
-def test_judges_are_the_other_half_and_the_test_set(subject, seen):
+def test_evaluation_uses_the_other_half_and_the_test_set(subject, seen):
     accuracy_after_retraining(subject, "deepgini", 10, epochs=1, repeats=1)
     pool, test = seen["judges"][:2]
     chosen = [set(inputs(data)) - inputs(subject.train) for data in seen["train"]]
@@ -160,15 +194,15 @@ def test_judges_are_the_other_half_and_the_test_set(subject, seen):
     assert [labels[row] for row in rows] == data.targets[120:].tolist()
 
 
-def test_the_papers_protocol_judges_on_everything(subject, seen):
+def test_the_papers_protocol_evaluates_on_everything(subject, seen):
     found = accuracy_after_retraining(subject, "deepgini", "100%", protocol="paper", epochs=1, repeats=1)
     assert inputs(seen["judges"][0]) == inputs(subject.pool) == inputs(seen["train"][1]) - inputs(subject.train)
     assert inputs(seen["judges"][1]) == inputs(subject.test)
     assert (found.candidates, found.judges, found.test_judges) == (300, 300, 80)
-    assert any("by heart" in note for note in found.notes)
+    assert any("memorized" in note for note in found.notes)
 
 
-def test_a_test_set_inside_the_pool_does_not_judge(subject):
+def test_a_test_set_inside_the_pool_is_not_evaluated_separately(subject):
     for own in (make(pool=None), make(pool=points(80, 1))):
         for protocol in ("split", "paper"):
             found = accuracy_after_retraining(own, budget=5, epochs=1, repeats=1, protocol=protocol)
@@ -185,7 +219,7 @@ def images():
     return mutiny.Subject(net, task=mutiny.Classification(3), train=(x[:30], y[:30]), test=(x[30:], y[30:]))
 
 
-def test_originals_of_candidates_do_not_judge(images, seen):
+def test_originals_of_candidates_are_not_used_for_evaluation(images, seen):
     pool = mutiny.mutate(images.test)
     found = accuracy_after_retraining(images, budget="100%", pool=pool, epochs=1, repeats=1)
     mutated, clean = seen["judges"][:2]
@@ -196,17 +230,17 @@ def test_originals_of_candidates_do_not_judge(images, seen):
     assert (found.judges, found.test_judges) == (60, 60)
 
 
-def test_mutants_of_training_inputs_do_not_judge(images):
+def test_a_pool_of_mutated_training_inputs_is_refused(images):
     with pytest.raises(BadInput, match="not trained on"):
         accuracy_after_retraining(images, pool=mutiny.mutate(images.train), epochs=1)
 
 
 def test_one_seed_one_answer(subject):
     first, same, other = (
-        to_plain(accuracy_after_retraining(subject, "deepgini", 30, epochs=2, repeats=2, seed=seed))
+        accuracy_after_retraining(subject, "deepgini", 30, epochs=2, repeats=2, seed=seed).to_json()
         for seed in (3, 3, 4)
     )
-    assert first == same
+    assert first | {"timing": {}} == same | {"timing": {}}
     assert first["gains"] != other["gains"]
 
 
@@ -261,7 +295,7 @@ def test_a_recipe_alone_trains_an_original(tmp_path):
     assert found.settings["originals"] == len(list(tmp_path.iterdir())) == 1
 
 
-def test_how_copies_are_trained(subject):
+def test_settings_of_retraining_come_from_recipe_paper_or_arguments(subject):
     told = accuracy_after_retraining(subject, budget=5, epochs=1, repeats=1).settings
     assert (told["optimizer"], told["batch_size"], told["learning_rate"]) == ("adam", 20, pytest.approx(0.002))
     told = accuracy_after_retraining(make(recipe=None), budget=5, epochs=1, repeats=1).settings
@@ -287,7 +321,7 @@ class Steps:
         self.done[self.title] += done
 
 
-def test_what_does_not_apply_is_told_and_progress_adds_up(subject):
+def test_skipped_methods_are_reported_and_progress_adds_up(subject):
     steps = Steps()
     found = accuracy_after_retraining(subject, "mc-dropout,deepgini", 5, epochs=2, repeats=2, progress=steps)
     assert list(found.gains) == ["none", "deepgini", "random"]
@@ -317,7 +351,7 @@ def test_what_does_not_apply_is_told_and_progress_adds_up(subject):
         ({"pool": (torch.zeros(4, 2), [0, 1, 2, 1])}, "pool label at index 2"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_is_trained(subject, seen, options, message):
+def test_bad_arguments_are_refused_before_any_training(subject, seen, options, message):
     with pytest.raises(BadInput, match=message):
         accuracy_after_retraining(subject, **options)
     assert not seen["train"]

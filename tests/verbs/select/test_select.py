@@ -42,11 +42,10 @@ class Bare(Dataset):
 
 
 def test_every_kind_of_pool_gives_the_same_order(net):
-    pools = [
-        X, torch.from_numpy(X), (X, Y), (X, None), TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)), Bare(),
-        DataLoader(Bare(), batch_size=7), TensorDataset(torch.from_numpy(X)),
-        DataLoader(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)), batch_size=9, shuffle=True),
-    ]  # fmt: skip
+    inputs, labels = torch.from_numpy(X), torch.from_numpy(Y)
+    pools = [X, inputs, (X, Y), (X, None), Bare(), TensorDataset(inputs), TensorDataset(inputs, labels)]
+    pools.append(DataLoader(Bare(), batch_size=7))
+    pools.append(DataLoader(TensorDataset(inputs, labels), batch_size=9, shuffle=True))
     orders = [mutiny.select(net, "deepgini", 5, pool=pool, batch_size=60).order for pool in pools]
     assert all(np.array_equal(order, orders[0]) for order in orders)
     with torch.no_grad():
@@ -63,7 +62,7 @@ def test_labels_never_change_the_order(net):
         assert other.quality is not None
 
 
-def test_what_a_selection_holds(subject):
+def test_a_selection_has_order_scores_and_quality(subject):
     before = ModelState.of(subject.models[0])
     result = mutiny.select(subject, "deepgini,random", "10%")
     assert before == ModelState.of(subject.models[0])
@@ -94,9 +93,8 @@ def test_the_test_set_is_the_pool_if_there_is_none(net):
 
 def test_regression_pools(net):
     head = nn.Sequential(net, nn.Linear(2, 1)).eval()
-    subject = mutiny.Subject(
-        head, task=mutiny.Regression(0.5), train=(X, X[:, 0]), test=(X, X[:, 0]), name="numbers"
-    )  # fmt: skip
+    data = (X, X[:, 0])
+    subject = mutiny.Subject(head, task=mutiny.Regression(0.5), train=data, test=data, name="numbers")
     result = mutiny.select(subject, budget=10)
     assert result.rankings[0].method == "kill-rate"
     assert result.rankings[0].quality.rauc is None
@@ -131,7 +129,7 @@ def test_budgets(budget, count):
 
 
 @pytest.mark.parametrize("budget", [0, 101, -1, 1.5, "101%", "0%", "much", "", None, True, "5 %%", -0.1, "-5%"])
-def test_budgets_that_make_no_sense(budget):
+def test_invalid_budgets_are_refused(budget):
     with pytest.raises(BadInput, match="budget"):
         as_count(budget, 100)
 
@@ -154,7 +152,7 @@ def test_budgets_that_make_no_sense(budget):
         ({"method": "nss(neurons=2)"}, "a name among share"),
     ],
 )
-def test_mistakes_are_answered(subject, settings, message):
+def test_bad_arguments_are_refused(subject, settings, message):
     with pytest.raises(BadInput, match=message):
         mutiny.select(subject, **settings)
 
@@ -177,7 +175,7 @@ def test_one_class_only(net):
         net[2].bias.copy_(torch.tensor([50.0, 0.0]))  # the network always says 0
     result = mutiny.select(net, "all", 5, pool=(X, np.zeros(60, int)), train=(X, Y))
     assert any("label 0" in note for note in result.notes)
-    assert any("right" in note for note in result.notes)
+    assert any("correctly" in note for note in result.notes)
     assert "dsa" in result.skipped
 
 
@@ -228,7 +226,7 @@ def padded(items):
 
 
 @pytest.mark.parametrize("kind", [Sometimes, Einsum, Steps])
-def test_methods_that_cannot_read_a_model_are_left_out_of_a_comparison(kind):
+def test_methods_that_do_not_apply_are_left_out_of_a_comparison(kind):
     torch.manual_seed(0)
     loader = DataLoader(Padded(), batch_size=4, collate_fn=padded)
     data = {"pool": loader, "train": loader} if kind is Steps else {"pool": X, "train": (X, Y)}
@@ -241,7 +239,7 @@ def test_methods_that_cannot_read_a_model_are_left_out_of_a_comparison(kind):
         assert "takes no part" in result.skipped["nac"]
 
 
-def test_a_single_method_that_cannot_says_why():
+def test_a_single_method_that_does_not_apply_raises_its_reason():
     with pytest.raises(BadInput, match="takes no part"):
         mutiny.select(Sometimes().eval(), "nac", 5, pool=X, train=(X, Y), batch_size=1)
 
@@ -278,7 +276,7 @@ def test_labels_that_are_partly_unknown_are_not_used(net, labels):
     assert any("labels are known, so they are not used" in note for note in result.notes)
 
 
-def test_a_model_that_does_not_repeat_itself_is_noted(net):
+def test_a_nondeterministic_model_is_noted(net):
     class Noisy(nn.Module):
         def __init__(self):
             super().__init__()
@@ -291,7 +289,7 @@ def test_a_model_that_does_not_repeat_itself_is_noted(net):
     assert any("dropout or noise in its forward pass" in note for note in result.notes)
 
 
-def test_a_model_that_changes_when_it_is_asked_is_refused_at_once(net):
+def test_a_model_that_changes_in_a_forward_pass_is_refused_at_once(net):
     class Counting(nn.Module):
         def __init__(self):
             super().__init__()
@@ -337,16 +335,19 @@ def test_training_data_that_does_not_fit(net):
     [
         ({"mutate": "noise"}, "a mutiny.subjects.data.Mutation"),
         ({"mutate": lambda x: x}, "a mutiny.subjects.data.Mutation"),
-        ({"task": "classification"}, "mutiny.Classification"), ({"method": 5}, "methods"), ({"layers": 5}, "layers"),
-        ({"seed": "a"}, "seed"), ({"repeats": 1.5}, "repeats"),
+        ({"task": "classification"}, "mutiny.Classification"),
+        ({"method": 5}, "methods"),
+        ({"layers": 5}, "layers"),
+        ({"seed": "a"}, "seed"),
+        ({"repeats": 1.5}, "repeats"),
     ],
-)  # fmt: skip
-def test_arguments_of_another_kind(net, settings, message):
+)
+def test_arguments_of_wrong_types_are_refused(net, settings, message):
     with pytest.raises(BadInput, match=message):
         mutiny.select(net, **{"pool": X, **settings})
 
 
-def test_whole_numbers_may_be_numpys(net):
+def test_numpy_integers_are_accepted(net):
     result = mutiny.select(net, budget=np.int64(3), pool=X, repeats=np.int64(2), batch_size=np.int64(7))
     assert len(result.chosen) == 3
 
@@ -354,10 +355,14 @@ def test_whole_numbers_may_be_numpys(net):
 @pytest.mark.parametrize(
     ("folders", "known", "labels"),
     [
-        (("1", "0"), None, [0, 0, 1, 1]), (("1",), None, [1, 1]), (("cat", "dog"), None, [0, 0, 1, 1]),
-        (("dog",), ("cat", "dog"), [1, 1]), (("bird", "dog"), ("cat", "dog"), None), (("cat",), None, None),
+        (("1", "0"), None, [0, 0, 1, 1]),
+        (("1",), None, [1, 1]),
+        (("cat", "dog"), None, [0, 0, 1, 1]),
+        (("dog",), ("cat", "dog"), [1, 1]),
+        (("bird", "dog"), ("cat", "dog"), None),
+        (("cat",), None, None),
     ],
-)  # fmt: skip
+)
 def test_class_folders_of_a_pool_are_matched_with_classes(tmp_path, folders, known, labels):
     def fill(root, names):
         for name in names:

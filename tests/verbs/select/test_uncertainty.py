@@ -138,7 +138,7 @@ def test_disagreement_does_not_depend_on_who_says_what_and_is_none_among_equals(
 
 
 @pytest.mark.parametrize("measure", ["votes", "entropy", "mutual-information"])
-def test_originals_are_asked_one_by_one(measure):
+def test_disagreement_uses_the_outputs_of_each_original(measure):
     models = [mlp() for _ in range(5)]
     evidence = evidence_of(models, Classification(3, "logits"))
     x = evidence.pool.first(99)
@@ -157,7 +157,7 @@ def test_regression_takes_standard_deviations():
     assert Disagreement().score(evidence) == pytest.approx(said.std(axis=0).sum(axis=1), abs=1e-6)
 
 
-def test_one_original_cannot_disagree():
+def test_disagreement_needs_several_originals():
     with pytest.raises(NotApplicable, match=r"several originals.*models="):
         Disagreement().score(evidence_of([mlp()], Classification(3, "logits")))
     with pytest.raises(BadInput, match="disagreement measure"):
@@ -180,9 +180,9 @@ def test_gini_is_its_definition(features):
         assert float(gini(values, "sum")[i]) == pytest.approx(1 - sum(q * q for q in shares))
         q = special.softmax(features[i])
         assert float(gini(values, "softmax")[i]) == pytest.approx(1 - (q * q).sum())
-    for normalise in ("sum", "softmax"):
-        assert bool((gini(values, normalise) >= -1e-12).all())
-        assert bool((gini(values, normalise) <= 1 - 1 / d + 1e-12).all())
+    for normalize in ("sum", "softmax"):
+        assert bool((gini(values, normalize) >= -1e-12).all())
+        assert bool((gini(values, normalize) <= 1 - 1 / d + 1e-12).all())
 
 
 def test_gini_of_large_numbers_is_a_number():
@@ -200,27 +200,27 @@ class Small(nn.Module):
         return self.head(self.fc(self.features.flatten(1)).relu())
 
 
-@pytest.mark.parametrize("normalise", ["softmax", "sum"])
+@pytest.mark.parametrize("normalize", ["softmax", "sum"])
 @pytest.mark.parametrize("task", [Classification(3, "logits"), Regression(0.5)])
-def test_internal_gini_reads_the_last_feature_layer(normalise, task):
+def test_internal_gini_reads_the_last_feature_layer(normalize, task):
     model, x = Small(3).eval(), np.random.default_rng(1).random((11, 1, 8, 8), dtype=np.float32)
     evidence = Evidence([model], task, as_data((x, np.zeros(11, int)), "pool"), batch_size=4)
-    found = InternalGini(normalise).score(evidence)
+    found = InternalGini(normalize).score(evidence)
     with torch.no_grad():
         model(torch.from_numpy(x))
         whole = model.features.flatten(1)
         channels = model.features.mean(dim=(2, 3))
         hidden = model.fc(whole).relu()
-    assert found == pytest.approx(gini(whole, normalise).numpy(), abs=1e-6)
-    by_channel = InternalGini(normalise, units="neuron").score(evidence)
-    assert by_channel == pytest.approx(gini(channels, normalise).numpy(), abs=1e-6)
-    elsewhere = InternalGini(normalise, layers=("fc",)).score(evidence)
-    assert elsewhere == pytest.approx(gini(hidden, normalise).numpy(), abs=1e-6)
+    assert found == pytest.approx(gini(whole, normalize).numpy(), abs=1e-6)
+    by_channel = InternalGini(normalize, units="neuron").score(evidence)
+    assert by_channel == pytest.approx(gini(channels, normalize).numpy(), abs=1e-6)
+    elsewhere = InternalGini(normalize, layers=("fc",)).score(evidence)
+    assert elsewhere == pytest.approx(gini(hidden, normalize).numpy(), abs=1e-6)
     assert any("internal-gini reads" in note for note in evidence.notes)
 
 
 def test_internal_gini_checks_its_parameters():
-    with pytest.raises(BadInput, match="internal-gini normalise"):
+    with pytest.raises(BadInput, match="internal-gini normalize"):
         InternalGini("max")
     with pytest.raises(BadInput, match="internal-gini units"):
         InternalGini(units="pixel")

@@ -1,4 +1,4 @@
-"""Which inputs are worth a label? To add a method: a file, and a line in `ALL`, or an entry point."""
+"""Selection methods: which inputs should be labeled first? A new method is a file and a line in `ALL`."""
 
 from __future__ import annotations
 

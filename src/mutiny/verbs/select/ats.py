@@ -1,4 +1,4 @@
-"""ATS: adaptive test selection, which covers how inputs of one predicted class lean towards pairs of others."""
+"""ATS: adaptive test selection, which covers directions from a predicted class towards pairs of other classes."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from mutiny.verbs.select.evidence import Evidence
 
 Whole = npt.NDArray[np.int64]
 UNIT = 10**9
-"""Lengths are whole numbers of this part of an edge, so that their sums are exact and equal inputs are equal."""
+"""Parts of an edge. Lengths are whole numbers of parts, so that sums are exact and equal inputs stay equal."""
 AT_ONCE = 2**17
-"""Intervals that are worked on at once."""
+"""Intervals that are computed at once."""
 BLOCK = 4
-"""Candidates whose gains are brought up to date together."""
+"""Candidates whose gains are updated together."""
 
 
 @dataclass(frozen=True)
 class Ats(Selector):
-    """Inputs that lean, together, in as many directions as possible; per predicted class, then by gain over all.
+    """Inputs that together cover as many directions towards other classes as possible, for each predicted class.
 
-    For a predicted class i and a pair of others, p and q, an input is a point in the triangle (i, p, q); seen from the
-    corner i it falls on a place of the edge p-q, and covers an interval around it that is the wider, the further the
-    input is from i. The fitness of a selection is the total length of the union of its intervals over all pairs.
-    Inputs are added greedily, the largest gain first. Those that add next to nothing come after all chosen ones, by
-    the length that they cover alone; last come those of which the model is all but sure, in random order.
+    For a predicted class i and a pair of other classes, p and q, an input is a point in the triangle (i, p, q). Its
+    projection from the corner i onto the edge p-q is the center of an interval, which is wider the farther the input is
+    from i. The fitness of a selection is the total length of the union of its intervals over all pairs. Inputs are
+    added greedily, the largest gain first. Inputs with a gain near zero follow, by the length that each covers alone;
+    inputs about which the model is almost certain come last, in random order.
 
-    Where the authors' code slips, this does what they describe. There, an input whose probability is exactly the
-    threshold is lost (here it is one that adds nothing), and those that add nothing are ordered by lengths of others.
-    There, one coordinate of the triangle is written into another's place, so that edges run from q to p; that changes
-    no length. They round to five digits, here it is nine.
+    Where the authors' code differs from their description, this follows the description. Their code drops inputs whose
+    probability equals the threshold (here their gain is zero), and orders inputs without gain by the lengths of other
+    inputs. It also swaps two coordinates of the triangle, so that edges run from q to p, which changes no length. It
+    rounds to five digits; this implementation rounds to nine.
 
     Args:
-        threshold: probability of the predicted class above which the model is all but sure.
-        radius: half of an interval's length for each unit of distance from the threshold.
-        gain: least gain of fitness for which an input is chosen.
-        rivals: number of other classes that form pairs. Where there are more, as with ImageNet's, those take part that
-            inputs of the predicted class find likeliest on average: time and memory grow with the square.
+        threshold: Probability of the predicted class above which the model counts as almost certain.
+        radius: Half of an interval's length per unit of distance from the threshold.
+        gain: Smallest gain of fitness for which an input is chosen.
+        rivals: Number of other classes that form pairs. If there are more, as in ImageNet, those with the largest mean
+            probability over inputs of the predicted class are used. Time and memory grow with the square.
     """
 
     code: ClassVar[str] = "ats"
@@ -62,12 +62,12 @@ class Ats(Selector):
         self._within("rivals", 2, 300)
 
     def score(self, evidence: Evidence) -> Scores:
-        """2 and the share of the fitness gained, or 1 and the share covered alone, or 0 where the model is sure."""
+        """2 + share of fitness gained; without gain, 1 + share covered alone; 0 if the model is almost certain."""
         if evidence.classes < 3:
-            raise NotApplicable("with two classes there is no pair of others; deepgini gives the order by distance")
+            raise NotApplicable("two classes have no pair of other classes; deepgini orders by distance")
         others = min(evidence.classes - 1, self.rivals)
         if others < evidence.classes - 1:
-            evidence.note(f"ats takes pairs of the {others} likeliest other classes of each predicted class")
+            evidence.note(f"ats uses pairs of the {others} most probable other classes of each predicted class")
         probabilities, predicted = evidence.probabilities().double().numpy(), evidence.predicted()
         unsure = probabilities[np.arange(evidence.size), predicted] <= self.threshold
         total = UNIT * others * (others - 1) / 2
@@ -82,16 +82,16 @@ class Ats(Selector):
 
 
 class Edges:
-    """Where inputs of one predicted class fall on the edges between pairs of other classes.
+    """Intervals that inputs of one predicted class cover on the edges between pairs of other classes.
 
-    All edges lie on one line, one after another with a gap, so that intervals on many are handled as one sorted list.
+    All edges lie on one line, one after another with a gap, so that all intervals form one sorted list.
 
     Args:
-        probabilities: ``(n, classes)``.
-        label: the predicted class.
-        others: number of other classes that form pairs, the likeliest on average.
-        threshold: see `Ats`.
-        radius: see `Ats`.
+        probabilities: Class probabilities, ``(n, classes)``.
+        label: Predicted class.
+        others: Number of other classes that form pairs, those with the largest mean probability.
+        threshold: Threshold of `Ats`.
+        radius: Radius of `Ats`.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class Edges:
         self._threshold, self._radius = threshold, radius
 
     def intervals(self, which: Whole) -> tuple[Whole, Whole]:
-        """Begin and end of what inputs cover, ``(which, pairs)`` each.
+        """Begin and end of the intervals of some inputs, ``(which, pairs)`` each.
 
-        The projection onto the plane of a triangle gives each corner an equal part of what the other classes hold.
+        The projection onto the plane of a triangle gives each corner a third of the remaining probability.
         """
         own, first, second = self._own[which], self._near[which][:, self._first], self._near[which][:, self._second]
         part = (1 - own - first - second) / 3
@@ -121,12 +121,12 @@ class Edges:
 
     def lengths(self) -> Whole:
         """Length that each input covers alone, ``(n,)``."""
-        found = np.empty(self.size, np.int64)
+        lengths = np.empty(self.size, np.int64)
         step = max(1, AT_ONCE // len(self._offsets))
         for at in range(0, self.size, step):
             begin, end = self.intervals(np.arange(at, min(at + step, self.size)))
-            found[at : at + step] = (end - begin).sum(axis=1)
-        return found
+            lengths[at : at + step] = (end - begin).sum(axis=1)
+        return lengths
 
 
 class Union:
@@ -139,19 +139,19 @@ class Union:
     """
 
     def __init__(self) -> None:
-        self.begin = self.end = np.full(1, -1)  # an empty interval before all others spares a special case
+        self.begin = self.end = np.full(1, -1)  # an empty interval before all others avoids a special case
         self._before = np.zeros(1, np.int64)
 
     def within(self, begin: Whole, end: Whole) -> Whole:
-        """Length that is covered between each ``begin`` and ``end``."""
+        """Covered length between each ``begin`` and ``end``."""
         return self._up_to(end) - self._up_to(begin)
 
     def add(self, begin: Whole, end: Whole) -> None:
-        """Covers sorted intervals, ``(k,)``."""
+        """Adds sorted intervals, ``(k,)``."""
         at = np.searchsorted(self.begin, begin)
-        every, ends = np.insert(self.begin, at, begin), np.maximum.accumulate(np.insert(self.end, at, end))
-        new = np.append(True, every[1:] > ends[:-1])
-        self.begin, self.end = every[new], ends[np.append(new[1:], True)]
+        begins, ends = np.insert(self.begin, at, begin), np.maximum.accumulate(np.insert(self.end, at, end))
+        new = np.append(True, begins[1:] > ends[:-1])
+        self.begin, self.end = begins[new], ends[np.append(new[1:], True)]
         self._before = np.append(0, np.cumsum(self.end - self.begin)[:-1])
 
     def _up_to(self, place: Whole) -> Whole:
@@ -160,10 +160,10 @@ class Union:
 
 
 def greedy(edges: Edges, alone: Whole, least: float) -> Whole:
-    """What each input adds to the union of those chosen before it, ``(n,)``; 0 for those that are not chosen.
+    """Length that each chosen input adds to the union of those chosen before it, ``(n,)``; 0 for the others.
 
-    The input with the largest gain is next, the first of equals, while it gains more than ``least``. Gains never grow,
-    so a gain from an earlier round is a bound, and only inputs at the top of the heap are looked at again.
+    Chooses the input with the largest gain, the first if several are equal, as long as it gains more than ``least``.
+    Gains never increase, so a gain from an earlier round is an upper bound, and only the top of the heap is updated.
     """
     union, gains = Union(), np.zeros(edges.size, np.int64)
     heap = [(-int(length), position) for position, length in enumerate(alone) if length > least * UNIT]

@@ -1,4 +1,4 @@
-"""What a selection method is: a frozen set of parameters that scores a pool of unlabeled inputs."""
+"""Base class of selection methods, which score a pool of unlabeled inputs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Order = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Selector(ABC):
-    """One way to choose what to label. The fields are its parameters.
+    """A method that chooses inputs to label. Its fields are its parameters.
 
-    An author writes `score`; everything public is final. Labels of the pool are never seen.
+    Subclasses define `score`; the other public methods are final. Labels of the pool are not available.
 
     Attributes:
-        code: the name that users type.
-        title: the name in words.
-        source: where it was defined.
-        tasks: what it works for.
+        code: Name that users type.
+        title: Name in words.
+        source: Publication that defines it.
+        tasks: Kinds of tasks that it supports.
     """
 
     code: ClassVar[str]
@@ -37,11 +37,11 @@ class Selector(ABC):
 
     @abstractmethod
     def score(self, evidence: Evidence) -> Scores:
-        """One number per input of the pool, ``(n,)``; higher means: label first. Raises `NotApplicable`."""
+        """One number per input of the pool, ``(n,)``, the inputs to label first highest. May raise `NotApplicable`."""
 
     @final
     def rank(self, evidence: Evidence) -> tuple[Order, Scores]:
-        """The pool's indices, best first, and the scores. Inputs of equal score come in random order, by the seed."""
+        """Indices of the pool, best first, and the scores. The seed decides the order of inputs with equal scores."""
         if not isinstance(evidence.task, self.tasks):
             wanted = " or ".join(task.__name__.lower() for task in self.tasks)
             raise NotApplicable(f"{self.code} works for {wanted} only")
@@ -50,22 +50,26 @@ class Selector(ABC):
             raise TypeError(f"{self.code} gave scores of shape {scores.shape} for {evidence.size} inputs")
         if np.isnan(scores).any():
             raise BadInput(
-                self.code, f"a score that is not a number for input {int(np.isnan(scores).argmax())}", "numbers",
+                self.code,
+                f"a score that is not a number for input {int(np.isnan(scores).argmax())}",
+                "numbers",
                 "The activations of this input may be too large for the method.",
-            )  # fmt: skip
+            )
         return ordered(scores, evidence.rng("ties")), scores
 
     @final
     def parameters(self) -> dict[str, Any]:
-        """The parameters by name, ready for JSON."""
+        """Parameters by name, as JSON values."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def _one_of(self, name: str, allowed: tuple[str, ...]) -> None:
+        """Raises `BadInput` unless the parameter has one of the allowed values."""
         if getattr(self, name) not in allowed:
             raise BadInput(f"{self.code} {name}", repr(getattr(self, name)), f"one of {', '.join(allowed)}")
 
     def _within(self, name: str, low: float, high: float) -> None:
+        """Raises `BadInput` unless the parameter is a number between the bounds, whole if its annotation is ``int``."""
         value = getattr(self, name)
         whole = any(field.name == name and str(field.type).startswith("int") for field in fields(self))
         number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
@@ -75,10 +79,11 @@ class Selector(ABC):
 
 
 BOTH = (Classification, Regression)
+"""Value of `Selector.tasks` for methods that need no classes."""
 
 
 def ordered(scores: Scores, rng: np.random.Generator) -> Order:
-    """Indices by falling score; ties in random order, since a pool's own order often follows its classes.
+    """Indices by decreasing score; ties in random order, because the order of a pool often follows its classes.
 
     >>> ordered(np.array([0.1, 0.9, 0.5]), np.random.default_rng(0)).tolist()
     [1, 2, 0]
@@ -88,7 +93,7 @@ def ordered(scores: Scores, rng: np.random.Generator) -> Order:
 
 
 def as_scores(order: Order, size: int) -> Scores:
-    """Scores that give this order, for methods that build an order; inputs that are not in it come last, as equals.
+    """Scores that result in this order, for methods that build an order; inputs not in it are tied at the end.
 
     >>> as_scores(np.array([2, 0]), 4).tolist()
     [3.0, 0.0, 4.0, 0.0]

@@ -1,4 +1,4 @@
-"""How many inputs to label: a number, a share, or a percentage."""
+"""The number of inputs to label, given as a number, a share or a percentage."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ EXPECTED = "a number of inputs (500), a share (0.05) or a percentage (5%)"
 
 
 def as_count(budget: str | float, size: int) -> int:
-    """The number of inputs that a budget stands for, in a pool of ``size``; at least one.
+    """The number of inputs that a budget means in a pool of ``size`` inputs; at least one.
 
-    Whole numbers count inputs, except that the number 1 written as ``1.0`` or ``100%`` is the whole pool.
+    A whole number is a number of inputs; ``1.0`` and ``100%`` mean the whole pool.
 
     >>> as_count("5%", 10_000), as_count(0.05, 10_000), as_count(500, 10_000), as_count("500", 10_000)
     (500, 500, 500, 500)
@@ -27,7 +27,7 @@ def as_count(budget: str | float, size: int) -> int:
 
 
 def check_budget(budget: str | float) -> tuple[float, bool]:
-    """An error for what is no budget, whatever the pool is; else the number, and whether it is a share."""
+    """The number, and whether it is a share; an error if it is not valid for any pool."""
     value, share = _read(budget)
     if share and not 0 < value <= 1:
         raise BadInput("budget", budget, "more than 0% and at most 100% of the pool")

@@ -1,4 +1,4 @@
-"""CES: cross entropy-based sampling, which draws a small sample that is like the whole pool."""
+"""CES: cross entropy-based sampling, which draws a small sample that represents the whole pool."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ from mutiny.verbs.select.traces import Traces
 
 Codes = npt.NDArray[np.uint8]
 LEAST = 1e-10
-"""Share that stands for an empty bin, whose logarithm would be infinite."""
-
+"""Share of an empty bin, instead of 0, whose logarithm is infinite."""
 AT_ONCE = 1024
 """Inputs that are counted at once."""
 
 
 @dataclass(frozen=True)
 class Ces(Selector):
-    """Inputs that together are like the pool, for an estimate of the accuracy from few labels. It seeks no faults.
+    """Inputs that together represent the pool, to estimate the accuracy from few labels. It does not search for faults.
 
-    For each unit of the last hidden layer, the range of its values over the pool is cut into equal bins. The sample
-    begins with random inputs and grows by a few at a time: of several random groups, the one with which the sample is
-    closest to the pool by cross entropy, mean of all units; a random one if no group makes it closer than it was.
-    After some inputs the rest follows at random. Unlike in the authors' code, no input is chosen twice, and values on
-    the border of two bins are in the upper one, not in none.
+    For each unit of the last hidden layer, the range of its values over the pool is divided into equal bins. The sample
+    starts with random inputs and grows by one group at a time: of several random groups, the one that brings the sample
+    closest to the pool by cross entropy (mean over units), or a random one if no group brings it closer. After a share
+    of the pool, the rest follows in random order. Unlike in the authors' code, no input is chosen twice, and values on
+    the border of two bins are in the upper bin instead of in none.
 
     Args:
-        bins: for each unit.
-        first: inputs with which the sample begins.
-        step: inputs in a group.
-        groups: that are compared in each step.
-        share: of the pool, beyond which inputs follow at random.
-        layers: where to read; what the output layer reads if not given.
+        bins: Number of bins of each unit.
+        first: Number of random inputs at the start.
+        step: Number of inputs in a group.
+        groups: Number of groups to compare in each step.
+        share: Share of the pool after which inputs follow in random order.
+        layers: Layers to read; the input of the output layer by default.
     """
 
     code: ClassVar[str] = "ces"
@@ -58,17 +57,17 @@ class Ces(Selector):
         self._within("share", 0, 1)
 
     def score(self, evidence: Evidence) -> Scores:
-        """By falling score: the sample in its order, then all others as equals."""
-        evidence.note("ces makes the sample like the pool, to estimate its accuracy; it does not look for faults")
-        places = evidence.read_points(self.code, "hidden", "unit", own=self.layers)
-        codes = binned(evidence.traces("pool", places, "unit"), self.bins)
+        """The sample in its order, then all other inputs, which are tied."""
+        evidence.note("ces makes the sample represent the pool, to estimate accuracy; it does not search for faults")
+        points = evidence.read_points(self.code, "hidden", "unit", own=self.layers)
+        codes = binned(evidence.traces("pool", points, "unit"), self.bins)
         wanted = round(self.share * evidence.size)
         sample = representative(codes, self.bins, self.first, self.step, self.groups, wanted, evidence.rng(self.code))
         return as_scores(sample, evidence.size)
 
 
 def binned(traces: Traces, bins: int) -> Codes:
-    """The bin of each value in its unit's range, ``(n, units)``; all of a constant unit are in the first.
+    """The bin of each value in its unit's range, ``(n, units)``; values of a constant unit are in the first bin.
 
     >>> import torch
     >>> traces = Traces(5, 1)
@@ -83,7 +82,7 @@ def binned(traces: Traces, bins: int) -> Codes:
     at = 0
     for chunk in traces.chunks():
         place = np.subtract(chunk.numpy(), low) / width
-        codes[at : at + len(place)] = np.minimum(place, bins - 1)  # cut off to a whole number
+        codes[at : at + len(place)] = np.minimum(place, bins - 1)  # truncated by the assignment
         at += len(place)
     return codes
 
@@ -94,13 +93,13 @@ def representative(
     """Positions of a sample in the order of choice, ``(wanted,)``.
 
     Args:
-        codes: the bin of each input's units, ``(n, units)``.
-        bins: their number.
-        first: random inputs at the beginning.
-        step: inputs in a group.
-        groups: random groups to choose from in each step.
-        wanted: size of the sample.
-        rng: draws them.
+        codes: Bin of each unit for each input, ``(n, units)``.
+        bins: Number of bins.
+        first: Number of random inputs at the start.
+        step: Number of inputs in a group.
+        groups: Number of random groups to choose from in each step.
+        wanted: Size of the sample.
+        rng: Random generator.
     """
     n = len(codes)
     wanted = min(wanted, n)
@@ -114,9 +113,9 @@ def representative(
         starts = rng.integers(0, len(left) - size + 1, size=groups)
         drawn = left[starts[:, None] + np.arange(size)]
         grown = counts + np.stack([counted(codes[group], bins) for group in drawn])
-        found = closeness(pool / n, grown, len(sample) + size)
-        best = int(found.argmax()) if found.max() > closest else 0  # groups are random, so the first is as good as any
-        sample, counts, closest = np.append(sample, drawn[best]), grown[best], found[best]
+        close = closeness(pool / n, grown, len(sample) + size)
+        best = int(close.argmax()) if close.max() > closest else 0  # groups are random, so the first is a random one
+        sample, counts, closest = np.append(sample, drawn[best]), grown[best], close[best]
         left = np.delete(left, starts[best] + np.arange(size))
     return sample
 
@@ -132,12 +131,13 @@ def counted(codes: Codes, bins: int) -> npt.NDArray[np.int64]:
 def closeness(shares: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64]:
     """``sum(P_pool log P_sample)`` over bins, mean over units, ``(groups,)``: the negative cross entropy.
 
-    A bin in which a sample of this size would hold less than half an input does not count: it would decide everything.
+    Bins in which a sample of this size is expected to have less than half an input do not count; an empty one of them
+    would outweigh all others.
 
     Args:
-        shares: of the pool in each bin, ``(bins, units)``.
-        counts: of samples, ``(groups, bins, units)``.
-        size: of each sample.
+        shares: Share of the pool in each bin, ``(bins, units)``.
+        counts: Number of inputs of each sample in each bin, ``(groups, bins, units)``.
+        size: Number of inputs in each sample.
 
     >>> closeness(np.array([[0.5], [0.5]]), np.array([[[1], [1]], [[2], [0]]]), 2).round(2).tolist()
     [-0.69, -11.51]

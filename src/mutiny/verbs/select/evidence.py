@@ -1,4 +1,4 @@
-"""What a selection method may know: the model, the unlabeled pool, and what the model was trained on."""
+"""Information for selection methods: the model, the unlabeled pool, and the training data."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ OUTPUTS = "outputs"
 
 
 class Evidence:
-    """Everything that methods read; what is expensive is computed when first asked for, and once.
+    """Everything that methods read. Outputs and features are computed once, when they are first needed.
 
     Args:
-        models: originals; the first is the one under test, some methods ask the others too.
-        task: what is correct, with ``outputs`` settled.
-        pool: the inputs to choose from. Its targets are never read here.
-        train: what the model was trained on; its targets are read only where a method's definition says so.
-        forward: how a model is called.
-        seed: of everything random.
-        layers: where to read features, in place of each method's own choice.
-        mutate: benign changes of inputs; by default those of NSS for images, and noise for other inputs.
-        batch_size: inputs per forward pass; measured if not given.
-        pace: batch size and layout, if they are known.
+        models: Originals. The first is the model under test; some methods use the others too.
+        task: Task, with the kind of outputs settled.
+        pool: Inputs to choose from. Methods do not read its targets.
+        train: Training data; its targets are read only by methods whose definition needs them.
+        forward: Function that calls a model.
+        seed: Seed of everything random.
+        layers: Layers to read features from, instead of each method's default.
+        mutate: Benign mutation of inputs; by default that of NSS for images, and noise for other inputs.
+        batch_size: Inputs per forward pass; measured by default.
+        pace: Batch size and memory layout, if they are known.
     """
 
     def __init__(
@@ -80,23 +80,23 @@ class Evidence:
 
     @property
     def train(self) -> Data:
-        """The training data, or the reason why a method that needs it does not apply."""
+        """The training data; raises `NotApplicable` if there is none."""
         if self._train is None:
             raise NotApplicable("it compares with the training data: give train=...")
         return self._train
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
+        """Number of classes; raises `NotApplicable` for regression."""
         if not isinstance(self.task, Classification):
             raise NotApplicable("it needs classes")
         return self.task.classes
 
     @property
     def originals(self) -> Data:
-        """The clean inputs that the pool was made from, if it was made by mutation."""
+        """Clean inputs that the pool was made from; raises `NotApplicable` unless it was made by mutation."""
         if not isinstance(self.pool, MutatedData):
-            raise NotApplicable("it compares with the clean originals of the pool, which only a pool of mutants has")
+            raise NotApplicable("it compares with clean originals, which only a pool made by mutiny.mutate has")
         return self.pool.clean
 
     def data(self, split: Split) -> Data:
@@ -104,14 +104,14 @@ class Evidence:
         return self.pool if split == "pool" else self.train
 
     def mutation(self, operations: Sequence[str] = OPERATIONS) -> Mutation:
-        """How inputs are changed in a benign way: as the user said, images by ``operations``, the rest by noise."""
+        """Benign mutation: the user's, or ``operations`` for images and noise for other inputs."""
         if self._mutate is not None:
             return self._mutate.fitted(self.pool)
         leaves = [leaf for leaf in named(self.pool.first(1)).values() if leaf.is_floating_point()]
         if not leaves:
-            raise NotApplicable("it changes inputs a little, and these are whole numbers: give mutate=... that can")
+            raise NotApplicable("it mutates inputs, and these are whole numbers: give a mutate=... for them")
         if not any(leaf.ndim == 4 for leaf in leaves):
-            self.note("the inputs are no images: they are mutated by noise of a tenth of each feature's spread")
+            self.note("the inputs are not images: they are mutated by noise of a tenth of each feature's spread")
             return Noise().fitted(self.pool)
         return Benign(tuple(operations), value_range=self._value_range)
 
@@ -121,39 +121,39 @@ class Evidence:
         return self.once(("value range",), lambda: Benign().fitted(data).value_range)
 
     def once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        """What ``make`` gives, computed by whoever asks first; it must not depend on the seed unless the key does."""
+        """The value of ``make``, computed once per key; it must not depend on the seed unless the key does."""
         if key not in self._known:
             self._known[key] = make()
-        found: T = self._known[key]
-        return found
+        value: T = self._known[key]
+        return value
 
     def rng(self, *keys: str | int) -> np.random.Generator:
-        """A generator for one purpose."""
+        """A random generator for one purpose."""
         return generator_for(self.seed, "select", *keys)
 
     def reseeded(self, seed: int) -> Evidence:
-        """The same evidence under another seed, without notes; whatever was computed is shared."""
+        """The same evidence with another seed and without notes; computed values are shared."""
         twin = copy(self)
         twin.seed, twin.notes = seed, []
         return twin
 
     def note(self, text: str) -> None:
-        """Something that the user should know; said once."""
+        """Adds a note for the user, unless it is there already."""
         if text not in self.notes:
             self.notes.append(text)
 
     def outputs(self, split: Split = "pool", original: int = 0) -> Tensor:
-        """What an original says to every input of a split, ``(n, ...)``, on the CPU; not finite is an error."""
+        """Finite outputs of an original for all inputs of a split, ``(n, ...)``, on the CPU."""
         name, model = f"models[{original}]", self.models[original]
 
         def make() -> Tensor:
-            said = rows(lambda x: first_call(self.forward, model, x, name), model, self.data(split), self.pace)
-            return self._checked(torch.cat([one.cpu() for one in said]), split)
+            batches = rows(lambda x: first_call(self.forward, model, x, name), model, self.data(split), self.pace)
+            return self._checked(torch.cat([outputs.cpu() for outputs in batches]), split)
 
         return self.once((OUTPUTS, split, original), make)
 
     def probabilities(self, split: Split = "pool", original: int = 0) -> Tensor:
-        """Class probabilities ``(n, classes)``, on the CPU."""
+        """Class probabilities ``(n, classes)``, on the CPU; raises `NotApplicable` for regression."""
         if not isinstance(self.task, Classification):
             raise NotApplicable("it needs class probabilities")
         return self.task.probabilities(self.outputs(split, original))
@@ -168,12 +168,12 @@ class Evidence:
 
     @property
     def view(self) -> ModelView:
-        """The model under test, probed."""
+        """Layers of the model under test, found by one watched forward pass."""
         return self.once(("view",), lambda: ModelView.of(self.model, self._probe_inputs(), self.forward))
 
     @property
     def all_read_points(self) -> ReadPoints:
-        """Where features can be read."""
+        """All places where features can be read."""
         return self.once(("places",), lambda: ReadPoints(self.view, self._probe_inputs(), self.forward))
 
     def _probe_inputs(self) -> Any:
@@ -182,13 +182,13 @@ class Evidence:
     def read_points(
         self, method: str, default: str, units: Units, own: Sequence[str] | None = None
     ) -> tuple[ReadPoint, ...]:
-        """Where a method reads features; the choice is noted.
+        """Places where a method reads features, which are noted.
 
         Args:
-            method: the method's code, for the note.
-            default: ``encoder``, ``hidden`` or ``all``, used if the user names nothing.
-            units: what counts as one feature.
-            own: the method's own ``layers``, which come before those of the evidence.
+            method: Code of the method, for the note.
+            default: ``encoder``, ``hidden`` or ``all``, used if the user names no layers.
+            units: What counts as one feature.
+            own: Parameter ``layers`` of the method, which takes precedence over the layers of the evidence.
         """
         named = own or self.layers
         chosen = self.all_read_points.choose(named) if named else self.all_read_points.automatic(default)
@@ -211,45 +211,44 @@ class Evidence:
         change: Change | None = None,
         indices: npt.NDArray[np.int64] | None = None,
     ) -> Iterator[Reading]:
-        """Features batch by batch, of all inputs or of those at ``indices``; nothing is kept.
+        """Yields features batch by batch, without keeping them.
 
         Args:
-            split: which inputs.
-            points: where to read.
-            units: what counts as one feature.
-            outputs: whether the model's outputs are wanted too; without them the pass ends after the last read point.
-            change: applied to each batch on the model's device before the model sees it.
-            indices: which inputs, in which order.
+            split: Split to read.
+            points: Places to read from.
+            units: What counts as one feature.
+            outputs: Also return the model's outputs; without them the forward pass ends after the last read point.
+            change: Function that changes each batch, on the model's device, before the forward pass.
+            indices: Positions of the inputs in the split, in any order; all inputs by default.
         """
         data, put = self.data(split), placement(self.model).put
-        every = np.arange(len(data)) if indices is None else indices
+        positions = np.arange(len(data)) if indices is None else indices
         name = f"model, on {split}"
         with (
             reading(self.view, points, units, lambda m, x: first_call(self.forward, m, x, name), outputs) as read,
             laid_out(self.model, self.pace.layout),
         ):
-            for at in range(0, len(every), self.pace.batch_size):
-                these = every[at : at + self.pace.batch_size]
-                batch = data.read(slice(at, at + len(these)) if indices is None else these)
-                batch = put(batch)
+            for at in range(0, len(positions), self.pace.batch_size):
+                these = positions[at : at + self.pace.batch_size]
+                batch = put(data.read(slice(at, at + len(these)) if indices is None else these))
                 yield read(batch if change is None else change(batch, these))
 
     def traces(self, split: Split, points: Sequence[ReadPoint], units: Units) -> Traces:
-        """Features of every input of a split, ``(n, d)``; one pass also gives the outputs."""
+        """Features of every input of a split, ``(n, d)``; the same pass computes the outputs if they are not known."""
 
         def make() -> Traces:
-            data, whole = self.data(split), (OUTPUTS, split, 0)
+            data, key = self.data(split), (OUTPUTS, split, 0)
             traces = Traces(len(data), sum(point.count(units) for point in points))
-            said, filled = torch.empty(0), 0
-            for one in self.read(split, points, units, outputs=whole not in self._known):
-                traces.add(one.features)
-                if one.outputs is not None:
-                    if not filled:  # one block: many small ones that stay would tear the heap to pieces
-                        said = one.outputs.new_empty((len(data), *one.outputs.shape[1:]), device="cpu")
-                    said[filled : filled + len(one.outputs)] = one.outputs
-                    filled += len(one.outputs)
+            outputs, filled = torch.empty(0), 0
+            for batch in self.read(split, points, units, outputs=key not in self._known):
+                traces.add(batch.features)
+                if batch.outputs is not None:
+                    if not filled:  # allocated once, because many small tensors would fragment the heap
+                        outputs = batch.outputs.new_empty((len(data), *batch.outputs.shape[1:]), device="cpu")
+                    outputs[filled : filled + len(batch.outputs)] = batch.outputs
+                    filled += len(batch.outputs)
             if filled:
-                self._known[whole] = self._checked(said, split)
+                self._known[key] = self._checked(outputs, split)
             return traces
 
         return self.once(("traces", split, tuple(point.name for point in points), units), make)
@@ -258,9 +257,11 @@ class Evidence:
         bad = ~torch.isfinite(outputs.reshape(len(outputs), -1)).all(dim=1)
         if bool(bad.any()):
             raise BadInput(
-                f"output for {split}", f"NaN or infinite for input {int(bad.nonzero()[0])}", "finite numbers",
+                f"output for {split}",
+                f"NaN or infinite for input {int(bad.nonzero()[0])}",
+                "finite numbers",
                 "Check this input and the model's weights.",
-            )  # fmt: skip
+            )
         if isinstance(self.task, Classification) and self.task.outputs == "probabilities":
-            self.task.resolve(outputs)  # a few rows of logits can look like probabilities, never the reverse
+            self.task.resolve(outputs)  # raises for logits, of which a few rows can look like probabilities
         return outputs.float() if outputs.element_size() < 4 else outputs

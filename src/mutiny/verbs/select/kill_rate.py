@@ -1,4 +1,4 @@
-"""Kill rate: how many mutants of the model answer differently."""
+"""Kill rate: the share of the model's mutants that answer differently."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from mutiny.verbs.select.base import BOTH, Scores, Selector
 from mutiny.verbs.select.evidence import Evidence
 
 PRIMA = ("GF", "NEB", "NAI", "WS")
-"""The operators by which PRIMA mutates models."""
+"""Operators that PRIMA uses to mutate models."""
 TIE = 1e-3
-"""Weight of the mean change, which is at most 1, against one kill."""
+"""Weight of the mean change, which is at most 1, relative to one kill."""
 
 
 @dataclass(frozen=True)
 class KillRate(Selector):
-    """Share of the model's mutants whose answer to an input is not the model's own; no label is needed.
+    """Share of the model's mutants whose answer to an input differs from the model's own; needs no labels.
 
-    For classification an answer is the predicted class; for regression a mutant kills if an output moves by more than
-    the tolerance. Among inputs with equally many kills, those come first whose probabilities change more in the mean
-    (total variation), or whose outputs move more: that adds at most a thousandth of one kill.
+    For classification, the answer is the predicted class. For regression, a mutant kills if an output changes by more
+    than the tolerance. Ties are broken by the mean change of the probabilities (total variation) or of the outputs,
+    which adds at most a thousandth of one kill.
 
     Args:
-        operators: codes joined by ``+``. In Python, any text for operators, such as ``("GF(sd=0.3)", "WI")``.
-        mutants: how many in total, spread evenly over the operators. Those that are copies of others do not count.
-        ratio: share of the weights or neurons that change, for all operators that have one; ``none``: as they say
-            themselves, which is 5% unless told otherwise.
+        operators: Codes joined by ``+``. In Python, any text for operators, such as ``("GF(sd=0.3)", "WI")``.
+        mutants: Total number of mutants, spread evenly over the operators. Duplicates do not count.
+        ratio: Share of the weights or neurons to change, for all operators with a ratio; ``none`` keeps the ratio of
+            each operator, 5% by default.
     """
 
     code: ClassVar[str] = "kill-rate"
@@ -58,18 +58,18 @@ class KillRate(Selector):
 
     def score(self, evidence: Evidence) -> Scores:
         """``(kills + TIE * mean change) / mutants``."""
-        found = kills(evidence, at_ratio(as_operators(self.operators), self.ratio), self.mutants, self.code)
-        return (found.count + TIE * found.change) / found.mutants
+        killed = kills(evidence, at_ratio(as_operators(self.operators), self.ratio), self.mutants, self.code)
+        return (killed.count + TIE * killed.change) / killed.mutants
 
 
 @dataclass(frozen=True)
 class Kills:
-    """What all mutants do to each input.
+    """Effect of all mutants on each input.
 
     Attributes:
-        count: mutants that answer differently, ``(n,)``.
-        change: mean change over the mutants, between 0 and 1, ``(n,)``, see `changed`.
-        mutants: how many there were.
+        count: Number of mutants that answer differently, ``(n,)``.
+        change: Mean change over the mutants, between 0 and 1, ``(n,)``, see `changed`.
+        mutants: Number of mutants.
     """
 
     count: npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ class Kills:
 
 
 def kills(evidence: Evidence, operators: Sequence[Operator], total: int, method: str) -> Kills:
-    """Runs ``total`` mutants over the pool, one after another; nothing but two numbers per input is kept."""
+    """Runs ``total`` mutants over the pool, one after another; keeps only two numbers per input."""
     clean, model = evidence.outputs(), evidence.model
     count, change, mutants = np.zeros(evidence.size, np.int64), np.zeros(evidence.size), 0
     for _, patch in mutants_of(evidence, operators, total, method):
@@ -96,9 +96,9 @@ def kills(evidence: Evidence, operators: Sequence[Operator], total: int, method:
 def mutants_of(
     evidence: Evidence, operators: Sequence[Operator], total: int, method: str
 ) -> Iterator[tuple[int, Patch]]:
-    """Mutants of the model under test, in turn from each operator, with the operator's position.
+    """Yields mutants of the model under test, taking turns among operators, each with its operator's position.
 
-    Operators that do not apply to the model are left out, which is noted, and so are copies of earlier mutants.
+    Operators that do not apply to the model are left out with a note. Duplicates of earlier mutants are skipped.
     """
     fitting, reasons = [], []
     for position, operator in enumerate(operators):
@@ -122,7 +122,7 @@ def mutants_of(
 
 
 def at_ratio(operators: Sequence[Operator], ratio: float | None) -> tuple[Operator, ...]:
-    """The operators with this share of weights or neurons, where they have one.
+    """The operators, with this ratio where they have one.
 
     >>> [operator.ratio for operator in at_ratio(as_operators("GF,WS(ratio=0.2)"), 0.1)]
     [0.1, 0.1]

@@ -1,8 +1,8 @@
-"""How good is an order of test inputs? Faults found, kinds of faults found, how early, and what chance would find.
+"""Measures of an order of inputs: faults and fault types among the first inputs, and what a random order would find.
 
-An ``order`` names inputs of a pool by their index, best first: all ``n`` of them, or only the first few. ``wrong`` says
-for each input of the pool whether the model fails on it, ``(n,)`` bool: misclassified, or beyond the tolerance of a
-regression. ``types`` are its fault types, ``(n,)`` int, see `fault_types`; they exist for classification only.
+An ``order`` lists indices of a pool, best first: all ``n``, or only the first few. ``wrong`` tells whether the model
+fails on each input of the pool, ``(n,)`` bool: misclassified, or outside the tolerance of a regression. ``types`` are
+the fault types of the inputs, ``(n,)`` int, see `fault_types`; only classification has them.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from mutiny.core.stats.samples import Floats, sample
 
 Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Normalise = Literal["possible", "present", "ideal"]
+Normalize = Literal["possible", "present", "ideal"]
 Per = Literal["input", "type"]
 
 AUTHORS_SHARE = 0.05
-"""The part of the pool that the published APFD script of NSS looks at: 500 of 10,000 inputs."""
+"""Share of the pool that the published APFD script of NSS evaluates: 500 of 10,000 inputs."""
 
 
 @dataclass(frozen=True)
 class Rauc:
-    """An area under the curve of fault types, and what it was divided by.
+    """Ratio of the area under the curve of fault types.
 
     Args:
-        value: the area as a share.
-        total: number of fault types T: all that are possible, or all that the pool holds.
-        normalise: what a value of 1 means, see `rauc`.
+        value: Area as a share.
+        total: Number of fault types T: all possible types, or all in the pool.
+        normalize: Meaning of a value of 1, see `rauc`.
     """
 
     value: float
     total: int
-    normalise: Normalise
+    normalize: Normalize
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """Mean over ``n`` repeats and where it would lie over many; one repeat says nothing about that (``None``)."""
+    """Mean over ``n`` repeats with a confidence interval, which is ``None`` for one repeat."""
 
     mean: float
     n: int
@@ -73,19 +73,20 @@ def apfd(
     """Average percentage of faults detected: ``1 - sum(TF) / (n m) + 1 / (2 n)``. NSS, section 4.3.3.
 
     ``TF`` is the position, from 1, of the first input that reveals a fault, ``n`` the length of the order and ``m`` the
-    number of faults in the pool. If the order leaves out part of the pool, a fault that it does not reveal adds nothing
-    (NAPFD of Qu, Cohen and Woolf, 2007), as if it stood at ``n + 1/2``; the usual ``n + 1`` would give values below 0.
+    number of faults in the pool. If the order omits part of the pool, faults that it does not reveal add nothing (NAPFD
+    of Qu, Cohen and Woolf, 2007), as if at position ``n + 1/2``; the common ``n + 1`` would give values below 0.
 
     Args:
-        order: indices, best first.
+        order: Indices, best first.
         faults: ``wrong`` with ``per="input"``, ``types`` with ``per="type"``.
-        per: what a fault is: each failing input (DeepGini, dnn-tip), or each fault type, revealed by its first input.
-        variant: ``"authors-code"`` is what the published script of NSS computes, and not the formula of the paper: only
+        per: Definition of a fault: each failing input (DeepGini, dnn-tip), or each fault type, which its first input
+            reveals.
+        variant: ``"authors-code"`` is what the published script of NSS computes instead of the paper's formula: only
             the first 5% of the pool, only types found there, positions from 0. It needs ``per="type"`` and can exceed
             1.
 
     Returns:
-        The area under the curve of faults found, from 0 to 1; ``None`` without faults.
+        Area under the curve of faults found, from 0 to 1; ``None`` without faults.
 
     >>> apfd([1, 0, 2, 3], [False, True, True, False])  # positions 1 and 3
     0.625
@@ -111,9 +112,9 @@ def apfd(
 
 
 def max_apfd(n: int, m: int) -> float:
-    """The largest `apfd` of ``n`` inputs and ``m`` faults that need an input each: ``1 - m / (2 n)``.
+    """Largest possible `apfd` of ``n`` inputs and ``m`` faults, each revealed by its own input: ``1 - m / (2 n)``.
 
-    Most of the values for NSS in the paper's Table 9 lie above it, so its faults cannot be misclassified inputs.
+    Most values for NSS in the paper's Table 9 are larger, so its faults cannot be misclassified inputs.
 
     >>> max_apfd(10_000, 2130)  # MNIST, LeNet-1: the paper reports 0.9918
     0.8935
@@ -130,11 +131,11 @@ def fault_types(truth: ArrayLike, predicted: ArrayLike) -> Integers:
     """One code for each pair (true class, predicted class); -1 where they agree. NSS, section 4.3.2.
 
     Args:
-        truth: class numbers or names, ``(n,)``.
-        predicted: likewise, ``(n,)``.
+        truth: Class numbers or names, ``(n,)``.
+        predicted: Class numbers or names, ``(n,)``.
 
     Returns:
-        Codes, ``(n,)``. They compare within one pool only: they number the classes that occur in it.
+        Codes, ``(n,)``. They are comparable within one pool only, because they number the classes that occur in it.
 
     >>> fault_types([0, 1, 1, 7], [0, 7, 7, 1])
     array([-1,  5,  5,  7])
@@ -143,15 +144,19 @@ def fault_types(truth: ArrayLike, predicted: ArrayLike) -> Integers:
     if first.ndim != 1 or first.shape != second.shape or not first.size:
         raise BadInput("truth, predicted", f"shapes {first.shape} and {second.shape}", "one class per input, (n,)")
     if {first.dtype.kind, second.dtype.kind} & set("fcO"):
-        raise BadInput("truth, predicted", f"{first.dtype} and {second.dtype}", "class numbers or names",
-                       "Regression has no fault types; fdr and apfd need only what is wrong.")  # fmt: skip
+        raise BadInput(
+            "truth, predicted",
+            f"{first.dtype} and {second.dtype}",
+            "class numbers or names",
+            "Regression has no fault types; fdr and apfd only need which answers are wrong.",
+        )
     classes, places = np.unique(np.concatenate([first, second]), return_inverse=True)
     rows, columns = places[: first.size].astype(np.int64), places[first.size :].astype(np.int64)
     return np.where(rows == columns, -1, rows * len(classes) + columns)
 
 
 def type_curve(order: ArrayLike, types: ArrayLike, steps: ArrayLike) -> Integers:
-    """Distinct fault types among the first inputs, for each number of inputs in ``steps``.
+    """Number of distinct fault types among the first inputs, for each number of inputs in ``steps``.
 
     >>> type_curve([0, 1, 2, 3], [4, -1, 4, 7], steps=[0, 1, 3, 4])
     array([0, 1, 1, 2])
@@ -162,7 +167,7 @@ def type_curve(order: ArrayLike, types: ArrayLike, steps: ArrayLike) -> Integers
 
 
 def budgets(n: int, share: float = 0.2, steps: int = 20) -> Integers:
-    """``steps`` equally spaced numbers of inputs up to ``share`` of ``n``, each to the nearest, halves up.
+    """``steps`` equally spaced numbers of inputs up to ``share`` of ``n``, rounded half up.
 
     >>> budgets(10_000)[[0, 1, -1]]
     array([ 100,  200, 2000])
@@ -182,35 +187,35 @@ def rauc(
     types: ArrayLike,
     share: float = 0.2,
     steps: int = 20,
-    normalise: Normalise = "possible",
+    normalize: Normalize = "possible",
     classes: int | None = None,
 ) -> Rauc | None:
     """Ratio of the area under the curve of fault types: mean of `type_curve` over T. NSS, section 4.3.2.
 
     Args:
-        order: indices, best first, at least up to ``share`` of the pool.
-        types: fault types of the pool, ``(n,)``.
-        share: where the curve ends; the paper's 20%.
-        steps: points of the curve, see `budgets`.
-        normalise: what 1 means: from the first point on all ``classes (classes - 1)`` types (``"possible"``, as in the
+        order: Indices, best first, at least up to ``share`` of the pool.
+        types: Fault types of the pool, ``(n,)``.
+        share: Share of the pool at which the curve ends; 20% in the paper.
+        steps: Number of points of the curve, see `budgets`.
+        normalize: Meaning of 1: all ``classes (classes - 1)`` types from the first point on (``"possible"``, as in the
             authors' code, T = 90 for ten classes), all types in the pool (``"present"``), or as many as any order could
-            have found (``"ideal"``, a ratio of areas as in PRIMA; T is then the types in the pool).
-        classes: number of classes of the task, for ``"possible"``.
+            find (``"ideal"``, a ratio of areas as in PRIMA; T is then the number of types in the pool).
+        classes: Number of classes of the task, for ``"possible"``.
 
     Returns:
-        The value with its T; ``None`` without faults.
+        Value with its T; ``None`` without faults.
 
     >>> rauc([2, 0, 1, 3], [-1, 5, 3, 5], share=0.5, steps=2, classes=3)  # 1 and 1 of 6 types
-    Rauc(value=0.16666666666666666, total=6, normalise='possible')
-    >>> rauc([2, 0, 1, 3], [-1, 5, 3, 5], share=0.5, steps=2, normalise="ideal").value  # 1 + 1 against 1 + 2
+    Rauc(value=0.16666666666666666, total=6, normalize='possible')
+    >>> rauc([2, 0, 1, 3], [-1, 5, 3, 5], share=0.5, steps=2, normalize="ideal").value  # 1 + 1 against 1 + 2
     0.6666666666666666
     """
     kinds = _types(types)
     counts = budgets(len(kinds), share, steps)
-    return _ratio(type_curve(order, kinds, counts), kinds, counts, normalise, classes)
+    return _ratio(type_curve(order, kinds, counts), kinds, counts, normalize, classes)
 
 
-# References: the best order, and chance
+# References: the best order, and the mean of all orders
 
 
 def ideal_order(wrong: ArrayLike) -> Integers:
@@ -223,7 +228,7 @@ def ideal_order(wrong: ArrayLike) -> Integers:
 
 
 def ideal_type_order(types: ArrayLike) -> Integers:
-    """One input of each fault type, then the other faults, then the rest: the best by every measure here.
+    """One input of each fault type, then the other faults, then the rest: the best order by every measure here.
 
     >>> ideal_type_order([-1, 4, 4, -1, 7])
     array([1, 4, 2, 0, 3])
@@ -244,9 +249,9 @@ def expected_fdr(wrong: ArrayLike) -> float:
 
 
 def expected_apfd(faults: ArrayLike, per: Per = "input") -> float | None:
-    """Mean `apfd` of all orders of the whole pool; one half per input, and more where a type has several inputs.
+    """Mean `apfd` of all orders of the whole pool: one half per input, more per type if types have several inputs.
 
-    The first of ``k`` inputs stands at position ``(n + 1) / (k + 1)`` on average.
+    The first of ``k`` inputs is at position ``(n + 1) / (k + 1)`` on average.
 
     >>> expected_apfd([True, True, False]), expected_apfd([4, 4, -1], per="type")
     (0.5, 0.7222...)
@@ -274,21 +279,21 @@ def expected_rauc(
     types: ArrayLike,
     share: float = 0.2,
     steps: int = 20,
-    normalise: Normalise = "possible",
+    normalize: Normalize = "possible",
     classes: int | None = None,
 ) -> Rauc | None:
-    """Mean `rauc` of all orders; arguments as there.
+    """Mean `rauc` of all orders, with the same arguments.
 
-    >>> expected_rauc([-1, 5, 3, 5], share=0.5, steps=2, normalise="present").value
+    >>> expected_rauc([-1, 5, 3, 5], share=0.5, steps=2, normalize="present").value
     0.5208333333333334
     """
     kinds = _types(types)
     counts = budgets(len(kinds), share, steps)
-    return _ratio(expected_type_curve(kinds, counts), kinds, counts, normalise, classes)
+    return _ratio(expected_type_curve(kinds, counts), kinds, counts, normalize, classes)
 
 
 def over_repeats(values: ArrayLike, level: float = 0.95) -> Repeated:
-    """Mean of a measure over repeats, with Student's interval; the paper averages five and gives none.
+    """Mean of a measure over repeats, with Student's interval; the paper averages five repeats without interval.
 
     >>> over_repeats([0.81, 0.84, 0.82, 0.80, 0.83])
     Repeated(mean=0.82, n=5, interval=Interval(low=0.800..., high=0.839..., level=0.95, method='student'))
@@ -304,27 +309,31 @@ def over_repeats(values: ArrayLike, level: float = 0.95) -> Repeated:
 
 
 def _ratio(
-    curve: NDArray[np.number], types: Integers, counts: Integers, normalise: Normalise, classes: int | None
+    curve: NDArray[np.number], types: Integers, counts: Integers, normalize: Normalize, classes: int | None
 ) -> Rauc | None:
-    """The mean of a curve against what ``normalise`` compares it with."""
-    if normalise not in ("possible", "present", "ideal"):
-        raise BadInput("normalise", repr(normalise), '"possible", "present" or "ideal"')
+    """Mean of a curve, divided by what ``normalize`` defines as 1."""
+    if normalize not in ("possible", "present", "ideal"):
+        raise BadInput("normalize", repr(normalize), '"possible", "present" or "ideal"')
     total = present = len(_sizes(types))
-    if normalise == "possible":
+    if normalize == "possible":
         if classes is None or classes * (classes - 1) < present or classes < 2:
-            raise BadInput("classes", classes, f"the task's number of classes, enough for {present} fault types",
-                           'Give classes=10, for example, or normalise="present".')  # fmt: skip
+            raise BadInput(
+                "classes",
+                classes,
+                f"the task's number of classes, enough for {present} fault types",
+                'Give classes=10, for example, or normalize="present".',
+            )
         total = classes * (classes - 1)
     if not present:
         return None
-    best = np.minimum(counts, present).mean() if normalise == "ideal" else total
-    return Rauc(float(curve.mean() / best), total, normalise)
+    best = np.minimum(counts, present).mean() if normalize == "ideal" else total
+    return Rauc(float(curve.mean() / best), total, normalize)
 
 
 def _first_positions(order: Integers, types: Integers) -> Integers:
     """Positions in ``order``, from 1 and ascending, at which a fault type appears for the first time."""
-    found, first = np.unique(types[order], return_index=True)
-    return np.sort(first[found >= 0]).astype(np.int64) + 1
+    distinct, first = np.unique(types[order], return_index=True)
+    return np.sort(first[distinct >= 0]).astype(np.int64) + 1
 
 
 def _sizes(types: Integers) -> Integers:
@@ -333,11 +342,11 @@ def _sizes(types: Integers) -> Integers:
 
 
 def _nearest(number: float) -> int:
-    return math.floor(number + 0.5 + 1e-9)  # 0.05 * 10 must not fall below a half by rounding
+    return math.floor(number + 0.5 + 1e-9)  # products such as 0.05 * 10 may be rounded to less than a half
 
 
 def _faults(faults: ArrayLike, per: Per) -> Integers:
-    """Fault types; each failing input is its own with ``per="input"``."""
+    """Fault types; with ``per="input"`` each failing input is a type of its own."""
     if per not in ("input", "type"):
         raise BadInput("per", repr(per), '"input" or "type"')
     if per == "type":
@@ -347,7 +356,7 @@ def _faults(faults: ArrayLike, per: Per) -> Integers:
 
 
 def flags(values: ArrayLike, name: str) -> Bools:
-    """One truth value per input of the pool, checked, ``(n,)``."""
+    """Booleans, one per input of the pool, ``(n,)``; an error for anything else."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype != bool or not array.size:
         raise BadInput(name, f"{array.dtype} of shape {array.shape}", "one True or False per input of the pool, (n,)")
@@ -357,8 +366,12 @@ def flags(values: ArrayLike, name: str) -> Bools:
 def _types(values: ArrayLike) -> Integers:
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size or array.min() < -1:
-        raise BadInput("types", f"{array.dtype} of shape {array.shape}", "one code >= 0 per input, -1 for correct ones",
-                       "Use fault_types(truth, predicted).")  # fmt: skip
+        raise BadInput(
+            "types",
+            f"{array.dtype} of shape {array.shape}",
+            "one code >= 0 per input, -1 for correct ones",
+            "Use fault_types(truth, predicted).",
+        )
     return array.astype(np.int64)
 
 
@@ -370,7 +383,7 @@ def _counts(steps: ArrayLike) -> Integers:
 
 
 def _order(order: ArrayLike, n: int, least: int = 1) -> Integers:
-    """Indices of a pool of ``n``, each once, at least the first ``least``."""
+    """Distinct indices of a pool of ``n`` inputs, at least ``least`` of them; an error for anything else."""
     array = np.asarray(order)
     if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
         raise BadInput("order", f"{array.dtype} of shape {array.shape}", "indices of inputs, best first")

@@ -1,4 +1,4 @@
-"""NPC: neuron path coverage, by the neurons that decided for a class."""
+"""NPC: neuron path coverage, over the neurons that are relevant for a decision."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from mutiny.verbs.select.evidence import Evidence, Split
 Bools = npt.NDArray[np.bool_]
 Whole = npt.NDArray[np.int64]
 AT_ONCE = 64
-"""Inputs per backward pass, which keeps every layer's activations."""
+"""Inputs per backward pass; few, because it keeps the activations of every layer."""
 
 
 @dataclass(frozen=True)
 class Npc(Selector):
-    """Covers how alike decisions are to those on training data; a decision is the path of the neurons it rests on.
+    """Covers levels of similarity between the decision paths of inputs and those of training data.
 
-    The path of an input holds, in each layer, the neurons most relevant for the predicted class that together have a
-    share ``alpha`` of all positive relevance. Paths of correctly classified training inputs are clustered class by
-    class; the abstract path of a cluster holds the neurons in at least a share ``beta`` of its paths. An input covers,
-    for each cluster of its predicted class, one of several equal ranges of Jaccard similarity to the abstract path.
-    First come inputs that cover something new, by how much; with one cluster that is one input for each range, and
-    the rest, by far the most, follows at random.
+    The path of an input consists, in each layer, of the neurons most relevant for the predicted class that together
+    have a share ``alpha`` of all positive relevance. Paths of correctly classified training inputs are clustered per
+    class; the abstract path of a cluster consists of the neurons in at least a share ``beta`` of its paths. An input
+    covers, for each cluster of its predicted class, one of several equal ranges of Jaccard similarity to the abstract
+    path. Inputs that cover something new come first, those that cover most at the start. With one cluster, this is one
+    input per range. All other inputs, by far the most, follow in random order.
 
-    Relevance is the gradient times the activation, which is LRP-0, see `mutiny.models.relevance`, for it works with
-    any architecture. The authors use another rule of LRP (the b-rule, which treats positive and negative parts apart)
-    that knows no skip connections: paths differ. Their code also keeps one neuron too many in abstract paths. The
-    output layer is not part of a path here, since it only says which class it was.
+    Relevance is the gradient times the activation (LRP-0, see `mutiny.models.relevance`), which works with any
+    architecture. The authors use another LRP rule (the b-rule, which treats positive and negative parts separately)
+    that does not support skip connections, so paths differ. Their code also keeps one neuron too many in abstract
+    paths. The output layer is not part of a path here, because it only shows the predicted class.
 
     Args:
-        alpha: share of the positive relevance that a path holds.
-        beta: share of a cluster's paths that hold a neuron of its abstract path.
-        clusters: for each class.
-        buckets: ranges of similarity.
-        sample: training inputs of each class that are looked at, at most.
-        by: ``coverage``, or ``similarity``: the input least like the abstract paths of its class comes first.
-        layers: where to read; every hidden layer if not given.
+        alpha: Share of the positive relevance that the neurons of a path have.
+        beta: Share of a cluster's paths in which a neuron of the abstract path occurs.
+        clusters: Number of clusters per class.
+        buckets: Number of ranges of similarity.
+        sample: Largest number of training inputs per class.
+        by: ``coverage``, or ``similarity``: inputs least similar to the abstract paths of their class first.
+        layers: Layers to read; every hidden layer by default.
     """
 
     code: ClassVar[str] = "npc"
@@ -88,8 +88,8 @@ class Npc(Selector):
         return as_scores(covering(self._elements(shared, joined, predicted), evidence.rng(self.code)), evidence.size)
 
     def _elements(self, shared: Whole, joined: Whole, predicted: Whole) -> Whole:
-        """What each input covers: a number for each class, cluster and bucket, or -1, ``(n, clusters)``."""
-        buckets = -(-shared * self.buckets // joined)  # rounded up, and exactly
+        """Elements that each input covers, ``(n, clusters)``: a number per class, cluster and bucket, or -1."""
+        buckets = -(-shared * self.buckets // joined)  # rounded up, in exact integer arithmetic
         path = predicted[:, None] * self.clusters + np.arange(self.clusters)
         return np.where(shared < 0, -1, path * (self.buckets + 1) + buckets)
 
@@ -97,52 +97,52 @@ class Npc(Selector):
         wanted = self.layers or evidence.layers
         hidden = [name for name in evidence.all_read_points.signals if not evidence.view.layer(name).output]
         if not wanted and not hidden:
-            raise NotApplicable("a path needs a hidden layer, and the model has none that can be seen")
+            raise NotApplicable("a path needs a hidden layer, and none was found in the model")
         return evidence.read_points(self.code, "all", "neuron", own=wanted or hidden)
 
     def _abstract_paths(self, evidence: Evidence, points: Sequence[ReadPoint]) -> list[Bools]:
-        """For each class its abstract paths, ``(clusters, neurons)``; fewer where there are not so many paths."""
+        """Abstract paths of each class, ``(clusters, neurons)``; fewer rows if a class has fewer distinct paths."""
         labels, rng = evidence.labels(), evidence.rng(self.code, "train")
         each = [rng.permutation(np.flatnonzero(labels == label))[: self.sample] for label in range(evidence.classes)]
         packed: list[list[npt.NDArray[np.uint8]]] = [[] for _ in each]
-        for at, paths, said in self._paths(evidence, "train", np.concatenate(each), points):
+        for at, paths, predicted in self._paths(evidence, "train", np.concatenate(each), points):
             for label in np.unique(labels[at]):
-                packed[label].append(np.packbits(paths[(labels[at] == label) & (said == label)], axis=1))
-        neurons, found = sum(point.count("neuron") for point in points), []
+                packed[label].append(np.packbits(paths[(labels[at] == label) & (predicted == label)], axis=1))
+        neurons, abstract_paths = sum(point.count("neuron") for point in points), []
         for rows in packed:
             paths = np.unpackbits(np.concatenate(rows or [np.empty((0, 0), np.uint8)]), axis=1, count=neurons) == 1
-            found.append(abstract(paths, self.clusters, self.beta, int(rng.integers(2**31))))
-        missing = [str(label) for label, paths in enumerate(found) if not len(paths)]
-        if len(missing) == len(found):
-            raise NotApplicable("the model classified no training input correctly of those looked at")
+            abstract_paths.append(abstract(paths, self.clusters, self.beta, int(rng.integers(2**31))))
+        missing = [str(label) for label, paths in enumerate(abstract_paths) if not len(paths)]
+        if len(missing) == len(abstract_paths):
+            raise NotApplicable("the model classified no training input of the sample correctly")
         if missing:
-            evidence.note(f"npc knows no path of the classes {', '.join(missing)}: no training input is correct")
-        return found
+            evidence.note(f"npc has no paths of the classes {', '.join(missing)}: no training input is correct")
+        return abstract_paths
 
     def _paths(
         self, evidence: Evidence, split: Split, indices: Whole, points: Sequence[ReadPoint]
     ) -> Iterator[tuple[Whole, Bools, Whole]]:
-        """Batch by batch: positions, paths ``(n, neurons)`` and predicted classes."""
+        """Yields, batch by batch, positions, paths ``(n, neurons)`` and predicted classes."""
         task = evidence.task
-        assert isinstance(task, Classification)  # `rank` has looked
+        assert isinstance(task, Classification)  # `rank` has checked this
         data, put = evidence.data(split), placement(evidence.model).put
         step = min(evidence.pace.batch_size, AT_ONCE)
         with (
-            explaining(evidence.view, points, lambda said: decisive(said, task), evidence.forward) as explain,
+            explaining(evidence.view, points, lambda outputs: decisive(outputs, task), evidence.forward) as explain,
             laid_out(evidence.model, evidence.pace.layout),
         ):
             for start in range(0, len(indices), step):
                 at = indices[start : start + step]
-                found = explain(put(data.read(at)))
-                paths = [critical(relevance, self.alpha).cpu().numpy() for relevance in found.points]
-                said = task.probabilities(found.outputs).argmax(dim=1).cpu().numpy()
-                yield at, np.concatenate(paths, axis=1), said
+                explained = explain(put(data.read(at)))
+                paths = [critical(relevance, self.alpha).cpu().numpy() for relevance in explained.points]
+                predicted = task.probabilities(explained.outputs).argmax(dim=1).cpu().numpy()
+                yield at, np.concatenate(paths, axis=1), predicted
 
 
 def decisive(outputs: Tensor, task: Classification) -> Tensor:
-    """The number that decided for the predicted class: its logit, ``(n,)``.
+    """Logit of the predicted class, ``(n,)``.
 
-    Probabilities say what logits are but for a common shift, so there it is the logit less the mean of all.
+    Probabilities determine logits up to a common shift, so for them it is the logit minus the mean of all logits.
 
     >>> decisive(torch.tensor([[1.0, 3.0, 2.0], [0.0, -1.0, -2.0]]), Classification(3, "logits")).tolist()
     [3.0, 0.0]
@@ -166,7 +166,7 @@ def critical(relevance: Tensor, alpha: float) -> Tensor:
     ranked, order = relevance.double().clamp_min(0).sort(dim=1, descending=True, stable=True)
     before = ranked.cumsum(dim=1) - ranked
     enough = alpha * ranked.sum(dim=1, keepdim=True)
-    taken = (before < enough * (1 - 1e-12)) & (ranked > 0)  # 0.7 of 10 is a little more than 7
+    taken = (before < enough * (1 - 1e-12)) & (ranked > 0)  # tolerance for rounding: 0.7 * 10 exceeds 7
     return torch.zeros_like(taken).scatter(1, order, taken)
 
 
@@ -180,15 +180,15 @@ def abstract(paths: Bools, clusters: int, beta: float, seed: int) -> Bools:
     if k < 2:
         cluster = np.zeros(len(paths), np.int64)
     else:
-        from sklearn.cluster import KMeans  # takes long to import
+        from sklearn.cluster import KMeans  # slow to import
 
         cluster = KMeans(k, n_init=10, random_state=seed).fit_predict(paths.astype(np.float32))
-    kept = [paths[cluster == one].mean(axis=0) >= beta - 1e-12 for one in range(k)]
+    kept = [paths[cluster == number].mean(axis=0) >= beta - 1e-12 for number in range(k)]
     return np.array(kept).reshape(k, paths.shape[1])
 
 
 def overlap(paths: Bools, others: Bools) -> tuple[Whole, Whole]:
-    """Neurons that two paths share, and that either holds, ``(n, others)`` each; two empty paths are alike, 1 of 1.
+    """Sizes of intersection and union of paths, ``(n, others)`` each; two empty paths have similarity 1 of 1.
 
     >>> overlap(np.array([[True, True, False]]), np.array([[True, False, True], [True, True, False]]))
     (array([[1, 2]]), array([[3, 2]]))
@@ -200,11 +200,11 @@ def overlap(paths: Bools, others: Bools) -> tuple[Whole, Whole]:
 
 
 def covering(elements: Whole, rng: np.random.Generator) -> Order:
-    """Inputs that cover something new, those that cover most first, until nothing is left to cover.
+    """Inputs in greedy order, the one that covers most new elements first, until none covers a new one.
 
     Args:
-        elements: what each input covers, -1 for nothing, ``(n, k)``.
-        rng: says which of equals comes first.
+        elements: Elements that each input covers, -1 for none, ``(n, k)``.
+        rng: Random generator for the order of ties.
 
     >>> covering(np.array([[1, -1], [2, -1], [0, 1]]), np.random.default_rng(0)).tolist()
     [2, 1]
@@ -212,7 +212,7 @@ def covering(elements: Whole, rng: np.random.Generator) -> Order:
     covered, chosen = {-1}, []
     left = rng.permutation(len(elements)).tolist()
     rows = elements.tolist()
-    for gain in range(elements.shape[1], 0, -1):  # gains only fall: after a round none is as large
+    for gain in range(elements.shape[1], 0, -1):  # gains never increase, so after a round all are smaller
         later = []
         for position in left:
             new = set(rows[position]) - covered

@@ -1,4 +1,4 @@
-"""PRIMA: mutants of the model and of the input, ranked by a model that learned from labelled data."""
+"""PRIMA: reactions to mutants of the model and of the input, ranked by a classifier trained on labeled inputs."""
 
 from __future__ import annotations
 
@@ -28,28 +28,30 @@ from mutiny.verbs.select.kill_rate import PRIMA, at_ratio, mutants_of
 Call = Callable[[Any], Tensor]
 PIXELS = ("noise", "reverse", "black", "white", "shuffle")
 NOISE = 0.1
-"""Standard deviation of the noise where black is 0 and white is 1."""
+"""Standard deviation of the noise, if black is 0 and white is 1."""
 BINS = 10
+"""Bins of the histogram of cosine distances."""
 ROUNDING = 1e-6
-"""A mutant that moves no probability by more than this does nothing to an input."""
+"""Largest change of a probability that counts as no change."""
 
 
 @dataclass(frozen=True)
 class Prima(Selector):
-    """How likely an input is misclassified, learned from how mutants of the model answer to labeled inputs.
+    """Likelihood that an input is misclassified, learned from how mutants of the model answer labeled inputs.
 
-    For each operator 15 numbers describe what its mutants do to an input, see `Tally`. A gradient boosting classifier
-    (scikit-learn's, where PRIMA ranks with XGBoost) learns from them which training inputs the model gets wrong. Of
-    these it takes as many as there are, up to half of the sample. A model that has learned its training data by heart
-    offers none. Changes of probabilities below 1e-6 count as none, since rounding would decide how such inputs rank.
+    For each operator, 15 numbers describe the effect of its mutants on an input, see `MutantFeatures`. A gradient
+    boosting classifier (scikit-learn's; PRIMA uses XGBoost) learns from them which training inputs the model
+    misclassifies. Up to half of the sample are misclassified inputs, so the method does not apply to a model without
+    errors on its training data. Changes of probabilities below 1e-6 count as none, because rounding would decide how
+    such inputs rank.
 
     Args:
-        mutants: of the model, spread evenly over GF, NEB, NAI and WS.
-        ratio: share of the weights or neurons that each changes.
-        sample: labelled training inputs to learn from.
-        inputs: whether to mutate inputs too, for images: each cell of a grid gets noise, or its pixels are inverted,
-            blackened, whitened or shuffled. That is five passes over the pool for each cell.
-        grid: cells along each side; PRIMA has 16, which are 2 x 2 pixels in images of 32 x 32.
+        mutants: Number of mutants of the model, spread evenly over GF, NEB, NAI and WS.
+        ratio: Share of the weights or neurons that each mutant changes.
+        sample: Number of labeled training inputs to learn from.
+        inputs: Also mutate inputs, for images: add noise to each cell of a grid, or invert, blacken, whiten or shuffle
+            its pixels. This takes five passes over the pool for each cell.
+        grid: Cells along each side; 16 in PRIMA, which are 2 x 2 pixels in images of 32 x 32.
     """
 
     code: ClassVar[str] = "prima"
@@ -70,13 +72,13 @@ class Prima(Selector):
 
     def score(self, evidence: Evidence) -> Scores:
         """The classifier's log-odds that the model is wrong."""
-        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
 
         wrong = evidence.predicted("train") != evidence.labels()
         chosen = both_kinds(wrong, self.sample, evidence.rng("prima", "sample"))
         if len(np.unique(wrong[chosen])) < 2:
             raise NotApplicable(
-                "it learns from mistakes on the training data, and the model makes none; use prima-kill"
+                "it learns from errors on the training data, and the model makes none; use prima-kill"
                 if not wrong.any()
                 else "it learns from correct answers on the training data, and the model gives none"
             )
@@ -87,76 +89,79 @@ class Prima(Selector):
         return scores
 
     def features(self, evidence: Evidence, split: Split, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """What mutants do to some inputs of a split, ``(n, 15 * operators)``."""
+        """Effects of mutants on some inputs of a split, ``(n, 15 * operators)``."""
         task = evidence.task
         if not isinstance(task, Classification):
             raise NotApplicable("it needs class probabilities")
         clean = evidence.probabilities(split)[torch.from_numpy(indices)].double()
-        tallies: dict[int, Tally] = {}
-        for operator, opened in self._mutants(evidence):
-            tally, start = tallies.get(operator) or Tally(clean), 0
-            tallies[operator] = tally
-            with opened as call:
+        by_operator: dict[int, MutantFeatures] = {}
+        for operator, mutant in self._mutants(evidence):
+            if operator not in by_operator:
+                by_operator[operator] = MutantFeatures(clean)
+            features, start = by_operator[operator], 0
+            with mutant as call:
                 for outputs in rows(call, evidence.model, evidence.data(split), evidence.pace, indices):
-                    tally.add(start, task.probabilities(outputs.cpu()).double())
+                    features.add(start, task.probabilities(outputs.cpu()).double())
                     start += len(outputs)
-        return np.concatenate([tallies[operator].features() for operator in sorted(tallies)], axis=1)
+        return np.concatenate([by_operator[operator].as_array() for operator in sorted(by_operator)], axis=1)
 
     def _mutants(self, evidence: Evidence) -> Iterator[tuple[int, AbstractContextManager[Call]]]:
+        """The number of the operator, and a context in which the mutant can be called."""
         operators = at_ratio(as_operators(PRIMA), self.ratio)
         model, forward = evidence.model, evidence.forward
         for operator, patch in mutants_of(evidence, operators, self.mutants, self.code):
             yield operator, patch.applied(model, forward)
         if self.inputs:
-            for cell in cells(evidence, self.grid):
-                yield len(operators) + PIXELS.index(cell.kind), nullcontext(partial(_after, cell, forward, model))
+            for mutation in cell_mutations(evidence, self.grid):
+                call = partial(_after, mutation, forward, model)
+                yield len(operators) + PIXELS.index(mutation.kind), nullcontext(call)
 
 
-class Tally:
-    """What the mutants of one operator do to each input, added up mutant by mutant.
+class MutantFeatures:
+    """PRIMA's features of each input for one operator, accumulated mutant by mutant.
 
     Args:
-        clean: the model's own probabilities, ``(n, classes)``.
+        clean: Probabilities of the unchanged model, ``(n, classes)``.
     """
 
     def __init__(self, clean: Tensor) -> None:
-        self.clean, self.own = clean, clean.argmax(dim=1)
+        self.clean, self.predicted = clean, clean.argmax(dim=1)
         self._sums = np.zeros((len(clean), 3))
         self._bins = np.zeros((len(clean), BINS), np.int16)
         self._votes = np.zeros(tuple(clean.shape), np.int16)
 
     def add(self, start: int, probabilities: Tensor) -> None:
-        """What one more mutant says to inputs from ``start`` on, ``(k, classes)``."""
+        """Adds the probabilities that a mutant gives for the inputs from ``start`` on, ``(k, classes)``."""
         here = np.arange(start, start + len(probabilities))
         clean, broken = self.clean[here], probabilities.isnan().any(dim=1)
         cosine = F.cosine_similarity(clean, probabilities, dim=1)
         distance = (1 - cosine).clamp(0, 1).masked_fill(broken, 1)
         moved = (clean.amax(dim=1) - probabilities.amax(dim=1)).abs().masked_fill(broken, 1)
-        # Inputs that no mutant affects are tied. Rounding would break these ties at random, and since the ranker sees
-        # only the order of a feature's values, it would learn splits of 0 against 3e-16.
+        # Inputs that no mutant affects are tied. Rounding would break these ties at random, and because trees see only
+        # the order of a feature's values, the classifier would learn splits between 0 and 3e-16.
         unaffected = (clean - probabilities).abs().amax(dim=1) <= ROUNDING
         distances, moves = (change.masked_fill(unaffected, 0).numpy() for change in (distance, moved))
         named = probabilities.argmax(dim=1)
-        killed = (named != self.own[here]) | broken
+        killed = (named != self.predicted[here]) | broken
         self._sums[here] += np.stack([killed.double().numpy(), distances, moves], axis=1)
         self._bins[here, np.minimum(distances * BINS, BINS - 1).astype(np.int64)] += 1
         whole = ~broken.numpy()
         self._votes[here[whole], named.numpy()[whole]] += 1
 
-    def features(self) -> npt.NDArray[np.float32]:
-        """PRIMA's features, ``(n, 15)``.
+    def as_array(self) -> npt.NDArray[np.float32]:
+        """The features, ``(n, 15)``.
 
-        Kills, sum of cosine distances, sum of changes of the largest probability, votes for the wrong class most often
-        named, number of wrong classes named, and a histogram of the cosine distances in ten bins.
+        Number of kills, sum of cosine distances, sum of changes of the largest probability, votes for the most frequent
+        other class, number of other classes, and a histogram of the cosine distances with ten bins.
         """
         votes = self._votes.copy()
-        votes[np.arange(len(votes)), self.own.numpy()] = 0
-        wrong = np.stack([votes.max(axis=1), (votes > 0).sum(axis=1)], axis=1)
-        return np.concatenate([self._sums, wrong, self._bins], axis=1).astype(np.float32)
+        votes[np.arange(len(votes)), self.predicted.numpy()] = 0
+        others = np.stack([votes.max(axis=1), (votes > 0).sum(axis=1)], axis=1)
+        return np.concatenate([self._sums, others, self._bins], axis=1).astype(np.float32)
 
 
 def both_kinds(wrong: npt.NDArray[np.bool_], size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Random inputs, in order, of which up to half are wrong ones.
+    """Sorted positions of ``size`` random inputs, up to half of them wrong; more if there are too few correct ones.
 
     >>> both_kinds(np.array([True, False, False, True, True]), 2, np.random.default_rng(0)).size
     2
@@ -167,16 +172,16 @@ def both_kinds(wrong: npt.NDArray[np.bool_], size: int, rng: np.random.Generator
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
-    """A change of one cell, the same for all images.
+class CellMutation:
+    """A mutation of one cell of a grid over images, the same for all images.
 
     Attributes:
-        kind: one of `PIXELS`.
-        where: the cell in ``(n, channels, height, width)``.
-        black: least value of each channel, or of all, ``(channels, 1, 1)``.
-        white: largest value.
-        noise: ``(channels, rows, columns)``.
-        order: of the shuffled pixels, ``(rows * columns,)``.
+        kind: One of `PIXELS`.
+        where: The cell in ``(n, channels, height, width)``.
+        black: Smallest value of each channel, or of all channels, ``(channels, 1, 1)`` or ``(1, 1, 1)``.
+        white: Largest value, of the same shape.
+        noise: Noise for each pixel, ``(channels, rows, columns)``.
+        order: Order of the shuffled pixels, ``(rows * columns,)``.
     """
 
     kind: str
@@ -201,8 +206,8 @@ class Cell:
         return changed
 
 
-def cells(evidence: Evidence, grid: int) -> Iterator[Cell]:
-    """All changes of all cells of the pool's images."""
+def cell_mutations(evidence: Evidence, grid: int) -> Iterator[CellMutation]:
+    """All mutations of all cells of the pool's images."""
     shape = tuple(getattr(evidence.pool.first(1), "shape", ()))
     if len(shape) != 4:
         raise NotApplicable("it mutates images of shape (n, channels, height, width); use prima without inputs=true")
@@ -215,8 +220,8 @@ def cells(evidence: Evidence, grid: int) -> Iterator[Cell]:
             noise = torch.from_numpy(rng.standard_normal((shape[1], bottom - top, right - left)) * NOISE)
             order = torch.from_numpy(rng.permutation((bottom - top) * (right - left)))
             where = (slice(None), slice(None), slice(top, bottom), slice(left, right))
-            yield Cell(kind, where, black, white, noise, order)
+            yield CellMutation(kind, where, black, white, noise, order)
 
 
-def _after(cell: Cell, forward: Forward, model: nn.Module, images: Tensor) -> Tensor:
-    return forward(model, cell(images))
+def _after(mutation: CellMutation, forward: Forward, model: nn.Module, images: Tensor) -> Tensor:
+    return forward(model, mutation(images))

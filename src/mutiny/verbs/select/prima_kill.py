@@ -1,4 +1,4 @@
-"""PRIMA without its ranking model: the number of killed mutants."""
+"""PRIMA without its ranking model: the number of mutants that are killed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mutiny.verbs.select.kill_rate import PRIMA, at_ratio, kills
 
 @dataclass(frozen=True)
 class PrimaKill(Selector):
-    """How many of the model's mutants predict another class; PRIMA's first feature, which needs no labels.
+    """Number of the model's mutants that predict another class; PRIMA's first feature, which needs no labels.
 
-    NSS compares with PRIMA but mentions neither labels nor a ranking model, only 100 mutants with 10% of the neurons or
-    weights changed: this is what remains. Ties stay ties; `kill-rate` breaks them.
+    The NSS paper compares with PRIMA, but mentions neither labels nor a ranking model, only 100 mutants with 10% of the
+    neurons or weights changed. This method implements that description. Ties remain; `kill-rate` breaks them.
 
     Args:
-        mutants: how many, spread evenly over GF, NEB, NAI and WS (NSS: m = 100). Copies of others do not count.
-        ratio: share of the weights or neurons that each changes (NSS: x = 10%).
+        mutants: Number of mutants, spread evenly over GF, NEB, NAI and WS (NSS: m = 100). Duplicates do not count.
+        ratio: Share of the weights or neurons that each mutant changes (NSS: x = 10%).
     """
 
     code: ClassVar[str] = "prima-kill"

@@ -1,4 +1,4 @@
-"""Random choice: what every method must beat."""
+"""Random choice, the baseline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mutiny.verbs.select.evidence import Evidence
 
 @dataclass(frozen=True)
 class RandomChoice(Selector):
-    """Any input is as good as any other. The baseline that every method must beat."""
+    """A random order: the baseline that every method should beat."""
 
     code: ClassVar[str] = "random"
     title: ClassVar[str] = "random choice"

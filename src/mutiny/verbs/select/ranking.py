@@ -1,4 +1,4 @@
-"""One method ranks the pool, or refuses."""
+"""Ranking of a pool by one method, or the reason why the method does not apply."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mutiny.verbs.select.evidence import Evidence
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Ranking of a pool: indices, best first, and scores in the order of the pool, ``(n,)`` each; the time it took."""
+    """Ranking of a pool: indices, best first, and scores in the order of the pool, ``(n,)`` each, and the duration."""
 
     order: Order
     scores: Scores
@@ -38,7 +38,7 @@ class Refused:
 
     @classmethod
     def of(cls, error: NotApplicable | BadInput) -> Refused:
-        """The reason that a method raised."""
+        """The reason that an error gives."""
         if isinstance(error, BadInput):
             return cls(str(error), (error.argument, str(error.value), error.expected, error.fix))
         return cls(str(error))
@@ -56,8 +56,8 @@ def ranked(method: Selector, evidence: Evidence, budget: int | None = None) -> R
 
     Args:
         method: Selection method.
-        evidence: What the method may know, with the seed to use.
-        budget: Number of inputs to spread over the feature space; ``None`` leaves the order as it is.
+        evidence: Model and data, with the seed to use.
+        budget: Number of inputs that should be far from each other in the feature space; ``None`` keeps the order.
     """
     start = time.monotonic()
     try:
@@ -76,7 +76,7 @@ def none_applies(skipped: Mapping[str, str]) -> BadInput:
 
 
 def sentence(text: str) -> str:
-    """With a capital and a full stop.
+    """The text with a capital letter and a period.
 
     >>> sentence("it needs classes")
     'It needs classes.'

@@ -1,4 +1,4 @@
-"""What `select` returns."""
+"""The result of `select`."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mutiny.verbs.select.quality import Quality
 
 @dataclass(frozen=True, repr=False)
 class Ranking:
-    """What one method says about a pool.
+    """Ranking of a pool by one method.
 
     Attributes:
-        method: as a user would write it.
-        title: in words.
-        order: indices of the pool, best first, ``(n,)``.
-        scores: of each input, in the pool's order, ``(n,)``; higher means: label first.
-        seconds: that the method took, without what another method had already computed.
-        notes: where it read features, and what else a careful reader should know.
-        quality: if the pool's labels are known.
-        repeated: of the quality, over repeats with other seeds: mean and interval of ``fdr``, ``apfd``, ``rauc``.
+        method: Method as a user would write it.
+        title: Name of the method in words.
+        order: Indices of the pool, best first, ``(n,)``.
+        scores: Score of each input, in the pool's order, ``(n,)``; the inputs to label first have the highest.
+        seconds: Duration, without outputs and features that another method had already computed.
+        notes: Layers that were read, and caveats.
+        quality: Quality of the order, if the pool's labels are known.
+        repeated: Mean and interval of ``fdr``, ``apfd`` and ``rauc`` over repeats with other seeds.
     """
 
     method: str
@@ -45,16 +45,16 @@ class Ranking:
 
 @dataclass(frozen=True, repr=False)
 class Selection(Result):
-    """What `select` found. `chosen` are the inputs to label.
+    """Rankings of a pool. `chosen` are the inputs to label.
 
     Attributes:
-        budget: how many inputs to label.
-        rankings: one per method, in the order asked for.
-        skipped: methods that do not apply here, and why.
-        references: what no method can beat and what all should: quality of the ideal order, and of a random one on
-            average; only if the pool's labels are known.
-        notes: caveats, one sentence each.
-        names: what the inputs of the pool are called, such as the files of a folder; ``None`` if nothing.
+        budget: Number of inputs to label.
+        rankings: One ranking per method, in the given order.
+        skipped: Methods that do not apply, with the reason.
+        references: Quality of the ideal order and expected quality of a random order; empty unless the pool's labels
+            are known.
+        notes: Caveats, one sentence each.
+        names: Names of the pool's inputs, such as file names; ``None`` if they have none.
     """
 
     verb: ClassVar[str] = "select"
@@ -88,9 +88,9 @@ class Selection(Result):
 
     def __repr__(self) -> str:
         first, more = self.rankings[0], len(self.rankings) - 1
-        found = "" if first.quality is None else f", {first.quality.fdr:.1%} of them wrong"
+        wrong = "" if first.quality is None else f", {first.quality.fdr:.1%} of them wrong"
         others = f", compared with {more} other{'s' * (more != 1)}" if more else ""
-        return f"Selection({first.method!r}, {self.budget} of {len(self.order)} inputs{found}{others})"
+        return f"Selection({first.method!r}, {self.budget} of {len(self.order)} inputs{wrong}{others})"
 
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
@@ -131,11 +131,11 @@ class Selection(Result):
         }
 
     def timing(self) -> dict[str, Any]:
-        """Also of each method."""
-        return {**super().timing(), "methods": {one.method: round(one.seconds, 3) for one in self.rankings}}
+        """Also the duration of each method."""
+        return {**super().timing(), "methods": {ranking.method: round(ranking.seconds, 3) for ranking in self.rankings}}
 
     def tables(self) -> dict[str, Rows]:
-        """``methods``, and the ``order`` of the first one, best first. With repeats ``fdr`` is the mean over them."""
+        """``methods``, and the ``order`` of the first method. With repeats, ``fdr`` is the mean over them."""
         chosen = set(self.chosen.tolist())
         names = self.names
         order = [
@@ -148,35 +148,33 @@ class Selection(Result):
             }
             for rank, at in enumerate(self.order.tolist(), 1)
         ]
-        return {"methods": [_row(one) for one in self.rankings], "order": order}
+        return {"methods": [_row(ranking) for ranking in self.rankings], "order": order}
 
     def metrics(self) -> dict[str, float]:
-        """How many faults each method finds, over repeats if there are any, and how early, where labels are known."""
-        known = [one for one in self.rankings if one.quality is not None]
-        return finite({f"{name}.{one.method}": _row(one)[name] for one in known for name in ("fdr", "apfd")})
+        """Fault detection rate (mean over repeats) and APFD of each method, if labels are known."""
+        rows = [_row(ranking) for ranking in self.rankings if ranking.quality is not None]
+        return finite({f"{name}.{row['method']}": row[name] for row in rows for name in ("fdr", "apfd")})
 
 
-def _row(one: Ranking) -> dict[str, Any]:
-    found = one.quality
-    told = (
-        {}
-        if found is None
-        else {
-            "faults": found.faults,
-            "fdr": found.fdr,
-            **_over_repeats(one),
-            "apfd": found.apfd,
-            "rauc": None if found.rauc is None else found.rauc.value,
+def _row(ranking: Ranking) -> dict[str, Any]:
+    row: dict[str, Any] = {"method": ranking.method, "title": ranking.title}
+    quality = ranking.quality
+    if quality is not None:
+        row |= {
+            "faults": quality.faults,
+            "fdr": quality.fdr,
+            **_over_repeats(ranking),
+            "apfd": quality.apfd,
+            "rauc": None if quality.rauc is None else quality.rauc.value,
         }
-    )
-    return {"method": one.method, "title": one.title, **told, "seconds": one.seconds}
+    return {**row, "seconds": ranking.seconds}
 
 
-def _over_repeats(one: Ranking) -> dict[str, float | None]:
-    """The fault detection rate with its interval; nothing without repeats."""
-    if not one.repeated:
+def _over_repeats(ranking: Ranking) -> dict[str, float | None]:
+    """Fault detection rate with its interval; empty without repeats."""
+    if not ranking.repeated:
         return {}
-    rate = one.repeated["fdr"]
+    rate = ranking.repeated["fdr"]
     low, high = (None, None) if rate.interval is None else (rate.interval.low, rate.interval.high)
     return {"fdr": rate.mean, "fdr_low": low, "fdr_high": high}
 

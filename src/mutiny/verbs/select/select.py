@@ -24,7 +24,7 @@ from mutiny.verbs.select.result import Selection
 from mutiny.verbs.select.verb import Select
 
 
-@torch.inference_mode(False)  # some methods need gradients, also where the caller wants none
+@torch.inference_mode(False)  # some methods need gradients, even if the caller is in inference mode
 def select(
     subject: Subject | nn.Module,
     method: str | Selector | Iterable[str | Selector] | None = None,
@@ -48,40 +48,40 @@ def select(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Selection:
-    """Ranks a pool of unlabeled inputs by how likely the model is to get them wrong.
+    """Ranks a pool of unlabeled inputs by how likely the model is to answer them wrongly.
 
     Args:
-        subject: what is tested; or simply a model in evaluation mode, with ``pool`` and what the method needs.
-        method: a name such as ``"deepgini"``, with parameters if you like: ``"dsa(by=coverage)"``; several joined by
-            ``+`` are combined by rank; several in a list or separated by commas are compared, and ``"all"`` compares
-            all. By default ``deepgini``; for regression ``disagreement`` if there are several originals, else
-            ``kill-rate``.
-        budget: how many inputs to label: ``500``, ``0.05`` or ``"5%"``.
-        pool: the inputs to choose from, with or without targets; the subject's pool, or else its test set, if not
-            given.
-        train: what the model was trained on, if ``subject`` is a model; some methods compare with it.
-        task: if ``subject`` is a model; by default classification by the largest output.
-        forward: how the model is called, if ``subject`` is a model.
-        layers: where to read features, by name, pattern, ``encoder``, ``hidden`` or ``all``; each method's own choice
-            if not given.
-        diverse: whether the budget avoids inputs that look alike to the model.
-        mutate: how inputs are changed where a method changes them.
-        originals: how many of the subject's originals take part. The first is the model under test; only methods that
-            ask for disagreement need more. One is trained if there is a recipe and no number.
-        repeats: the whole is repeated with other seeds, for intervals of the quality.
-        seed: one seed, one answer.
-        device: where to run; where the models are if not given.
-        batch_size: inputs per forward pass; measured if not given.
-        engine: where methods run, each of them and each repeat by itself: ``"serial"`` (here), ``"processes"``,
-            ``"ray"``, or an engine.
-        workers: how many processes.
-        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
-        folder: where trained originals are kept.
-        progress: told what is being done.
+        subject: Subject to test, or a model in evaluation mode with ``pool`` and, for some methods, ``train``.
+        method: Name of a method, optionally with parameters: ``"deepgini"``, ``"dsa(by=coverage)"``. Methods joined by
+            ``+`` are combined by rank. Several methods, in a list or separated by commas, are compared; ``"all"``
+            compares all. By default ``deepgini``; for regression ``disagreement`` if there are several originals,
+            otherwise ``kill-rate``.
+        budget: Number of inputs to label: ``500``, ``0.05`` or ``"5%"``.
+        pool: Inputs to choose from, with or without targets; the subject's pool, or its test set if it has no pool, by
+            default.
+        train: Training set, if ``subject`` is a model; some methods compare with it.
+        task: Task, if ``subject`` is a model; classification by the largest output by default.
+        forward: Function that calls the model, if ``subject`` is a model.
+        layers: Layers to read features from: names, patterns, ``encoder``, ``hidden`` or ``all``; each method has its
+            own default.
+        diverse: Avoid inputs within the budget whose features are similar.
+        mutate: Mutation of inputs, for methods that mutate inputs.
+        originals: Number of originals to use or train. The first is the model under test; only ``disagreement`` needs
+            more. By default all that the subject has, or one that is trained.
+        repeats: Number of seeds to repeat everything with, for intervals of the quality.
+        seed: Seed of everything random.
+        device: Torch device; the device of the models by default.
+        batch_size: Inputs per forward pass; measured once per model and device by default.
+        engine: Engine that runs methods and repeats: ``"serial"``, ``"processes"``, ``"ray"``, or an instance.
+        workers: Number of worker processes.
+        store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
+        folder: Folder for trained originals.
+        progress: Receiver of progress messages.
 
     Returns:
-        A `Selection`; ``chosen`` are the indices to label. Targets of the pool, if there are any, only serve to say
-        how good the choice is. It is the same on every engine and after any interruption, but for the times.
+        A `Selection`; ``chosen`` are the indices to label. Targets of the pool, if there are any, are used only to
+        measure how good the ranking is. Apart from times, the result is the same on every engine and after any
+        interruption.
 
     >>> x = torch.linspace(-2, 2, 41)[:, None]
     >>> net = nn.Linear(1, 2).eval()

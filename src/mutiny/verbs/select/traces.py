@@ -1,4 +1,4 @@
-"""Features of a whole split: in memory while they are small, in a temporary file otherwise."""
+"""Features of a whole split, in memory if they are small, otherwise in a temporary file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import torch
 from torch import Tensor
 
 IN_MEMORY_BYTES = 256 * 2**20
-"""Features of one split that take more than this are kept in a file."""
+"""Largest size of features that are kept in memory."""
 CHUNK_BYTES = 32 * 2**20
+"""Size of the rows that are read at once."""
 
 
 class Traces:
-    """``(n, d)`` numbers that are written once, from first to last, and then read in rows.
+    """An array ``(n, d)`` that is written once, from the first row to the last, and then read by rows.
 
     >>> traces = Traces(3, 2)
     >>> traces.add(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -40,7 +41,7 @@ class Traces:
         return self.shape[0]
 
     def add(self, rows: Tensor) -> None:
-        """The next rows, in single precision."""
+        """Writes the next rows, in single precision."""
         stop = self._written + len(rows)
         if self._held is not None:
             self._held[self._written : stop] = rows
@@ -49,7 +50,7 @@ class Traces:
         self._written = stop
 
     def rows(self, start: int, stop: int) -> Tensor:
-        """Rows from ``start`` up to ``stop``."""
+        """Rows from ``start`` to ``stop``, exclusive."""
         if self._held is not None:
             return self._held[start:stop]
         return torch.from_numpy(self._read(start, min(stop, len(self)) - start))
@@ -58,23 +59,23 @@ class Traces:
         """The rows at ``indices``, in that order."""
         if self._held is not None:
             return self._held.index_select(0, torch.from_numpy(indices))
-        found = torch.empty((len(indices), self.shape[1]))
+        rows = torch.empty((len(indices), self.shape[1]))
         order = np.argsort(indices, kind="stable")
         for at in range(0, len(self), self.step):
             low, high = np.searchsorted(indices[order], [at, at + self.step])
             if low < high:
                 here = order[low:high]
-                found[torch.from_numpy(here)] = self.rows(at, at + self.step)[torch.from_numpy(indices[here] - at)]
-        return found
+                rows[torch.from_numpy(here)] = self.rows(at, at + self.step)[torch.from_numpy(indices[here] - at)]
+        return rows
 
     def chunks(self) -> Iterator[Tensor]:
-        """All rows, some at a time."""
+        """Yields all rows, `step` at a time."""
         for at in range(0, len(self), self.step):
             yield self.rows(at, min(at + self.step, len(self)))
 
     @property
     def step(self) -> int:
-        """Rows that are read at once."""
+        """Number of rows that are read at once."""
         return max(1, CHUNK_BYTES // (4 * self.shape[1]))
 
     def _read(self, start: int, count: int) -> npt.NDArray[np.float32]:

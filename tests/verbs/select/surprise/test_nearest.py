@@ -1,4 +1,4 @@
-"""Nearest neighbours: against loops in exact differences, above all where fast products go wrong."""
+"""Nearest neighbors: against loops in exact differences, above all where fast products go wrong."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_the_nearest_is_found_and_of_equals_the_first(queries, references, scale
 
 @pytest.mark.parametrize("spread", [1.0, 1e-2, 1e-5])
 def test_cancellation_does_not_matter(spread):
-    """Far from the centre and close together: single precision alone cannot tell the references apart."""
+    """Far from the center and close together: single precision alone cannot tell the references apart."""
     rng = np.random.default_rng(0)
     sides = np.repeat([[-1000.0], [1000.0]], 150, axis=0)
     references = (sides + spread * rng.standard_normal((300, 20))).astype(np.float32).astype(np.float64)
@@ -84,6 +84,6 @@ def test_the_nearest_within_a_distance_is_the_nearer_of_two(queries, references,
     assert found == pytest.approx(both, rel=1e-15)
 
 
-def test_no_queries_have_no_neighbours():
+def test_no_queries_have_no_neighbors():
     distances, places = nearest(Rows(np.empty((0, 2))), Rows(np.ones((3, 2))))
     assert distances.shape == places.shape == (0,)

@@ -1,1 +1,1 @@
-"""Methods that prefer inputs which bring neurons into states not seen yet."""
+"""Methods that prefer inputs with neuron states that are not covered yet (neuron coverage criteria)."""

@@ -1,4 +1,4 @@
-"""What coverage criteria share: neurons with sections, and an order of inputs by the sections that they cover."""
+"""Base class of coverage criteria, which order inputs by the sections of neurons that they cover."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from mutiny.verbs.select.coverage.profile import Profile
 from mutiny.verbs.select.evidence import Evidence
 
 LARGEST = 8 * 2**30
-"""Bytes that may be taken to remember which inputs cover what."""
+"""Largest size, in bytes, of the sections that all inputs cover."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion(Selector):
-    """A coverage criterion. Every neuron has sections, and an input covers at most one of each neuron.
+    """A coverage criterion. Every neuron has sections, and an input covers at most one section of each neuron.
 
-    An author writes `sections` and `codes`.
+    Subclasses define `sections` and `codes`.
 
     Args:
-        order: ``additional`` takes the input that covers most elements not covered yet, until none adds any, and then
-            the rest by how much they cover alone; ``total`` takes all by how much they cover alone.
-        layers: where to read; every layer of the model if not given.
-        units: what counts as a neuron: ``neuron`` is the mean over the pixels of a channel or the steps of a
-            sequence, ``unit`` every single number. If not given, what the chosen definition says, mostly ``neuron``.
+        order: ``additional``: repeatedly the input that covers most sections not covered yet, until none adds any, then
+            the rest by how much each covers alone; ``total``: all by how much each covers alone.
+        layers: Layers to read; every layer by default.
+        units: What counts as a neuron: ``neuron`` is the mean over the pixels of a channel or the steps of a sequence,
+            ``unit`` is every single number. The default depends on the definition and is mostly ``neuron``.
     """
 
     tasks: ClassVar[tuple[type, ...]] = BOTH
@@ -50,11 +50,11 @@ class Criterion(Selector):
     @property
     @abstractmethod
     def sections(self) -> int:
-        """Of each neuron."""
+        """Number of sections of each neuron."""
 
     @abstractmethod
     def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
-        """For the pool, batch by batch: the section of each neuron that an input covers or -1, ``(rows, neurons)``."""
+        """Yields, for batches of the pool, the covered section of each neuron or -1, ``(rows, neurons)``."""
 
     @property
     def counted(self) -> Units:
@@ -63,24 +63,26 @@ class Criterion(Selector):
 
     @final
     def score(self, evidence: Evidence) -> Scores:
-        """By additional coverage the place in the order, counted from its end; by total coverage the elements."""
+        """Scores that result in the order of additional coverage, or the number of covered sections."""
         points = evidence.read_points(self.code, ALL, self.counted, own=self.layers)
         if self.order == "total":
             return np.concatenate([total(batch.cpu().numpy()) for batch in self.codes(evidence, points)]).astype(float)
-        shuffled = evidence.rng(self.code).permutation(evidence.size)  # ties must not follow the order of the pool
+        shuffled = evidence.rng(self.code).permutation(
+            evidence.size
+        )  # so that ties do not follow the order of the pool
         codes = self._gathered(evidence, points, np.argsort(shuffled))
         chosen = gainful(codes, self.sections)
         if len(chosen):
-            alone = "the rest follows by how much each covers alone"
             evidence.note(
-                f"{self.code}: {len(chosen)} of {evidence.size} inputs cover all that the pool covers; {alone}"
+                f"{self.code}: {len(chosen)} of {evidence.size} inputs cover all that the pool covers; the rest "
+                f"follows by how much each covers alone"
             )
         else:
             evidence.note(f"{self.code}: no input covers anything, so the order is random")
         return as_scores(shuffled[completed(chosen, total(codes))], evidence.size)
 
     def _gathered(self, evidence: Evidence, points: Sequence[ReadPoint], rows: Order) -> Profile:
-        """All codes, ``(n, neurons)``; those of input i in row ``rows[i]``."""
+        """All codes, ``(n, neurons)``; input i is in row ``rows[i]``."""
         neurons = sum(point.count(self.counted) for point in points)
         needed = neurons * (evidence.size * (2 if evidence.size <= 2**16 else 4) + 16 * self.sections)
         if needed > LARGEST:
@@ -93,5 +95,6 @@ class Criterion(Selector):
         return profile
 
     def _additional_only(self, reason: str) -> None:
+        """Raises `BadInput` with a reason if the order is ``total``."""
         if self.order == "total":
             raise BadInput(f"{self.code} order", "'total'", "additional", reason)

@@ -1,4 +1,4 @@
-"""Additional coverage: the next input is always the one that covers most of what is not covered yet."""
+"""Additional coverage: a greedy order of inputs by the number of elements that are not covered yet."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from mutiny.verbs.select.base import Order
 from mutiny.verbs.select.coverage.profile import CodeArray, Profile
 
 Codes = CodeArray | Profile
-"""One whole number per input and neuron, ``(n, neurons)``: the section that the input covers, or -1 for none."""
+"""Section of each neuron that each input covers, or -1 for none, ``(n, neurons)``."""
 AT_ONCE = 2**18
-"""Codes that are read at once, or entries of an index, of which one element may have more."""
+"""Codes, or entries of an index, that are read at once; a single element may have more entries."""
 SCANNED = 2
-"""With more sections than this, or codes in a file, an index is faster than looking through codes again and again."""
+"""Largest number of sections for which scanning codes in memory is faster than an index."""
 COLUMN_BYTES = 64 * 2**20
-"""Columns of codes that are held at once, at least one."""
+"""Largest size, in bytes, of the columns of codes in memory; at least one column."""
 
 
 def total(codes: Codes) -> npt.NDArray[np.int64]:
-    """How many elements (sections of neurons) each input covers on its own, ``(n,)``: CTM in the literature.
+    """Number of elements (sections of neurons) that each input covers alone, ``(n,)``: CTM in the literature.
 
     >>> total(np.array([[0, -1], [1, 0]])).tolist()
     [1, 2]
@@ -33,14 +33,14 @@ def total(codes: Codes) -> npt.NDArray[np.int64]:
 
 
 def additional(codes: Codes, sections: int) -> Order:
-    """All inputs: those that `gainful` chooses, then the rest by how much they cover alone. CAM in the literature.
+    """Order of all inputs: those that `gainful` chooses, then the rest by `total`: CAM in the literature.
 
     Args:
-        codes: which section of each neuron an input covers, ``(n, neurons)``, from -1 to ``sections - 1``.
-        sections: of each neuron.
+        codes: Section of each neuron that an input covers, ``(n, neurons)``, from -1 to ``sections - 1``.
+        sections: Number of sections of each neuron.
 
     Returns:
-        The indices of all inputs, ``(n,)``. Of equal inputs the first comes first.
+        Indices of all inputs, ``(n,)``. Ties are in the order of the inputs.
 
     >>> additional(np.array([[0, -1], [1, 0], [1, 0], [-1, -1], [1, -1]]), sections=2).tolist()
     [1, 0, 2, 4, 3]
@@ -49,7 +49,7 @@ def additional(codes: Codes, sections: int) -> Order:
 
 
 def completed(chosen: Order, counts: npt.NDArray[np.int64]) -> Order:
-    """The chosen inputs, then the others by falling count.
+    """The chosen inputs, then the others by decreasing count.
 
     >>> completed(np.array([2]), np.array([1, 3, 1, 0])).tolist()
     [2, 1, 0, 3]
@@ -61,12 +61,11 @@ def completed(chosen: Order, counts: npt.NDArray[np.int64]) -> Order:
 
 
 def gainful(codes: Codes, sections: int) -> Order:
-    """Inputs in greedy order, each the one that covers most elements which no earlier one covers.
+    """Inputs in greedy order: repeatedly the input that covers most new elements, until none covers a new one.
 
-    It ends when no input adds anything. When an element is covered for the first time, all inputs that cover it have
-    one less to offer. That happens once for each element, so that the work grows with the number of codes and not with
-    the square of the inputs: where a neuron has many sections an index knows who covers which, otherwise the codes of
-    the neuron are looked through.
+    When an element is covered for the first time, the gain of all inputs that cover it decreases by one. This happens
+    once for each element, so the cost grows with the number of codes and not with the square of the number of inputs.
+    The inputs that cover an element are found by an index if neurons have many sections, otherwise by a scan.
 
     >>> gainful(np.array([[0, -1], [1, 0], [1, 0], [-1, -1], [1, -1]]), sections=2).tolist()
     [1, 0]
@@ -74,15 +73,15 @@ def gainful(codes: Codes, sections: int) -> Order:
     chosen: list[int] = []
     if all(codes.shape):
         scan = sections <= SCANNED and not (isinstance(codes, Profile) and codes.in_file)
-        left, cover = total(codes), _Scan(codes) if scan else _Index(codes, sections)
-        while left[best := int(left.argmax())]:
+        gains, inputs = total(codes), _Scan(codes) if scan else _Index(codes, sections)
+        while gains[best := int(gains.argmax())]:
             chosen.append(best)
-            cover.remove(codes[best], left)
+            inputs.remove(codes[best], gains)
     return np.array(chosen, dtype=np.int64)
 
 
 def _slices(codes: Codes) -> Iterator[slice]:
-    """All rows, some at a time."""
+    """Slices of all rows, with at most `AT_ONCE` codes each, but at least one row."""
     n, neurons = codes.shape
     step = max(1, AT_ONCE // max(1, neurons))
     return (slice(at, at + step) for at in range(0, n, step))
@@ -101,24 +100,24 @@ def _columns(codes: Codes) -> Iterator[CodeArray]:
 
 
 class _Scan:
-    """Finds who covers an element in the neuron's codes, which have at most a few sections."""
+    """Finds the inputs that cover an element by a scan of all codes."""
 
     def __init__(self, codes: Codes) -> None:
         self.codes = codes
         self.covered = np.zeros((codes.shape[1], SCANNED), dtype=bool)
 
-    def remove(self, row: CodeArray, left: npt.NDArray[np.int64]) -> None:
-        """Takes the elements of one input, ``(neurons,)``, from what all have to offer, unless they are taken."""
+    def remove(self, row: CodeArray, gains: npt.NDArray[np.int64]) -> None:
+        """Subtracts the new elements of one input, ``(neurons,)``, from the gains of all inputs that cover them."""
         new = np.flatnonzero((row >= 0) & ~self.covered[np.arange(len(row)), row])
         self.covered[new, row[new]] = True
         for some in _slices(self.codes):
-            left[some] -= np.count_nonzero(self.codes[some][:, new] == row[new], axis=1)
+            gains[some] -= np.count_nonzero(self.codes[some][:, new] == row[new], axis=1)
 
 
 class _Index:
-    """Which inputs cover an element: a slice of one long array of inputs, ordered by neuron and section.
+    """The inputs that cover each element: slices of one array of inputs, ordered by neuron and section.
 
-    Each neuron has a first slot for the code -1, always empty, so that codes need no case of their own.
+    The first slot of each neuron is for the code -1 and always empty, so that this code needs no special case.
     """
 
     def __init__(self, codes: Codes, sections: int) -> None:
@@ -137,8 +136,8 @@ class _Index:
         self.starts = self.lengths.cumsum()
         self.starts -= self.lengths
 
-    def remove(self, row: CodeArray, left: npt.NDArray[np.int64]) -> None:
-        """As that of `_Scan`."""
+    def remove(self, row: CodeArray, gains: npt.NDArray[np.int64]) -> None:
+        """Subtracts the new elements of one input, as `_Scan.remove` does."""
         slots = self.firsts + row
         lengths = self.lengths[slots]
         full = lengths.nonzero()[0]
@@ -149,4 +148,4 @@ class _Index:
         cuts = (np.flatnonzero(np.diff(lengths.cumsum() // AT_ONCE)) + 1).tolist()
         for start, stop in zip([0, *cuts], [*cuts, len(pieces)], strict=True):
             inputs = np.concatenate(pieces[start:stop], dtype=np.intp)  # this type keeps np.subtract.at fast
-            np.subtract.at(left, inputs, 1)
+            np.subtract.at(gains, inputs, 1)

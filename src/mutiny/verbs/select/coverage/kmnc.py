@@ -18,16 +18,16 @@ Variant = Literal["deepgauge", "deepgini", "dnn-tip"]
 
 @dataclass(frozen=True)
 class Kmnc(Criterion):
-    """A neuron's range on the training data is cut into k equal sections; an input covers the one it falls into.
+    """A neuron's range on the training data is divided into k equal sections; an input covers the section it is in.
 
     Args:
-        k: sections of each neuron; 1000 in NSS, Table 5.
-        variant: ``deepgauge``, the definition: k sections, the largest training value belongs to the last, and what is
-            outside the range covers nothing. ``deepgini``: k - 1 sections, and below the range and from its end on
-            count as two more. ``dnn-tip``: k sections of every single unit, and the largest training value, like all
-            values of a neuron that is constant on the training data, is in none.
-        order: only ``additional``.
-        layers: see `Criterion`, as ``units``.
+        k: Number of sections of each neuron; 1000 in NSS, Table 5.
+        variant: ``deepgauge``, the definition: k sections; the largest training value is in the last, and values
+            outside the range cover nothing. ``deepgini``: k - 1 sections, and one below the range and one from its end
+            on. ``dnn-tip``: k sections of every single unit; the largest training value, and all values of a neuron
+            that is constant on the training data, cover nothing.
+        order: Only ``additional``.
+        layers: Layers to read, see `Criterion`; also for ``units``.
     """
 
     code: ClassVar[str] = "kmnc"
@@ -46,7 +46,7 @@ class Kmnc(Criterion):
 
     @property
     def sections(self) -> int:
-        """Of each neuron, with those outside the range where they count."""
+        """Number of sections of each neuron, including those outside the range."""
         return self.k + 1 if self.variant == "deepgini" else self.k
 
     @property
@@ -55,14 +55,14 @@ class Kmnc(Criterion):
         return self.units or ("unit" if self.variant == "dnn-tip" else "neuron")
 
     def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
-        """The section in which a neuron's value is."""
+        """The section of each neuron's value."""
         ranges = training_ranges(evidence, points, self.counted)
-        for one in evidence.read("pool", points, self.counted):
-            yield section_of(one.features.cpu().double(), ranges, self.k, self.variant)
+        for batch in evidence.read("pool", points, self.counted):
+            yield section_of(batch.features.cpu().double(), ranges, self.k, self.variant)
 
 
 def section_of(values: Tensor, ranges: NeuronRanges, k: int, variant: Variant = "deepgauge") -> Tensor:
-    """The section in which each value is, or -1, ``(rows, neurons)``.
+    """The section of each value, or -1, ``(rows, neurons)``.
 
     >>> import torch
     >>> from mutiny.verbs.select.coverage.ranges import ranges_of
@@ -72,7 +72,7 @@ def section_of(values: Tensor, ranges: NeuronRanges, k: int, variant: Variant = 
     """
     low, high = ranges.minimum, ranges.maximum
     share = (values - low) / (high - low).where(high > low, 1)
-    if variant == "deepgini":  # numbered as np.digitize does with k edges
+    if variant == "deepgini":  # numbered like np.digitize with k edges
         within = (share * (k - 1)).floor().clamp(max=max(k - 2, 0)) + 1
         return within.where(values < high, k).where(values >= low, 0).long()
     inside = (values >= low) & ((values < high) if variant == "dnn-tip" else (values <= high))

@@ -20,17 +20,17 @@ Scaling = Literal["layer", "channel", "sigmoid", "none"]
 
 @dataclass(frozen=True)
 class Nac(Criterion):
-    """A neuron is covered by an input that activates it above a threshold.
+    """An input covers a neuron if it activates the neuron above a threshold.
 
-    What is compared with the threshold differs between implementations, so each has its name.
+    Implementations differ in what they compare with the threshold; ``scaling`` chooses one.
 
     Args:
-        threshold: 0.5 in NSS, Table 5. Between 0 and 1, but for ``scaling="none"``.
-        scaling: ``layer``, as DeepXplore: all numbers that a layer gives for an input are brought to 0..1 together,
-            then each channel is averaged. ``channel``, as NeuraL-Coverage: channels are averaged first. ``sigmoid``, as
-            DeepGini and ATS: the logistic function of the channel's mean, so that 0.5 stands for a positive mean.
-            ``none``, as dnn-tip: the activation of every single unit. Layers that are constant are not active.
-        order: see `Criterion`, as ``layers`` and ``units``.
+        threshold: Threshold of activity; 0.5 in NSS, Table 5. Between 0 and 1, except for ``scaling="none"``.
+        scaling: ``layer``, as in DeepXplore: all outputs of a layer for an input are scaled to 0..1 together, then each
+            channel is averaged. ``channel``, as in NeuraL-Coverage: channels are averaged first. ``sigmoid``, as in
+            DeepGini and ATS: logistic function of the channel's mean, so that 0.5 means a positive mean. ``none``, as
+            in dnn-tip: activation of every single unit. Layers with constant output are not active.
+        order: Order of inputs, see `Criterion`; also for ``layers`` and ``units``.
     """
 
     code: ClassVar[str] = "nac"
@@ -48,37 +48,39 @@ class Nac(Criterion):
 
     @property
     def sections(self) -> int:
-        """Active."""
+        """One section: active."""
         return 1
 
     @property
     def counted(self) -> Units:
-        """Channels, or every unit where nothing is scaled."""
+        """Channels, or every unit without scaling."""
         return self.units or ("unit" if self.scaling == "none" else "neuron")
 
     def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
         """0 where a neuron is active."""
         read: Units = "unit" if self.scaling == "layer" else self.counted
-        for one in evidence.read("pool", points, read):
-            yield active(one.features, points, read, self.counted, self.scaling, self.threshold).to(torch.int8) - 1
+        for batch in evidence.read("pool", points, read):
+            yield active(batch.features, points, read, self.counted, self.scaling, self.threshold).to(torch.int8) - 1
 
 
 def active(
     features: Tensor, points: Sequence[ReadPoint], read: Units, counted: Units, scaling: Scaling, threshold: float
 ) -> Tensor:
-    """Which neurons are active, ``(rows, neurons)`` bool.
+    """Whether each neuron is active, ``(rows, neurons)`` bool.
 
     Args:
-        features: of all read points one after another, ``(rows, d)``.
-        points: where they were read.
-        read: what ``features`` has one number for.
-        counted: what counts as a neuron; coarser than ``read`` only where the layer is scaled as a whole.
-        scaling: see `Nac`.
-        threshold: of activity.
+        features: Features of all read points, concatenated, ``(rows, d)``.
+        points: Places where they were read.
+        read: Kind of unit that ``features`` has one number for.
+        counted: Kind of unit that counts as a neuron; differs from ``read`` only if layers are scaled as a whole.
+        scaling: Scaling, see `Nac`.
+        threshold: Threshold of activity.
     """
     if scaling == "none":
         return features > threshold
-    if scaling == "sigmoid":  # the inverse of the threshold, since the function of a small mean rounds to 1/2
+    if (
+        scaling == "sigmoid"
+    ):  # compares with the inverse of the threshold, because the sigmoid of a tiny mean rounds to 1/2
         return features > (log(threshold / (1 - threshold)) if 0 < threshold < 1 else inf if threshold else -inf)
     layers = [scaled(layer) for layer in torch.split(features, [point.count(read) for point in points], 1)]
     if read != counted:

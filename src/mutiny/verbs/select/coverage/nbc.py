@@ -17,11 +17,11 @@ from mutiny.verbs.select.evidence import Evidence
 
 @dataclass(frozen=True)
 class Nbc(Criterion):
-    """An input covers a neuron's lower or upper corner if it drives the neuron out of its range on the training data.
+    """An input covers the lower or upper corner of a neuron if the neuron leaves its range on the training data.
 
     Args:
-        margin: how far out, in standard deviations of the neuron on the training data.
-        order: see `Criterion`, as ``layers`` and ``units``.
+        margin: Distance from the range, in standard deviations of the neuron on the training data.
+        order: Order of inputs, see `Criterion`; also for ``layers`` and ``units``.
     """
 
     code: ClassVar[str] = "nbc"
@@ -37,14 +37,14 @@ class Nbc(Criterion):
 
     @property
     def sections(self) -> int:
-        """Below and above."""
+        """Two sections: below and above the range."""
         return 2
 
     def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
         """0 below the range, 1 above it."""
         ranges = training_ranges(evidence, points, self.counted)
-        for one in evidence.read("pool", points, self.counted):
-            yield corner_of(one.features.cpu(), ranges, self.margin)
+        for batch in evidence.read("pool", points, self.counted):
+            yield corner_of(batch.features.cpu(), ranges, self.margin)
 
 
 def corner_of(values: Tensor, ranges: NeuronRanges, margin: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""What every input of a pool covers: in memory while it is small, in a temporary file otherwise."""
+"""Sections that every input of a pool covers, in memory if they are small, otherwise in a temporary file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ CodeArray = npt.NDArray[np.signedinteger[Any]]
 
 
 class Profile:
-    """One whole number per input and neuron, ``(n, neurons)``: the section that is covered, or -1 for none.
+    """An array of the section of each neuron that each input covers, or -1 for none, ``(n, neurons)``.
 
-    Rows are written once, in any order, and then read as those of an array, singly or in slices.
+    Rows are written once, in any order, and then read like those of a numpy array, by an index or a slice.
 
     Args:
-        n: inputs.
-        neurons: of all layers together.
-        sections: of each neuron; the numbers take no more bytes than these need.
-        in_memory: bytes up to which no file is used.
+        n: Number of inputs.
+        neurons: Number of neurons of all layers.
+        sections: Number of sections of each neuron, which decides the integer type.
+        in_memory: Largest size in bytes that is kept in memory.
 
     >>> profile = Profile(3, 2, sections=4)
     >>> profile.put(np.array([2, 0, 1]), np.array([[3, -1], [0, 0], [1, 2]]))
@@ -43,17 +43,17 @@ class Profile:
 
     @property
     def in_file(self) -> bool:
-        """Whether reading rows costs more than a look at memory."""
+        """Whether rows are read from a file."""
         return self._file is not None
 
     def put(self, rows: npt.NDArray[np.int64], codes: CodeArray) -> None:
-        """Writes ``codes`` of shape ``(len(rows), neurons)`` into these rows."""
+        """Writes ``codes``, ``(len(rows), neurons)``, to these rows."""
         if self._held is not None:
             self._held[rows] = codes
         elif self._file is not None:
-            for row, one in zip(rows.tolist(), np.ascontiguousarray(codes, self.dtype), strict=True):
+            for row, values in zip(rows.tolist(), np.ascontiguousarray(codes, self.dtype), strict=True):
                 self._file.seek(row * self._bytes)
-                self._file.write(one.data)
+                self._file.write(values.data)
 
     def __getitem__(self, rows: int | slice) -> CodeArray:
         if self._held is not None:
@@ -61,5 +61,5 @@ class Profile:
         assert self._file is not None
         start, stop, _ = (rows if isinstance(rows, slice) else slice(rows, rows + 1)).indices(self.shape[0])
         self._file.seek(start * self._bytes)
-        found = np.frombuffer(self._file.read((stop - start) * self._bytes), self.dtype).reshape(-1, self.shape[1])
-        return found if isinstance(rows, slice) else found[0]
+        codes = np.frombuffer(self._file.read((stop - start) * self._bytes), self.dtype).reshape(-1, self.shape[1])
+        return codes if isinstance(rows, slice) else codes[0]

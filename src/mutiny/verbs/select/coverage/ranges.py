@@ -1,4 +1,4 @@
-"""What neurons do on the training data: their ranges, from one pass that keeps nothing."""
+"""Ranges of neurons on the training data, from one pass that keeps no activations."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class NeuronRanges:
 def ranges_of(batches: Iterable[Tensor]) -> NeuronRanges:
     """Ranges over all rows of all batches ``(rows, neurons)``, in double precision.
 
-    Means and squares are merged batch by batch (Chan, Golub and LeVeque, 1979), which is exact where the sum of squares
-    minus the squared sum would cancel.
+    Means and squares are merged batch by batch (Chan, Golub and LeVeque, 1979), which does not lose digits, unlike the
+    sum of squares minus the squared sum.
 
     >>> ranges = ranges_of([torch.tensor([[1.0], [2.0]]), torch.tensor([[6.0]])])
     >>> ranges.minimum.item(), ranges.maximum.item(), ranges.mean.item(), round(ranges.sd.item(), 3)
@@ -37,22 +37,24 @@ def ranges_of(batches: Iterable[Tensor]) -> NeuronRanges:
     minimum, maximum = mean + torch.inf, mean - torch.inf
     for batch in batches:
         values = batch.cpu().double()
-        rows, centre = len(values), values.mean(dim=0)
-        apart = centre - mean
-        squares = squares + (values - centre).square().sum(dim=0) + apart.square() * (seen * rows / (seen + rows))
+        rows, center = len(values), values.mean(dim=0)
+        apart = center - mean  # difference of this batch's mean and the mean so far
+        squares = squares + (values - center).square().sum(dim=0) + apart.square() * (seen * rows / (seen + rows))
         mean = mean + apart * (rows / (seen + rows))
         minimum, maximum = torch.minimum(minimum, values.amin(dim=0)), torch.maximum(maximum, values.amax(dim=0))
         seen += rows
-    wild = ~(torch.isfinite(minimum) & torch.isfinite(maximum))
-    if bool(wild.any()):
+    bad = ~(torch.isfinite(minimum) & torch.isfinite(maximum))
+    if bool(bad.any()):
         raise BadInput(
-            "activations on train", f"NaN or infinite in {int(wild.sum())} of {wild.numel()} neurons", "finite numbers",
+            "activations on train",
+            f"NaN or infinite in {int(bad.sum())} of {bad.numel()} neurons",
+            "finite numbers",
             "Check the training data and the model's weights.",
-        )  # fmt: skip
+        )
     return NeuronRanges(minimum, maximum, mean, (squares / seen).sqrt())
 
 
 def training_ranges(evidence: Evidence, points: Sequence[ReadPoint], units: Units) -> NeuronRanges:
-    """Ranges on the training data; all criteria share one pass."""
+    """Ranges on the training data, from one pass for all criteria."""
     key = ("ranges", tuple(point.name for point in points), units)
-    return evidence.once(key, lambda: ranges_of(one.features for one in evidence.read("train", points, units)))
+    return evidence.once(key, lambda: ranges_of(batch.features for batch in evidence.read("train", points, units)))

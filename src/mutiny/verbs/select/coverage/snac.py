@@ -16,11 +16,11 @@ from mutiny.verbs.select.evidence import Evidence
 
 @dataclass(frozen=True)
 class Snac(Nbc):
-    """An input covers a neuron that it drives above its range on the training data: the upper corners of `Nbc`.
+    """An input covers a neuron if the neuron is above its range on the training data: the upper corners of `Nbc`.
 
     Args:
-        margin: how far above, in standard deviations of the neuron on the training data.
-        order: see `Criterion`, as ``layers`` and ``units``.
+        margin: Distance from the range, in standard deviations of the neuron on the training data.
+        order: Order of inputs, see `Criterion`; also for ``layers`` and ``units``.
     """
 
     code: ClassVar[str] = "snac"
@@ -28,7 +28,7 @@ class Snac(Nbc):
 
     @property
     def sections(self) -> int:
-        """Above."""
+        """One section: above the range."""
         return 1
 
     def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:

@@ -19,9 +19,9 @@ class Tknc(Criterion):
     """An input covers the k most active neurons of each layer.
 
     Args:
-        k: neurons of each layer. DeepGauge tries 1, 2 and 3; DeepGini's code has 2.
-        order: only ``additional``.
-        layers: see `Criterion`, as ``units``.
+        k: Number of neurons per layer. DeepGauge tries 1, 2 and 3; DeepGini's code has 2.
+        order: Only ``additional``.
+        layers: Layers to read, see `Criterion`; also for ``units``.
     """
 
     code: ClassVar[str] = "tknc"
@@ -38,21 +38,21 @@ class Tknc(Criterion):
 
     @property
     def sections(self) -> int:
-        """Among the k."""
+        """One section: among the k most active."""
         return 1
 
     def codes(self, evidence: Evidence, points: Sequence[ReadPoint]) -> Iterator[Tensor]:
-        """0 where a neuron is among the k."""
+        """0 where a neuron is among the k most active."""
         widths = [point.count(self.counted) for point in points]
-        for one in evidence.read("pool", points, self.counted):
-            layers = [most_active(layer, self.k) for layer in torch.split(one.features, widths, 1)]
+        for batch in evidence.read("pool", points, self.counted):
+            layers = [most_active(layer, self.k) for layer in torch.split(batch.features, widths, 1)]
             yield torch.cat(layers, dim=1).to(torch.int8) - 1
 
 
 def most_active(values: Tensor, k: int) -> Tensor:
-    """Which are the k largest values of each row, ``(rows, neurons)`` bool; of equal ones the first.
+    """Marks the k largest values of each row, ``(rows, neurons)`` bool; the first of equal values.
 
-    `torch.topk` would choose among equal ones as it likes, and silent neurons after a ReLU are equal.
+    `torch.topk` does not specify which of equal values it returns, and inactive neurons after a ReLU are equal.
 
     >>> most_active(torch.tensor([[0.0, 3.0, 0.0, 0.0]]), k=2).tolist()
     [[True, True, False, False]]

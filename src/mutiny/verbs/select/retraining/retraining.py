@@ -1,4 +1,4 @@
-"""`accuracy_after_retraining`: what the labels that a method asks for are worth."""
+"""`accuracy_after_retraining`: how much accuracy is gained by training with the selected inputs?"""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.base import Selector
 from mutiny.verbs.select.budget import as_count
 from mutiny.verbs.select.parsing import as_methods, describe
-from mutiny.verbs.select.retraining.gains import RANDOM, Retraining
+from mutiny.verbs.select.retraining.result import RANDOM, Retraining
 from mutiny.verbs.select.retraining.roles import Protocol
 from mutiny.verbs.select.retraining.verb import Retrain
 
 
-@torch.inference_mode(False)  # training needs gradients, also where the caller wants none
+@torch.inference_mode(False)  # training needs gradients, even if the caller is in inference mode
 def accuracy_after_retraining(
     subject: Subject,
     method: str | Selector | Iterable[str | Selector] = "deepgini",
@@ -50,37 +50,43 @@ def accuracy_after_retraining(
 ) -> Retraining:
     """Adds the inputs that each method selects to the training data, trains a copy of the model further, and compares.
 
-    NSS, section 4.3.4 and Table 10. Beside the methods always stand ``random`` and the control ``none``: a copy that is
-    trained for as many epochs without any new input. How copies are trained: see `further`.
+    NSS, section 4.3.4 and Table 10. The result always includes ``random`` and the control ``none``: a copy that is
+    trained for the same number of epochs without new inputs. Copies are trained by the subject's recipe at a tenth of
+    its learning rate. Without a recipe, they are trained as in the paper: SGD with Nesterov momentum 0.99, learning
+    rate 0.001 and batches of 128, but with a cosine schedule instead of steps.
 
     Args:
-        subject: what is tested; its models stay as they are, and retrained copies are not kept.
-        method: one or several, as for `mutiny.select`.
-        budget: how many candidates are labelled: ``500``, or a share of the candidates, ``0.05`` or ``"5%"``.
-        protocol: ``"split"``, without leakage: a random half of the pool are candidates, the other half judges and is
-            never trained on. The test set judges too, unless all of it is in the pool. An input does not judge if it,
-            or the original that `mutiny.mutate` made it from, has the same content as a training input, a candidate or
-            a candidate's original. Copies that were changed elsewhere cannot be recognized.
-            ``"paper"``: all of the pool are candidates, and all of the pool and of the test set judge. This leaks:
-            inputs that were trained on, or the originals of such mutants, are among those that judge.
-        pool: inputs with labels; the subject's pool, or else its test set, if not given.
-        epochs: of retraining; the paper's are 40.
-        learning_rate: of retraining.
-        train_inputs: how many training inputs, drawn at random, are used again; all if not given.
-        layers: where to read features, as for `mutiny.select`.
-        mutate: how inputs are changed where a method changes them.
-        originals: how many of the subject's originals take part, each repeat with the next one as the model under test;
-            all there are if not given, or one that is trained.
-        repeats: each with another split, order of training and, if there are several, original.
-        seed: one seed, one answer.
-        device: where to run; where the models are if not given.
-        batch_size: inputs per forward pass in ranking and judging.
-        engine: where candidates are ranked and copies trained, each by itself: ``"serial"`` (here), ``"processes"``,
-            ``"ray"``, or an engine.
-        workers: how many processes.
-        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
-        folder: where originals are kept that the subject's recipe trains.
-        progress: told what is being done.
+        subject: Subject to test. Its models are not changed, and retrained copies are not kept.
+        method: One or several methods, as for `mutiny.select`.
+        budget: Number of candidates to label: ``500``, or a share of the candidates, ``0.05`` or ``"5%"``.
+        protocol: ``"split"``, without leakage: a random half of the pool are candidates; the other half is used for
+            evaluation and never trained on. The test set is also used for evaluation, unless all of it is in the pool.
+            An input is not used for evaluation if it, or the original that `mutiny.mutate` made it from, has the same
+            content as a training input, a candidate or a candidate's original. Copies that were changed by other means
+            are not recognized.
+            ``"paper"``: all inputs of the pool are candidates, and all inputs of pool and test set are used for
+            evaluation. This leaks: inputs that were trained on, or their originals, are used for evaluation.
+        pool: Inputs with labels; the subject's pool, or its test set if it has no pool, by default.
+        epochs: Number of epochs of retraining; 40 in the paper.
+        learning_rate: Learning rate of retraining; a tenth of the recipe's by default.
+        train_inputs: Number of random training inputs to use again; all by default.
+        layers: Layers to read features from, as for `mutiny.select`.
+        mutate: Mutation of inputs, for methods that mutate inputs.
+        originals: Number of originals to use or train, which take turns as the model under test; by default all that
+            the subject has, or one that is trained.
+        repeats: Number of repeats, each with another split, order of training and, if there are several, original.
+        seed: Seed of everything random.
+        device: Torch device; the device of the models by default.
+        batch_size: Inputs per forward pass in ranking and evaluation.
+        engine: Engine that ranks candidates and trains copies: ``"serial"``, ``"processes"``, ``"ray"``, or an
+            instance.
+        workers: Number of worker processes.
+        store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
+        folder: Folder for trained originals.
+        progress: Receiver of progress messages.
+
+    Returns:
+        A `Retraining`. Apart from times, it is the same on every engine and after any interruption.
 
     >>> from torch import nn
     >>> from mutiny import Classification
@@ -93,13 +99,13 @@ def accuracy_after_retraining(
     ...     _ = net.weight.copy_(torch.tensor([[-2.0], [2.0]])), net.bias.copy_(torch.tensor([1.0, -1.0]))
     >>> subject = Subject(net, task=Classification(2), train=cut(known), test=cut(new))
     >>> print(accuracy_after_retraining(subject, "deepgini", "10%", epochs=100, learning_rate=0.01))
-    20 of 200 candidates labelled, 100 more epochs
-    200 inputs of the pool judge
+    20 of 200 candidates labeled, 100 more epochs
+    accuracy on 200 inputs of the pool
                 before   after           gain   beyond control
       none       89.3%   89.3%     +0.0 ± 0.0
       deepgini   89.3%  100.0%    +10.7 ± 2.6      +10.7 ± 2.6
       random     89.3%   89.3%     +0.0 ± 0.0       +0.0 ± 0.0
-    All of the test set is in the pool, so it does not judge for itself.
+    All of the test set is in the pool, so there is no separate evaluation on it.
     """
     _check_settings(subject, protocol, repeats=repeats, train_inputs=train_inputs)
     pooled, asked = _labeled(subject, pool), as_methods(method)
@@ -136,23 +142,25 @@ def _check_settings(subject: object, protocol: str, **counts: int | None) -> Non
 
 
 def _labeled(subject: Subject, pool: Any) -> Data:
-    """The pool that was given, or the subject's own, with all its labels."""
-    found = as_pool(pool) if pool is not None else subject.pool
-    found = matched(subject.test if found is None else found, subject.train, subject.task)
-    missing = unknown(found.targets, subject.task)
+    """The given pool, the subject's pool, or its test set; an error unless all labels are known."""
+    labeled = as_pool(pool) if pool is not None else subject.pool
+    labeled = matched(subject.test if labeled is None else labeled, subject.train, subject.task)
+    missing = unknown(labeled.targets, subject.task)
     if missing:
         raise BadInput(
-            "pool", f"{missing} of {len(found)} inputs without a label", "labels, to train on and to judge by",
-            "Give pool=(inputs, labels); mutiny.select does without.",
-        )  # fmt: skip
-    for name, data in (("pool", found), ("train", subject.train), ("test", subject.test)):
+            "pool",
+            f"{missing} of {len(labeled)} inputs without a label",
+            "labels for training and evaluation",
+            "Give pool=(inputs, labels); mutiny.select needs no labels.",
+        )
+    for name, data in (("pool", labeled), ("train", subject.train), ("test", subject.test)):
         subject.task.check_targets(data.targets, name)
-    return found
+    return labeled
 
 
 def _count(budget: str | float, size: int, protocol: Protocol) -> int:
-    """How many candidates are labelled."""
-    as_count(budget, size)  # its errors speak of the pool
+    """The number of candidates to label."""
+    as_count(budget, size)  # raises errors in terms of the pool, before those about its half
     candidates = size // 2 if protocol == "split" else size
     try:
         count = as_count(budget, candidates)
@@ -160,7 +168,9 @@ def _count(budget: str | float, size: int, protocol: Protocol) -> int:
         count = candidates + 1
     if count > candidates:
         raise BadInput(
-            "budget", budget, f"at most {candidates}, half of the pool, for the other half judges",
+            "budget",
+            budget,
+            f"at most {candidates}, half of the pool, because the other half is used for evaluation",
             "Label fewer, or give a larger pool.",
-        )  # fmt: skip
+        )
     return count

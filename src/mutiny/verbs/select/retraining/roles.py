@@ -1,4 +1,4 @@
-"""Who may be chosen and who judges, when a network is trained further: nobody does both, unless the paper says so."""
+"""Inputs to choose from and inputs to evaluate on in retraining; disjoint, except in the paper's protocol."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Protocol = Literal["split", "paper"]
 
 
 def halves(size: int, rng: np.random.Generator) -> tuple[Order, Order]:
-    """Two random halves of so many positions, each in order; of an odd number the second has one more.
+    """Two random halves of ``size`` positions, each sorted; the second has one more if ``size`` is odd.
 
     >>> [half.tolist() for half in halves(5, np.random.default_rng(0))]
     [[2, 4], [0, 1, 3]]
@@ -28,7 +28,7 @@ def halves(size: int, rng: np.random.Generator) -> tuple[Order, Order]:
 
 
 def some_of(data: Data, count: int | None, rng: np.random.Generator) -> Data:
-    """So many items at random, in the order of the data; all of them if there are no more.
+    """``count`` random items in the order of the data; all items if there are no more.
 
     >>> from mutiny.subjects.data import as_data
     >>> len(some_of(as_data(([[1.0], [2.0], [3.0]], [0, 1, 0]), "train"), 2, np.random.default_rng(0)))
@@ -41,7 +41,16 @@ def some_of(data: Data, count: int | None, rng: np.random.Generator) -> Data:
 
 @dataclass(frozen=True)
 class Roles:
-    """Who is a candidate and who judges; a test set judges that is not part of the pool."""
+    """Pool and test set with hashes of their inputs, from which each repeat draws candidates and evaluation sets.
+
+    Attributes:
+        pool: All labeled inputs of the pool.
+        test: Test set; ``None`` if all of it is in the pool.
+        split: Whether candidates and evaluation sets are disjoint.
+        pool_keys: Hash of each pool input and of its original.
+        test_keys: The same for the test set.
+        train_keys: The same for the training data.
+    """
 
     pool: Data
     test: Data | None
@@ -52,13 +61,13 @@ class Roles:
 
     @classmethod
     def of(cls, pool: Data, subject: Subject, protocol: Protocol) -> Roles:
-        """From a pool and a subject, whose test set judges if it is not all in the pool."""
+        """Roles for a pool and the subject's test set and training data."""
         pool_keys, test_keys, train_keys = map(contents, (pool, subject.test, subject.train))
         inside = np.isin(test_keys[:, 0], pool_keys[:, 0]).all()
         return cls(pool, None if inside else subject.test, protocol == "split", pool_keys, test_keys, train_keys)
 
     def drawn(self, rng: np.random.Generator) -> tuple[Data, list[Data]]:
-        """The candidates; inputs of the pool that judge, and inputs of the test set if there are any."""
+        """The candidates, and the evaluation sets: inputs of the pool and, if there are any, of the test set."""
         if not self.split:
             return self.pool, [self.pool, *([] if self.test is None else [self.test])]
         chosen, rest = halves(len(self.pool), rng)
@@ -66,20 +75,25 @@ class Roles:
         judges = rest[~np.isin(self.pool_keys[rest], seen).any(axis=1)]
         if not judges.size:
             raise BadInput(
-                "pool", "a half whose inputs, or their originals, are all training inputs or candidates",
-                "inputs that can judge", "Give a pool of inputs that the model was not trained on, each once.",
-            )  # fmt: skip
+                "pool",
+                "a half whose inputs, or their originals, are all training inputs or candidates",
+                "inputs that can be used for evaluation",
+                "Give a pool of inputs that the model was not trained on, each once.",
+            )
         unseen = np.flatnonzero(~np.isin(self.test_keys, seen).any(axis=1))
-        both = [self.pool.subset(judges)]
+        evaluation = [self.pool.subset(judges)]
         if self.test is not None and unseen.size:
-            both.append(self.test.subset(unseen))
-        return self.pool.subset(chosen), both
+            evaluation.append(self.test.subset(unseen))
+        return self.pool.subset(chosen), evaluation
 
     def notes(self, judges: int) -> Iterator[str]:
-        """What a careful reader should know, if so many inputs of the pool judge."""
+        """Caveats, if ``judges`` inputs of the pool are used for evaluation."""
         if self.test is None:
-            yield "All of the test set is in the pool, so it does not judge for itself."
+            yield "All of the test set is in the pool, so there is no separate evaluation on it."
         if not self.split:
-            yield "Candidates judge too: what was learnt by heart counts as gain."
+            yield "Candidates are also used for evaluation, so memorized inputs count as gain."
         elif lost := len(self.pool) - len(self.pool) // 2 - judges:
-            yield f"{lost} inputs of the other half do not judge: training inputs or candidates are like them."
+            yield (
+                f"{lost} inputs of the other half are not used for evaluation, because they or their originals equal "
+                f"training inputs or candidates."
+            )

@@ -1,4 +1,4 @@
-"""What methods of surprise share: traces of training data and pool, grouped by predicted class, and coverage."""
+"""Base class of surprise methods: traces of training data and pool, grouped by predicted class, and coverage."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ from mutiny.verbs.select.surprise.rows import Ints, Rows
 from mutiny.verbs.select.traces import Traces
 
 MEMBERS = 2
-"""Training inputs that a group needs before it has a shape."""
+"""Smallest number of training inputs in a group that has a variance."""
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """Traces of one split, ``(n, d)``, and the group of each input, ``(n,)``; -1 belongs to none."""
+    """Traces of one split, ``(n, d)``, and the group of each input, ``(n,)``, -1 for none."""
 
     traces: Traces
     groups: Ints
 
     def members(self, group: int) -> Ints:
-        """Who belongs to a group."""
+        """Positions of the inputs in a group."""
         return np.flatnonzero(self.groups == group)
 
     def rows(self, group: int) -> Rows:
-        """Their traces."""
+        """Traces of the inputs in a group."""
         return Rows(self.traces, self.members(group))
 
     def sizes(self, least: int = 1) -> dict[int, int]:
-        """Groups of at least so many members, and how many they have."""
+        """Number of members of each group that has at least ``least`` members."""
         counts = np.bincount(self.groups[self.groups >= 0])
         return {group: count for group, count in enumerate(counts.tolist()) if count >= max(1, least)}
 
 
 @dataclass(frozen=True)
 class Surprise(Selector):
-    """How far an input's activations are from those of the training data that got the same prediction.
+    """Distance between an input's activations and those of training inputs with the same prediction.
 
-    An author writes `surprise`. Inputs that it cannot judge come first, with a note: those whose predicted class the
-    training data hardly shows, and those whose activations are not finite. They get one more than the largest score.
+    Subclasses define `surprise`. Inputs that it cannot score come first, with a note: inputs whose predicted class is
+    rare in the training data, and inputs with activations that are not finite. They get the largest score plus one.
 
     Args:
-        layers: where to read; what the output layer reads if not given.
+        layers: Layers to read; the input of the output layer by default.
         units: ``neuron``: one number per channel, the mean over its pixels; ``unit``: every number.
-        by: ``score`` takes the most surprising first; ``coverage`` first one of each level of surprise.
-        buckets: levels of surprise, for ``by=coverage``.
-        upper: where the levels end; what lies above is in the last. ``None``: at the largest surprise of the pool.
-        rest: for ``by=coverage``, how the others follow: ``random``, or ``score``.
+        by: ``score``: the most surprising inputs first; ``coverage``: first one input of each level of surprise.
+        buckets: Number of levels of surprise, for ``by=coverage``.
+        upper: Upper end of the levels; the last level includes all above. ``None``: largest surprise of the pool.
+        rest: Order of the other inputs, for ``by=coverage``: ``random`` or ``score``.
     """
 
     layers: tuple[str, ...] | None = None
@@ -79,15 +79,15 @@ class Surprise(Selector):
 
     @abstractmethod
     def surprise(self, train: Grouped, pool: Grouped, evidence: Evidence) -> Scores:
-        """The surprise of each input of the pool, ``(n,)``; NaN where it cannot be judged, infinity is allowed."""
+        """Surprise of each input of the pool, ``(n,)``; may be infinite, and NaN for inputs that cannot be scored."""
 
     def by_class(self) -> bool:
-        """Whether classes are told apart; in regression they never are."""
+        """Whether classes are separate groups; regression always has one group."""
         return True
 
     @final
     def score(self, evidence: Evidence) -> Scores:
-        """Surprise, or the order of surprise coverage as scores."""
+        """Surprise, or scores that result in the order of surprise coverage."""
         points = evidence.read_points(self.code, HIDDEN, self.units, self.layers)
         train, pool = (self._grouped(evidence, split, points) for split in ("train", "pool"))
         if not train.sizes():
@@ -113,19 +113,19 @@ class Surprise(Selector):
         finite = np.concatenate([finite_rows(chunk) for chunk in traces.chunks()])
         groups[~finite] = -1
         if not finite.all():
-            what = "are scored highest" if split == "pool" else "are left out"
+            consequence = "they are scored highest" if split == "pool" else "they are left out"
             evidence.note(
                 f"{self.code}: {int((~finite).sum())} inputs of the {split} have activations that are not finite; "
-                f"they {what}"
+                f"{consequence}"
             )
         return Grouped(traces, groups)
 
     def _completed(self, surprises: Scores, pool: Grouped, evidence: Evidence) -> Scores:
-        """Finite numbers for all: above the largest where a number is missing or infinite."""
+        """Finite surprises: missing and infinite ones become larger than all others."""
         judged = np.isfinite(surprises)
         unknown = ~judged & (pool.groups >= 0)
         if unknown.any():
-            groups = ", ".join(str(int(one)) for one in np.unique(pool.groups[unknown])[:10])
+            groups = ", ".join(str(int(group)) for group in np.unique(pool.groups[unknown])[:10])
             of = f" (of the predicted classes {groups})" if self._apart(evidence) else ""
             evidence.note(
                 f"{self.code}: {int(unknown.sum())} inputs{of} cannot be compared with the training data, "
@@ -137,50 +137,50 @@ class Surprise(Selector):
 
     @property
     def _why_not(self) -> str:
-        return "which has too few or only equal inputs there"
+        return "which has too few or only equal inputs of that class"
 
 
 def finite_rows(chunk: Tensor) -> npt.NDArray[np.bool_]:
-    """Which rows ``(n, d)`` hold finite numbers only; where all do, that is seen from the smallest and the largest."""
-    if torch.stack(chunk.aminmax()).isfinite().all():
+    """Whether each row of ``(n, d)`` has finite numbers only, ``(n,)``."""
+    if torch.stack(chunk.aminmax()).isfinite().all():  # the common case, in one pass
         return np.ones(len(chunk), dtype=bool)
     return chunk.isfinite().all(dim=1).numpy()
 
 
 def by_group(train: Grouped, pool: Grouped, judge: Callable[[int, Rows, Rows], Scores | None]) -> Scores:
-    """Judges each group of the pool against the same group of the training data.
+    """Scores each group of the pool relative to the same group of the training data.
 
     Args:
-        train: what is known.
-        pool: what is judged.
-        judge: from a group, its training traces and those of the pool to surprises ``(m,)``, or ``None``.
+        train: Grouped training data.
+        pool: Grouped pool.
+        judge: Function from a group, its training traces and its pool traces to surprises ``(m,)``, or ``None``.
 
     Returns:
-        ``(n,)``; NaN for groups with fewer than two training inputs and where ``judge`` gave nothing.
+        Surprises, ``(n,)``; NaN for groups with fewer than two training inputs or for which ``judge`` returns ``None``.
     """
     scores = np.full(len(pool.groups), np.nan)
     known = train.sizes(MEMBERS)
     for group in pool.sizes():
         if group in known:
-            found = judge(group, train.rows(group), pool.rows(group))
-            if found is not None:
-                scores[pool.groups == group] = found
+            surprises = judge(group, train.rows(group), pool.rows(group))
+            if surprises is not None:
+                scores[pool.groups == group] = surprises
     return scores
 
 
 def note_null_directions(code: str, fewest: dict[int, int], columns: int, evidence: Evidence) -> None:
-    """Says that some groups do not vary in all directions.
+    """Adds a note if some groups do not vary in all directions.
 
     Args:
-        code: of the method.
-        fewest: directions in which each group varies.
-        columns: directions that there are.
-        evidence: where it is noted.
+        code: Code of the method.
+        fewest: Number of directions in which each group varies.
+        columns: Number of all directions.
+        evidence: Evidence that gets the note.
     """
     short = [directions for directions in fewest.values() if directions < columns]
     if short:
         evidence.note(
             f"{code}: the training activations of {len(short)} of {len(fewest)} groups vary in fewer directions than "
-            f"there are units (as few as {min(short)} of {columns}); what an input does in the others is not seen, "
-            f"which makes small groups look familiar. shrink=0.1 counts all directions"
+            f"there are units (as few as {min(short)} of {columns}); differences in the others are ignored, so inputs "
+            f"of small groups are less surprising. shrink=0.1 counts all directions"
         )

@@ -12,9 +12,9 @@ Rest = Literal["random", "score"]
 
 
 def buckets_of(surprises: Scores, upper: float, buckets: int) -> Order:
-    """The bucket of each surprise, ``(n,)``: equal steps from the smallest surprise up to ``upper``.
+    """The bucket of each surprise, ``(n,)``: equal steps from the smallest surprise to ``upper``.
 
-    What lies above is in the last bucket, and so is what equals ``upper``.
+    Surprises from ``upper`` on are in the last bucket.
 
     >>> buckets_of(np.array([0.0, 0.4, 0.5, 1.0, 70.0]), upper=1.0, buckets=2).tolist()
     [0, 0, 1, 1, 1]
@@ -29,14 +29,14 @@ def buckets_of(surprises: Scores, upper: float, buckets: int) -> Order:
 def coverage_order(
     surprises: Scores, upper: float, buckets: int, rest: Rest, rng: np.random.Generator
 ) -> tuple[Order, int]:
-    """An order that begins with one random input from each bucket that has any, and how many these are.
+    """An order that starts with one random input from each nonempty bucket, and the number of these buckets.
 
     Args:
-        surprises: one finite number per input, ``(n,)``.
-        upper: where the buckets end.
-        buckets: how many there are.
-        rest: how the others follow: in random order, or by falling surprise.
-        rng: of the choices.
+        surprises: One finite number per input, ``(n,)``.
+        upper: Upper end of the buckets.
+        buckets: Number of buckets.
+        rest: Order of the other inputs: random, or by decreasing surprise.
+        rng: Random generator.
 
     >>> order, first = coverage_order(np.array([0.0, 0.1, 0.9, 0.2]), 1.0, 2, "score", np.random.default_rng(0))
     >>> first, sorted(order[:2].tolist())[1]

@@ -17,15 +17,16 @@ from mutiny.verbs.select.surprise.rows import Floats, Ints, Rows
 
 @dataclass(frozen=True)
 class Dsa(Surprise):
-    """How far the nearest training input of the same predicted class is, compared with how near other classes are.
+    """Distance to the nearest training input of the same predicted class, relative to the distance to other classes.
 
     ``a / b``: ``a`` is the distance of the activations to those of the nearest training input with the same prediction,
-    ``b`` that from this training input to the nearest one with another prediction. An input that equals a training
-    input scores 0; one whose ``b`` is 0, since training inputs of two classes coincide there, is scored highest.
+    ``b`` the distance from this training input to the nearest one with another prediction. Inputs that equal a training
+    input score 0. Inputs with ``b = 0``, where training inputs of two classes coincide, are scored highest.
 
     Args:
-        variant: ``from-train``, the definition; ``from-input`` measures ``b`` from the input itself, as some do.
-        subsample: share of the training data that is compared with, drawn at random.
+        variant: ``from-train``, the definition; ``from-input`` measures ``b`` from the input itself, as some
+            implementations do.
+        subsample: Share of the training data to compare with, drawn at random.
     """
 
     code: ClassVar[str] = "dsa"
@@ -46,7 +47,7 @@ class Dsa(Surprise):
         train = self._thinned(train, evidence)
         known = train.sizes()
         if len(known) < 2:
-            raise NotApplicable("it compares classes, and the training data is predicted to be of one class only")
+            raise NotApplicable("it compares classes, and the model predicts one class for all training data")
         judged = np.flatnonzero(np.isin(pool.groups, [*known]))
         near, hits = np.empty(len(pool.groups)), np.zeros(len(pool.groups), dtype=np.int64)
         for group in known.keys() & pool.sizes().keys():
@@ -55,16 +56,16 @@ class Dsa(Surprise):
             hits[members] = train.members(group)[place]
         if self.variant == "from-input":
             other = to_other_groups(pool, judged, train)
-        else:  # it depends on the training input only, so each that is nearest to any is asked once
-            asked, which = np.unique(hits[judged], return_inverse=True)
-            other = to_other_groups(train, asked, train)[which]
+        else:  # depends on the nearest training input only, so it is computed once for each of them
+            distinct, which = np.unique(hits[judged], return_inverse=True)
+            other = to_other_groups(train, distinct, train)[which]
         scores = np.full(len(pool.groups), np.nan)
         scores[judged] = ratio(near[judged], other)
         return scores
 
     @property
     def _why_not(self) -> str:
-        return "which shows no input of that class, or two classes at one point"
+        return "which has no input of that class, or inputs of two classes at one point"
 
     def _thinned(self, train: Grouped, evidence: Evidence) -> Grouped:
         if self.subsample == 1:
@@ -87,7 +88,7 @@ def to_other_groups(points: Grouped, which: Ints, train: Grouped) -> Floats:
 
 
 def ratio(a: Floats, b: Floats) -> Floats:
-    """``a / b``, where 0 over anything is 0, and anything else over 0 is infinite.
+    """``a / b``, where ``0 / b`` is 0 for all ``b``, and ``a / 0`` is infinite otherwise.
 
     >>> ratio(np.array([1.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0])).tolist()
     [0.5, 0.0, inf]

@@ -17,18 +17,18 @@ from mutiny.verbs.select.surprise.whitening import whitening
 
 @dataclass(frozen=True)
 class Lsa(Surprise):
-    """Minus the log density of an input's activations among those of training inputs with the same prediction.
+    """Negative log density of an input's activations among those of training inputs with the same prediction.
 
-    A Gaussian kernel density estimate per predicted class, with Scott's bandwidth and the full covariance. Units that
-    hardly vary in some class are dropped for all, so that the densities of classes have the same dimensions; if that
-    drops every unit, each class drops its own, with a note. Where a covariance is singular, the density is that within
-    the directions that vary. In regression there is one group.
+    The density is a Gaussian kernel estimate per predicted class, with Scott's bandwidth and the full covariance. Units
+    with little variance in some class are dropped for all classes, so that their densities have the same dimensions; if
+    that drops every unit, each class drops its own, with a note. If a covariance is singular, the density is that
+    within the directions that vary. Regression has one group.
 
     Args:
-        variance: units whose variance in any class is below this are dropped.
-        max_features: at most so many units per class, those that vary most; all if not given.
-        shrink: share of each class's covariance that is replaced by a sphere of the same total variance. 0 is the
-            definition; classes with hardly more inputs than units are better served by 0.1.
+        variance: Smallest variance, in every class, of the units to keep.
+        max_features: Largest number of units per class, those that vary most; all by default.
+        shrink: Share of each class's covariance to replace by a sphere of the same total variance. 0 is the definition;
+            0.1 is better for classes with few more inputs than units.
     """
 
     code: ClassVar[str] = "lsa"
@@ -71,20 +71,20 @@ class Lsa(Surprise):
         fewest, most = min(map(len, kept.values()), default=units), max(map(len, kept.values()), default=units)
         if fewest < most:
             evidence.note(
-                f"{self.code}: every unit hardly varies in some class, so each class drops its own and keeps {fewest} "
-                f"to {most} of {units}; densities in different units compare badly"
+                f"{self.code}: every unit has little variance in some class, so each class drops its own units and "
+                f"keeps {fewest} to {most} of {units}; densities over different units are hardly comparable"
             )
         elif most < units:
-            evidence.note(f"{self.code} keeps {most} of {units} units: the others hardly vary in some class, or least")
+            evidence.note(f"{self.code} keeps {most} of {units} units: the others vary too little in some class")
 
 
 def columns_kept(spreads: dict[int, Floats], variance: float, most: int | None) -> dict[int, Ints]:
-    """Columns that each group keeps: those that vary in every group, or in its own where none does.
+    """Columns that each group keeps: those that vary in every group, or in the group itself if there are none.
 
     Args:
-        spreads: the variances of all columns in each group, ``(d,)`` each.
-        variance: what counts as varying.
-        most: how many are kept at most, those that vary most in the group.
+        spreads: Variances of all columns in each group, ``(d,)`` each.
+        variance: Smallest variance that counts as varying.
+        most: Largest number of columns to keep, those that vary most in the group; ``None`` keeps all.
 
     >>> kept = columns_kept({0: np.array([1.0, 0.0, 2.0]), 1: np.array([3.0, 4.0, 1.0])}, 1e-5, None)
     >>> kept[0].tolist(), kept[1].tolist()

@@ -16,15 +16,15 @@ from mutiny.verbs.select.surprise.whitening import Whitening, whitening
 
 @dataclass(frozen=True)
 class Mdsa(Surprise):
-    """Mahalanobis distance of an input's activations to the mean of training inputs with the same prediction.
+    """Mahalanobis distance between an input's activations and the mean of training inputs with the same prediction.
 
-    Some write the squared distance: the order is the same. Where a covariance is singular, its pseudo-inverse stands
-    in. In regression there is one group.
+    Some definitions use the squared distance, which gives the same order. The pseudo-inverse is used if a covariance is
+    singular. Regression has one group.
 
     Args:
-        per_class: mean and covariance of each predicted class; if not, of all training data.
-        shrink: share of each covariance that is replaced by a sphere of the same total variance. 0 is the definition;
-            classes with hardly more inputs than units are better served by 0.1.
+        per_class: Mean and covariance of each predicted class, instead of all training data.
+        shrink: Share of each covariance to replace by a sphere of the same total variance. 0 is the definition; 0.1 is
+            better for classes with few more inputs than units.
     """
 
     code: ClassVar[str] = "mdsa"
@@ -40,7 +40,7 @@ class Mdsa(Surprise):
         self._within("shrink", 0, 1)
 
     def by_class(self) -> bool:
-        """As the user says."""
+        """Whether mean and covariance are those of each class."""
         return self.per_class
 
     def surprise(self, train: Grouped, pool: Grouped, evidence: Evidence) -> Scores:
@@ -49,7 +49,7 @@ class Mdsa(Surprise):
 
 
 def mahalanobis(points: Rows, white: Whitening) -> Scores:
-    """Distance of each point to the cloud that was whitened, ``(m,)``.
+    """Distance between each point and the mean of the whitened points, ``(m,)``.
 
     >>> mahalanobis(Rows(np.array([[4.0]])), whitening(Rows(np.array([[-1.0], [1.0], [-1.0], [1.0]])))).tolist()
     [4.0]
@@ -58,7 +58,7 @@ def mahalanobis(points: Rows, white: Whitening) -> Scores:
 
 
 def mahalanobis_by_group(code: str, train: Grouped, pool: Grouped, shrink: float, evidence: Evidence) -> Scores:
-    """Distances of the pool's inputs to their own group of training inputs, ``(n,)``; NaN where it has no shape."""
+    """Distances between the pool's inputs and their group of training inputs, ``(n,)``; NaN if it does not vary."""
     directions: dict[int, int] = {}
 
     def judge(group: int, seen: Rows, new: Rows) -> Scores | None:

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
 SAMPLE = 5000
-"""Training inputs that a mixture is fitted to, at most; drawn at random."""
+"""Largest number of training inputs that a mixture is fitted to; drawn at random."""
 RIDGE = 1e-6
-"""Added to the variances of a mixture, relative to the mean variance, so that no part collapses."""
+"""Added to the variances of a mixture, relative to the mean variance, so that no component collapses."""
 PER_COMPONENT = 2
-"""Points that a mixture has for each of its components, at least."""
+"""Smallest number of points per component of a mixture."""
 
 
 @dataclass(frozen=True)
 class Mlsa(Surprise):
-    """Minus the log likelihood of an input's activations under a Gaussian mixture of its predicted class.
+    """Negative log likelihood of an input's activations under a Gaussian mixture of its predicted class.
 
-    Fitted to 5,000 training inputs of a class at most, drawn at random. In regression there is one group.
+    Mixtures are fitted to at most 5,000 random training inputs of a class. Regression has one group.
 
     Args:
-        components: of each mixture; a class has at least two training inputs for each.
-        max_features: at most so many units per class, those that vary most; a mixture needs a covariance for each part.
+        components: Number of components of each mixture; fewer if a class has fewer than two inputs for each.
+        max_features: Largest number of units per class, those that vary most; each component has a covariance of them.
     """
 
     code: ClassVar[str] = "mlsa"
@@ -74,12 +74,12 @@ def fitted_mixture(points: Floats, components: int, seed: int) -> GaussianMixtur
     >>> fitted_mixture(points, 2, seed=0).means_.round(3).ravel().tolist() in ([0.1, 9.1], [9.1, 0.1])
     True
     """
-    from sklearn.exceptions import ConvergenceWarning  # nothing else needs it, and it takes a second
+    from sklearn.exceptions import ConvergenceWarning  # slow to import
     from sklearn.mixture import GaussianMixture
 
-    parts = max(1, min(components, len(points) // PER_COMPONENT))
+    count = max(1, min(components, len(points) // PER_COMPONENT))
     ridge = max(RIDGE * float(points.var(axis=0).mean()), float(np.finfo(np.float64).tiny))
-    mixture = GaussianMixture(parts, reg_covar=ridge, random_state=seed)
-    with warnings.catch_warnings():  # a fit that stops early, or finds equal points, is still a density
+    mixture = GaussianMixture(count, reg_covar=ridge, random_state=seed)
+    with warnings.catch_warnings():  # a fit that did not converge is still a density
         warnings.simplefilter("ignore", ConvergenceWarning)
         return mixture.fit(points)

@@ -1,4 +1,4 @@
-"""Nearest neighbours by Euclidean distance: fast products find candidates, exact differences decide."""
+"""Nearest neighbors by Euclidean distance: fast matrix products find candidates, exact differences decide."""
 
 from __future__ import annotations
 
@@ -10,73 +10,76 @@ import numpy.typing as npt
 from mutiny.verbs.select.surprise.rows import Floats, Ints, Rows
 
 SAFE = 1e15
-"""Lengths above this could overflow in single precision when they are squared and summed."""
+"""Largest length in single precision; sums of squares of larger ones could overflow."""
 QUERY_ROWS, QUERY_NUMBERS = 16384, 2**23
-"""Queries that share one pass over the references."""
+"""Queries, and their numbers, that share one pass over the references."""
 TILE_ROWS = 512
+"""Queries per matrix product."""
 PAIR_NUMBERS = 2**20
+"""Numbers that are compared exactly at once."""
 
 
 def nearest(queries: Rows, references: Rows, within: Floats | None = None) -> tuple[Floats, Ints]:
-    """Distance to the nearest reference and its place among them, for each query: two arrays ``(m,)``.
+    """Distance to the nearest reference and its position, for each query: two arrays ``(m,)``.
 
-    ``|q - r|^2 = |q|^2 - 2 q.r + |r|^2`` in single precision costs one product of matrices, but cancels where points
-    are close. So it only rules out: whatever the bound on its error leaves possible is compared by differences in
-    double precision. The result is exact; of references at the same distance the first is named.
+    ``|q - r|^2 = |q|^2 - 2 q.r + |r|^2`` in single precision is one matrix product, but loses digits if points are
+    close. So it only excludes references: those that may be nearest, within the bound of its error, are compared by
+    differences in double precision. The result is exact; the first of several references at the same distance is
+    returned.
 
     Args:
-        queries: ``(m, d)``.
-        references: ``(n, d)``.
-        within: how far away a reference may be, ``(m,)``: what is not nearer has this distance, and place 0. That many
-            references need not be looked at closely is what makes it faster.
+        queries: Points, ``(m, d)``.
+        references: Points to search, ``(n, d)``.
+        within: Largest distance to search, ``(m,)``; queries without a nearer reference get this distance and position
+            0. It is faster, because more references are excluded.
 
     >>> distances, places = nearest(Rows(np.array([[0.0, 0.0], [5.0, 5.0]])), Rows(np.array([[3.0, 4.0], [5.0, 5.0]])))
     >>> distances.tolist(), places.tolist()
     ([5.0, 0.0], [0, 1])
     """
-    found, places, done = [], [], 0
-    centre = next(iter(references)).mean(axis=0)
+    distances, places, done = [], [], 0
+    center = next(iter(references)).mean(axis=0)
     for block in queries.blocks(QUERY_ROWS, QUERY_NUMBERS):
         best, place = np.full(len(block), np.inf), np.zeros(len(block), dtype=np.int64)
         if within is not None:
             best = within[done : done + len(block)] ** 2
             done += len(block)
-        approximate, start = _Product(block, centre), 0
+        bounds, start = _DistanceBounds(block, center), 0
         for candidates in references:
-            approximate.improve(candidates, start, best, place)
+            bounds.improve(candidates, start, best, place)
             start += len(candidates)
-        found.append(np.sqrt(best))
+        distances.append(np.sqrt(best))
         places.append(place)
-    return (np.concatenate(found), np.concatenate(places)) if found else (np.empty(0), np.empty(0, np.int64))
+    return (np.concatenate(distances), np.concatenate(places)) if distances else (np.empty(0), np.empty(0, np.int64))
 
 
-class _Product:
-    """Queries, prepared for products with references."""
+class _DistanceBounds:
+    """Approximate distances between some queries and references, with a bound on their error."""
 
-    def __init__(self, queries: Floats, centre: Floats) -> None:
-        self.queries, self.centre = queries, centre
-        moved = queries - centre
+    def __init__(self, queries: Floats, center: Floats) -> None:
+        self.queries, self.center = queries, center
+        moved = queries - center
         self.squares = np.einsum("ij,ij->i", moved, moved)
         self.lengths = np.sqrt(self.squares)
         self.left = self._left(np.float32 if self.lengths.max() < SAFE else np.float64)
 
     def _left(self, kind: type[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
-        """Rows ``(-2 q, 1)``: times ``(r, |r|^2)``, they give the distance but for ``|q|^2``."""
+        """Rows ``(-2 q, 1)``; their product with ``(r, |r|^2)`` is the squared distance minus ``|q|^2``."""
         left = np.ones((len(self.queries), self.queries.shape[1] + 1), kind)
-        np.subtract(self.centre, self.queries, out=left[:, :-1], casting="same_kind")
+        np.subtract(self.center, self.queries, out=left[:, :-1], casting="same_kind")
         left[:, :-1] *= 2
         return left
 
     def improve(self, references: Floats, start: int, best: Floats, place: Ints) -> None:
-        """Writes squared distances that are smaller than ``best`` and the places of the references."""
-        moved = references - self.centre
+        """Updates ``best`` and ``place`` for queries with a nearer reference; ``best`` holds squared distances."""
+        moved = references - self.center
         squares = np.einsum("ij,ij->i", moved, moved)
         longest = float(np.sqrt(squares.max()))
         if longest >= SAFE and self.left.dtype == np.float32:
             self.left = self._left(np.float64)
         right = np.column_stack([moved, squares]).astype(self.left.dtype).T
         limits = np.finfo(self.left.dtype)
-        # rounding of inputs, products and sums, at its worst, for both of two references that are compared
+        # worst-case rounding of inputs, products and sums, for both of two references that are compared
         slack = 2 * (len(right) + 8) * (float(limits.eps) * (self.lengths + longest) ** 2 + float(limits.tiny))
         for at in range(0, len(best), TILE_ROWS):
             tile = slice(at, at + TILE_ROWS)
@@ -89,7 +92,7 @@ class _Product:
                 self._decide(references, some[of] + at, to, start, best, place)
 
     def _decide(self, references: Floats, of: Ints, to: Ints, start: int, best: Floats, place: Ints) -> None:
-        """Compares candidates by exact differences; ``of`` is sorted, and ``to`` within it."""
+        """Compares candidate pairs by exact differences; pairs are sorted by ``of`` and then by ``to``."""
         exact = np.empty(len(of))
         step = max(1, PAIR_NUMBERS // references.shape[1])
         for at in range(0, len(of), step):

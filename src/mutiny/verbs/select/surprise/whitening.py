@@ -1,4 +1,4 @@
-"""Directions and scales in which a cloud of points varies: what Mahalanobis distances and kernel densities stand on."""
+"""Whitening of points: the directions and scales in which they vary, for Mahalanobis distances and densities."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from scipy.linalg.lapack import dtrtri
 from mutiny.verbs.select.surprise.rows import Floats, Rows
 
 NULL = 1e-10
-"""A direction whose variance is this share of the largest does not vary: single precision leaves noise of 1e-14."""
+"""Share of the largest variance below which a direction counts as constant; single precision has noise of 1e-14."""
 CONSTANT = 1e-6
-"""A column whose standard deviation is this share of its mean is constant up to rounding."""
+"""Share of the mean below which a standard deviation counts as rounding of a constant column."""
 
 
 @dataclass(frozen=True)
 class Whitening:
-    """A linear map after which a cloud has mean zero and the identity as covariance.
+    """A linear map after which points have mean zero and the identity as covariance.
 
     Attributes:
-        mean: ``(d,)``.
-        matrix: ``(d, r)``; ``r < d`` where the cloud does not vary in every direction.
-        log_volume: log of the product of the ``r`` standard deviations.
+        mean: Mean of the points, ``(d,)``.
+        matrix: Linear map, ``(d, r)``; ``r < d`` if the points do not vary in every direction.
+        log_volume: Log of the product of the ``r`` standard deviations.
     """
 
     mean: Floats
@@ -32,26 +32,26 @@ class Whitening:
     log_volume: float
 
     def __call__(self, points: Floats) -> Floats:
-        """Points ``(m, d)`` as ``(m, r)``; squared lengths are now squared Mahalanobis distances."""
+        """Maps points ``(m, d)`` to ``(m, r)``, whose lengths are Mahalanobis distances."""
         return (points - self.mean) @ self.matrix
 
     @property
     def directions(self) -> int:
-        """Directions in which the cloud varies."""
+        """Number of directions in which the points vary."""
         return int(self.matrix.shape[1])
 
 
 def whitening(rows: Rows, ddof: int = 0, shrink: float = 0.0) -> Whitening:
-    """The whitening of a cloud, from its covariance.
+    """The whitening of points, from their covariance.
 
-    Where the covariance is singular (constant or collinear columns, no more points than columns) only the directions in
-    which the cloud varies count, as with a pseudo-inverse; what a point does in the others is not seen.
+    If the covariance is singular (constant or collinear columns, or no more points than columns), only the directions
+    in which the points vary count, as with a pseudo-inverse; differences in the others are ignored.
 
     Args:
-        rows: the cloud, ``(n, d)``, read once in blocks.
-        ddof: the covariance divides by ``n - ddof``.
-        shrink: share of the covariance that is replaced by a sphere of the same total variance; above 0, all
-            directions count.
+        rows: Points, ``(n, d)``, read once in blocks.
+        ddof: Delta degrees of freedom: the covariance is divided by ``n - ddof``.
+        shrink: Share of the covariance to replace by a sphere of the same total variance; above 0, all directions
+            count.
 
     >>> white = whitening(Rows(np.array([[0.0, 1.0], [4.0, 1.0]])))
     >>> white.directions, white(np.array([[6.0, 9.0]])).round(9).tolist()
@@ -77,12 +77,12 @@ def whitening(rows: Rows, ddof: int = 0, shrink: float = 0.0) -> Whitening:
 
 
 def _moments(rows: Rows, weight: int) -> tuple[Floats, Floats]:
-    """Mean and covariance (its lower triangle), one block at a time."""
+    """Mean and covariance (lower triangle), one block at a time."""
     n, d = rows.shape
     shift, first = np.zeros(d), np.zeros(d)
     scatter = np.zeros((d, d), order="F")
     for place, block in enumerate(rows):
-        if not place:  # near the mean, so that subtracting the mean's part below loses little
+        if not place:  # close to the mean, so that the subtraction below loses few digits
             shift = block.mean(axis=0)
         block -= shift
         first += block.sum(axis=0)
@@ -95,7 +95,7 @@ def _moments(rows: Rows, weight: int) -> tuple[Floats, Floats]:
 
 
 def _by_cholesky(covariance: Floats, spread: Floats) -> tuple[Floats, float] | None:
-    """The fast way, for covariances that are not singular; only the lower triangle is read."""
+    """Matrix and log volume of a nonsingular covariance (the fast case); reads the lower triangle only."""
     scaled = covariance / spread
     scaled /= spread[:, None]
     try:
@@ -111,7 +111,7 @@ def _by_cholesky(covariance: Floats, spread: Floats) -> tuple[Floats, float] | N
 
 
 def _by_directions(covariance: Floats) -> tuple[Floats, float]:
-    """Principal directions of a singular covariance that vary; only its lower triangle is read."""
+    """Matrix and log volume in the principal directions that vary; reads the lower triangle only."""
     values, vectors = linalg.eigh(covariance, overwrite_a=True, check_finite=False)
     varies = values > NULL * values[-1]
     spread = np.sqrt(values[varies])
@@ -119,7 +119,7 @@ def _by_directions(covariance: Floats) -> tuple[Floats, float]:
 
 
 def _of_few(points: Floats, weight: int) -> Whitening:
-    """No more points than columns: the same directions from products between points, ``(n, n)``, not columns."""
+    """Whitening of no more points than columns, from the products of points, ``(n, n)``, instead of columns."""
     mean = points.mean(axis=0)
     points -= mean
     points[:, points.std(axis=0) <= CONSTANT * np.abs(mean)] = 0.0

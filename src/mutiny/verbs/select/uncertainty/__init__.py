@@ -1,1 +1,1 @@
-"""Methods that ask how unsure the model is of its answer."""
+"""Methods that measure how uncertain the model is about its answer."""

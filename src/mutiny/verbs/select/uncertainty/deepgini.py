@@ -11,7 +11,7 @@ from mutiny.verbs.select.evidence import Evidence
 
 @dataclass(frozen=True)
 class DeepGini(Selector):
-    """One minus the sum of squared class probabilities: the chance that two draws from them disagree."""
+    """One minus the sum of squared class probabilities: the probability that two random draws of a class differ."""
 
     code: ClassVar[str] = "deepgini"
     title: ClassVar[str] = "DeepGini"

@@ -1,4 +1,4 @@
-"""Disagreement among several answers to the same input, from several originals or from repeated passes of one."""
+"""Disagreement among several answers to the same input, from several originals or repeated passes of one."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.uncertainty.entropy import entropy
 
 CHUNK = 4096
-"""Inputs compared at once."""
+"""Inputs that are compared at once."""
 
 
 def variation_ratio(answers: Tensor) -> Tensor:
-    """Share of answers that do not name the class most often named, ``(n,)``, from ``(answers, n, classes)``.
+    """Share of answers that differ from the most frequent class, ``(n,)``, from ``(answers, n, classes)``.
 
     >>> variation_ratio(torch.tensor([[[0.9, 0.1]], [[0.6, 0.4]], [[0.2, 0.8]], [[0.7, 0.3]]])).tolist()
     [0.25]
@@ -35,7 +35,7 @@ def predictive_entropy(answers: Tensor) -> Tensor:
 
 
 def mutual_information(answers: Tensor) -> Tensor:
-    """Entropy of the mean less mean of the entropies, ``(n,)``: zero where all say the same, however unsure (BALD).
+    """Entropy of the mean answer minus mean entropy of the answers, ``(n,)``; zero if all answers are equal (BALD).
 
     >>> mutual_information(torch.tensor([[[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]])).tolist()
     [0.0, 1.0]
@@ -44,7 +44,7 @@ def mutual_information(answers: Tensor) -> Tensor:
 
 
 def variance(answers: Tensor) -> Tensor:
-    """Variances of all outputs, added up, ``(n,)``, from ``(answers, n, outputs)``."""
+    """Sum of the variances of all outputs, ``(n,)``, from ``(answers, n, outputs)``."""
     return answers.double().var(dim=0, correction=0).sum(dim=1)
 
 
@@ -57,13 +57,13 @@ MEASURES: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class Disagreement(Selector):
-    """How much several originals, trained alike, differ in their answers (a deep ensemble).
+    """Disagreement of several originals that were trained in the same way (a deep ensemble).
 
-    Regression takes the standard deviation of each output over the originals, added up.
+    For regression, it is the sum over outputs of the standard deviation over originals.
 
     Args:
-        measure: ``votes``: share of originals that do not name the class most often named; ``entropy``: of their mean
-            probabilities; ``mutual-information``: that entropy less the mean of each original's own (BALD).
+        measure: ``votes``: share of originals that differ from the most frequent class; ``entropy``: entropy of the
+            mean probabilities; ``mutual-information``: that entropy minus the mean entropy of each original (BALD).
     """
 
     code: ClassVar[str] = "disagreement"
@@ -81,13 +81,13 @@ class Disagreement(Selector):
         originals = len(evidence.models)
         if originals < 2:
             raise NotApplicable(
-                "it compares several originals and there is one: give models=[...] that were trained alike, "
+                "it compares several originals and there is one: give models=[...] that were trained in the same way, "
                 "or use deepgini"
             )
-        said = [evidence.outputs("pool", original) for original in range(originals)]
+        every = [evidence.outputs("pool", original) for original in range(originals)]
         scores = []
         for at in range(0, evidence.size, CHUNK):
-            some = [outputs[at : at + CHUNK] for outputs in said]
+            some = [outputs[at : at + CHUNK] for outputs in every]
             if isinstance(evidence.task, Classification):
                 answers = torch.stack([evidence.task.probabilities(outputs) for outputs in some])
                 scores.append(MEASURES[self.measure](answers))

@@ -1,4 +1,4 @@
-"""Internal Gini: DeepGini inside the network."""
+"""Internal Gini: DeepGini applied to a hidden layer."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from mutiny.models.read_points import Units
 from mutiny.verbs.select.base import BOTH, Scores, Selector
 from mutiny.verbs.select.evidence import Evidence
 
-Normalise = Literal["softmax", "sum"]
+Normalize = Literal["softmax", "sum"]
 
 
-def gini(features: Tensor, normalise: Normalise) -> Tensor:
-    """``1 - sum(q ** 2)`` of features made a distribution, ``(n,)`` from ``(n, d)``.
+def gini(features: Tensor, normalize: Normalize) -> Tensor:
+    """``1 - sum(q ** 2)`` of features that are normalized to a distribution ``q``, ``(n,)`` from ``(n, d)``.
 
     Args:
-        features: any real numbers.
-        normalise: ``softmax`` over the features, or magnitudes divided by their ``sum``; a row of zeros is uniform.
+        features: Real numbers, ``(n, d)``.
+        normalize: ``softmax`` over the features, or magnitudes divided by their ``sum``; a row of zeros is uniform.
 
     >>> gini(torch.tensor([[3.0, -1.0], [0.0, 0.0]]), "sum").tolist()
     [0.375, 0.5]
     """
     values = features.double()
-    if normalise == "softmax":
+    if normalize == "softmax":
         return 1 - values.softmax(dim=1).square().sum(dim=1)
     sizes = values.abs()
     sizes = torch.where(sizes.amax(dim=1, keepdim=True) > 0, sizes, torch.ones_like(sizes))
@@ -36,15 +36,15 @@ def gini(features: Tensor, normalise: Normalise) -> Tensor:
 
 @dataclass(frozen=True)
 class InternalGini(Selector):
-    """Gini impurity of the last feature layer in place of the output. NSS shows that it is no better than chance.
+    """Gini impurity of the last feature layer instead of the output. NSS shows that it is no better than chance.
 
-    The paper does not say how activations become a distribution. The default is softmax, which is what DeepGini applies
-    to the last layer.
+    The paper does not say how activations are normalized to a distribution. The default is softmax, which DeepGini
+    applies to the last layer.
 
     Args:
-        normalise: ``softmax`` over all units, or ``sum``: magnitudes divided by their sum.
-        layers: where to read; the last feature layer before the classifier head if not given.
-        units: ``unit``, every number of the layer, or ``neuron``: one per channel.
+        normalize: ``softmax`` over all units, or ``sum``: magnitudes divided by their sum.
+        layers: Layers to read; the last feature layer before the classifier head by default.
+        units: ``unit``: every number of the layer; ``neuron``: one number per channel.
     """
 
     code: ClassVar[str] = "internal-gini"
@@ -52,19 +52,19 @@ class InternalGini(Selector):
     source: ClassVar[str] = "NSS, section 3.1 and Table 1"
     tasks: ClassVar[tuple[type, ...]] = BOTH
 
-    normalise: Normalise = "softmax"
+    normalize: Normalize = "softmax"
     layers: tuple[str, ...] | None = None
     units: Units = "unit"
 
     def __post_init__(self) -> None:
-        self._one_of("normalise", ("softmax", "sum"))
+        self._one_of("normalize", ("softmax", "sum"))
         self._one_of("units", ("unit", "neuron"))
 
     def score(self, evidence: Evidence) -> Scores:
         """One minus the sum of squared shares."""
         points = evidence.read_points(self.code, "encoder", self.units, own=self.layers)
-        scores, at = np.empty(evidence.size), 0  # one block: many small ones would tear the heap to pieces
-        for one in evidence.read("pool", points, self.units):
-            scores[at : at + len(one.features)] = gini(one.features, self.normalise).cpu()
-            at += len(one.features)
+        scores, at = np.empty(evidence.size), 0  # allocated once, because many small arrays would fragment the heap
+        for batch in evidence.read("pool", points, self.units):
+            scores[at : at + len(batch.features)] = gini(batch.features, self.normalize).cpu()
+            at += len(batch.features)
         return scores

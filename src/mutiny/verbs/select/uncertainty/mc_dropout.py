@@ -28,21 +28,21 @@ MEASURES: Mapping[str, Callable[[Tensor], Tensor]] = {
     "variance": variance,
 }
 ANSWERS = 2**24
-"""Numbers held at once: all samples of all outputs of a batch."""
+"""Numbers in memory at once: all samples of all outputs of a batch."""
 
 
 @dataclass(frozen=True)
 class McDropout(Selector):
-    """How much the answers vary when dropout acts, as in training, while all else stays in evaluation mode.
+    """Variation of the answers with dropout active, as in training, while everything else is in evaluation mode.
 
-    Dropout by modules or functions counts, also in place; that inside attention and recurrent layers stays off, see
-    `mutiny.models.dropout`. Regression always takes the variance.
+    Dropout modules and functions are active, also in-place ones. Dropout inside attention and recurrent layers stays
+    off, see `mutiny.models.dropout`. For regression, the measure is always the variance.
 
     Args:
-        samples: passes with masks of their own.
-        measure: ``variation-ratio``: share of passes that do not name the class most often named; ``entropy``: of the
-            mean probabilities; ``mutual-information``: that entropy less the mean of each pass's own (BALD);
-            ``variance``: of the probabilities, added up over the classes.
+        samples: Number of passes, each with its own dropout masks.
+        measure: ``variation-ratio``: share of passes that differ from the most frequent class; ``entropy``: entropy of
+            the mean probabilities; ``mutual-information``: that entropy minus the mean entropy of each pass (BALD);
+            ``variance``: sum over classes of the variance of the probability.
     """
 
     code: ClassVar[str] = "mc-dropout"
@@ -60,32 +60,32 @@ class McDropout(Selector):
     def score(self, evidence: Evidence) -> Scores:
         """The measure over all samples, batch by batch."""
         task, model = evidence.task, evidence.model
-        outputs = evidence.outputs()[0].numel()  # also says what is wrong if the model fails without dropout
+        outputs = evidence.outputs()[0].numel()  # raises a clear error if the model fails without dropout
         put = placement(model).put
         probe = put(evidence.pool.first(PROBE_INPUTS))
         passes = DropoutPasses(model, probe, evidence.forward, evidence.seed)
         self._check(passes, evidence)
         measure = MEASURES[self.measure] if isinstance(task, Classification) else variance
         size = max(1, min(evidence.pace.batch_size, ANSWERS // (self.samples * outputs)))
-        scores = np.empty(evidence.size)  # one block: many small ones would tear the heap to pieces
+        scores = np.empty(evidence.size)  # allocated once, because many small arrays would fragment the heap
         with laid_out(model, evidence.pace.layout):
             for at in range(0, evidence.size, size):
                 batch = put(evidence.pool.read(slice(at, min(at + size, evidence.size))))
-                said = passes.outputs(batch, at, self.samples)
+                samples = passes.outputs(batch, at, self.samples)
                 if isinstance(task, Classification):
-                    answers = torch.stack([task.probabilities(one) for one in said])
+                    answers = torch.stack([task.probabilities(outputs) for outputs in samples])
                 else:
-                    answers = torch.stack([one.reshape(len(one), -1) for one in said])
+                    answers = torch.stack([outputs.reshape(len(outputs), -1) for outputs in samples])
                 scores[at : at + size] = measure(answers).cpu()
         return scores
 
     def _check(self, passes: DropoutPasses, evidence: Evidence) -> None:
-        """Says what dropout there is, and what of it cannot act."""
-        still = f"dropout inside {', '.join(passes.unreached)} cannot be switched on alone and stays off"
+        """Notes dropout that cannot be active; raises `NotApplicable` if none can."""
+        inactive = f"dropout inside {', '.join(passes.unreached)} cannot be switched on alone and stays off"
         if not passes.calls:
-            why = still if passes.unreached else "the model has no dropout layer that acts (with a rate above 0)"
-            raise NotApplicable(f"{why}; use deepgini or, with several originals, disagreement")
+            reason = inactive if passes.unreached else "the model has no dropout layer with a rate above 0"
+            raise NotApplicable(f"{reason}; use deepgini or, with several originals, disagreement")
         if passes.unreached:
-            evidence.note(f"{self.code}: {still}")
+            evidence.note(f"{self.code}: {inactive}")
         if not passes.replays:
             evidence.note(f"{self.code} runs the whole model for each of {self.samples} samples")
