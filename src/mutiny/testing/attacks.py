@@ -26,6 +26,7 @@ from mutiny.core.random import generator_for
 from mutiny.faults.weights.weight_inhibitor import WeightInhibitor
 from mutiny.models import Forward, ModelState, ModelView, Patch, default_forward
 from mutiny.subjects.data.balls import Norm, distances
+from mutiny.testing.operators import Injected
 from mutiny.verbs.attack.attack import attack as run_attack
 from mutiny.verbs.attack.base import Attack, Attacked, Batch, answers
 from mutiny.verbs.attack.ensemble import Ensemble
@@ -40,10 +41,6 @@ CLEAR = 1e-4
 """Answers count as clear if the largest output leads by more than this share of the largest absolute output."""
 NEARBY = 1e-6
 """Share of the range that is too small a distance to change clear answers."""
-
-
-class Injected(Exception):
-    """Raised inside of a forward pass, to check that everything is restored."""
 
 
 @dataclass(frozen=True, eq=False)
