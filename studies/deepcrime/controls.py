@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mutiny.core.stats.spectral import mean_spectra, within_and_between
-from mutiny.faults.evaluation.activation_spectra import ActivationRange, activation_range, sampled, spectra
+from studies.deepcrime.activation_spectra import ActivationRange, activation_range, sampled, spectra
 from studies.deepcrime.lab import Lab
 from studies.deepcrime.spectra import EPSILONS, SHARE
+from studies.deepcrime.spectral_distance import mean_spectra, within_and_between
 from studies.store import Rows
 
 NAME = "controls"

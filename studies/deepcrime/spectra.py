@@ -11,16 +11,16 @@ import numpy.typing as npt
 from torch import nn
 
 from mutiny.core.errors import BadInput, Diverged
-from mutiny.core.stats.spectral import mean_spectra, within_and_between
-from mutiny.faults.evaluation.activation_spectra import BINS, ActivationRange, activation_range, sampled, spectra
 from mutiny.faults.training.base import TrainingOperator
 from mutiny.models import Patch
 from mutiny.subjects.data import Data
 from studies.clock import Clock
 from studies.deepcrime import operators
+from studies.deepcrime.activation_spectra import BINS, ActivationRange, activation_range, sampled, spectra
 from studies.deepcrime.compared import BETWEEN, DC, GROUPS, Mutant, chosen, killed_on_train
 from studies.deepcrime.lab import Lab
 from studies.deepcrime.paper import DEEPCRIME, MUFF
+from studies.deepcrime.spectral_distance import mean_spectra, within_and_between
 from studies.store import Rows
 
 NAME = "spectra"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mutiny.core.stats import Interval, bootstrap, sign_flip
-from mutiny.verbs.attack.result import BUDGET, MUTANTS, Assault, Level
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, AttackOutcome, Level
 from studies.muten.assaults import bools
 from studies.store import number
 
@@ -77,11 +77,11 @@ def compare(levels: Iterable[tuple[Sequence[CsvRow], Sequence[CsvRow]]]) -> Gain
     )  # fmt: skip
 
 
-def joined(rows: Sequence[CsvRow]) -> tuple[Assault, Bools]:
+def joined(rows: Sequence[CsvRow]) -> tuple[AttackOutcome, Bools]:
     """What an arm did in several rounds as one assault, and which images were answered correctly before."""
     fooled, correct = (np.concatenate([bools(row[name]) for row in rows]) for name in ("fooled", "correct"))
     passes, seconds = (sum(number(row, name) or 0 for row in rows) for name in ("passes", "seconds"))
-    return Assault(rows[0]["call"], None, np.zeros(0, np.int64), fooled, {}, int(passes), seconds), correct
+    return AttackOutcome(rows[0]["call"], None, np.zeros(0, np.int64), fooled, {}, int(passes), seconds), correct
 
 
 def _same_round(first: Iterable[CsvRow], second: Iterable[CsvRow]) -> dict[str, tuple[CsvRow, CsvRow]]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from mutiny.core.results import SubjectRecord
 from mutiny.core.stats import Interval
 from mutiny.reports.attack_text import attack_text
-from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, AttackOutcome, Level, Robustness
 
 LONG = "pgd(norm=l2, iterations=200, step=0.001, restarts=30, momentum=0.9)"
 
@@ -17,7 +17,7 @@ LONG = "pgd(norm=l2, iterations=200, step=0.001, restarts=30, momentum=0.9)"
 def assault(fooled, far=0.1):
     fooled = np.array(fooled, bool)
     each = np.broadcast_to(far, len(fooled)).astype(float)
-    return Assault("pgd", None, np.zeros(len(fooled), int), fooled, {"l2": each}, 12_345_678, 1.0)
+    return AttackOutcome("pgd", None, np.zeros(len(fooled), int), fooled, {"l2": each}, 12_345_678, 1.0)
 
 
 def shown(ways, eps=(0.1,), mutants=("GF 1%",) * 5, notes=()):

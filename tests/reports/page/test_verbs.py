@@ -20,7 +20,7 @@ from mutiny.reports.page.locate import locate_section, shades_of
 from mutiny.reports.page.repair import repair_section
 from mutiny.reports.page.select import select_section
 from mutiny.reports.select_text import select_text
-from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Assault, Level, Robustness
+from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, AttackOutcome, Level, Robustness
 from mutiny.verbs.locate.ablation import Ablation, Effect
 from mutiny.verbs.locate.measures import Ochiai
 from mutiny.verbs.locate.result import Location
@@ -244,7 +244,7 @@ def robustness(shape=(4, 1, 3, 3), correct=(True, True, True, False)):
     fooled = np.array([False, True, False, True])
 
     def assault(fooled):
-        return Assault("pgd", after, np.array([0, 7, 2, 3]), fooled, {"l2": np.ones(4)}, 10, 1.0)
+        return AttackOutcome("pgd", after, np.array([0, 7, 2, 3]), fooled, {"l2": np.ones(4)}, 10, 1.0)
 
     levels = (
         Level(0.01, {name: assault(np.zeros(4, bool)) for name in (MUTANTS, ORIGINAL, BUDGET)}, np.array(correct)),

@@ -315,7 +315,7 @@ def test_a_model_with_time_first(batch_size):
     assert attack(net, "pgd(iterations=2)", mutants=0, **settings).notes == ()
     made = Choice(2, iterations=3, operators=("GF", "WS"), ratios=(0.5,))
     found = attack(net, "pgd(iterations=2)", mutants=made, **settings)
-    assert any("compared by their answers" in note for note in found.notes)
+    assert any("compared by their outputs" in note for note in found.notes)
 
 
 def test_a_model_without_layers():
@@ -364,7 +364,7 @@ def test_mutants_for_other_libraries(model):
     x, y = scaled()
     made = mutants_of(model, QUICK["mutants"], data=(x, y), count=120)
     found = attack(model, "fgsm", data=(x, y), **QUICK)
-    assert tuple(str(mutant.drawn) for mutant in made) == found.mutants
+    assert tuple(str(mutant.spec) for mutant in made) == found.mutants
     module = EnsembleModule(Ensemble(model, [mutant.patch for mutant in made]))
     assert module(x[:5]).shape == (5, 3)
 
@@ -461,7 +461,7 @@ def test_a_mutant_that_destroys_the_model(model):
     made = Choice(count=2, iterations=2, operators=("NEB",), ratios=(1.0,))
     found = attack(model, "fgsm", 0.05, data=scaled(), mutants=made, count=60)
     assert any("less than half of the accuracy" in note for note in found.notes)
-    with pytest.raises(BadInput, match="a bar that mutants can reach"):
+    with pytest.raises(BadInput, match="an accuracy that mutants can reach"):
         attack(model, "fgsm", 0.05, data=scaled(), count=60,
                mutants=Choice(count=2, iterations=2, operators=("NEB",), ratios=(1.0,), floor=0.9))  # fmt: skip
 
@@ -485,7 +485,7 @@ def test_a_mutant_that_destroys_the_model(model):
         ({"attack": "pgd(loss=hinge)"}, "cross-entropy, margin or both"),
         ({"mutants": -1}, "mutants=-1"),
         ({"combine": "votes"}, "gradients, logits, probabilities"),
-        ({"low": 1.0, "high": 0.0}, "the least first"),
+        ({"low": 1.0, "high": 0.0}, "low, high="),
         ({"high": 0.5}, "State their range"),
         ({"count": 0}, "count=0"),
         ({"task": Regression(0.1)}, "regression has no answer"),

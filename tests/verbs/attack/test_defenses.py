@@ -80,9 +80,9 @@ def test_a_defended_model_is_attacked_as_it_is():
     [
         (lambda: BitDepth(nn.Identity(), bits=0), "bits=0"),
         (lambda: Jpeg(nn.Identity(), quality=99), "at most 95"),
-        (lambda: Jpeg(nn.Identity(), low=1.0, high=1.0), "the least first"),
-        (lambda: BitDepth(nn.Identity(), low="0"), "the least first"),
-        (lambda: BitDepth(nn.Identity(), high=float("inf")), "the least first"),
+        (lambda: Jpeg(nn.Identity(), low=1.0, high=1.0), "low, high="),
+        (lambda: BitDepth(nn.Identity(), low="0"), "low, high="),
+        (lambda: BitDepth(nn.Identity(), high=float("inf")), "low, high="),
         (lambda: Jpeg(nn.Identity())(torch.rand(2, 5)), "images"),
     ],
 )

@@ -195,7 +195,7 @@ def test_diverse_mutants_are_less_alike_than_random_ones():
     assert all(isinstance(mutant, Mutant) for mutant in diverse)
     assert len({mutant.patch.digest for mutant in diverse}) == 4
     assert [m.patch.digest for m in choose(count=4, iterations=60)] == [m.patch.digest for m in diverse]
-    assert all(" " in str(mutant.drawn) for mutant in diverse)
+    assert all(" " in str(mutant.spec) for mutant in diverse)
 
 
 def test_the_first_of_a_diverse_choice_are_those_of_a_random_one():

@@ -16,7 +16,7 @@ from mutiny.subjects.architectures import LeNet5, ResNet20
 from mutiny.verbs.attack import ensemble as ensembles
 from mutiny.verbs.attack.ensemble import Ensemble
 from mutiny.verbs.attack.ensemble_member import with_weights
-from mutiny.verbs.attack.fused_ensemble import folded
+from mutiny.verbs.attack.fused_ensemble import fuse
 
 pytestmark = pytest.mark.rounding
 
@@ -130,7 +130,7 @@ def test_outputs_and_gradients_are_those_of_the_members(make):
     """In double precision: rounding must not decide which units are active."""
     model, made, inputs = members(make(), dtype=torch.float64)
     each = [with_weights(model, patch) for patch in (Patch(()), *made)]
-    joint = folded([model, *each[1:]], default_forward, inputs)
+    joint = fuse([model, *each[1:]], default_forward, inputs)
     assert joint is not None
     moving = inputs.clone().requires_grad_()
     together = joint(moving).chunk(len(each), dim=1)
@@ -146,17 +146,17 @@ def test_outputs_and_gradients_are_those_of_the_members(make):
 
 
 @pytest.mark.parametrize("make", NOT_FOLDABLE.values(), ids=NOT_FOLDABLE)
-def test_what_would_mix_members_is_not_folded(make):
+def test_what_would_mix_members_is_not_fused(make):
     model, shape = make()
     model, inputs = model.eval(), torch.rand(6, *shape)
     other = type(model)() if isinstance(model, (Padded, Across, ResNet20)) else make()[0]
-    assert folded([model, other.eval()], default_forward, inputs) is None
+    assert fuse([model, other.eval()], default_forward, inputs) is None
 
 
 @pytest.mark.parametrize("name", zoo.ZOO)
-def test_any_model_is_folded_rightly_or_not_at_all(name):
+def test_any_model_is_fused_rightly_or_not_at_all(name):
     model, inputs = zoo.make(name)
-    joint = folded([model, model], default_forward, inputs) if isinstance(inputs, torch.Tensor) else None
+    joint = fuse([model, model], default_forward, inputs) if isinstance(inputs, torch.Tensor) else None
     if joint is not None:
         said = default_forward(model, inputs)
         torch.testing.assert_close(default_forward(joint, inputs), torch.cat([said, said], dim=1), atol=1e-4, rtol=1e-4)
@@ -175,7 +175,7 @@ def test_an_ensemble_says_the_same_either_way(combine, faster, monkeypatch):
         return functional.cross_entropy(said, labels, reduction="none")
 
     ours, theirs = ensemble.slope(inputs, loss), plain.slope(inputs, loss)
-    assert (ensemble._joint is not None) == faster
+    assert (ensemble._fused is not None) == faster
     for name in ("gradient", "losses", "outputs"):
         torch.testing.assert_close(getattr(ours, name), getattr(theirs, name), atol=1e-6, rtol=1e-4)
     torch.testing.assert_close(ensemble.mean(inputs), plain.mean(inputs), atol=1e-5, rtol=1e-4)
@@ -196,7 +196,7 @@ def test_few_inputs_are_not_joined():
     model, made, inputs = members((LeNet5(), (1, 28, 28)), ("GF",))
     few = Ensemble(model, made)
     few.slope(inputs, lambda said: said[:, 0])
-    assert few._joint is None
+    assert few._fused is None
     assert not few._tried
 
 
@@ -228,7 +228,7 @@ def test_blocked_neurons_are_weights_only_where_that_is_the_same(model, size, ou
     plain._tried = True
     inputs = torch.rand(40, 1, size, size)
     ours, theirs = (one.slope(inputs, lambda said: said[:, 0] ** 2) for one in (ensemble, plain))
-    assert ensemble._joint is not None
-    assert len(ensemble._outside) == outside
+    assert ensemble._fused is not None
+    assert len(ensemble._not_fused) == outside
     for name in ("gradient", "losses", "outputs"):
         torch.testing.assert_close(getattr(ours, name), getattr(theirs, name), atol=1e-6, rtol=1e-4)

@@ -39,7 +39,7 @@ def test_mutants_without_finite_outputs_are_refused():
     case = Case(faults=lambda number: number % 2 == 0)
     assert len(case.chosen(count=3, kind="random")) == 3
     assert case.looked == 7  # at the original, and at every second mutant in vain
-    with pytest.raises(BadInput, match="mutants that answer with numbers"):
+    with pytest.raises(BadInput, match="mutants with finite outputs"):
         Case(faults=lambda number: number > 1).chosen(count=3)
 
 
@@ -53,7 +53,7 @@ def test_every_operator_makes_mutants(code):
     case = Case()
     state = ModelState.of(case.model)
     made = case.chosen(count=2, iterations=4, operators=(code,), ratios=(0.5,))
-    assert [str(mutant.drawn) for mutant in made] == [code if code in ("LR", "LA", "LD", "AFR") else f"{code} 50%"] * 2
+    assert [str(mutant.spec) for mutant in made] == [code if code in ("LR", "LA", "LD", "AFR") else f"{code} 50%"] * 2
     assert state == ModelState.of(case.model)
 
 
@@ -77,7 +77,7 @@ def test_as_many_are_made_as_are_wanted():
 
 def test_names_and_numbers_as_people_write_them():
     assert Choice(operators="gf, ns", ratios=0.015) == Choice(operators=("GF", "NS"), ratios=(0.015,))
-    assert [str(mutant.drawn) for mutant in Case().chosen(count=1, operators="ns", ratios=0.015)] == ["NS 1.5%"]
+    assert [str(mutant.spec) for mutant in Case().chosen(count=1, operators="ns", ratios=0.015)] == ["NS 1.5%"]
     assert Choice().operators == CODES
 
 

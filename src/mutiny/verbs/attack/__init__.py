@@ -1,1 +1,1 @@
-"""How robust is the model really? Attacks on the model together with its mutants."""
+"""`attack`: adversarial attacks on a model alone and together with its mutants."""

@@ -1,4 +1,4 @@
-"""`attack`: how robust is the model?"""
+"""`attack`: how robust is the model? Signature, checks of arguments, and the attacks to compare."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from mutiny.verbs.attack.pgd import Pgd
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Robustness
 from mutiny.verbs.attack.setup import attacked_model, labeled
 from mutiny.verbs.attack.verb import AttackModel
-from mutiny.verbs.attack.worker import Variant, made_by
+from mutiny.verbs.attack.worker import Variant, create_mutants
 
 FARTHEST = 1e30
-"""Distances beyond this are a mistake, and overflow in single precision."""
+"""Largest distance accepted; squares of larger ones overflow in single precision."""
 
 
 def attack(
@@ -55,41 +55,41 @@ def attack(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Robustness:
-    """Attacks a model together with mutants of it (MUTEN), and beside that the model alone, fairly.
+    """Attacks a model together with mutants of it (MUTEN), and the model alone for a fair comparison.
 
-    Success is judged on the model alone. Beside the mutants always stand: the same attack on the model alone; the same
-    with as many passes allowed as the ensemble has, where the attack can make use of them (`Attack.times`); and, where
-    a step was given, the same with a step that fits the distance. Whether mutants help is read from the second: PGD and
-    FGSM spend it on more attempts, in turn with the cross-entropy and with the margin of logits, so that mutants do not
-    win against an attack that is weak on purpose; Carlini and Wagner's on more iterations.
+    Success is judged on the model alone. The attack with mutants is compared with the same attack on the model alone;
+    with that attack with as many passes as the ensemble uses, if the attack can use them (`Attack.times`); and, if a
+    step was given, with a step that fits the distance. The second comparison decides whether mutants help: PGD and FGSM
+    use the passes for more attempts, alternately with the cross-entropy and the margin of logits, so that mutants do
+    not win only because one loss is weak; Carlini and Wagner's attack uses them for more iterations.
 
     Args:
-        subject: what is tested; or simply a model in evaluation mode, with ``data``. It is never changed.
-        attack: ``"pgd"``, ``"fgsm"``, ``"carlini"`` or ``"autoattack"``, with parameters if you like:
-            ``"pgd(norm=l2, iterations=20)"``.
-        eps: how far inputs may go; several at once.
-        mutants: how many, or a `Choice` that says how they are made; 0 attacks the model alone.
-        combine: what of the members is averaged: ``"gradients"`` (MUTEN), ``"logits"`` or ``"probabilities"``.
-        count: inputs that are attacked, drawn at random; all if there are fewer.
-        low: least value of an input's numbers; normalization belongs inside the model.
-        high: largest value.
-        baselines: whether the model is attacked alone, too.
-        beside: other attacks on the model alone, for comparison: ``"fgsm, autoattack"``, or one by one.
-        data: labeled inputs; the test set if not given.
-        task: if ``subject`` is a model; by default classification by the largest output.
-        forward: how the model is called, if ``subject`` is a model.
-        seed: one seed, one answer.
-        device: where to run; where the model is if not given.
-        batch_size: inputs per pass.
-        engine: where attacks run, each of them at each distance by itself: ``"serial"`` (here), ``"processes"``,
-            ``"ray"``, or an engine.
-        workers: how many processes.
-        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
-        folder: where trained originals are kept.
-        progress: told what is being done.
+        subject: Subject to test, or a model in evaluation mode with ``data``. It is never changed.
+        attack: Attack: ``"pgd"``, ``"fgsm"``, ``"carlini"`` or ``"autoattack"``, with optional parameters such as
+            ``"pgd(norm=l2, iterations=20)"``, or an instance.
+        eps: Largest distance of an adversarial input from its original; one or several.
+        mutants: Number of mutants, or a `Choice` of how to create them; 0 for the model alone.
+        combine: What is averaged over the members: ``"gradients"`` (MUTEN), ``"logits"`` or ``"probabilities"``.
+        count: Number of inputs to attack, drawn at random; all if there are fewer.
+        low: Smallest value of an input; normalization belongs inside the model.
+        high: Largest value of an input.
+        baselines: Whether to attack the model alone, too.
+        beside: Further attacks on the model alone, for comparison: ``"fgsm, autoattack"``, or several instances.
+        data: Labeled inputs; the test set by default.
+        task: Task, if ``subject`` is a model; classification by the largest output by default.
+        forward: Function that calls the model, if ``subject`` is a model.
+        seed: Seed of everything random.
+        device: Torch device; the device of the models by default.
+        batch_size: Inputs per forward pass.
+        engine: Engine that runs the attacks, one job per attack and distance: ``"serial"``, ``"processes"``, ``"ray"``,
+            or an instance.
+        workers: Number of worker processes.
+        store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
+        folder: Folder for trained originals.
+        progress: Receiver of progress messages.
 
     Returns:
-        A `Robustness`, the same on every engine and after any interruption, but for the times.
+        A `Robustness`. Apart from times, it is the same on every engine and after any interruption.
 
     >>> import torch
     >>> x = torch.rand(60, 2, generator=torch.Generator().manual_seed(0))
@@ -134,7 +134,7 @@ def mutants_of(
     batch_size: int = 128,
     folder: Path | None = None,
 ) -> tuple[Mutant, ...]:
-    """The mutants with which `attack` attacks, for an `Ensemble` of your own; the arguments are those of `attack`.
+    """Returns the mutants that `attack` uses, for an `Ensemble` of your own; the arguments are those of `attack`.
 
     >>> import torch
     >>> from mutiny.verbs.attack.adapters import EnsembleModule
@@ -150,21 +150,21 @@ def mutants_of(
     given = labeled(subject, data, task, forward)
     model = given.originals(1, runtime.seed, device, folder, runtime.progress)[0]
     attacked, _ = attacked_model(given, model, ModelState.of(model), count, runtime.seed, batch_size)
-    return made_by(attacked, _choice(mutants))
+    return create_mutants(attacked, _choice(mutants))
 
 
 def _variants(attack: Attack, members: int, baselines: bool) -> dict[str, Variant]:
-    """Attacks by name; the model is a member itself."""
-    found = {MUTANTS: Variant(attack, mutants=True)}
+    """The attack with mutants and its baselines, by name; the model counts as a member."""
+    variants = {MUTANTS: Variant(attack, mutants=True)}
     if not baselines or members == 1:
-        return found
-    found[ORIGINAL] = Variant(attack)
+        return variants
+    variants[ORIGINAL] = Variant(attack)
     longer = attack.times(members)
     if longer is not None:
-        found[BUDGET] = Variant(longer)
+        variants[BUDGET] = Variant(longer)
     if isinstance(attack, Pgd) and attack.step is not None:
-        found[SANE] = Variant(replace(attack, step=None).times(members))
-    return found
+        variants[SANE] = Variant(replace(attack, step=None).times(members))
+    return variants
 
 
 def _choice(mutants: int | Choice) -> Choice:
@@ -172,22 +172,24 @@ def _choice(mutants: int | Choice) -> Choice:
 
 
 def _distances(eps: float | Iterable[float]) -> tuple[float, ...]:
-    several = isinstance(eps, Iterable) and not isinstance(eps, str) and getattr(eps, "ndim", 1) > 0
-    found = [_number(one) for one in eps] if several else [_number(eps)]  # type: ignore[union-attr]
-    if not found or not all(0 < one <= FARTHEST for one in found):
+    # An array without dimensions is one number, although it counts as iterable.
+    dimensions = getattr(eps, "ndim", 1)
+    values = eps if isinstance(eps, Iterable) and not isinstance(eps, str) and dimensions > 0 else (eps,)
+    distances = [_number(value) for value in values]
+    if not distances or not all(0 < distance <= FARTHEST for distance in distances):
         raise BadInput("eps", repr(eps), f"distances above 0, at most {FARTHEST:g}: at 0 nothing changes")
-    return tuple(found)
+    return tuple(distances)
 
 
 def _range(low: float, high: float) -> tuple[float, float]:
     ends = _number(low), _number(high)
     if not ends[0] < ends[1] or not all(map(isfinite, ends)):
-        raise BadInput("low, high", (low, high), "the range of an input's numbers, two finite numbers, the least first")
+        raise BadInput("low, high", (low, high), "the range of input values: two finite numbers, the smaller one first")
     return ends
 
 
 def _number(value: Any) -> float:
-    """NaN for what is none; text and truth values are none."""
+    """The value as a float; NaN if it is not a number. Text and booleans are not numbers."""
     try:
         return nan if isinstance(value, (str, bool, np.bool_)) else float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""The model and the inputs under attack."""
+"""The model and the inputs under attack: batches, correct answers, features of mutants, outcomes of attacks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput, NotApplicable
-from mutiny.models import Forward, ModelView, Patch
+from mutiny.models import Forward, Layer, ModelView, Patch
 from mutiny.models.forward import steady
 from mutiny.models.layer_inputs import LayerInputRecorder
-from mutiny.models.layers import Layer
 from mutiny.models.placement import placement
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
@@ -26,28 +25,28 @@ from mutiny.subjects.inference.passes import check_rows
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.attack.base import Attack, Batch, answers
 from mutiny.verbs.attack.ensemble import BPDA, DIFFERENTIABLE, Ensemble
-from mutiny.verbs.attack.result import Assault
+from mutiny.verbs.attack.result import AttackOutcome
 from mutiny.verbs.attack.similarity import Representation
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 ALIKE = 1e-3
-"""What a layer reads of an input may differ by this share of the largest, whatever else is in the batch."""
+"""Largest difference of a layer's inputs between two batches, as a share of the largest value."""
 
 
 class AttackedModel:
     """The model and the inputs under attack.
 
     Args:
-        model: in evaluation mode.
-        data: labeled inputs.
-        task: settled.
-        forward: how the model is called.
-        indices: of the inputs that are attacked.
-        seed: of everything random.
-        batch_size: inputs per pass.
-        low: least value of an input's numbers.
-        high: largest value.
+        model: Model in evaluation mode.
+        data: Labeled inputs.
+        task: Task with the known kind of outputs.
+        forward: Function that calls the model.
+        indices: Indices of the inputs to attack.
+        seed: Seed of everything random.
+        batch_size: Inputs per forward pass.
+        low: Smallest value of an input.
+        high: Largest value of an input.
     """
 
     def __init__(
@@ -63,101 +62,107 @@ class AttackedModel:
         high: float = 1.0,
     ) -> None:
         self.model, self.data, self.task, self.indices = model, data, task, indices
-        self.seed, self.size = seed, batch_size
+        self.seed, self.batch_size = seed, batch_size
         self.low, self.high, self.logits = low, high, as_logits(forward, task)
         self.call = copying(self.logits)
         self.labels = torch.from_numpy(task.check_targets(data.targets, "data"))
         self._probe = placement(model).put(data.first(PROBE_INPUTS))
         if not isinstance(self._probe, Tensor) or not self._probe.is_floating_point():
-            given = str(self._probe.dtype).removeprefix("torch.") if isinstance(self._probe, Tensor) else None
+            kind = str(self._probe.dtype).removeprefix("torch.") if isinstance(self._probe, Tensor) else None
             raise BadInput(
-                "inputs", f"a tensor of {given}" if given else type(self._probe).__name__,
+                "inputs",
+                f"a tensor of {kind}" if kind else type(self._probe).__name__,
                 "one tensor of real numbers per input, which can be changed",
-                "Make images real numbers: inputs.float() / 255." if given == "uint8" else "",
-            )  # fmt: skip
+                "Convert images to real numbers: inputs.float() / 255." if kind == "uint8" else "",
+            )
 
     @cached_property
     def view(self) -> ModelView:
-        """Of the model, of which mutants are made."""
+        """View of the model, from which mutants are created."""
         return ModelView.of(self.model, self._probe.clone(), self.call)
 
     def batches(self, indices: Ints) -> Iterator[tuple[Tensor, Tensor, int]]:
-        """Inputs, labels, and the number of the first."""
+        """Yields inputs, labels, and the number of the first input of each batch."""
         place = placement(self.model)
-        for at in range(0, len(indices), self.size):
-            some = indices[at : at + self.size]
-            inputs = place.put(self.data.read(some))
-            yield inputs, self.labels[torch.from_numpy(some)].to(place.device), at
+        for start in range(0, len(indices), self.batch_size):
+            part = indices[start : start + self.batch_size]
+            inputs = place.put(self.data.read(part))
+            yield inputs, self.labels[torch.from_numpy(part)].to(place.device), start
 
-    def check(self) -> None:
-        """An error if inputs are not in the stated range, as their type holds it."""
+    def check_range(self) -> None:
+        """Raises `BadInput` if inputs are outside of the range, rounded to their type."""
         for inputs, _, _ in self.batches(self.indices):
             low, high = (torch.tensor(end, dtype=inputs.dtype) for end in (self.low, self.high))
             least, most = inputs.min().cpu(), inputs.max().cpu()
             if not (least >= low and most <= high):
                 raise BadInput(
-                    "inputs", f"numbers from {least:.4g} to {most:.4g}", f"numbers from {self.low:g} to {self.high:g}",
+                    "inputs",
+                    f"numbers from {least:.4g} to {most:.4g}",
+                    f"numbers from {self.low:g} to {self.high:g}",
                     "State their range with low= and high=; put normalization into the model.",
-                )  # fmt: skip
+                )
 
     def inputs(self) -> Tensor:
-        """All that are attacked, as they were."""
+        """All inputs before the attack."""
         return torch.cat([inputs.cpu() for inputs, _, _ in self.batches(self.indices)])
 
-    def right(self) -> Bools:
-        """Which answers are right before any attack."""
+    def correct(self) -> Bools:
+        """Whether each answer is correct before any attack, ``(n,)``."""
         with steady(), torch.inference_mode():
-            found = [answers(self._said(inputs)) == labels for inputs, labels, _ in self.batches(self.indices)]
-        return torch.cat(found).cpu().numpy()
+            correct = [answers(self._outputs(inputs)) == labels for inputs, labels, _ in self.batches(self.indices)]
+        return torch.cat(correct).cpu().numpy()
 
-    def _said(self, inputs: Tensor) -> Tensor:
+    def _outputs(self, inputs: Tensor) -> Tensor:
         outputs = self.call(self.model, inputs)
         check_rows(outputs, len(inputs))
         return outputs
 
-    def look(self, indices: Ints) -> Callable[[Patch], tuple[Tensor, float]]:
-        """What mutants are compared by: features before the output layer, and accuracy, NaN if it has no answer."""
-        listened = self.listened
+    def evaluator(self, indices: Ints) -> Callable[[Patch], tuple[Tensor, float]]:
+        """Returns a function from a patch to the mutant's features before the output layer and its accuracy.
 
-        def seen(patch: Patch) -> tuple[Tensor, float]:
-            features, right = [], []
+        The accuracy is NaN if an output is not finite.
+        """
+        layer = self.compared_layer
+
+        def evaluate(patch: Patch) -> tuple[Tensor, float]:
+            features, correct = [], []
             for inputs, labels, _ in self.batches(indices):
-                read, outputs = self._read(patch, inputs, listened)
+                batch_features, outputs = self._features(patch, inputs, layer)
                 finite = outputs.isfinite().all()
-                right.append((answers(outputs) == labels).double().where(finite, torch.nan))
-                features.append(read.float())
-            return torch.cat(features), float(torch.cat(right).mean())
+                correct.append((answers(outputs) == labels).double().where(finite, torch.nan))
+                features.append(batch_features.float())
+            return torch.cat(features), float(torch.cat(correct).mean())
 
-        return seen
+        return evaluate
 
-    def original(self, indices: Ints) -> Representation:
-        """Features of the model itself."""
-        return Representation.of(self.look(indices)(Patch(()))[0])
+    def representation(self, indices: Ints) -> Representation:
+        """Features of the original."""
+        return Representation.of(self.evaluator(indices)(Patch(()))[0])
 
     @cached_property
-    def listened(self) -> Layer | None:
-        """The output layer, whose inputs are compared; none if it does not read a row for each input.
+    def compared_layer(self) -> Layer | None:
+        """The output layer, whose inputs are compared; none if it does not read one row for each input.
 
-        A network that has time before inputs reads so many rows by chance at best: what it reads of an input must not
-        depend on what else is in the batch.
+        If the first dimension is time, the number of rows may equal that of inputs by chance. So the row of an input
+        must also not depend on the other inputs of the batch.
         """
         layer = ([layer for layer in self.view.layers if layer.output] or [*self.view.layers])[-1]
-        some = self._probe[:-1] if len(self._probe) > 1 else self._probe
+        part = self._probe[:-1] if len(self._probe) > 1 else self._probe
         try:
-            (all_of_it, _), (some_of_it, _) = (self._read(Patch(()), inputs, layer) for inputs in (self._probe, some))
+            (whole_rows, _), (rows, _) = (self._features(Patch(()), inputs, layer) for inputs in (self._probe, part))
         except NotApplicable:
             return None
-        same = all_of_it[: len(some_of_it)]
-        apart = (same - some_of_it).abs().max() if same.shape == some_of_it.shape else torch.tensor(torch.inf)
-        return layer if bool(apart <= ALIKE * same.abs().max()) or self._noisy() else None
+        expected = whole_rows[: len(rows)]
+        apart = (expected - rows).abs().max() if expected.shape == rows.shape else torch.tensor(torch.inf)
+        return layer if bool(apart <= ALIKE * expected.abs().max()) or self._noisy() else None
 
     def _noisy(self) -> bool:
-        """Whether the model answers differently when it is asked twice, so that its rows cannot be compared."""
+        """Whether outputs for the same inputs differ between two calls, so that rows cannot be compared."""
         with steady(), torch.inference_mode():
-            return not torch.equal(*(self._said(self._probe) for _ in range(2)))
+            return not torch.equal(*(self._outputs(self._probe) for _ in range(2)))
 
-    def _read(self, patch: Patch, inputs: Tensor, layer: Layer | None) -> tuple[Tensor, Tensor]:
-        """What a layer reads, or else the outputs; and the outputs."""
+    def _features(self, patch: Patch, inputs: Tensor, layer: Layer | None) -> tuple[Tensor, Tensor]:
+        """Inputs of a layer, or the outputs without a layer; and the outputs."""
         with patch.applied(self.model, self.call) as call, torch.inference_mode():
             if layer is None:
                 outputs = call(inputs)
@@ -166,11 +171,14 @@ class AttackedModel:
                 outputs = call(inputs)
                 return recorder.last(len(inputs)), outputs
 
-    def masked(self, way: Attack, alone: Ensemble, correct: Bools) -> float:
-        """Share of correct inputs at which the original has no gradient at all; an error if it cannot have any."""
-        still = []
+    def masked(self, attack: Attack, alone: Ensemble, correct: Bools) -> float:
+        """Returns the share of correct inputs at which the gradient of the original is 0.
+
+        Raises `BadInput` if the model cannot be differentiated.
+        """
+        zero = []
         for inputs, labels, _ in self.batches(self.indices):
-            loss = way.rising(labels)
+            loss = attack.rising(labels)
             if loss is None:
                 return 0.0
             try:
@@ -179,38 +187,43 @@ class AttackedModel:
                 raise
             except Exception as error:
                 raise BadInput("model", f"{type(error).__name__}: {error}", DIFFERENTIABLE, BPDA) from error
-            still.append((slope.direction == 0).flatten(1).all(dim=1))
-        return float(torch.cat(still).cpu().numpy()[correct].mean()) if correct.any() else 0.0
+            zero.append((slope.direction == 0).flatten(1).all(dim=1))
+        return float(torch.cat(zero).cpu().numpy()[correct].mean()) if correct.any() else 0.0
 
-    def assault(self, way: Attack, ensemble: Ensemble, eps: float | None) -> Assault:
-        """One attack on all inputs."""
+    def run(self, attack: Attack, ensemble: Ensemble, eps: float | None) -> AttackOutcome:
+        """Attacks all inputs; the model alone decides which are fooled."""
         start, passes = time.monotonic(), 0
-        new, said, fooled, far = [], [], [], []
-        for inputs, labels, at in self.batches(self.indices):
-            found = way.attacked(ensemble, Batch(inputs, labels, at, self.low, self.high, self.seed), eps)
+        new, said, fooled, moved = [], [], [], []
+        for inputs, labels, first in self.batches(self.indices):
+            attacked = attack.attacked(ensemble, Batch(inputs, labels, first, self.low, self.high, self.seed), eps)
             with steady(), torch.inference_mode():
-                said.append(answers(self._said(found.inputs)).cpu().numpy())
+                said.append(answers(self._outputs(attacked.inputs)).cpu().numpy())
             fooled.append(said[-1] != labels.cpu().numpy())
-            far.append(distances(inputs.cpu(), found.inputs.cpu()))
-            new.append(found.inputs.detach().cpu())
-            passes += found.passes
-        return Assault(
-            str(way), torch.cat(new), np.concatenate(said), np.concatenate(fooled),
-            {str(norm): np.concatenate([one[norm] for one in far]) for norm in NORMS}, passes, time.monotonic() - start,
-        )  # fmt: skip
+            moved.append(distances(inputs.cpu(), attacked.inputs.cpu()))
+            new.append(attacked.inputs.detach().cpu())
+            passes += attacked.passes
+        return AttackOutcome(
+            attack=str(attack),
+            inputs=torch.cat(new),
+            said=np.concatenate(said),
+            fooled=np.concatenate(fooled),
+            distances={str(norm): np.concatenate([batch[norm] for batch in moved]) for norm in NORMS},
+            passes=passes,
+            seconds=time.monotonic() - start,
+        )
 
 
 def copying(forward: Forward) -> Forward:
-    """The same call on a copy of the inputs: some models write into what they are given."""
+    """Returns a function that calls the model on a copy of the inputs: some models write into their inputs."""
 
     def call(model: nn.Module, inputs: Any) -> Tensor:
-        return forward(model, map_leaves(lambda one: one.clone() if isinstance(one, Tensor) else one, inputs))
+        return forward(model, map_leaves(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, inputs))
 
     return call
 
 
 def as_logits(forward: Forward, task: Classification) -> Forward:
-    """Outputs as logits with a column for each class.
+    """Returns a function that calls the model and returns logits with a column for each class.
 
     >>> from mutiny.models import default_forward
     >>> call = as_logits(default_forward, Classification(2, "logits"))
@@ -225,9 +238,9 @@ def as_logits(forward: Forward, task: Classification) -> Forward:
         if task.outputs == "logits" and not single:
             return outputs
         if task.outputs == "logits":
-            one = outputs.reshape(-1)
-            return torch.stack([torch.zeros_like(one), one], dim=1)
-        found = task.probabilities(outputs)
-        return found.clamp_min(torch.finfo(found.dtype).tiny).log()
+            logits = outputs.reshape(-1)
+            return torch.stack([torch.zeros_like(logits), logits], dim=1)
+        probabilities = task.probabilities(outputs)
+        return probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()
 
     return call

@@ -1,4 +1,4 @@
-"""What an attack is."""
+"""Base class of attacks, what it receives and returns, and the losses that attacks share."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from mutiny.verbs.attack.ensemble import Ensemble, Loss
 
 
 class Batch(NamedTuple):
-    """Inputs under attack.
+    """Inputs to attack.
 
     Attributes:
-        inputs: within the range, ``(n, ...)``.
-        labels: answers that should be lost, ``(n,)``.
-        first: number of the first input in the data, so that randomness belongs to inputs.
-        low: least value of an input's numbers.
-        high: largest value.
-        seed: of everything random.
+        inputs: Inputs within the range, ``(n, ...)``.
+        labels: Correct answers, which the attack tries to change, ``(n,)``.
+        first: Number of the first input in the data, so that random draws depend on the input, not on the batch.
+        low: Smallest value of an input.
+        high: Largest value of an input.
+        seed: Seed of everything random.
     """
 
     inputs: Tensor
@@ -35,7 +35,12 @@ class Batch(NamedTuple):
 
 
 class Attacked(NamedTuple):
-    """What became of a batch: the new inputs, and forward and backward passes, one input and member each."""
+    """Result of an attack on a batch.
+
+    Attributes:
+        inputs: New inputs, ``(n, ...)``.
+        passes: Number of forward and backward passes, each of one input through one member.
+    """
 
     inputs: Tensor
     passes: int
@@ -43,28 +48,34 @@ class Attacked(NamedTuple):
 
 @dataclass(frozen=True)
 class Attack(ABC):
-    """Changes inputs so that a model gives other answers."""
+    """Changes inputs so that a model answers differently. Subclasses implement `attacked`."""
 
     code: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     bounded: ClassVar[bool] = True
-    """Whether it takes a distance; if not, it looks for the nearest."""
+    """Whether the attack takes a largest distance; otherwise it searches for the nearest adversarial input."""
 
     @abstractmethod
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
-        """New inputs, within ``eps`` of the old ones and within the range."""
+        """Returns new inputs, within ``eps`` of the old ones and within the range.
+
+        Args:
+            ensemble: The model and its mutants.
+            batch: Inputs to attack.
+            eps: Largest distance; ``None`` if the attack is not bounded.
+        """
 
     def times(self, budget: int) -> Self | None:
-        """The same attack, which may take so many times the passes: what the original alone deserves.
+        """Returns the same attack with ``budget`` times as many passes, for a fair comparison with an ensemble.
 
-        None for an attack that cannot make use of more passes; then nothing is said about whether mutants help.
+        None for an attack that cannot use more passes; the result then does not say whether mutants help.
         """
         del budget
         return None
 
     def rising(self, labels: Tensor) -> Loss | None:
-        """What it raises, at first, for these labels; none for an attack that takes no gradients."""
+        """Returns the loss that the attack increases first; none for an attack without gradients."""
         return partial(cross_entropy, labels=labels)
 
     def __str__(self) -> str:
@@ -72,10 +83,10 @@ class Attack(ABC):
 
 
 def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
-    """Of each input, ``(n,)``, from logits ``(n, classes)``.
+    """Cross-entropy of each input, ``(n,)``, from logits ``(n, classes)``.
 
-    It is taken from how far the true class leads, so that its gradient is not lost in rounding where the model is sure:
-    the usual formula subtracts a number very near to 1 from 1.
+    It is computed from the lead of the true class, so that its gradient does not vanish by rounding if the model is
+    confident: the usual formula subtracts a number close to 1 from 1.
 
     >>> cross_entropy(torch.tensor([[0.0, 0.0], [0.0, 50.0]]), torch.tensor([0, 1]))
     tensor([6.9315e-01, 1.9287e-22])
@@ -86,7 +97,7 @@ def cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
 
 
 def margin(outputs: Tensor, labels: Tensor) -> Tensor:
-    """By how much another class leads before the true one, ``(n,)``; below 0 where none does.
+    """Lead of the best other class over the true class, ``(n,)``; negative if the true class leads.
 
     >>> margin(torch.tensor([[3.0, 1.0, 2.0]]), torch.tensor([0]))
     tensor([-1.])
@@ -96,6 +107,5 @@ def margin(outputs: Tensor, labels: Tensor) -> Tensor:
 
 
 def answers(outputs: Tensor) -> Tensor:
-    """The class that is said, ``(n,)``; numbers that are none count as no class."""
-    found = outputs.argmax(dim=1)
-    return torch.where(outputs.isnan().any(dim=1), -1, found)
+    """Predicted classes, ``(n,)``; -1 if an output is NaN."""
+    return torch.where(outputs.isnan().any(dim=1), -1, outputs.argmax(dim=1))

@@ -1,4 +1,4 @@
-"""The attack of Carlini and Wagner (2017): the nearest input, in L2, that gets another answer."""
+"""The attack of Carlini and Wagner (2017): the nearest input, in L2, that the model answers differently."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from mutiny.verbs.attack.base import Attack, Attacked, Batch, answers, margin
 from mutiny.verbs.attack.ensemble import Ensemble, Loss
 
 EDGE = 1 - 1e-6
-"""Inputs are pulled this close to the ends of their range, where the tangent has no end."""
+"""Limit of inputs scaled to -1..1, because the inverse hyperbolic tangent is infinite at the ends of the range."""
 MOST = 1e10
-"""Weights of the loss beyond this are none."""
+"""Upper bound of the weight of the loss until a weight succeeds."""
 CHECKS = 10
-"""So many times in a search inputs that no longer get better are left alone, as in the authors' code."""
-BETTER = 0.9999
-FIRST, SECOND, TINY = 0.9, 0.999, 1e-8
+"""Number of times in a search that inputs without progress leave the batch, as in the authors' code."""
+PROGRESS = 0.9999
+"""An input makes progress if its loss falls below this share of the loss at the previous check."""
+BETA1, BETA2, ADAM_EPSILON = 0.9, 0.999, 1e-8
 """Adam's constants."""
 
 
-class Found(NamedTuple):
-    """What became of the inputs.
+class NearestInputs(NamedTuple):
+    """Nearest adversarial inputs.
 
     Attributes:
-        inputs: the nearest that get another answer; the given ones where there is none.
-        success: which do, ``(n,)``.
-        distance: L2, ``(n,)``; infinite without success.
-        passes: forward and backward passes that were made, one input each.
+        inputs: Nearest inputs with another answer; the given inputs where none was found.
+        success: Whether one was found, ``(n,)``.
+        distance: L2 distance, ``(n,)``; infinite without success.
+        passes: Number of forward and backward passes, each of one input.
     """
 
     inputs: Tensor
@@ -44,18 +45,18 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Carlini(Attack):
-    """The nearest input, in L2, that gets another answer.
+    """Searches for the nearest input, in L2, that the model answers differently.
 
-    Minimises ``|x' - x|^2 + c f(x')`` by Adam, where ``f`` is by how much the true class leads, and 0 once another one
-    leads by ``confidence``. ``x'`` is a tangent, which keeps it in its range. For each input by itself, ``c`` is raised
-    tenfold while nothing is found, and then halved towards the least that works.
+    Minimizes ``|x' - x|^2 + c f(x')`` with Adam, where ``f`` is the lead of the true class, and 0 once another class
+    leads by ``confidence``. ``x'`` is a hyperbolic tangent, which keeps it in the range. For each input separately,
+    ``c`` is multiplied by ten until an input is found, and then bisected towards the smallest ``c`` that succeeds.
 
     Args:
-        confidence: lead of another class that is asked for.
-        iterations: of Adam for each ``c``.
-        rate: of Adam; where changes of 0.1 are enough a smaller one finds nearer inputs.
-        searches: values of ``c`` that are tried for each input.
-        constant: the first of them.
+        confidence: Lead that another class must have.
+        iterations: Iterations of Adam for each ``c``.
+        rate: Learning rate of Adam; if changes of 0.1 are enough, a smaller one finds nearer inputs.
+        searches: Number of values of ``c`` to try for each input.
+        constant: First value of ``c``.
     """
 
     code: ClassVar[str] = "carlini"
@@ -78,61 +79,61 @@ class Carlini(Attack):
             raise BadInput("confidence", self.confidence, "a number of at least 0")
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
-        """The nearest, whatever the distance; the old inputs where there is none."""
+        """Returns the nearest inputs, at any distance; the old inputs where none was found."""
         del eps
-        found = self.nearest(ensemble, batch.inputs, batch.labels, batch.low, batch.high)
-        return Attacked(found.inputs, found.passes * len(ensemble))
+        nearest = self.nearest(ensemble, batch.inputs, batch.labels, batch.low, batch.high)
+        return Attacked(nearest.inputs, nearest.passes * len(ensemble))
 
     def times(self, budget: int) -> Self:
-        """More iterations for each weight of the loss."""
+        """Returns the attack with more iterations for each weight of the loss."""
         return replace(self, iterations=self.iterations * budget)
 
     def rising(self, labels: Tensor) -> Loss:
-        """It is the lead of the true class that is lowered."""
+        """Returns the margin, because the attack reduces the lead of the true class."""
         return partial(margin, labels=labels)
 
-    def nearest(self, ensemble: Ensemble, inputs: Tensor, labels: Tensor, low: float, high: float) -> Found:
-        """The nearest inputs to which the ensemble's original gives another answer.
+    def nearest(self, ensemble: Ensemble, inputs: Tensor, labels: Tensor, low: float, high: float) -> NearestInputs:
+        """Returns the nearest inputs that the ensemble's original answers differently.
 
         Args:
-            ensemble: whose mean slope is followed.
-            inputs: within the range, ``(n, ...)``.
-            labels: the answers that should be lost, ``(n,)``.
-            low: least value of an input's numbers.
-            high: largest value.
+            ensemble: Ensemble whose mean gradient is followed.
+            inputs: Inputs within the range, ``(n, ...)``.
+            labels: Correct answers, ``(n,)``.
+            low: Smallest value of an input.
+            high: Largest value of an input.
         """
-        best = Found(inputs.clone(), torch.zeros_like(labels, dtype=torch.bool), _endless(inputs), 0)
+        best = NearestInputs(inputs.clone(), torch.zeros_like(labels, dtype=torch.bool), _infinite(inputs), 0)
         constant = torch.full_like(best.distance, self.constant)
         below, above = torch.zeros_like(constant), torch.full_like(constant, MOST)
         for _ in range(self.searches):
-            found = self._descend(ensemble, inputs, labels, constant, low, high)
-            nearer = found.distance < best.distance
-            best = Found(
-                torch.where(_fit(nearer, inputs), found.inputs, best.inputs),
-                best.success | found.success,
-                torch.minimum(best.distance, found.distance),
-                best.passes + found.passes,
+            new = self._descend(ensemble, inputs, labels, constant, low, high)
+            nearer = new.distance < best.distance
+            best = NearestInputs(
+                torch.where(_fit(nearer, inputs), new.inputs, best.inputs),
+                best.success | new.success,
+                torch.minimum(best.distance, new.distance),
+                best.passes + new.passes,
             )
-            above = torch.where(found.success, torch.minimum(above, constant), above)
-            below = torch.where(found.success, below, torch.maximum(below, constant))
+            above = torch.where(new.success, torch.minimum(above, constant), above)
+            below = torch.where(new.success, below, torch.maximum(below, constant))
             constant = torch.where(above < MOST, (below + above) / 2, constant * 10)
         return best
 
     def _descend(
         self, ensemble: Ensemble, inputs: Tensor, labels: Tensor, constant: Tensor, low: float, high: float
-    ) -> Found:
-        """One search with a ``c`` for each input. Inputs that no longer get better leave the batch."""
+    ) -> NearestInputs:
+        """Runs Adam once, with one ``c`` for each input. Inputs that make no progress leave the batch."""
         middle, half = (low + high) / 2, (high - low) / 2
-        best, distance = inputs.clone(), _endless(inputs)
+        best, distance = inputs.clone(), _infinite(inputs)
         left = torch.arange(len(inputs), device=inputs.device)
         exact = inputs.to(distance.dtype)
         place = torch.atanh(((exact - middle) / half).clamp(-EDGE, EDGE))
         mean, square = torch.zeros_like(place), torch.zeros_like(place)
-        before, passes = _endless(inputs), 0
+        before, passes = _infinite(inputs), 0
         every = max(1, self.iterations // CHECKS)
         for number in range(1, self.iterations + 1):
-            bent = place.tanh()
-            now, start = (middle + half * bent).clamp(low, high).to(inputs.dtype), exact[left]
+            scaled = place.tanh()
+            now, start = (middle + half * scaled).clamp(low, high).to(inputs.dtype), exact[left]
             slope = ensemble.slope(now, partial(self._lead, labels=labels[left]))
             passes += len(left)
             change = now.to(exact.dtype) - start
@@ -141,37 +142,37 @@ class Carlini(Attack):
             nearer = lost & (apart.sqrt() < distance[left])
             best[left[nearer]], distance[left[nearer]] = now[nearer], apart.sqrt()[nearer]
             gradient = 2 * change + _fit(constant[left], now) * slope.gradient
-            gradient = gradient * half * (1 - bent.square())
-            mean, square = FIRST * mean + (1 - FIRST) * gradient, SECOND * square + (1 - SECOND) * gradient.square()
-            size = (square / (1 - SECOND**number)).sqrt() + TINY
-            place = place - self.rate * mean / (1 - FIRST**number) / size
+            gradient = gradient * half * (1 - scaled.square())  # derivative of the hyperbolic tangent
+            mean, square = BETA1 * mean + (1 - BETA1) * gradient, BETA2 * square + (1 - BETA2) * gradient.square()
+            size = (square / (1 - BETA2**number)).sqrt() + ADAM_EPSILON
+            place = place - self.rate * mean / (1 - BETA1**number) / size
             if number % every == 0:
                 total = apart + constant[left] * slope.losses.to(apart.dtype)
-                going = total <= BETTER * before[left]
+                better = total <= PROGRESS * before[left]
                 before[left] = total
-                left, place, mean, square = left[going], place[going], mean[going], square[going]
+                left, place, mean, square = left[better], place[better], mean[better], square[better]
                 if not len(left):
                     break
-        with torch.no_grad():  # the original by itself may round otherwise than together with mutants
+        with torch.no_grad():  # the original alone may round differently than together with mutants
             success = distance.isfinite() & self._lost(next(ensemble.outputs(best)), labels)
         best = torch.where(_fit(success, inputs), best, inputs)
-        return Found(best, success, distance.where(success, torch.inf), passes)
+        return NearestInputs(best, success, distance.where(success, torch.inf), passes)
 
     def _lead(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """By how much the true class leads, plus the confidence; at least 0."""
+        """Lead of the true class plus the confidence; at least 0."""
         return (self.confidence - margin(outputs, labels)).clamp_min(0)
 
     def _lost(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """Where the answer is another one, by the lead that is asked for; two classes that are level are not enough."""
+        """Whether another class leads by at least the confidence, and not just equals the true class."""
         return (answers(outputs) != labels) & (self._lead(outputs, labels) <= 0)
 
 
-def _endless(inputs: Tensor) -> Tensor:
-    """For each input, in single precision at least."""
+def _infinite(inputs: Tensor) -> Tensor:
+    """Infinity for each input, in single precision or better."""
     kind = torch.promote_types(inputs.dtype, torch.float32)
     return torch.full((len(inputs),), torch.inf, device=inputs.device, dtype=kind)
 
 
 def _fit(values: Tensor, inputs: Tensor) -> Tensor:
-    """One number per input, in a shape that fits them."""
+    """One number per input, in a shape that broadcasts to the inputs."""
     return values.reshape(-1, *[1] * (inputs.ndim - 1))

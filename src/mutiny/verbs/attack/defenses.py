@@ -25,20 +25,20 @@ class Defended(nn.Module, ABC):
     """A model behind a filter for its inputs.
 
     Args:
-        model: that is defended; its mode is kept.
-        low: least value of an input's numbers.
-        high: largest value.
+        model: Model to defend; its mode is kept.
+        low: Smallest value of an input.
+        high: Largest value of an input.
     """
 
     def __init__(self, model: nn.Module, low: float = 0.0, high: float = 1.0) -> None:
         super().__init__()
         if not all(isinstance(end, Real) and isfinite(end) for end in (low, high)) or not low < high:
-            raise BadInput("low, high", (low, high), "the range of an input's numbers, the least first")
+            raise BadInput("low, high", (low, high), "the range of input values, the smaller one first")
         self.model, self.low, self.high = model, float(low), float(high)
         self.training = model.training
 
     def forward(self, inputs: Tensor) -> Any:
-        """What the model says to filtered inputs; gradients pass as if there were no filter."""
+        """Returns the outputs for filtered inputs; the backward pass ignores the filter."""
         span = self.high - self.low
         scaled = ((inputs - self.low) / span).clamp(0, 1)
         with torch.no_grad():
@@ -47,14 +47,17 @@ class Defended(nn.Module, ABC):
 
     @abstractmethod
     def filtered(self, inputs: Tensor) -> Tensor:
-        """Inputs of 0..1 as they pass the filter."""
+        """Returns filtered inputs; values are between 0 and 1 before and after."""
 
 
 class BitDepth(Defended):
-    """Fewer levels for each number (Guo et al., ICLR 2018).
+    """Rounds each value to ``2**bits`` levels (Guo et al., ICLR 2018).
 
     Args:
-        bits: 2 to this power levels are left. MUTEN does not say how many; ART's default of 8 changes next to nothing.
+        model: Model to defend.
+        bits: Number of bits. MUTEN does not say how many; ART's default of 8 changes almost nothing.
+        low: Smallest value of an input.
+        high: Largest value of an input.
 
     >>> defended = BitDepth(nn.Identity(), bits=1)
     >>> defended(torch.tensor([[0.2, 0.6, 1.0]]))
@@ -67,16 +70,19 @@ class BitDepth(Defended):
         self.bits = bits
 
     def filtered(self, inputs: Tensor) -> Tensor:
-        """To the nearest level."""
-        most = float(2**self.bits - 1)
-        return (inputs * most).round() / most
+        """Rounds to the nearest level."""
+        highest = float(2**self.bits - 1)
+        return (inputs * highest).round() / highest
 
 
 class Jpeg(Defended):
-    """Images are compressed and read again (Guo et al., ICLR 2018).
+    """Compresses images as JPEG and decodes them (Guo et al., ICLR 2018).
 
     Args:
-        quality: of the compression, 1 to 95.
+        model: Model to defend.
+        quality: Quality of the compression, 1 to 95.
+        low: Smallest value of an input.
+        high: Largest value of an input.
     """
 
     def __init__(self, model: nn.Module, quality: int = 50, low: float = 0.0, high: float = 1.0) -> None:
@@ -87,16 +93,16 @@ class Jpeg(Defended):
         self.quality = quality
 
     def filtered(self, inputs: Tensor) -> Tensor:
-        """Image by image, as files are written."""
+        """Compresses image by image."""
         if inputs.ndim != 4 or inputs.shape[1] not in (1, 3):
             raise BadInput("inputs", f"shape {tuple(inputs.shape)}", "images (n, 1 or 3, height, width)")
         pixels = (inputs.float() * 255).round().byte().permute(0, 2, 3, 1).cpu().numpy()
-        read = np.stack([self._through(one) for one in pixels])
-        return torch.from_numpy(read).permute(0, 3, 1, 2).to(inputs) / 255
+        decoded = np.stack([self._compressed(image) for image in pixels])
+        return torch.from_numpy(decoded).permute(0, 3, 1, 2).to(inputs) / 255
 
-    def _through(self, pixels: Any) -> Any:
+    def _compressed(self, pixels: Any) -> Any:
         gray = pixels.shape[-1] == 1
         file = io.BytesIO()
         Image.fromarray(pixels[..., 0] if gray else pixels).save(file, "JPEG", quality=self.quality)
-        found = np.asarray(Image.open(file))
-        return found[..., None] if gray else found
+        decoded = np.asarray(Image.open(file))
+        return decoded[..., None] if gray else decoded

@@ -1,4 +1,4 @@
-"""The original and its mutants, as one thing that an attack can ask for gradients."""
+"""Ensemble of the original and its mutants, with the mean gradient that attacks follow."""
 
 from __future__ import annotations
 
@@ -19,34 +19,36 @@ from mutiny.models.undo import Undo
 from mutiny.subjects.data.balls import widest
 from mutiny.subjects.inference.calibration import Facts, key_of, remembered
 from mutiny.verbs.attack.ensemble_member import Member
-from mutiny.verbs.attack.fused_ensemble import folded
+from mutiny.verbs.attack.fused_ensemble import fuse
 
 Combine = Literal["gradients", "logits", "probabilities"]
-ENOUGH, ALIKE, PASSES = 32, 4, 3
-"""With so many inputs it is measured whether joining members is faster; answers of so many are compared before; the
-fastest of so many passes counts."""
+ENOUGH = 32
+"""Smallest number of inputs for measuring whether a fused network is faster."""
+COMPARED, PASSES = 4, 3
+"""Number of inputs on which the outputs of a fused network are checked, and number of timed passes; the fastest counts.
+"""
 SINGLE = 4
 """Bytes of a number in single precision."""
-DIFFERENTIABLE = "a model that can be differentiated by its inputs"
+DIFFERENTIABLE = "a model that can be differentiated with respect to its inputs"
 BPDA = (
-    "Put the part without a gradient into a torch.autograd.Function whose backward pass lets gradients through (BPDA), "
+    "Put the part without a gradient into a torch.autograd.Function whose backward pass is the identity (BPDA), "
     "as mutiny.verbs.attack.defenses does; docs/attack.md, Defenses."
 )
 Loss = Callable[[Tensor], Tensor]
-"""From outputs ``(n, classes)``, in double precision where there is one, to one loss per input, ``(n,)``."""
+"""From outputs ``(n, classes)``, in double precision if the device supports it, to one loss per input, ``(n,)``."""
 
 
 class Slope(NamedTuple):
-    """Where the loss rises.
+    """Gradient of a loss, scaled.
 
-    A model that is very sure has gradients below what its numbers can hold. So each input's are computed for a loss
-    that is divided by a power of two, which leaves their direction as it is.
+    A very confident model has gradients that are too small for its precision. So the loss of each input is divided by a
+    power of two before the backward pass, which does not change the direction of the gradient.
 
     Attributes:
-        direction: the gradient of the summed mean loss by the inputs, divided by ``scale``; in their shape.
-        scale: of each input, ``(n,)``.
-        losses: each input's, mean over members, ``(n,)``.
-        outputs: what the original says, ``(n, ...)``.
+        direction: Gradient of the summed mean loss, divided by ``scale``; in the shape of the inputs.
+        scale: Scale of each input, ``(n,)``.
+        losses: Loss of each input, the mean over members, ``(n,)``.
+        outputs: Outputs of the original, ``(n, ...)``.
     """
 
     direction: Tensor
@@ -56,33 +58,33 @@ class Slope(NamedTuple):
 
     @property
     def gradient(self) -> Tensor:
-        """Of the summed mean loss by the inputs; 0 where it is too small for the inputs' type."""
+        """Gradient of the summed mean loss; 0 where it is too small for the type of the inputs."""
         return self.direction * _fit(self.scale, self.direction)
 
     def plus(self, other: Slope) -> Slope:
-        """The slope of the sum of both losses; outputs are those of the first."""
+        """Returns the slope of the sum of both losses, with the outputs of the first."""
         scale = torch.maximum(self.scale, other.scale)
-        mine, theirs = (one.direction * _fit(one.scale / scale, one.direction) for one in (self, other))
+        mine, theirs = (slope.direction * _fit(slope.scale / scale, slope.direction) for slope in (self, other))
         return Slope(mine + theirs, scale, self.losses + other.losses, self.outputs)
 
 
 class Ensemble:
-    """Models of which an attack sees the mean.
+    """The original and its mutants, whose mean an attack uses.
 
-    Mutants with other weights are copies that share all that is the same with the original; what else a patch changes
-    is applied while the mutant runs. The original itself is never changed. Where members can be one network, and that
-    is faster here, they are; whether it is, is measured once and remembered.
+    Mutants with changed weights are copies that share all unchanged weights with the original; other edits of a patch
+    are applied while the mutant runs. The original itself is never changed. Members run as one fused network if that is
+    possible and faster, which is measured once and remembered.
 
     Args:
-        model: in evaluation mode.
-        patches: of the mutants; the original is always a member, the first.
-        forward: how a model is called.
-        combine: what is averaged: ``"gradients"`` of each member's loss (which is the gradient of the mean loss),
-            ``"logits"`` before the loss, or ``"probabilities"`` before it.
+        model: Model in evaluation mode.
+        patches: Patches of the mutants; the original is always the first member.
+        forward: Function that calls a model.
+        combine: What is averaged over members: ``"gradients"`` of their losses (the gradient of the mean loss), or
+            ``"logits"`` or ``"probabilities"`` before the loss.
 
     Attributes:
-        passes: inputs that the ensemble was asked about so far, once for each member.
-        undefined: gradients of one input, among those, that were not finite, and were taken for 0 where they were not.
+        passes: Number of passes so far, each of one input through one member.
+        undefined: Number of gradients so far, each of one input, that were not finite; such values count as 0.
 
     >>> model = nn.Linear(2, 2).eval()
     >>> ensemble = Ensemble(model, [])
@@ -101,8 +103,8 @@ class Ensemble:
             raise BadInput("combine", repr(combine), f"one of {', '.join(get_args(Combine))}")
         self.model, self.forward, self.combine = model, forward, combine
         self._members = [Member.of(model, patch) for patch in (Patch(()), *patches)]
-        self._joint: nn.Module | None = None
-        self._outside: list[Member] = []
+        self._fused: nn.Module | None = None
+        self._not_fused: list[Member] = []
         self._tried = not patches
         self.passes = self.undefined = 0
 
@@ -110,144 +112,146 @@ class Ensemble:
         return len(self._members)
 
     def outputs(self, inputs: Any) -> Iterator[Tensor]:
-        """What each member says, the original first."""
+        """Yields the outputs of each member, the original first."""
         return self._each(self._members, inputs)
 
     def slope(self, inputs: Tensor, loss: Loss) -> Slope:
-        """How the mean loss changes with the inputs; nothing but inputs has gradients computed."""
+        """Returns the gradient of the mean loss with respect to the inputs; weights get no gradients."""
         self.passes += len(inputs) * len(self)
         with steady(), torch.inference_mode(False), torch.enable_grad():
-            moving = inputs.detach().clone().requires_grad_()
-            if not self._tried and len(moving) >= ENOUGH:
-                self.join(moving, loss)
-            if self._joint is None and self.combine == "gradients":
-                return self._one_by_one(moving, loss)
-            found = _slope(self._said(moving), moving, partial(self._loss, loss=loss), rows=1)
-            if self.combine == "gradients" and not bool(found.direction.isfinite().all()):
-                return self._one_by_one(moving, loss)  # one member's must not spoil those of the others
-            return self._finite(found._replace(outputs=found.outputs[0]))
+            leaf = inputs.detach().clone().requires_grad_()
+            if not self._tried and len(leaf) >= ENOUGH:
+                self.join(leaf, loss)
+            if self._fused is None and self.combine == "gradients":
+                return self._one_by_one(leaf, loss)
+            slope = _slope(self._all_outputs(leaf), leaf, partial(self._loss, loss=loss), rows=1)
+            if self.combine == "gradients" and not bool(slope.direction.isfinite().all()):
+                return self._one_by_one(leaf, loss)  # so that one member does not spoil the others
+            return self._finite(slope._replace(outputs=slope.outputs[0]))
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """While this lasts, no weight of any member asks for gradients."""
+        """Within this context, no weight of any member requires gradients."""
+        members = {id(weight): weight for member in self._members for weight in member.model.parameters()}
         with Undo() as undo:
-            for weight in {id(one): one for member in self._members for one in member.model.parameters()}.values():
+            for weight in members.values():
                 if weight.requires_grad:
                     undo.add(weight.requires_grad_, True)
                     weight.requires_grad_(False)
             yield
 
-    def _one_by_one(self, moving: Tensor, loss: Loss) -> Slope:
-        """Each member's graph is gone before the next one runs."""
+    def _one_by_one(self, leaf: Tensor, loss: Loss) -> Slope:
+        """The graph of each member is freed before the next one runs."""
         total = None
-        for outputs in self.outputs(moving):
-            one = self._finite(_slope(outputs, moving, loss))
-            total = one if total is None else total.plus(one)
+        for outputs in self.outputs(leaf):
+            slope = self._finite(_slope(outputs, leaf, loss))
+            total = slope if total is None else total.plus(slope)
         assert total is not None
         return total._replace(direction=total.direction / len(self), losses=total.losses / len(self))
 
-    def _loss(self, said: Tensor, loss: Loss) -> Tensor:
-        """Of all members together, from their outputs ``(members, n, ...)``."""
+    def _loss(self, outputs: Tensor, loss: Loss) -> Tensor:
+        """Loss of all members together, from their outputs ``(members, n, ...)``."""
         if self.combine == "gradients":
-            return torch.stack([loss(one) for one in said]).mean(dim=0)
-        return loss(self._mean(said))
+            return torch.stack([loss(member) for member in outputs]).mean(dim=0)
+        return loss(self._mean(outputs))
 
-    def _finite(self, found: Slope) -> Slope:
-        """With 0 where a gradient is not a number, or endless."""
-        bad = ~found.direction.isfinite()
+    def _finite(self, slope: Slope) -> Slope:
+        """The slope with 0 where a gradient is NaN or infinite."""
+        bad = ~slope.direction.isfinite()
         if not bool(bad.any()):
-            return found
+            return slope
         self.undefined += int(bad.flatten(1).any(dim=1).sum())
-        return found._replace(direction=found.direction.masked_fill(bad, 0))
+        return slope._replace(direction=slope.direction.masked_fill(bad, 0))
 
     def join(self, inputs: Tensor, loss: Loss, faster: bool | None = None) -> bool:
-        """Makes one network of all members that can be part of it, if that is faster; otherwise it stays as it is.
+        """Fuses all members that can be fused into one network, if that is faster.
 
         Args:
-            inputs: some that will be asked about.
-            loss: likewise.
-            faster: what was found before, here or elsewhere; measured, and remembered, if not given.
+            inputs: Some of the inputs to attack.
+            loss: Loss of the attack.
+            faster: Whether it is faster, if known; measured once and remembered by default.
 
         Returns:
-            Whether it was made. One network may round otherwise, so whoever goes on elsewhere must do the same.
+            Whether members are fused. A fused network may round differently, so other workers must do the same.
         """
         self._tried = True
-        few = inputs[:ALIKE].detach()
+        few = inputs[:COMPARED].detach()
         if faster is False:
             return False
         with steady(), torch.inference_mode(False), torch.enable_grad():
-            weights = [member.in_weights(self.forward, few) for member in self._members]
-            inside = [model for model in weights if model is not None]
-            joint = folded(inside, self.forward, few) if len(inside) > 1 else None
-            if joint is None:
+            models = [member.in_weights(self.forward, few) for member in self._members]
+            fusible = [model for model in models if model is not None]
+            fused = fuse(fusible, self.forward, few) if len(fusible) > 1 else None
+            if fused is None:
                 return False
-            self._outside = [member for member, model in zip(self._members, weights, strict=True) if model is None]
-            found = self._is_faster(joint, inputs, loss) if faster is None else faster
-        self._joint = joint if found else None
-        return found
+            self._not_fused = [member for member, model in zip(self._members, models, strict=True) if model is None]
+            if faster is None:
+                faster = self._is_faster(fused, inputs, loss)
+        self._fused = fused if faster else None
+        return faster
 
-    def _is_faster(self, joint: nn.Module, inputs: Tensor, loss: Loss) -> bool:
-        """Whether one network is faster than all members one by one; what is tried does not count."""
+    def _is_faster(self, fused: nn.Module, inputs: Tensor, loss: Loss) -> bool:
+        """Whether the fused network is faster than all members one by one; timed passes do not count."""
         before = self.passes, self.undefined
 
         def measured() -> Facts:
-            took = {}
-            for name, way in (("one by one", None), ("joined", joint)):
-                self._joint = way
-                took[name] = min(_seconds(lambda: self.slope(inputs, loss)) for _ in range(PASSES))
-            return {"joined": took["joined"] < took["one by one"]}
+            seconds = {}
+            for name, network in (("one by one", None), ("joined", fused)):
+                self._fused = network
+                seconds[name] = min(_seconds(lambda: self.slope(inputs, loss)) for _ in range(PASSES))
+            return {"joined": seconds["joined"] < seconds["one by one"]}
 
         key = key_of(self.model, inputs, "ensemble", len(self), self.combine)
-        faster: bool = remembered(key, measured, lambda found: isinstance(found.get("joined"), bool))["joined"]
+        faster: bool = remembered(key, measured, lambda facts: isinstance(facts.get("joined"), bool))["joined"]
         self.passes, self.undefined = before
         return faster
 
-    def _said(self, inputs: Any) -> Tensor:
+    def _all_outputs(self, inputs: Any) -> Tensor:
         """Outputs of all members, ``(members, n, ...)``."""
-        if self._joint is None:
+        if self._fused is None:
             return torch.stack([*self.outputs(inputs)])
-        inside = len(self) - len(self._outside)
-        said = self.forward(self._joint, inputs.clone()).chunk(inside, dim=1)  # the original is the first of them
-        return torch.stack([*said, *self._each(self._outside, inputs)])
+        count = len(self) - len(self._not_fused)
+        outputs = self.forward(self._fused, inputs.clone()).chunk(count, dim=1)  # the original is the first of them
+        return torch.stack([*outputs, *self._each(self._not_fused, inputs)])
 
     def _each(self, members: Sequence[Member], inputs: Any) -> Iterator[Tensor]:
         for model, patch in members:
             with patch.applied(model, self.forward) as call:
-                yield call(inputs.clone())  # some models write into what they are given
+                yield call(inputs.clone())  # some models write into their inputs
 
     def mean(self, inputs: Any) -> Tensor:
-        """The mean of all outputs; of probabilities, their logarithm, so that a loss on logits is theirs."""
+        """Returns the mean of all outputs, or the logarithm of mean probabilities, which a loss takes as logits."""
         self.passes += len(inputs) * len(self)
-        return self._mean(self._said(inputs))
+        return self._mean(self._all_outputs(inputs))
 
-    def _mean(self, said: Tensor) -> Tensor:
+    def _mean(self, outputs: Tensor) -> Tensor:
         if self.combine == "probabilities":
-            return said.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(self))
-        return said.mean(dim=0)
+            return outputs.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(self))
+        return outputs.mean(dim=0)
 
 
-def _slope(said: Tensor, moving: Tensor, loss: Loss, rows: int = 0) -> Slope:
-    """How a loss of outputs changes with the inputs; ``rows`` is the dimension of outputs that counts inputs."""
-    outputs = widest(said.detach()).requires_grad_()
-    losses = loss(outputs)
-    (pull,) = torch.autograd.grad(losses.sum(), outputs)
-    largest = pull.abs().nan_to_num(0, 0, 0).amax(dim=[at for at in range(pull.ndim) if at != rows])
+def _slope(outputs: Tensor, leaf: Tensor, loss: Loss, rows: int = 0) -> Slope:
+    """Gradient of a loss of outputs with respect to inputs; ``rows`` is the dimension of outputs that counts inputs."""
+    wide = widest(outputs.detach()).requires_grad_()
+    losses = loss(wide)
+    (by_output,) = torch.autograd.grad(losses.sum(), wide)
+    largest = by_output.abs().nan_to_num(0, 0, 0).amax(dim=[axis for axis in range(by_output.ndim) if axis != rows])
     scale = (largest / largest.frexp().mantissa).nan_to_num(0).clamp_min(torch.finfo(largest.dtype).tiny)
-    shape = [-1 if at == rows else 1 for at in range(pull.ndim)]
-    direction = _gradient(said, moving, (pull / scale.reshape(shape)).to(said.dtype))
-    return Slope(direction, scale, losses.detach(), said.detach())
+    shape = [-1 if axis == rows else 1 for axis in range(by_output.ndim)]
+    direction = _gradient(outputs, leaf, (by_output / scale.reshape(shape)).to(outputs.dtype))
+    return Slope(direction, scale, losses.detach(), outputs.detach())
 
 
-def _gradient(said: Tensor, moving: Tensor, pull: Tensor) -> Tensor:
-    """Of outputs by inputs, in single precision at least."""
-    found = torch.autograd.grad(said, moving, pull, allow_unused=True)[0] if said.requires_grad else None
-    if found is None:
-        raise BadInput("model", "one whose answers have no gradient by their inputs", DIFFERENTIABLE, BPDA)
-    return found if found.element_size() >= SINGLE else found.float()
+def _gradient(outputs: Tensor, leaf: Tensor, by_output: Tensor) -> Tensor:
+    """Gradient with respect to the inputs, in single precision or better."""
+    gradient = torch.autograd.grad(outputs, leaf, by_output, allow_unused=True)[0] if outputs.requires_grad else None
+    if gradient is None:
+        raise BadInput("model", "outputs without a gradient with respect to the inputs", DIFFERENTIABLE, BPDA)
+    return gradient if gradient.element_size() >= SINGLE else gradient.float()
 
 
 def _fit(values: Tensor, inputs: Tensor) -> Tensor:
-    """One number per input, in a shape and type that fit them."""
+    """One number per input, in the type of the inputs and a shape that broadcasts to them."""
     return values.to(inputs.dtype).reshape(-1, *[1] * (inputs.ndim - 1))
 
 

@@ -1,4 +1,4 @@
-"""One member of an ensemble: a copy with a mutant's weights, and what else has to be done while it runs."""
+"""One member of an ensemble: a copy with the weights of a mutant, and edits to apply while it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mutiny.models import Forward, Patch
 from mutiny.models.patch import Edit, SignalEdit, WeightEdit
 
 SAME = 1e-9
-"""Outputs in double precision may differ by this share of the largest."""
+"""Largest difference of outputs in double precision, as a share of the largest output."""
 
 
 class Member(NamedTuple):
@@ -25,37 +25,39 @@ class Member(NamedTuple):
 
     @classmethod
     def of(cls, model: nn.Module, patch: Patch) -> Self:
-        """Weights go into a copy; the rest is applied at every call."""
+        """Writes edits of weights into a copy; other edits are applied at every call."""
         weights = tuple(edit for edit in patch.edits if isinstance(edit, WeightEdit))
         rest = Patch(tuple(edit for edit in patch.edits if not isinstance(edit, WeightEdit)), patch.first_layer)
         return cls(with_weights(model, Patch(weights)) if weights else model, rest)
 
     def in_weights(self, forward: Forward, inputs: Tensor) -> nn.Module | None:
-        """The same member with everything in its weights; none if there is no such model.
+        """Returns a model with the whole patch in its weights; none if there is no such model.
 
-        Neurons that nobody hears are neurons that say 0 where everything between them and those who listen leaves 0 as
-        it is: ReLU does, batch normalization does not. It is tried out.
+        Blocking a neuron's output equals zeroing the neuron if the layers between preserve zero: ReLU does, batch
+        normalization does not. Outputs on ``inputs`` are compared to find out.
         """
         if not self.patch.edits:
             return self.model
         if not all(isinstance(edit, SignalEdit) and not edit.factor for edit in self.patch.edits):
             return None
-        quiet = with_weights(self.model, Patch(tuple(_silence(self.patch.edits))))
+        zeroed = with_weights(self.model, Patch(tuple(_zeroing(self.patch.edits))))
         try:
             with self.patch.applied(copy.deepcopy(self.model).double(), forward) as call, torch.no_grad():
-                wanted = call(inputs.to(torch.double, copy=True))
-                found = forward(copy.deepcopy(quiet).double(), inputs.to(torch.double, copy=True))
-        except Exception:  # a model or a device that has no double precision
+                expected = call(inputs.to(torch.double, copy=True))
+                outputs = forward(copy.deepcopy(zeroed).double(), inputs.to(torch.double, copy=True))
+        except Exception:  # the model or the device does not support double precision
             return None
-        return quiet if same(found, wanted) else None
+        return zeroed if same(outputs, expected) else None
 
 
-def same(found: Tensor, wanted: Tensor) -> bool:
-    """Whether outputs in double precision are equal but for rounding."""
-    return found.shape == wanted.shape and bool((found - wanted).abs().max() <= SAME * wanted.abs().max())
+def same(outputs: Tensor, expected: Tensor) -> bool:
+    """Whether outputs in double precision are equal up to rounding."""
+    if outputs.shape != expected.shape:
+        return False
+    return bool((outputs - expected).abs().max() <= SAME * expected.abs().max())
 
 
-def _silence(edits: tuple[Edit, ...]) -> Iterator[WeightEdit]:
+def _zeroing(edits: tuple[Edit, ...]) -> Iterator[WeightEdit]:
     for edit in edits:
         assert isinstance(edit, SignalEdit)
         for weight in (*edit.layer.weights, *edit.layer.biases):
@@ -64,11 +66,12 @@ def _silence(edits: tuple[Edit, ...]) -> Iterator[WeightEdit]:
 
 
 def with_weights(model: nn.Module, patch: Patch) -> nn.Module:
-    """A copy with a patch of weights in it, which shares all weights and buffers that the patch leaves alone."""
+    """Returns a copy with a patch of weights applied; it shares all other weights and buffers with the model."""
     touched = {edit.parameter for edit in patch.edits if isinstance(edit, WeightEdit)}
-    every = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
-    changing = {id(tensor) for name, tensor in every if name in touched}
-    twin = copy.deepcopy(model, {id(tensor): tensor for _, tensor in every if id(tensor) not in changing})
+    tensors = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+    changing = {id(tensor) for name, tensor in tensors if name in touched}
+    shared = {id(tensor): tensor for _, tensor in tensors if id(tensor) not in changing}
+    twin = copy.deepcopy(model, shared)  # what stands in the memo of deepcopy is taken as it is, not copied
     weights = dict(twin.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for edit in patch.edits:

@@ -1,4 +1,4 @@
-"""Attacks by name."""
+"""Registry of attacks, and attacks from the names that users type."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ NORM = re.compile(r"\bnorm\s*=\s*\w+")
 
 
 def as_attack(wanted: str | Attack) -> Attack:
-    """An attack from its name, with parameters if you like.
+    """Returns an attack from its name, with optional parameters.
 
     >>> str(as_attack("PGD(norm=L2, iterations=20)"))
     'pgd(norm=l2, iterations=20)'
     """
-    found = as_attacks(wanted)
-    if len(found) != 1:
+    attacks = as_attacks(wanted)
+    if len(attacks) != 1:
         raise BadInput("attack", repr(wanted), f"one of {', '.join(ATTACKS)}")
-    return found[0]
+    return attacks[0]
 
 
 def as_attacks(wanted: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
-    """Several attacks: from text with commas, one by one, or none at all.
+    """Returns attacks from text with commas, or from several names or instances; there may be none.
 
-    >>> [str(one) for one in as_attacks("fgsm, pgd(iterations=5, restarts=2)")]
+    >>> [str(attack) for attack in as_attacks("fgsm, pgd(iterations=5, restarts=2)")]
     ['fgsm', 'pgd(iterations=5, restarts=2)']
     >>> as_attacks(())
     ()
@@ -42,5 +42,5 @@ def as_attacks(wanted: str | Attack | Iterable[str | Attack]) -> tuple[Attack, .
     items: Any = (wanted,) if isinstance(wanted, str | Attack) else wanted
     if not isinstance(items, Iterable):
         raise BadInput("attack", repr(wanted), f"one of {', '.join(ATTACKS)}")
-    each = [NORM.sub(lambda norm: norm.group().lower(), one) if isinstance(one, str) else one for one in items]
-    return NAMES.parse(each) if each else ()
+    lowered = [NORM.sub(lambda norm: norm.group().lower(), item) if isinstance(item, str) else item for item in items]
+    return NAMES.parse(lowered) if lowered else ()

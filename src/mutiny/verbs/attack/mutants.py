@@ -1,4 +1,4 @@
-"""Which mutants attack together? MUTEN's greedy choice of diverse ones, and two to compare with."""
+"""Choice of the mutants that attack together: MUTEN's greedy diverse choice, and two choices to compare with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATIOS = (0.01, 0.02, 0.03, 0.04)
 SIMILAR = 0.95
 """Share of the original's accuracy that similar mutants keep (MUTEN, section IV-B)."""
 TRIES = 20
-"""Mutants that may be refused in a row before we give up."""
+"""Number of mutants dropped in a row after which the choice fails."""
 
 
 @dataclass(frozen=True)
@@ -70,24 +70,24 @@ class Choice:
             raise BadInput("floor", repr(self.floor), "a share between 0 and 1")
 
     def pairs(self) -> list[tuple[str, float | None]]:
-        """Operators and ratios, of which each mutant draws one; all operators are equally likely."""
+        """Operators and ratios, of which each mutant draws one pair; all operators are equally likely."""
         return [(code, ratio if _has_ratio(code) else None) for code in self.operators for ratio in self.ratios]
 
     @property
     def least(self) -> float:
-        """Least share of the original's accuracy."""
+        """Smallest share of the original's accuracy that a mutant must keep."""
         return max(self.floor, SIMILAR) if self.kind == "similar" else self.floor
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """How a mutant was made, in few words; with the original and the seed that is all of it.
+class MutantSpec:
+    """Specification of a mutant, which together with the original and the seed determines it.
 
     Attributes:
-        code: of the operator.
-        ratio: of weights or neurons, if the operator has one.
-        number: among all that were made.
-        accuracy: on the inputs that were looked at.
+        code: Code of the operator.
+        ratio: Share of weights or neurons, if the operator has one.
+        number: Number of the mutant among all that were created.
+        accuracy: Accuracy on the inputs by which mutants are compared.
     """
 
     code: str
@@ -96,7 +96,7 @@ class Drawn:
     accuracy: float
 
     def patch(self, view: ModelView, seed: int) -> Patch:
-        """The same patch again."""
+        """Creates the patch of the mutant again."""
         return _operator(self.code, self.ratio).patch(view, generator_for(seed, "attack", "mutant", self.number))
 
     def __str__(self) -> str:
@@ -105,14 +105,14 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """One that was made.
+    """A mutant with its features.
 
     Attributes:
-        operator: that made it.
-        patch: of the original.
-        accuracy: on the inputs that were looked at.
-        features: what its last hidden layer says to them.
-        number: among all that were made: with the seed it says what the operator draws.
+        operator: Operator that created it.
+        patch: Patch of the original.
+        accuracy: Accuracy on the inputs by which mutants are compared.
+        features: Features of its last hidden layer on these inputs.
+        number: Number among all mutants that were created; with the seed, it decides the operator's random draws.
     """
 
     operator: Operator
@@ -122,38 +122,40 @@ class Mutant:
     number: int = 0
 
     @property
-    def drawn(self) -> Drawn:
-        """How it was made."""
-        return Drawn(self.operator.code, self.operator.parameters().get("ratio"), self.number, self.accuracy)
+    def spec(self) -> MutantSpec:
+        """Specification, without patch and features."""
+        return MutantSpec(self.operator.code, self.operator.parameters().get("ratio"), self.number, self.accuracy)
 
 
-Look = Callable[[Patch], tuple[Tensor, float]]
+Evaluate = Callable[[Patch], tuple[Tensor, float]]
 """From a patch to the features of some inputs ``(n, d)`` and the accuracy on them; NaN if outputs are not finite."""
 
 
-def chosen(view: ModelView, choice: Choice, look: Look, seed: int) -> tuple[Mutant, ...]:
-    """The mutants of an ensemble.
+def chosen(view: ModelView, choice: Choice, evaluate: Evaluate, seed: int) -> tuple[Mutant, ...]:
+    """Creates mutants and returns those of the choice.
 
     Args:
-        view: of the original.
-        choice: how.
-        look: runs a mutant.
-        seed: one seed, the same mutants.
+        view: View of the original.
+        choice: Choice of mutants.
+        evaluate: Function that runs a mutant.
+        seed: Seed of everything random.
     """
     if not choice.count:
         return ()
-    _, clean = look(Patch(()))
+    _, clean = evaluate(Patch(()))
     if isnan(clean):
         raise BadInput(
-            "model", "outputs that are NaN or infinite", "a model with finite outputs, of which to make mutants",
-            "Give data that it can answer, or attack it alone with mutants=0.",
-        )  # fmt: skip
-    made = _made(view, choice, look, choice.least * clean, seed)
+            "model",
+            "outputs that are NaN or infinite",
+            "a model with finite outputs, from which to create mutants",
+            "Use data that it can answer, or attack it alone with mutants=0.",
+        )
+    candidates = _candidates(view, choice, evaluate, choice.least * clean, seed)
     if choice.kind != "diverse":
-        return tuple(islice(made, choice.count))
+        return tuple(islice(candidates, choice.count))
     members: list[Mutant] = []
     alike = np.zeros((0, 0))
-    for mutant in islice(made, choice.iterations):
+    for mutant in islice(candidates, choice.iterations):
         new = np.array([mutant.features.cka(member.features) for member in members])
         alike = np.block([[alike, new[:, None]], [new[None], np.zeros((1, 1))]]) if members else np.zeros((1, 1))
         members.append(mutant)
@@ -165,7 +167,7 @@ def chosen(view: ModelView, choice: Choice, look: Look, seed: int) -> tuple[Muta
 
 
 def most_central(alike: Any) -> int:
-    """The one with the highest PageRank: most like all the others. Among equals, the latest.
+    """Index of the member with the highest PageRank: the most similar to all others. The last one among equals.
 
     >>> most_central([[0, 0.9, 0.2], [0.9, 0, 0.3], [0.2, 0.3, 0]])
     1
@@ -174,17 +176,17 @@ def most_central(alike: Any) -> int:
     return int(len(ranks) - 1 - ranks[::-1].argmax())
 
 
-def _made(view: ModelView, choice: Choice, look: Look, least: float, seed: int) -> Iterator[Mutant]:
-    """Mutants without end, each by an operator and a ratio drawn at random."""
+def _candidates(view: ModelView, choice: Choice, evaluate: Evaluate, least: float, seed: int) -> Iterator[Mutant]:
+    """Yields mutants without end, each by an operator and a ratio drawn at random."""
     rng, pairs = generator_for(seed, "attack", "operators"), choice.pairs()
-    number = refused = 0
+    number = dropped = 0
     while True:
         code, ratio = pairs[int(rng.integers(len(pairs)))]
         operator = _operator(code, ratio)
         number += 1
         try:
             patch = operator.patch(view, generator_for(seed, "attack", "mutant", number))
-            features, accuracy = look(patch)
+            features, accuracy = evaluate(patch)
         except NotApplicable as reason:
             pairs = [pair for pair in pairs if pair[0] != code]
             if not pairs:
@@ -192,29 +194,33 @@ def _made(view: ModelView, choice: Choice, look: Look, least: float, seed: int) 
             continue
         finite = not isnan(accuracy) and bool(features.isfinite().all())
         if finite and accuracy >= least:
-            refused = 0
+            dropped = 0
             yield Mutant(operator, patch, accuracy, Representation.of(features), number)
             continue
-        refused += 1
-        if refused >= TRIES:
-            raise _hopeless(least, accuracy if finite else None)
+        dropped += 1
+        if dropped >= TRIES:
+            raise _none_accepted(least, accuracy if finite else None)
 
 
-def _hopeless(least: float, last: float | None) -> BadInput:
-    """Why no mutant is good enough; ``last`` is the accuracy of the last, if it has one."""
+def _none_accepted(least: float, last: float | None) -> BadInput:
+    """Why no mutant is accepted; ``last`` is the accuracy of the last one, if its outputs are finite."""
     if last is None:
         return BadInput(
-            "mutants", "NaN or infinite outputs", "mutants that answer with numbers",
-            f"{TRIES} in a row were of no use, the last for this reason. Lower the ratios, or take other operators.",
-        )  # fmt: skip
+            "mutants",
+            "NaN or infinite outputs",
+            "mutants with finite outputs",
+            f"{TRIES} in a row were dropped, the last for this reason. Lower the ratios, or use other operators.",
+        )
     return BadInput(
-        "floor", f"{least:.1%} accuracy", "a bar that mutants can reach",
+        "floor",
+        f"{least:.1%} accuracy",
+        "an accuracy that mutants can reach",
         f"{TRIES} in a row did not; the last had {last:.1%}. Lower the ratios.",
-    )  # fmt: skip
+    )
 
 
 def _codes(operators: Any) -> tuple[str, ...]:
-    """Codes as they are written in `OPERATORS`, from several or from text with commas.
+    """Returns codes of `OPERATORS`, from text with commas or from several codes in any case.
 
     >>> _codes("gf, NS")
     ('GF', 'NS')
@@ -222,19 +228,19 @@ def _codes(operators: Any) -> tuple[str, ...]:
     given = operators.split(",") if isinstance(operators, str) else operators
     if not isinstance(given, Iterable):
         raise BadInput("operators", repr(operators), "codes such as GF")
-    found = tuple(code.strip().upper() if isinstance(code, str) else code for code in given)
-    unknown = [code for code in found if code not in OPERATORS]
-    if unknown or not found:
+    codes = tuple(code.strip().upper() if isinstance(code, str) else code for code in given)
+    unknown = [code for code in codes if code not in OPERATORS]
+    if unknown or not codes:
         raise BadInput("operators", ", ".join(map(str, unknown)) or "none", f"some of {', '.join(OPERATORS)}")
-    return found
+    return codes
 
 
 def _shares(ratios: Any) -> tuple[float, ...]:
-    """One or several ratios."""
-    found = tuple(ratios) if isinstance(ratios, Iterable) else (ratios,)
-    if not found or not all(is_number(one) and 0 < one <= 1 for one in found):
+    """Returns ratios from one or several."""
+    shares = tuple(ratios) if isinstance(ratios, Iterable) else (ratios,)
+    if not shares or not all(is_number(share) and 0 < share <= 1 for share in shares):
         raise BadInput("ratios", repr(ratios), "shares above 0, at most 1")
-    return found
+    return shares
 
 
 def _has_ratio(code: str) -> bool:
@@ -242,5 +248,5 @@ def _has_ratio(code: str) -> bool:
 
 
 def _operator(code: str, ratio: float | None) -> Operator:
-    kind: Any = OPERATORS[code]
-    return kind() if ratio is None else kind(ratio=ratio)  # type: ignore[no-any-return]
+    kind: Callable[..., Operator] = OPERATORS[code]
+    return kind() if ratio is None else kind(ratio=ratio)

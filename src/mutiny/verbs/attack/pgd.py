@@ -1,4 +1,4 @@
-"""Projected gradient descent, and the fast gradient sign, which is its first step."""
+"""Projected gradient descent (PGD), and the fast gradient sign method (FGSM), which is its first step."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from mutiny.verbs.attack.ensemble import Ensemble, Loss
 Bound = Literal["linf", "l2"]
 Losses = Literal["cross-entropy", "margin", "both"]
 SANE = 2.5
-"""The steps of an attack together are this many times as long as it may go (Madry et al.)."""
+"""Length of all default steps together, as a multiple of the largest distance (Madry et al.)."""
 
 
 @dataclass(frozen=True)
 class Pgd(Attack):
-    """Steps along the gradient, each back into the ball and the range.
+    """Steps along the gradient, each projected back into the ball and the range.
 
     Args:
-        norm: of the distance: ``linf`` or ``l2``.
-        iterations: steps; MUTEN takes 40 for MNIST and 20 for CIFAR-10.
-        step: length of each; ``None``: 2.5 times the distance divided by the iterations. ART's default, which MUTEN
-            probably used, is 0.1 whatever the distance: larger than every distance that MUTEN allows for CIFAR-10.
-        restarts: attempts; the first one that succeeds counts.
-        random_start: whether an attempt begins anywhere in the ball. All but the first always do.
-        momentum: of gradients, each divided by its mean size (Dong et al., 2018); 0 has none.
-        loss: what is raised: ``cross-entropy`` (the paper's), ``margin``: by how much the largest other logit leads
-            before that of the true class, whose gradient does not vanish where a model is sure; or ``both``: attempts
-            take turns, the first with cross-entropy, the second with the margin, none of these two at random.
+        norm: Norm of the distance: ``linf`` or ``l2``.
+        iterations: Number of steps; MUTEN uses 40 for MNIST and 20 for CIFAR-10.
+        step: Length of a step; by default 2.5 times the distance divided by the iterations. ART's default, which MUTEN
+            probably used, is 0.1 for any distance: larger than every distance that MUTEN allows for CIFAR-10.
+        restarts: Number of attempts; the first successful one counts.
+        random_start: Whether the first attempt starts at a random point of the ball. Later attempts always do.
+        momentum: Momentum of gradients, each divided by its mean size (Dong et al., 2018); 0 for none.
+        loss: Loss to increase: ``cross-entropy`` (the paper's); ``margin``, the lead of the largest other logit over
+            that of the true class, whose gradient does not vanish if a model is confident; or ``both``, which
+            alternates: the first attempt uses cross-entropy and the second the margin, both without a random start.
     """
 
     code: ClassVar[str] = "pgd"
@@ -63,35 +63,35 @@ class Pgd(Attack):
             raise BadInput("momentum", self.momentum, "a number of at least 0")
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
-        """Of several attempts, the first that the original gets wrong; the last if there is none."""
+        """Returns the first attempt that fools the original for each input, or the last attempt."""
         assert eps is not None
-        found, left, passes = batch.inputs.clone(), torch.arange(len(batch.inputs)), 0
+        new, left, passes = batch.inputs.clone(), torch.arange(len(batch.inputs)), 0
         for attempt in range(self.restarts):
             inputs, labels = batch.inputs[left], batch.labels[left]
             start = self.starts(batch.inputs, eps, batch.first, attempt, batch.seed)
             loss = self.rising(labels, attempt)
             now = self.moved(ensemble, inputs, loss, eps, batch.low, batch.high, None if start is None else start[left])
             passes += len(left) * self.iterations * len(ensemble)
-            found[left] = now
+            new[left] = now
             if attempt + 1 == self.restarts:
                 break
             with torch.no_grad():
                 left = left[(answers(next(ensemble.outputs(now))) == labels).cpu()]
             if not len(left):
                 break
-        return Attacked(found, passes)
+        return Attacked(new, passes)
 
     def times(self, budget: int) -> Self:
-        """More attempts, with both losses: mutants should not win against an attack that is weak on purpose."""
+        """Returns more attempts with both losses, so that mutants do not win only because one loss is weak."""
         return replace(self, restarts=self.restarts * budget, loss="both") if budget > 1 else self
 
     def rising(self, labels: Tensor, attempt: int = 0) -> Loss:
-        """What an attempt raises."""
-        turn = self.loss == "margin" or (self.loss == "both" and attempt % 2)
-        return partial(margin if turn else cross_entropy, labels=labels)
+        """Returns the loss that an attempt increases."""
+        by_margin = self.loss == "margin" or (self.loss == "both" and attempt % 2)
+        return partial(margin if by_margin else cross_entropy, labels=labels)
 
     def length(self, eps: float) -> float:
-        """Of one step."""
+        """Length of one step."""
         return SANE * eps / self.iterations if self.step is None else self.step
 
     def moved(
@@ -104,62 +104,62 @@ class Pgd(Attack):
         high: float,
         start: Tensor | None = None,
     ) -> Tensor:
-        """Inputs within ``eps`` of the given ones, and within the range, whose loss is larger; one attempt.
+        """Makes one attempt: returns inputs with a larger loss, within ``eps`` of the given ones and within the range.
 
         Args:
-            ensemble: whose mean gradient is followed.
-            inputs: within the range, ``(n, ...)``.
-            loss: that should rise.
-            eps: how far they may go.
-            low: least value of an input's numbers.
-            high: largest value.
-            start: where the attempt begins, as changes; at the inputs if not given.
+            ensemble: Ensemble whose mean gradient is followed.
+            inputs: Inputs within the range, ``(n, ...)``.
+            loss: Loss to increase.
+            eps: Largest distance.
+            low: Smallest value of an input.
+            high: Largest value of an input.
+            start: Changes of the inputs to start from; none by default.
         """
         ball = Ball(inputs, eps, self.norm, low, high)
         now = inputs if start is None else ball.near(inputs + start)
-        speed = torch.zeros_like(_single(inputs))
+        velocity = torch.zeros_like(_at_least_single(inputs))
         for _ in range(self.iterations):
             gradient = ensemble.slope(now, loss).direction
             if self.momentum:
-                speed = self.momentum * speed + _even(gradient, "mean")
-                gradient = speed
-            step = gradient.sign() if self.norm == "linf" else _even(gradient, "l2")
+                velocity = self.momentum * velocity + _normalized(gradient, "mean")
+                gradient = velocity
+            step = gradient.sign() if self.norm == "linf" else _normalized(gradient, "l2")
             now = ball.near(now + self.length(eps) * step)
         return ball.inside(now)
 
     def starts(self, inputs: Tensor, eps: float, first: int, attempt: int, seed: int) -> Tensor | None:
-        """Random changes to begin with, which belong to inputs, not to batches.
+        """Returns random changes to start from, which depend on the input, not on the batch; none for no change.
 
         Args:
-            inputs: a batch.
-            eps: how far they may go.
-            first: number of the batch's first input.
-            attempt: which one.
-            seed: of the attack.
+            inputs: Inputs of a batch.
+            eps: Largest distance.
+            first: Number of the first input of the batch in the data.
+            attempt: Number of the attempt.
+            seed: Seed of the attack.
         """
         if attempt <= (self.loss == "both") and not self.random_start:
             return None
         size = inputs[0].numel()
         stream = np.random.PCG64(seed_for(seed, "attack", "start", attempt))
-        stream.advance(first * (size + 1))
+        stream.advance(first * (size + 1))  # to the draws of this batch: size + 1 numbers per input
         drawn = np.random.Generator(stream).random((len(inputs), size + 1))
-        change = torch.from_numpy(2 * drawn[:, 1:] - 1).to(_single(inputs)).reshape(inputs.shape)
+        change = torch.from_numpy(2 * drawn[:, 1:] - 1).to(_at_least_single(inputs)).reshape(inputs.shape)
         if self.norm == "linf":
             return eps * change
         radius = torch.from_numpy(drawn[:, 0] ** (1 / size)).to(change).reshape(-1, *[1] * (inputs.ndim - 1))
-        normal = (2**0.5) * torch.erfinv(change.clamp(-1 + 1e-6, 1 - 1e-6))  # directions without a favourite
-        return eps * radius * _even(normal, "l2")
+        normal = (2**0.5) * torch.erfinv(change.clamp(-1 + 1e-6, 1 - 1e-6))  # uniform in direction
+        return eps * radius * _normalized(normal, "l2")
 
 
 @dataclass(frozen=True)
 class Fgsm(Attack):
-    """One step as long as it may be.
+    """One step of the largest length allowed.
 
     Args:
-        norm: of the distance: ``linf`` or ``l2``.
-        restarts: attempts; the first one that succeeds counts. All but the first begin anywhere in the ball, much as
-            R+FGSM does (Tramèr et al., ICLR 2018).
-        loss: what is raised; see `Pgd`.
+        norm: Norm of the distance: ``linf`` or ``l2``.
+        restarts: Number of attempts; the first successful one counts. All but the first start at a random point of the
+            ball, similar to R+FGSM (Tramèr et al., ICLR 2018).
+        loss: Loss to increase; see `Pgd`.
     """
 
     code: ClassVar[str] = "fgsm"
@@ -175,16 +175,16 @@ class Fgsm(Attack):
         check_whole("restarts", self.restarts)
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
-        """See above."""
+        """Runs PGD with one step."""
         assert eps is not None
         return self._steps(eps or 1.0).attacked(ensemble, batch, eps)
 
     def times(self, budget: int) -> Self:
-        """More attempts, with both losses; see `Pgd`."""
+        """Returns more attempts with both losses; see `Pgd`."""
         return replace(self, restarts=self.restarts * budget, loss="both") if budget > 1 else self
 
     def rising(self, labels: Tensor) -> Loss:
-        """What the first attempt raises."""
+        """Returns the loss that the first attempt increases."""
         return self._steps().rising(labels)
 
     def _steps(self, step: float | None = None) -> Pgd:
@@ -198,15 +198,16 @@ def _check(norm: str, loss: str) -> None:
         raise BadInput("loss", repr(loss), "cross-entropy, margin or both")
 
 
-def _even(values: Tensor, kind: Literal["mean", "l2"]) -> Tensor:
-    """Each input's divided by their mean size, or by their length; however small they are. 0 stays 0."""
+def _normalized(values: Tensor, kind: Literal["mean", "l2"]) -> Tensor:
+    """Values of each input divided by their mean size or by their length; 0 stays 0."""
     tiny, shape = torch.finfo(values.dtype).tiny, (-1, *[1] * (values.ndim - 1))
+    # First by the largest, because the squares of very small values would be 0.
     values = values / values.flatten(1).abs().amax(dim=1).clamp_min(tiny).reshape(shape)
     flat = values.flatten(1)
     size = flat.abs().mean(dim=1) if kind == "mean" else flat.norm(dim=1)
     return values / size.clamp_min(tiny).reshape(shape)
 
 
-def _single(inputs: Tensor) -> Tensor:
-    """In single precision at least."""
+def _at_least_single(inputs: Tensor) -> Tensor:
+    """The inputs in single precision, or in double if they are."""
     return inputs.to(torch.promote_types(inputs.dtype, torch.float32))

@@ -1,4 +1,4 @@
-"""What `attack` returns."""
+"""Result of `attack`: outcomes at each distance, and the numbers that reports and JSON show."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MUTANTS, ORIGINAL, BUDGET, SANE = "mutants", "original", "same budget", "sane step"
-"""Ways: the ensemble; the same attack on the original alone; that with as many passes allowed; with a step that fits.
+"""Names of ways: with mutants; the original alone; alone with as many passes; alone with a step that fits the distance.
 """
 ALPHA = 0.05
-"""Below this a p-value is significant."""
+"""Significance level."""
 
 
 @dataclass(frozen=True, eq=False)
-class Assault:
-    """One attack in one way.
+class AttackOutcome:
+    """Outcome of one attack in one way, such as with mutants or on the original alone.
 
     Attributes:
-        attack: as a user would write it.
-        inputs: new inputs, ``(n, ...)``.
-        said: what the original says to them, ``(n,)``.
-        fooled: which of them it gets wrong, ``(n,)``.
+        attack: Attack as a user would write it.
+        inputs: New inputs, ``(n, ...)``.
+        said: Answers of the original to them, ``(n,)``.
+        fooled: Whether these answers are wrong, ``(n,)``.
         distances: ``linf``, ``l2`` and ``l1`` to the old inputs, ``(n,)`` each.
-        passes: forward and backward passes, one input and model each.
-        seconds: that it took.
+        passes: Number of forward and backward passes, each of one input through one model.
+        seconds: Duration.
     """
 
     attack: str
@@ -48,19 +48,19 @@ class Assault:
     seconds: float
 
     def of_all(self) -> Rate:
-        """Wrong answers after the attack, of all inputs."""
+        """Share of wrong answers after the attack, of all inputs."""
         return Rate.of(self.fooled)
 
     def of_correct(self, correct: Bools) -> Rate:
-        """Answers that were right before and are lost, of those that were right."""
+        """Share of correct answers that are lost, of all correct ones."""
         return Rate.of(self.fooled[correct])
 
     def summary(self, correct: Bools, shared: Bools) -> WaySummary:
-        """The numbers of this attack.
+        """Returns the numbers of this attack.
 
         Args:
-            correct: Inputs that were answered correctly before, ``(n,)``.
-            shared: Inputs that are lost in every way, ``(n,)``.
+            correct: Whether each input was answered correctly before, ``(n,)``.
+            shared: Whether each input is lost in every way, ``(n,)``.
         """
         lost = self.fooled & correct
         return WaySummary(
@@ -76,14 +76,14 @@ class Assault:
 
 @dataclass(frozen=True)
 class Nearer:
-    """How far mutants go and how far another way goes, on the inputs that were right before and that both fool.
+    """Distances with mutants and in another way, on inputs that were correct before and that both fool.
 
     Attributes:
-        inputs: how many.
-        ours: mean L2 distance with mutants.
-        theirs: that of the other way.
-        interval: of the mean difference, by bootstrap over inputs, 95%.
-        p_value: of Wilcoxon's test on the differences.
+        inputs: Number of these inputs.
+        ours: Mean L2 distance with mutants.
+        theirs: Mean L2 distance of the other way.
+        interval: 95% bootstrap interval of the mean difference, over inputs.
+        p_value: P-value of Wilcoxon's test on the differences.
     """
 
     inputs: int
@@ -94,12 +94,12 @@ class Nearer:
 
     @property
     def difference(self) -> float:
-        """Below 0 where mutants come nearer."""
+        """Difference of the means; negative if mutants come nearer."""
         return self.ours - self.theirs
 
     @property
     def clear(self) -> bool:
-        """Whether it is significant, by both."""
+        """Whether the difference is significant by the test and by the interval."""
         return self.p_value < ALPHA and not self.interval.low <= 0 <= self.interval.high
 
     def to_json(self) -> dict[str, Any]:
@@ -109,39 +109,39 @@ class Nearer:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """All ways at one distance.
+    """Outcomes of all ways at one distance.
 
     Attributes:
-        eps: how far inputs might go; ``None`` for an attack that looks for the nearest.
-        ways: by name.
-        correct: inputs with right answers before, ``(n,)``.
+        eps: Largest distance; ``None`` for an attack that searches for the nearest input.
+        ways: Outcomes by name.
+        correct: Whether each input was answered correctly before, ``(n,)``.
     """
 
     eps: float | None
-    ways: Mapping[str, Assault]
+    ways: Mapping[str, AttackOutcome]
     correct: Bools
 
     def gain(self, over: str = BUDGET) -> tuple[float, Interval]:
-        """By how many more of the correct inputs the mutants fool than another way, and where that lies.
+        """Returns the share of correct inputs that mutants fool minus that of another way, and its interval.
 
         See `mutiny.core.stats.paired_difference`.
         """
-        ours, theirs = (one.fooled[self.correct] for one in self._pair(over))
+        ours, theirs = (outcome.fooled[self.correct] for outcome in self._pair(over))
         wins, losses = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
         return (wins - losses) / max(1, len(ours)), paired_difference(wins, losses, len(ours))
 
     def nearer(self, over: str = BUDGET) -> Nearer | None:
-        """How much nearer mutants come than another way, in L2; none where there is no input that both fool."""
+        """Compares the L2 distances with mutants and in another way; none if there is no input that both fool."""
         ours, theirs = self._pair(over)
         both = self.correct & ours.fooled & theirs.fooled
         if not both.any():
             return None
-        near, far = (one.distances["l2"][both] for one in (ours, theirs))
+        near, far = (outcome.distances["l2"][both] for outcome in (ours, theirs))
         interval = bootstrap(near - far, np.mean, 0, "attack", "nearer", over)
         return Nearer(int(both.sum()), float(near.mean()), float(far.mean()), interval, wilcoxon(near, far))
 
     def summary(self) -> LevelSummary:
-        """The numbers of this level."""
+        """Returns the numbers of this level."""
         shared, others = self.everywhere(), [name for name in self.ways if name != MUTANTS]
         return LevelSummary(
             eps=self.eps,
@@ -151,33 +151,33 @@ class Level:
         )
 
     def everywhere(self) -> Bools:
-        """Inputs that were right before and that every way fools, ``(n,)``."""
-        found: Bools = np.logical_and.reduce([self.correct, *(one.fooled for one in self.ways.values())])
-        return found
+        """Whether each input was correct before and is fooled in every way, ``(n,)``."""
+        lost: Bools = np.logical_and.reduce([self.correct, *(outcome.fooled for outcome in self.ways.values())])
+        return lost
 
-    def _pair(self, over: str) -> tuple[Assault, Assault]:
+    def _pair(self, over: str) -> tuple[AttackOutcome, AttackOutcome]:
         if over not in self.ways:
             raise BadInput(
                 "over",
                 repr(over),
                 f"one of {', '.join(self.ways)}",
-                "Without mutants or without baselines, and for attacks that cannot use more passes, there is no other.",
+                "There is no other way without mutants or baselines, or if the attack cannot use more passes.",
             )
         return self.ways[MUTANTS], self.ways[over]
 
 
 @dataclass(frozen=True)
 class WaySummary:
-    """The numbers of one attack in one way.
+    """Numbers of one attack in one way.
 
     Attributes:
-        attack: the attack as a user would write it.
-        of_all: wrong answers after the attack, of all inputs.
-        of_correct: correct answers that are lost, of all correct ones.
-        distance: mean distance of the lost inputs by norm; ``None`` if none is lost.
-        passes: forward and backward passes, one input and model each.
-        seconds: duration; ``None`` if loaded from JSON.
-        shared_l2: mean L2 distance of the inputs that are lost in every way; ``None`` if there are none, or if loaded
+        attack: Attack as a user would write it.
+        of_all: Share of wrong answers after the attack, of all inputs.
+        of_correct: Share of correct answers that are lost, of all correct ones.
+        distance: Mean distance of the lost inputs by norm; ``None`` if none is lost.
+        passes: Number of forward and backward passes, each of one input through one model.
+        seconds: Duration; ``None`` if loaded from JSON.
+        shared_l2: Mean L2 distance of the inputs that are lost in every way; ``None`` if there are none, or if loaded
             from JSON.
     """
 
@@ -200,7 +200,7 @@ class WaySummary:
 
     @classmethod
     def from_plain(cls, value: object, where: str) -> WaySummary:
-        """The way back from `to_json`."""
+        """Inverse of `to_json`."""
         given = JsonObject(value, where)
         rates = given.object("success_rate")
         return cls(
@@ -214,7 +214,7 @@ class WaySummary:
 
 @dataclass(frozen=True)
 class AttackGain:
-    """By how many more of the correct inputs the mutants fool than another way, with the 95% interval."""
+    """Share of correct inputs that mutants fool minus that of another way, with the 95% interval."""
 
     value: float
     interval: Interval
@@ -222,13 +222,13 @@ class AttackGain:
 
 @dataclass(frozen=True)
 class LevelSummary:
-    """The numbers of all ways at one distance.
+    """Numbers of all ways at one distance.
 
     Attributes:
-        eps: how far inputs might go; ``None`` for an attack that looks for the nearest.
-        ways: numbers by way; the ensemble with mutants comes first.
-        gains: gain of the mutants over other ways; only over the same budget if loaded from JSON.
-        nearer: for attacks that look for the nearest, how much nearer mutants come than other ways.
+        eps: Largest distance; ``None`` for an attack that searches for the nearest input.
+        ways: Numbers by way; the ensemble with mutants comes first.
+        gains: Gain of the mutants over other ways; only over the same budget if loaded from JSON.
+        nearer: Comparison of distances with other ways, for attacks that search for the nearest input.
     """
 
     eps: float | None
@@ -238,17 +238,17 @@ class LevelSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        told: dict[str, Any] = {"eps": self.eps, **self.ways[MUTANTS].to_json()}
-        told["baseline"] = {name: way.to_json() for name, way in self.ways.items() if name != MUTANTS}
+        plain: dict[str, Any] = {"eps": self.eps, **self.ways[MUTANTS].to_json()}
+        plain["baseline"] = {name: way.to_json() for name, way in self.ways.items() if name != MUTANTS}
         if BUDGET in self.gains:
-            told["gain"] = to_plain(self.gains[BUDGET])
+            plain["gain"] = to_plain(self.gains[BUDGET])
         if self.eps is None:
-            told["nearer"] = {name: distance and distance.to_json() for name, distance in self.nearer.items()}
-        return told
+            plain["nearer"] = {name: distance and distance.to_json() for name, distance in self.nearer.items()}
+        return plain
 
     @classmethod
     def from_plain(cls, value: object, where: str) -> LevelSummary:
-        """The way back from `to_json`."""
+        """Inverse of `to_json`."""
         given = JsonObject(value, where)
         others = given.get("baseline", Mapping[str, WaySummary], {})
         gain = given.get("gain", AttackGain | None, None)
@@ -262,18 +262,18 @@ class LevelSummary:
 
 @dataclass(frozen=True, repr=False)
 class Robustness(Result):
-    """How a model stands up to attacks, alone and with its mutants.
+    """Robustness of a model against attacks, alone and with its mutants.
 
     Attributes:
-        attack: the attack as a user would write it.
-        mutants: description of each mutant.
-        similarity: linear CKA of all pairs, the original first, ``(n + 1, n + 1)``.
-        levels: one for each distance, with arrays; empty if loaded from JSON.
-        indices: of the attacked inputs in the data, ``(n,)``; empty if loaded from JSON.
-        inputs: before the attack, ``(n, ...)``; ``None`` if loaded from JSON.
-        labels: of these inputs, ``(n,)``; empty if loaded from JSON.
-        notes: caveats, one sentence each.
-        loaded: the numbers of each distance, in a result loaded from JSON; see `results`.
+        attack: Attack as a user would write it.
+        mutants: Description of each mutant.
+        similarity: Linear CKA of all pairs, the original first, ``(n + 1, n + 1)``.
+        levels: Outcomes at each distance, with arrays; empty if loaded from JSON.
+        indices: Indices of the attacked inputs in the data, ``(n,)``; empty if loaded from JSON.
+        inputs: Inputs before the attack, ``(n, ...)``; ``None`` if loaded from JSON.
+        labels: Labels of these inputs, ``(n,)``; empty if loaded from JSON.
+        notes: Caveats, one sentence each.
+        loaded: Numbers at each distance, in a result loaded from JSON; see `results`.
     """
 
     verb: ClassVar[str] = "attack"
@@ -302,16 +302,16 @@ class Robustness(Result):
 
     @cached_property
     def results(self) -> tuple[LevelSummary, ...]:
-        """The numbers of each distance, of live and loaded results alike."""
+        """Numbers at each distance, of live and loaded results alike."""
         return tuple(level.summary() for level in self.levels) or self.loaded
 
     def shown(self) -> Level:
-        """The level to draw: the first at which any right answer is lost; the last if none is."""
+        """Returns the level to draw: the first at which a correct answer is lost, or the last."""
         lost = (level for level in self.levels if (level.ways[MUTANTS].fooled & level.correct).any())
         return next(lost, self.levels[-1])
 
     def details(self) -> dict[str, Any]:
-        """The verb's own part of `to_json`."""
+        """Returns the part of `to_json` that only this verb has."""
         return {
             "attack": self.attack,
             "mutants": list(self.mutants),
@@ -321,30 +321,30 @@ class Robustness(Result):
 
     @classmethod
     def read_details(cls, given: JsonObject) -> dict[str, Any]:
-        """The way back from `details`; inputs are not in JSON."""
+        """Inverse of `details`; inputs are not in JSON."""
         results = given.get("results", tuple[LevelSummary, ...])
         expect(len(results) > 0, "results", [], "at least one")
         expect(len({tuple(level.ways) for level in results}) == 1, "results", "levels", "the same ways at each level")
         similarity = given.get("similarity", tuple[tuple[float, ...], ...], ())
         expect(len({*map(len, similarity)}) <= 1, "similarity", "rows", "rows of one length")
-        none = np.zeros(0, np.int64)
+        empty = np.zeros(0, np.int64)
         return {
             "attack": given.get("attack", str),
             "mutants": given.get("mutants", tuple[str, ...]),
             "similarity": np.array(similarity, np.float64),
             "levels": (),
-            "indices": none,
+            "indices": empty,
             "inputs": None,
-            "labels": none,
+            "labels": empty,
             "loaded": results,
         }
 
     def tables(self) -> dict[str, Rows]:
-        """``levels``: every way at every distance."""
+        """Returns the table ``levels`` with a row for every way at every distance."""
         return {"levels": [_row(level, name, way) for level in self.results for name, way in level.ways.items()]}
 
     def metrics(self) -> dict[str, float]:
-        """Shares of the right answers that are lost, by way and distance."""
+        """Returns shares of correct answers that are lost, by way and distance."""
         return finite(
             {
                 f"fooled.{name}.{'nearest' if level.eps is None else f'{level.eps:g}'}": way.of_correct.value

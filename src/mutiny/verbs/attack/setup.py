@@ -19,7 +19,7 @@ from mutiny.verbs.attack.attacked_model import AttackedModel, copying
 
 
 def labeled(subject: Subject | nn.Module, data: Any, task: Task | None, forward: Forward | None) -> Given:
-    """What the user has given; an error if there is nothing to lose."""
+    """Returns the model and its labeled data; raises `BadInput` without a classification or without labels."""
     if not isinstance(subject, Subject):
         forward = copying(forward or default_forward)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
@@ -31,17 +31,26 @@ def labeled(subject: Subject | nn.Module, data: Any, task: Task | None, forward:
 
 
 def attacked_model(
-    given: Given, model: nn.Module, before: ModelState, count: int, seed: int, batch_size: int
+    given: Given,
+    model: nn.Module,
+    before: ModelState,
+    count: int,
+    seed: int,
+    batch_size: int,
+    low: float = 0.0,
+    high: float = 1.0,
 ) -> tuple[AttackedModel, bool]:
-    """The model with inputs drawn at random, and whether it gives the same answers twice.
+    """Returns the model with inputs drawn at random, and whether it answers the same input in the same way twice.
 
     Args:
-        given: What the user has given.
-        model: The first original.
-        before: Its state before any forward pass.
+        given: Subject, or model and data.
+        model: First original.
+        before: State of the model before any forward pass.
         count: Number of inputs to draw; all if there are fewer.
         seed: Seed of the draw.
         batch_size: Inputs per forward pass.
+        low: Smallest value of an input.
+        high: Largest value of an input.
     """
     call = copying(given.forward)
     repeatable = repeats(model, given.data, call)
@@ -49,4 +58,4 @@ def attacked_model(
     task = settle(given.task, [model], given.data, call, batch_size)
     assert isinstance(task, Classification)
     indices = np.sort(generator_for(seed, "attack", "inputs").permutation(len(given.data))[:count])
-    return AttackedModel(model, given.data, task, given.forward, indices, seed, batch_size), repeatable
+    return AttackedModel(model, given.data, task, given.forward, indices, seed, batch_size, low, high), repeatable

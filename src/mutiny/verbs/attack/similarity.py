@@ -1,4 +1,4 @@
-"""How alike are two models, by what their last hidden layers say to the same inputs?"""
+"""Similarity of two models by the features of their last hidden layers (linear CKA)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Representation:
-    """Features of some inputs, centred, with the norm of their products: what every comparison needs.
+    """Centered features of some inputs, with the norm that every comparison needs.
 
     Attributes:
-        features: ``(n, d)``, each column with mean 0.
-        size: Frobenius norm of the ``d x d`` products of columns, which is that of the ``n x n`` products of rows.
+        features: Features ``(n, d)``; each column has mean 0.
+        size: Frobenius norm of the ``d x d`` products of columns, which equals that of the ``n x n`` products of rows.
     """
 
     features: Tensor
@@ -22,15 +22,17 @@ class Representation:
 
     @classmethod
     def of(cls, features: Tensor) -> Representation:
-        """Centres features ``(n, d)``."""
+        """Centers features ``(n, d)``."""
         values = features.double()
-        centred = values - values.mean(dim=0)
-        return cls(centred, float(torch.linalg.matrix_norm(_smaller(centred, centred))))
+        centered = values - values.mean(dim=0)
+        n, d = centered.shape
+        products = centered.T @ centered if d <= n else centered @ centered.T  # both have the same norm
+        return cls(centered, float(torch.linalg.matrix_norm(products)))
 
     def cka(self, other: Representation) -> float:
-        """Linear centred kernel alignment, 0 to 1 (Kornblith et al., 2019): ``|Y'X|^2 / (|X'X| |Y'Y|)``.
+        """Linear centered kernel alignment, 0 to 1 (Kornblith et al., 2019): ``|Y'X|^2 / (|X'X| |Y'Y|)``.
 
-        Features that do not differ between inputs are like nothing, not even themselves: 0.
+        Features that are the same for all inputs have similarity 0, even to themselves.
 
         >>> x = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
         >>> a, b = Representation.of(x), Representation.of(7 * x[:, [2, 0, 1]] + 1)
@@ -42,12 +44,8 @@ class Representation:
         if other is self:
             return 1.0
         mine, theirs = self.features, other.features
-        if len(mine) < mine.shape[1]:  # |Y'X|^2 is the sum of all products of what rows have in common
+        if len(mine) < mine.shape[1]:  # |Y'X|^2 is also the sum of (X X') * (Y Y'), elementwise, which is smaller here
             shared = float(((mine @ mine.T) * (theirs @ theirs.T)).sum())
         else:
             shared = float((theirs.T @ mine).square().sum())
         return min(1.0, shared / (self.size * other.size))
-
-
-def _smaller(one: Tensor, other: Tensor) -> Tensor:
-    return one.T @ other if one.shape[1] <= len(one) else one @ other.T

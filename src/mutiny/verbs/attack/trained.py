@@ -23,11 +23,12 @@ from mutiny.subjects.training import Recipe
 
 
 def smoothed(recipe: Recipe, share: float = 0.1) -> Recipe:
-    """The recipe with label smoothing (Warde-Farley and Goodfellow, 2016), for a network that returns logits.
+    """Returns the recipe with label smoothing (Warde-Farley and Goodfellow, 2016), for a network that returns logits.
 
     Args:
-        recipe: of the undefended network.
-        share: of each label that is spread evenly over all classes. MUTEN does not say which; ART's default is 0.1.
+        recipe: Recipe of the undefended network.
+        share: Share of each label that is spread evenly over all classes. MUTEN does not say which; ART's default is
+            0.1.
 
     >>> smoothed(Recipe(lambda: nn.Linear(1, 2)), 0.2).loss(torch.zeros(1, 2), torch.tensor([0]))
     tensor(0.6931)
@@ -48,19 +49,20 @@ def distilled(
     forward: Forward | None = None,
     device: torch.device | str = "cpu",
 ) -> nn.Module:
-    """A network by defensive distillation (Papernot et al., S&P 2016), for networks that return logits.
+    """Trains a network by defensive distillation (Papernot et al., S&P 2016), for networks that return logits.
 
     A teacher is trained with its logits divided by the temperature; a student learns the teacher's probabilities at
-    that temperature. It is used as it is, without dividing, which makes its answers so sure that gradients vanish.
+    that temperature. The student is used without the division, which makes it so confident that gradients vanish.
 
     Args:
-        recipe: of both.
-        data: labelled: ``(inputs, labels)``, a dataset, a path, or whatever a subject takes as ``train``.
-        task: with which classes.
-        temperature: above 1; the authors recommend 20 to 100. MUTEN does not say which, and ART has none.
-        seed: of teacher and student.
-        forward: how a network is called.
-        device: where to train.
+        recipe: Recipe of both networks.
+        data: Labeled data: ``(inputs, labels)``, a dataset, a path, or anything that a subject takes as ``train``.
+        task: Classification with its classes.
+        temperature: Temperature, at least 1; the authors recommend 20 to 100. MUTEN does not say which, and ART has no
+            default.
+        seed: Seed of teacher and student.
+        forward: Function that calls a network.
+        device: Torch device for training.
     """
     _check_recipe(recipe)
     if not isinstance(task, Classification):
@@ -69,23 +71,20 @@ def distilled(
         raise BadInput("temperature", repr(temperature), "a number of at least 1")
     check_whole("seed", seed, 0)
     data = as_data(data, "data")
-    teacher = replace(recipe, loss=partial(_cooled, temperature=temperature)).train(
-        data, task, seed_for(seed, "teacher"), forward=forward, device=device
-    )
+    recipe = replace(recipe, loss=partial(_tempered, temperature=temperature))
+    teacher = recipe.train(data, task, seed_for(seed, "teacher"), forward=forward, device=device)
+    call = partial(forward or default_forward, teacher)
+    logits = torch.cat([batch.float().cpu().clone() for batch in rows(call, teacher, data, Pace())])
     soft = copy(data)
-    call = forward or default_forward
-    said = torch.cat([one.float().cpu().clone() for one in rows(partial(call, teacher), teacher, data, Pace())])
-    soft.targets = (said / temperature).softmax(dim=1).double().numpy()
-    student = replace(recipe, loss=partial(_cooled, temperature=temperature))
-    return student.train(
-        soft, Regression(tolerance=1.0), seed_for(seed, "student"), forward=forward, device=device
-    )  # fmt: skip
+    soft.targets = (logits / temperature).softmax(dim=1).double().numpy()
+    # Probabilities are targets of a regression: a classification takes whole labels only.
+    return recipe.train(soft, Regression(tolerance=1.0), seed_for(seed, "student"), forward=forward, device=device)
 
 
-def _cooled(outputs: Tensor, targets: Tensor, temperature: float) -> Tensor:
+def _tempered(outputs: Tensor, targets: Tensor, temperature: float) -> Tensor:
     """Cross-entropy of logits at a temperature, against classes or probabilities."""
-    wanted = targets if targets.ndim == 1 else targets.to(outputs.dtype)
-    return functional.cross_entropy(outputs / temperature, wanted)
+    targets = targets if targets.ndim == 1 else targets.to(outputs.dtype)
+    return functional.cross_entropy(outputs / temperature, targets)
 
 
 def _check_recipe(recipe: object) -> None:

@@ -1,4 +1,4 @@
-"""The verb `attack`: mutants first, then every attack at every distance."""
+"""The verb `attack`: mutants and the clean model first, then every attack at every distance."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from mutiny.verbs.attack.setup import attacked_model
 from mutiny.verbs.attack.worker import AttackRun, AttackWorker, ChosenMutants, CleanModel, Variant
 
 Runs = dict[tuple[float | None, str], AttackRun]
-Found = tuple[ChosenMutants, CleanModel, Runs]
+PlanResult = tuple[ChosenMutants, CleanModel, Runs]
 
 
 @dataclass(frozen=True)
 class AttackModel(Verb[AttackWorker, Robustness]):
-    """Arguments of `attack`, checked."""
+    """Checked arguments of `attack`."""
 
     attack: Attack
     eps: tuple[float | None, ...]
@@ -40,7 +40,7 @@ class AttackModel(Verb[AttackWorker, Robustness]):
     name = "attack"
 
     def settings(self) -> dict[str, Any]:
-        """Which inputs are attacked, and their range."""
+        """Number of inputs and their range."""
         return {"count": self.count, "range": [self.low, self.high]}
 
     def identity(self) -> Mapping[str, Any]:
@@ -49,17 +49,18 @@ class AttackModel(Verb[AttackWorker, Robustness]):
         return {"eps": self.eps, "mutants": self.choice, "combine": self.combine, **variants}
 
     def prepare(self, session: Session) -> AttackWorker:
-        """Draws the inputs, and refuses those outside of the stated range."""
-        size, before = session.settings["batch_size"], ModelState.of(session.model)
-        attacked, repeatable = attacked_model(session.given, session.model, before, self.count, session.seed, size)
-        attacked.low, attacked.high = self.low, self.high
-        attacked.check()
-        session.settle(count=min(self.count, len(session.given.data)))
+        """Draws the inputs, and raises `BadInput` if some are outside of the range."""
+        given, model, size = session.given, session.model, session.settings["batch_size"]
+        attacked, repeatable = attacked_model(
+            given, model, ModelState.of(model), self.count, session.seed, size, self.low, self.high
+        )
+        attacked.check_range()
+        session.settle(count=min(self.count, len(given.data)))
         session.expect(bool(self.choice.count) + 1 + len(self.eps) * len(self.variants))
         return AttackWorker(attacked, self.choice, self.combine, self.variants, repeatable)
 
-    async def plan(self, session: Session, state: AttackWorker) -> Found:
-        """The mutants, the model before, and what each variant does at each distance."""
+    async def plan(self, session: Session, state: AttackWorker) -> PlanResult:
+        """Asks for the mutants and the clean model, then for each variant at each distance."""
         session.progress.stage("making mutants", 1)
         mutants, clean = await together([self._mutants(session, state), self._clean(session, state)])
         assert isinstance(mutants, ChosenMutants)
@@ -86,13 +87,13 @@ class AttackModel(Verb[AttackWorker, Robustness]):
         members, joined = (mutants.members, mutants.joined) if variant.mutants else ((), False)
         made = [[member.code, member.ratio, member.number] for member in members]
         decides = [code_of(variant.attack), eps, made, joined, self.combine if members else None]
-        where = "" if eps is None else f" at {eps:g}"
-        run: AttackRun = await ask(session.job("attack", decides, f"{name}{where}", given=(name, eps, members, joined)))
+        place = "" if eps is None else f" at {eps:g}"
+        run: AttackRun = await ask(session.job("attack", decides, f"{name}{place}", given=(name, eps, members, joined)))
         session.progress.step()
         return run
 
     def work(self, state: AttackWorker, job: Job) -> ChosenMutants | CleanModel | AttackRun:
-        """``mutants``: makes and chooses them. ``clean``: asks the model. ``attack``: attacks all inputs."""
+        """Does a job: ``mutants`` creates and chooses them, ``clean`` runs the model, ``attack`` attacks all inputs."""
         match job.kind:
             case "mutants":
                 return state.mutants()
@@ -102,10 +103,10 @@ class AttackModel(Verb[AttackWorker, Robustness]):
                 return state.attack(*job.given)
         raise ValueError(f"unknown kind of job: {job.kind}")
 
-    def result(self, session: Session, state: AttackWorker, found: Found) -> Robustness:
-        """What each variant did at each distance."""
+    def result(self, session: Session, state: AttackWorker, found: PlanResult) -> Robustness:
+        """Returns the outcomes of all variants at all distances."""
         given, attacked, (mutants, clean, runs) = session.given, state.attacked, found
-        assaults = [{name: runs[eps, name].assault for name in self.variants} for eps in self.eps]
+        outcomes = [{name: runs[eps, name].outcome for name in self.variants} for eps in self.eps]
         undefined = clean.undefined + sum(run.undefined for run in runs.values())
         originals = len(given.subject.models) if given.subject else 1
         return Robustness(
@@ -116,7 +117,7 @@ class AttackModel(Verb[AttackWorker, Robustness]):
             attack=str(self.attack),
             mutants=tuple(map(str, mutants.members)),
             similarity=mutants.similarity,
-            levels=tuple(Level(eps, each, clean.correct) for eps, each in zip(self.eps, assaults, strict=True)),
+            levels=tuple(Level(eps, ways, clean.correct) for eps, ways in zip(self.eps, outcomes, strict=True)),
             indices=attacked.indices,
             inputs=attacked.inputs(),
             labels=attacked.labels.numpy()[attacked.indices],

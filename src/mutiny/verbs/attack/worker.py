@@ -1,4 +1,4 @@
-"""What workers do in an attack: create mutants, look at the model, attack inputs."""
+"""Jobs of an attack: create mutants, run the clean model, attack inputs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ import numpy.typing as npt
 from mutiny.verbs.attack.attacked_model import AttackedModel
 from mutiny.verbs.attack.base import Attack
 from mutiny.verbs.attack.ensemble import ENOUGH, Combine, Ensemble
-from mutiny.verbs.attack.mutants import Choice, Drawn, Mutant, chosen
-from mutiny.verbs.attack.result import Assault
-from mutiny.verbs.attack.similarity import Representation
+from mutiny.verbs.attack.mutants import Choice, Mutant, MutantSpec, chosen
+from mutiny.verbs.attack.result import AttackOutcome
 
-LOOKED_AT = 500
-"""Inputs by which mutants are compared."""
+COMPARED = 500
+"""Number of inputs by which mutants are compared."""
 
 
 class Variant(NamedTuple):
-    """An attack, and whether mutants attack with the model."""
+    """An attack, and whether mutants take part."""
 
     attack: Attack
     mutants: bool = False
@@ -29,15 +28,15 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ChosenMutants:
-    """The mutants that attack with the model.
+    """Mutants that attack together with the model.
 
     Attributes:
-        members: how each was made.
-        similarity: linear CKA of all pairs, the original first.
-        joined: whether they attack as one network, which may round otherwise than one after the other.
+        members: Specification of each mutant.
+        similarity: Linear CKA of all pairs, the original first.
+        joined: Whether they run as one fused network, which may round differently than one by one.
     """
 
-    members: tuple[Drawn, ...]
+    members: tuple[MutantSpec, ...]
     similarity: npt.NDArray[np.float64]
     joined: bool
 
@@ -47,9 +46,9 @@ class CleanModel:
     """The model before any attack.
 
     Attributes:
-        correct: which answers are right, ``(n,)``.
-        masked: share of these inputs at which it has no gradient.
-        undefined: gradients of one input that were not finite.
+        correct: Whether each answer is correct, ``(n,)``.
+        masked: Share of the correct inputs at which the model has no gradient.
+        undefined: Number of gradients, each of one input, that were not finite.
     """
 
     correct: npt.NDArray[np.bool_]
@@ -59,9 +58,9 @@ class CleanModel:
 
 @dataclass(frozen=True, eq=False)
 class AttackRun:
-    """One attack in one way, and how many gradients of one input were not finite."""
+    """Outcome of one attack, and the number of gradients, each of one input, that were not finite."""
 
-    assault: Assault
+    outcome: AttackOutcome
     undefined: int
 
 
@@ -69,10 +68,11 @@ class AttackWorker:
     """Attacks a model; the state of the verb `attack`.
 
     Args:
-        attacked: the model and the inputs.
-        choice: of mutants.
-        combine: what of the members is averaged.
-        variants: attacks, by name; the first is the one that is asked for.
+        attacked: Model and inputs.
+        choice: Choice of mutants.
+        combine: What is averaged over the members.
+        variants: Attacks by name; the first one is the requested attack.
+        repeatable: Whether the model answers the same input in the same way twice.
     """
 
     def __init__(
@@ -89,35 +89,36 @@ class AttackWorker:
 
     @property
     def first(self) -> Attack:
-        """The attack that was asked for."""
+        """The requested attack."""
         return next(iter(self.variants.values())).attack
 
     def mutants(self) -> ChosenMutants:
-        """Makes mutants, chooses among them, and finds out how they attack faster."""
-        made = made_by(self.attacked, self.choice)
-        ensemble = self._built([mutant.drawn for mutant in made])
+        """Creates mutants, chooses among them, and measures whether they run faster as one fused network."""
+        mutants = create_mutants(self.attacked, self.choice)
+        specs = tuple(mutant.spec for mutant in mutants)
+        ensemble = self._new_ensemble(specs)
         inputs, labels, _ = next(self.attacked.batches(self.attacked.indices))
         loss = self.first.rising(labels)
         joined = len(inputs) >= ENOUGH and loss is not None and ensemble.join(inputs, loss)
-        return ChosenMutants(tuple(mutant.drawn for mutant in made), similarities(self.attacked, made), joined)
+        return ChosenMutants(specs, similarities(self.attacked, mutants), joined)
 
     def clean(self) -> CleanModel:
-        """Asks the model before anything happens."""
-        alone, correct = self._built(()), self.attacked.right()
+        """Runs the model before any attack."""
+        alone, correct = self._new_ensemble(()), self.attacked.correct()
         masked = self.attacked.masked(self.first, alone, correct)
         return CleanModel(correct, masked, alone.undefined)
 
-    def attack(self, name: str, eps: float | None, members: Sequence[Drawn], joined: bool) -> AttackRun:
+    def attack(self, name: str, eps: float | None, members: Sequence[MutantSpec], joined: bool) -> AttackRun:
         """Attacks all inputs."""
         ensemble = self._ensemble(tuple(members), joined)
         before = ensemble.undefined
-        assault = self.attacked.assault(self.variants[name].attack, ensemble, eps)
-        return AttackRun(assault, ensemble.undefined - before)
+        outcome = self.attacked.run(self.variants[name].attack, ensemble, eps)
+        return AttackRun(outcome, ensemble.undefined - before)
 
-    def _ensemble(self, members: tuple[Drawn, ...], joined: bool) -> Ensemble:
-        """Built once in each process."""
+    def _ensemble(self, members: tuple[MutantSpec, ...], joined: bool) -> Ensemble:
+        """The ensemble of these members, which is created once per process."""
         if (members, joined) not in self._ensembles:
-            ensemble = self._built(members)
+            ensemble = self._new_ensemble(members)
             inputs, labels, _ = next(self.attacked.batches(self.attacked.indices))
             loss = self.first.rising(labels)
             if members and loss is not None:
@@ -125,27 +126,26 @@ class AttackWorker:
             self._ensembles[members, joined] = ensemble
         return self._ensembles[members, joined]
 
-    def _built(self, members: Sequence[Drawn]) -> Ensemble:
+    def _new_ensemble(self, members: Sequence[MutantSpec]) -> Ensemble:
         attacked = self.attacked
-        patches = [one.patch(attacked.view, attacked.seed) for one in members]
+        patches = [member.patch(attacked.view, attacked.seed) for member in members]
         return Ensemble(attacked.model, patches, attacked.logits, self.combine)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Ensembles do not travel: they are built from seeds where they are needed."""
+        """Ensembles are not pickled; each process creates them again from seeds."""
         return {**self.__dict__, "_ensembles": {}}
 
 
-def made_by(attacked: AttackedModel, choice: Choice) -> tuple[Mutant, ...]:
-    """The mutants of a choice."""
+def create_mutants(attacked: AttackedModel, choice: Choice) -> tuple[Mutant, ...]:
+    """Creates mutants and chooses among them."""
     if not choice.count:
-        return ()  # some models can be attacked, but have no layers of which to make mutants
-    return chosen(attacked.view, choice, attacked.look(attacked.indices[:LOOKED_AT]), attacked.seed)
+        return ()  # a model without layers has no mutants, but can be attacked
+    return chosen(attacked.view, choice, attacked.evaluator(attacked.indices[:COMPARED]), attacked.seed)
 
 
-def similarities(attacked: AttackedModel, made: Sequence[Mutant]) -> npt.NDArray[np.float64]:
+def similarities(attacked: AttackedModel, mutants: Sequence[Mutant]) -> npt.NDArray[np.float64]:
     """Linear CKA of all pairs, the original first."""
-    if not made:
+    if not mutants:
         return np.ones((1, 1))
-    original = attacked.original(attacked.indices[:LOOKED_AT])
-    members: list[Representation] = [original, *(mutant.features for mutant in made)]
+    members = [attacked.representation(attacked.indices[:COMPARED]), *(mutant.features for mutant in mutants)]
     return np.array([[member.cka(other) for other in members] for member in members])

@@ -1,7 +1,5 @@
 """Activation spectra: the distribution of a network's activations on each input. MUFF, RQ4.
 
-Public: docs/assess.md, *How different are faults?*, offers these functions to users.
-
 The spectrum of a network on one input is the probability distribution of the activation values of its neurons
 (Humbatova, Jahangirova and Tonella, ICST 2024). Neither paper says which neurons, how many bins or which range, and the
 code is not public, so these are options:
@@ -15,7 +13,7 @@ code is not public, so these are options:
 - Bins: 100 of equal width. Spectra are comparable only over a common range, the smallest that holds the values of all
   networks compared; values outside of it count in the outermost bins.
 
-Distances between spectra are in `mutiny.core.stats.spectral`.
+Distances between spectra are in `studies.deepcrime.spectral_distance`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Activation spectra against numpy's histograms of what forward hooks see, and the model left as it was."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -10,11 +13,14 @@ from torch.nn import functional as F
 
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.faults import ALL, NeuronInhibitor, WeightInhibitor
-from mutiny.faults.evaluation import activation_spectra
-from mutiny.faults.evaluation.activation_spectra import ActivationRange, _histograms, activation_range, sampled, spectra
 from mutiny.models import ModelState, ModuleEdit, Patch, WeightEdit
 from references.by_hand import patch_of
 from zoo import ZOO, Lambda, make
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from studies.deepcrime import activation_spectra
+from studies.deepcrime.activation_spectra import ActivationRange, _histograms, activation_range, sampled, spectra
 
 pytestmark = pytest.mark.rounding
 

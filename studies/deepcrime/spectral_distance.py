@@ -1,7 +1,4 @@
-"""Distances between the activation spectra of mutants, within groups and between them. MUFF, RQ4.
-
-Public: docs/assess.md, *How different are faults?*, offers these functions to users.
-"""
+"""Distances between the activation spectra of mutants, within groups and between them. MUFF, RQ4."""
 
 from __future__ import annotations
 
@@ -25,14 +22,14 @@ def log_euclidean(a: npt.ArrayLike, b: npt.ArrayLike, epsilon: float = EPSILON) 
 
     The norm of ``log(a + epsilon) - log(b + epsilon)``, with natural logarithms. MUFF names the metric without a
     formula; this is the Log-Euclidean distance of the matrices that have the spectra on their diagonals (Arsigny et
-    al., 2006), and it makes small bins count, as MUFF says that it should. What is done with empty bins is left open
-    too. Adding ``epsilon`` gives the same distance as adding it and dividing by the new sum. A smaller ``epsilon``
-    lets bins that only one of the two fills weigh more; it should be no larger than what one neuron adds to a bin.
+    al., 2006), and small bins count, as MUFF requires. MUFF does not say how empty bins are handled. Adding ``epsilon``
+    gives the same distance as adding it and dividing by the new sum. The smaller ``epsilon`` is, the more weight have
+    bins that are empty in one of the two spectra; it should not exceed what one neuron adds to a bin.
 
     Args:
-        a: the share of neurons in each bin, ``(inputs, bins)``.
-        b: of the same shape.
-        epsilon: above 0.
+        a: Share of neurons in each bin, ``(inputs, bins)``.
+        b: The same for the other network.
+        epsilon: Number above 0 that is added to every bin.
 
     >>> log_euclidean([[0.5, 0.5]], [[1.0, 0.0]], epsilon=0.5).round(3)
     array([0.803])
@@ -46,15 +43,15 @@ def mean_spectra(each: Iterable[npt.ArrayLike]) -> Floats:
     """The mean spectrum of a mutant on each input over all its instances, ``(inputs, bins)``.
 
     Args:
-        each: spectra of the instances; taken one after another, so a generator needs the memory of one.
+        each: Spectra of the instances. Only one at a time is in memory if this is a generator.
 
     >>> mean_spectra([[[1.0, 0.0]], [[0.0, 1.0]]])
     array([[0.5, 0.5]])
     """
     total, count = np.zeros((0, 0)), 0
-    for spectra in each:
-        found = _checked("spectra", spectra, total.shape if count else None)
-        total, count = (total + found if count else found), count + 1
+    for given in each:
+        spectra = _checked("spectra", given, total.shape if count else None)
+        total, count = (total + spectra if count else spectra), count + 1
     if not count:
         raise BadInput("spectra", "none", "those of at least one instance")
     return total / count
@@ -62,7 +59,7 @@ def mean_spectra(each: Iterable[npt.ArrayLike]) -> Floats:
 
 @dataclass(frozen=True)
 class SpectralDistance:
-    """How far two mutants are from each other, as a mean over inputs.
+    """Distance of two mutants, the mean over inputs.
 
     >>> SpectralDistance("WI", "DC", "factor=0.5", "LCH=mae", 3.2).pair
     'WI-DC'
@@ -76,7 +73,7 @@ class SpectralDistance:
 
     @property
     def pair(self) -> str:
-        """Both groups, as MUFF's Fig. 4 names them."""
+        """Names of both groups, as in MUFF's Fig. 4."""
         return f"{self.group_a}-{self.group_b}"
 
 
@@ -89,15 +86,15 @@ def within_and_between(
     """Distances of mutants of the same group, then of mutants of two groups. MUFF, section V-A2.
 
     Args:
-        groups: spectra ``(inputs, bins)`` by group and mutant, over the same inputs and the same bins.
-        operators: the operator of each mutant, by group and mutant. Within such a group only mutants of the same
-            operator are compared, which differ in its parameters; within the others all are.
-        between: which groups are compared with each other, all if not given. MUFF compares WI and NI with DC.
-        epsilon: see `log_euclidean`.
+        groups: Spectra ``(inputs, bins)`` by group and mutant, over the same inputs and the same bins.
+        operators: Operator of each mutant, by group and mutant. Within such a group, only mutants of the same operator
+            are compared, which differ in its parameters; within other groups, all are.
+        between: Pairs of groups to compare; all pairs by default. MUFF compares WI and NI with DC.
+        epsilon: Number added to every bin; see `log_euclidean`.
 
     >>> flat, steep = [[0.5, 0.5]], [[0.9, 0.1]]
-    >>> found = within_and_between({"WI": {"0.1": flat, "0.2": steep}, "DC": {"LCH": flat}})
-    >>> [(row.pair, row.mutant_a, row.mutant_b, round(row.distance, 2)) for row in found]
+    >>> rows = within_and_between({"WI": {"0.1": flat, "0.2": steep}, "DC": {"LCH": flat}})
+    >>> [(row.pair, row.mutant_a, row.mutant_b, round(row.distance, 2)) for row in rows]
     [('WI-WI', '0.1', '0.2', 1.71), ('WI-DC', '0.1', 'LCH', 0.0), ('WI-DC', '0.2', 'LCH', 1.71)]
     """
     check_positive("epsilon", epsilon)
@@ -106,24 +103,14 @@ def within_and_between(
     if unknown:
         raise BadInput("group", repr(unknown[0]), f"one of {', '.join(groups)}")
     logs = _logs(groups, epsilon)
-    rows = [_row(logs, (group, group), pair) for group in groups for pair in _alike(group, groups[group], operators)]
+    rows = [
+        _row(logs, (group, group), pair) for group in groups for pair in _same_operator(group, groups[group], operators)
+    ]
     rows += [_row(logs, pair, mutants) for pair in pairs for mutants in product(groups[pair[0]], groups[pair[1]])]
     return tuple(rows)
 
 
-def by_pair(rows: Iterable[SpectralDistance]) -> dict[str, Floats]:
-    """The distances of each pair of groups, such as ``WI-DC``, in the order in which they come.
-
-    >>> by_pair([SpectralDistance("WI", "WI", "a", "b", 1.0), SpectralDistance("WI", "WI", "a", "c", 2.0)])
-    {'WI-WI': array([1., 2.])}
-    """
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        found.setdefault(row.pair, []).append(row.distance)
-    return {pair: np.array(distances) for pair, distances in found.items()}
-
-
-def _alike(
+def _same_operator(
     group: str, mutants: Iterable[str], operators: Mapping[str, Mapping[str, str]] | None
 ) -> list[tuple[str, str]]:
     """Pairs of mutants of the same operator."""
@@ -143,19 +130,19 @@ def _row(
 
 
 def _logs(groups: Mapping[str, Mapping[str, npt.ArrayLike]], epsilon: float) -> dict[str, dict[str, Floats]]:
-    found: dict[str, dict[str, Floats]] = {}
+    logs: dict[str, dict[str, Floats]] = {}
     shape: tuple[int, ...] | None = None
     for group, mutants in groups.items():
-        found[group] = {}
+        logs[group] = {}
         for name, given in mutants.items():
             spectra = _checked(f"spectra of {group} {name}", given, shape)
-            found[group][name], shape = np.log(spectra + epsilon), spectra.shape
-    return found
+            logs[group][name], shape = np.log(spectra + epsilon), spectra.shape
+    return logs
 
 
 def _distances(a: Floats, b: Floats) -> Floats:
-    found: Floats = np.linalg.norm(a - b, axis=1)
-    return found
+    distances: Floats = np.linalg.norm(a - b, axis=1)
+    return distances
 
 
 def _checked(name: str, values: npt.ArrayLike, shape: tuple[int, ...] | None = None) -> Floats:

@@ -1,11 +1,17 @@
 """Pictures of distributions: written for anything that can be drawn, refused for the rest."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from mutiny.core.errors import BadInput
-from mutiny.reports.violins import draw_violins
+
+sys.path.append(str(Path(__file__).parents[2]))
+
+from studies.deepcrime.figures import draw_violins
 
 
 @pytest.mark.parametrize(
