@@ -1,1 +1,1 @@
-"""What every part rests on: errors, records, results, random numbers, checks, statistics."""
+"""Foundations of all parts: errors, records, results, random numbers, checks, statistics."""

@@ -1,4 +1,4 @@
-"""What settings may be."""
+"""Checks of the numbers that users pass as arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mutiny.core.errors import BadInput
 
 
 def is_number(value: object) -> bool:
-    """Whether this is a real number; truth values are none.
+    """Whether a value is a real number; booleans are not.
 
     >>> is_number(0.5), is_number(True), is_number("0.5")
     (True, False, False)
@@ -18,7 +18,7 @@ def is_number(value: object) -> bool:
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:
-    """An error for what is no whole number of at least so much.
+    """Raises `BadInput` unless a value is a whole number of at least ``least``.
 
     >>> check_whole("seed", 0, 0)
     >>> check_whole("count", 2.5)
@@ -30,6 +30,6 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
 
 
 def check_positive(name: str, value: object) -> None:
-    """An error for what is no number above 0."""
+    """Raises `BadInput` unless a value is a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, Real) or not (isfinite(value) and float(value) > 0):
         raise BadInput(name, repr(value), "a number above 0")

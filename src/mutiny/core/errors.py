@@ -1,20 +1,20 @@
-"""Everything mutiny raises on purpose.
+"""The errors that mutiny raises.
 
 ::
 
     MutinyError
     ├── BadInput            an argument, a file or a model is not what was expected (command line: exit code 2)
-    │   ├── Diverged        a training whose loss is no longer a finite number
-    │   ├── UntrustedFile   loading it could run code, and the user did not allow that
+    │   ├── Diverged        loss or weights of a training are no longer finite
+    │   ├── UntrustedFile   loading a file could run code, and the user did not allow that
     │   ├── PluginError     an installed package adds something to mutiny that cannot be used
-    │   ├── PreflightFailed the harness could not detect any fault with this subject, so no verdict would mean anything
-    │   └── StoreError      a file that keeps campaigns cannot be used as it is
-    │       ├── StoreBusy       another process is writing it
-    │       ├── StoreDamaged    some of it is not what was written; the rest can be salvaged
-    │       └── StoreFull       there is no room for more; what was saved stays (command line: exit code 3)
+    │   ├── PreflightFailed no fault could be detected with this subject, so verdicts would be meaningless
+    │   └── StoreError      a store cannot be used in its present state
+    │       ├── StoreBusy       another process is writing to it
+    │       ├── StoreDamaged    a part of it is damaged; the rest can be salvaged
+    │       └── StoreFull       the disk is full; saved work is kept (command line: exit code 3)
     ├── NotApplicable       an operator finds nothing to change in this model (becomes the verdict "invalid")
-    ├── JobFailed           a job crashed, also when it was tried again
-    ├── Interrupted         the user asked to stop; what is done is kept (command line: exit code 3)
+    ├── JobFailed           a job failed, on every attempt
+    ├── Interrupted         the user asked to stop; finished work is kept (command line: exit code 3)
     └── MissingExtra        an optional dependency is not installed
 """
 
@@ -22,17 +22,17 @@ from __future__ import annotations
 
 
 class MutinyError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base class of all errors that mutiny raises."""
 
 
 class BadInput(MutinyError, ValueError):
     """An argument is not what was expected.
 
     Args:
-        argument: its name as the user wrote it, e.g. ``train labels``.
-        value: what was given, or a short description of it.
-        expected: what would have been right.
-        fix: a sentence that says what to do.
+        argument: Name of the argument as the user wrote it, e.g. ``train labels``.
+        value: Value of the argument, or a short description of it.
+        expected: Description of a valid value.
+        fix: Sentence that says what to do.
 
     >>> raise BadInput("alpha", 2, "a probability between 0 and 1", "Use 0.05 unless you know better.")
     Traceback (most recent call last):
@@ -48,7 +48,7 @@ class BadInput(MutinyError, ValueError):
 
 
 class Diverged(BadInput):
-    """Loss or weights of a training are no longer finite numbers."""
+    """Loss or weights of a training are no longer finite."""
 
 
 class UntrustedFile(BadInput):
@@ -60,23 +60,23 @@ class PluginError(BadInput):
 
 
 class PreflightFailed(BadInput):
-    """With this subject the harness cannot detect any fault, so no verdict would mean anything."""
+    """No fault can be detected with this subject, so verdicts would be meaningless."""
 
 
 class StoreError(BadInput):
-    """A file that keeps campaigns cannot be used as it is."""
+    """A store cannot be used in its present state."""
 
 
 class StoreBusy(StoreError):
-    """Another process is writing this file."""
+    """Another process is writing to this store."""
 
 
 class StoreDamaged(StoreError):
-    """Some of this file is not what was written; the rest can be salvaged."""
+    """A part of this store is damaged; the rest can be salvaged."""
 
 
 class StoreFull(StoreError):
-    """There is no room for more; what was saved stays."""
+    """The disk is full; saved work is kept."""
 
 
 class NotApplicable(MutinyError):
@@ -84,7 +84,7 @@ class NotApplicable(MutinyError):
 
 
 class JobFailed(MutinyError):
-    """A job crashed.
+    """A job failed.
 
     >>> raise JobFailed("WI at 0.25 on test", "the worker died 3 times")
     Traceback (most recent call last):
@@ -100,7 +100,7 @@ class JobFailed(MutinyError):
 
 
 class Interrupted(MutinyError):
-    """The user asked to stop; the message says how to go on."""
+    """The user asked to stop; the message says how to resume."""
 
 
 class MissingExtra(MutinyError, ImportError):

@@ -1,4 +1,4 @@
-"""Plain JSON values: records written as such, records read from such with every type checked, and hashes.
+"""Conversion of records to and from plain JSON values, with every type checked, and hashes of such values.
 
 A JSON file is not trusted: a missing value, or a value of another type, becomes a `BadInput` that names its place.
 """
@@ -24,7 +24,7 @@ Plain = Any
 """Numbers, strings, ``None``, and lists, tuples and mappings of them: everything that JSON can represent."""
 Kind = TypeVar("Kind")
 LARGEST = 1e99
-"""No number of a result is as large; a picture could not hold it."""
+"""Numbers of a result must be smaller; a plot cannot show larger ones."""
 ROUNDING = 1e-9
 """Amount by which a share may exceed its bounds."""
 REQUIRED: Any = object()
@@ -41,9 +41,9 @@ def hash_of(value: Plain) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """Records as plain JSON values: no NaN or infinity (they become null), no numpy, stable keys.
+    """Converts records to plain JSON values: NaN and infinity become ``None``, arrays become lists, keys are stable.
 
-    The metadata of a dataclass field may give it another ``key``, or say ``omit_none``.
+    The metadata of a dataclass field can set another ``key``, or ``omit_none``; see `json_key` and `omitted_if_none`.
 
     >>> from mutiny.core.records import KillEvidence
     >>> to_plain(KillEvidence(True, 0.01, float("inf")))
@@ -97,8 +97,8 @@ def from_plain(kind: type[Kind], value: Any, where: str = "") -> Kind:
     Traceback (most recent call last):
     mutiny.core.errors.BadInput: score.interval.low="0": expected a number.
     """
-    made: Kind = _read(kind, value, where)
-    return made
+    record: Kind = _read(kind, value, where)
+    return record
 
 
 class JsonObject:
@@ -152,8 +152,8 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         return _tuple(get_args(kind), value, where)
     if origin is not None and issubclass(origin, Mapping):
         expect(isinstance(value, dict), where, value, "an object")
-        of = get_args(kind)[1]
-        return {name: _read(of, item, _inside(where, name)) for name, item in value.items()}
+        value_kind = get_args(kind)[1]
+        return {name: _read(value_kind, item, _inside(where, name)) for name, item in value.items()}
     if hasattr(kind, "from_plain"):
         return kind.from_plain(value, where)
     if is_dataclass(kind):
@@ -164,7 +164,7 @@ def _read(kind: Any, value: Any, where: str) -> Any:
 def _either(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     if value is None and types.NoneType in kinds:
         return None
-    (kind,) = [one for one in kinds if one is not types.NoneType]
+    (kind,) = [kind for kind in kinds if kind is not types.NoneType]
     return _read(kind, value, where)
 
 
@@ -218,10 +218,10 @@ def _inside(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
-def expect(fine: bool, where: str, value: Any, what: str) -> None:
+def expect(fine: bool, where: str, value: Any, expected: str) -> None:
     """Raises `BadInput` unless ``fine``."""
     if not fine:
-        raise BadInput(where or "result", shown(value), what)
+        raise BadInput(where or "result", shown(value), expected)
 
 
 def expect_share(value: float | None, where: str) -> None:

@@ -1,4 +1,4 @@
-"""From text to what it names: ``WI,NI(ratio=0.1, direction=incoming)``, and back."""
+"""Parsing of text such as ``WI,NI(ratio=0.1, direction=incoming)`` into the instances it names, and back."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Names:
     """Frozen dataclasses by the names that users type.
 
     Args:
-        argument: what they are called in messages, in the plural, e.g. ``operators``.
-        base: what all of them are; instances of it, also of classes that have no name here, are taken as they are.
-        kinds: class by name.
-        example: of a text with parameters.
-        command: that explains them.
+        argument: Plural noun for the classes in messages, e.g. ``operators``.
+        base: Base class or classes. Their instances are accepted too, even if their class is not in ``kinds``.
+        kinds: Classes by name.
+        example: Example of a text with parameters.
+        command: Command that explains the classes.
     """
 
     argument: str
@@ -32,12 +32,12 @@ class Names:
     command: str
 
     def parse(self, wanted: str | Iterable[Any]) -> tuple[Any, ...]:
-        """Instances from names, from text with parameters, or from instances among them."""
+        """Instances from names, text with parameters, instances, or a mixture of them."""
         items = self._split(wanted) if isinstance(wanted, str) else list(wanted)
-        found = [one for item in items for one in self._instances(item)]
-        if not found:
+        instances = [instance for item in items for instance in self._instances(item)]
+        if not instances:
             raise BadInput(self.argument, repr(wanted), "at least one of " + ", ".join(self.kinds))
-        return tuple(found)
+        return tuple(instances)
 
     def _instances(self, item: Any) -> list[Any]:
         if isinstance(item, self.base):
@@ -63,8 +63,8 @@ class Names:
         code = next((name for name in self.kinds if name.casefold() == given.casefold()), None)
         if code is None:
             near = get_close_matches(given.casefold(), [name.casefold() for name in self.kinds], 1)
-            found = [name for name in self.kinds if name.casefold() in near]
-            hint = f"Did you mean {found[0]}?" if found else f"`{self.command}` explains each."
+            similar = [name for name in self.kinds if name.casefold() in near]
+            hint = f"Did you mean {similar[0]}?" if similar else f"`{self.command}` explains each."
             raise BadInput(self.argument[:-1], repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
         names = {field.name: str(field.type) for field in fields(self.kinds[code])}
         settings: dict[str, Any] = {}
@@ -78,7 +78,7 @@ class Names:
 
 
 def described(instance: Any, code: str, without: str | None = None) -> str:
-    """The shortest text from which the instance is made again, apart from its parameter ``without``."""
+    """The shortest text that parses to the instance; the parameter ``without`` is left out."""
     shown = []
     for field in fields(instance):
         value = getattr(instance, field.name)
@@ -89,7 +89,7 @@ def described(instance: Any, code: str, without: str | None = None) -> str:
 
 
 def _value(text: str, kind: str, argument: str) -> Any:
-    """The value that ``text`` stands for in a field whose annotation is ``kind``.
+    """The value of ``text`` for a field whose annotation is ``kind``.
 
     >>> _value("3", "str | None", "LR layer"), _value("none", "str", "GF clip"), _value("a+b", "tuple[str, ...]", "")
     ('3', 'none', ('a', 'b'))

@@ -1,4 +1,4 @@
-"""How long work tells the outside how far it is; the library itself never prints."""
+"""Interface through which long-running work reports progress; the library itself never prints."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives the stages of a piece of work. Pass one to a verb to see what it is doing."""
+    """Receiver of progress reports. Pass one to a verb to see its progress."""
 
     def stage(self, title: str, total: int) -> None:
-        """A new stage begins, with so many steps."""
+        """Begins a stage of ``total`` steps."""
 
     def step(self, note: str = "", done: int = 1) -> None:
-        """Some steps of the stage are done; ``note`` says at what."""
+        """Reports ``done`` finished steps; ``note`` describes them."""
 
 
 class Silent:
-    """Says nothing: the default."""
+    """Ignores all progress; the default."""
 
     def stage(self, title: str, total: int) -> None:
-        """Ignores it."""
+        """Does nothing."""
 
     def step(self, note: str = "", done: int = 1) -> None:
-        """Ignores it."""
+        """Does nothing."""
 
 
 class Local:
-    """Progress that is dropped when pickled, because nobody watches in other processes.
+    """Progress that becomes `Silent` when pickled, because other processes have no one to report to.
 
     >>> import pickle
     >>> pickle.loads(pickle.dumps(Local(Silent())))  # doctest: +ELLIPSIS

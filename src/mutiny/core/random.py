@@ -1,4 +1,4 @@
-"""The only source of randomness: generators derived from a seed and what they are for."""
+"""Seeds and generators derived from a seed and a purpose: the only source of randomness."""
 
 from __future__ import annotations
 

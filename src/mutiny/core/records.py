@@ -1,4 +1,4 @@
-"""Frozen records: all that crosses a boundary between parts of mutiny."""
+"""Verdicts, and the records of mutants and operators that results, stores and reports share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Bits = npt.NDArray[np.uint8]
 
 
 class Verdict(StrEnum):
-    """What became of a mutant on one set of inputs."""
+    """Verdict on a mutant on one set of inputs."""
 
     KILLED = "killed"
     SURVIVED = "survived"
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of an operator."""
+    """Outcome of an operator."""
 
     SCORED = "scored"
     NOT_KILLABLE = "not killable"
@@ -32,27 +32,27 @@ class Status(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a verdict rests on."""
+    """Evidence that a verdict is based on."""
 
     EXACT = "exact"
-    """Every input was evaluated, or nothing that was not can matter."""
+    """Every input that can affect the verdict was evaluated."""
     SAMPLED = "sampled"
-    """Random samples of inputs, with bounds that hold whatever the rest does."""
+    """Random samples of inputs were evaluated; the bounds hold for any outputs on the other inputs."""
     EXTRAPOLATED = "extrapolated"
-    """The same, but inputs that are far from changing are bounded by how little those in the sample moved."""
+    """As SAMPLED, but inputs far from the decision boundary are bounded by how little the sampled outputs moved."""
     FOREGONE = "foregone"
-    """Every input on some of the instances; whatever the others would do, the verdict stands."""
+    """Some instances were evaluated on every input; the other instances cannot change the verdict."""
 
 
 @dataclass(frozen=True)
 class KillEvidence:
-    """What a kill rule found: the numbers, and the conclusion from them.
+    """Numbers of a kill rule, and the conclusion from them.
 
     Attributes:
-        killed: both thresholds passed, in the direction of "worse".
-        p_value: two-sided.
-        effect_size: positive where the mutant is worse; infinite where both groups have no spread and differ.
-        note: why the answer was defined rather than computed, where that is so.
+        killed: Whether the mutant is worse by both thresholds.
+        p_value: Two-sided p-value.
+        effect_size: Effect size, positive if the mutant is worse; infinite if both groups have no spread but differ.
+        note: Reason why the numbers were set by definition rather than computed; empty otherwise.
     """
 
     killed: bool
@@ -66,27 +66,27 @@ class MutantRecord:
     """One mutant (an operator at one strength) judged on one set of inputs.
 
     Attributes:
-        strength: value of the operator's strength; ``None`` if it has none.
-        guiding_set: the inputs it was judged on: ``train``, ``test`` or ``weak``.
-        verdict: never a boolean.
-        reason: why it is unstable or invalid, or what the reader should know.
-        instances: mutant instances evaluated (originals x repetitions).
-        rse: relative standard error of the metric over instances, MUFF eq. 5.
-        p_value: of the kill rule's test.
-        p_adjusted: Holm-adjusted over all mutants judged on this set.
-        effect_size: of the kill rule; positive where the mutant is worse.
-        metric_mean: mean of the task's metric over instances.
-        killed_classes: share of (instance, class) pairs in which some input of the class went from right to wrong,
+        strength: Value of the operator's strength; ``None`` if it has none.
+        guiding_set: Set of inputs for this verdict: ``train``, ``test`` or ``weak``.
+        verdict: Verdict on this set.
+        reason: Reason why it is unstable or invalid, or another remark.
+        instances: Mutant instances evaluated (originals x repetitions).
+        rse: Relative standard error of the metric over instances, MUFF eq. 5.
+        p_value: P-value of the kill rule.
+        p_adjusted: P-value after Holm's correction over all mutants judged on this set.
+        effect_size: Effect size of the kill rule; positive if the mutant is worse.
+        metric_mean: Mean of the task's metric over instances.
+        killed_classes: Share of (instance, class) pairs in which some input of the class went from right to wrong,
             MUFF eq. 1; ``None`` for regression.
-        triviality: share of (instance, input) pairs that went from right to wrong; from 0.9 on a mutant is trivial.
-        searched: whether the search on this set probed it, or only another set's search did.
-        same_as: the strength whose patches are the very same (a ratio that rounds to as many neurons), if there is one.
-        metrics: metric of each instance, one row per repetition, one column per original.
-        basis: what the verdict rests on; unless it is exact, the numbers above are estimates.
+        triviality: Share of (instance, input) pairs that went from right to wrong; from 0.9 on a mutant is trivial.
+        searched: Whether the search on this set probed it, not only the search on another set.
+        same_as: Another strength with identical patches, e.g. a ratio that rounds to the same number of neurons.
+        metrics: Metric of each instance, one row per repetition, one column per original.
+        basis: Evidence that the verdict is based on; unless exact, the numbers above are estimates.
         evaluated: (instance, input) pairs that were evaluated, of ``instances`` times the inputs of the set.
-        metric_error: how far off the mean metric can be, at the stated confidence.
-        power: of faults before training, the chance that as many trainings show an effect of this size; DeepCrime
-            calls a mutant unstable below 0.8.
+        metric_error: Largest error of the mean metric, at the stated confidence.
+        power: For faults before training, probability that this number of trainings shows an effect of this size;
+            below 0.8, DeepCrime calls a mutant unstable.
     """
 
     operator: str
@@ -113,12 +113,12 @@ class MutantRecord:
 
 @dataclass(frozen=True)
 class SetSummary:
-    """What one set of inputs could do against an operator.
+    """Results of one set of inputs for an operator.
 
-    ``weakest_killed`` is the smallest killed strength found: the smaller, the sharper the set; ``archive`` holds all
-    that its search killed, from easy to hard. Of faults before training, as DeepCrime defines them: ``killability`` is
-    the share of all configurations that the set kills, or of the way from the mildest to the severest value;
-    ``instability`` the share of those tried with a power below 0.8.
+    ``weakest_killed`` is the smallest killed strength found; a more sensitive set has a smaller one. ``archive`` holds
+    all strengths that its search killed, from easy to hard. For faults before training, as DeepCrime defines them:
+    ``killability`` is the share of all configurations that the set kills, or the killed share of the range from the
+    mildest to the severest value; ``instability`` is the share of the tried configurations with a power below 0.8.
     """
 
     weakest_killed: float | None
@@ -139,15 +139,15 @@ class OperatorRecord:
     """One operator's results on every set.
 
     Attributes:
-        score: eq. 3 on the test set, in the form that ``score_form`` names.
-        set_score: eq. 3 as printed, over the mutants that train's search killed.
-        telling_score: the same without the trivial and the redundant ones.
-        sensitivity: eq. 4; ``sensitivity_reason`` says why there is none.
-        killed_classes: eq. 1, mean over the mutants that train's search killed.
-        redundant: strengths of those that a harder mutant makes superfluous on the test set.
-        redundant_configurations: the same where there is no strength.
-        hidden: survivors on train that a paired rank test over originals would kill: consistently worse, but the
-            spread hides it from a comparison of means.
+        score: Eq. 3 on the test set, in the form that ``score_form`` names.
+        set_score: Eq. 3 as printed, over the mutants that train's search killed.
+        telling_score: The same without trivial and redundant mutants.
+        sensitivity: Eq. 4; ``sensitivity_reason`` says why there is none.
+        killed_classes: Eq. 1, mean over the mutants that train's search killed.
+        redundant: Strengths of the mutants that a harder mutant makes redundant on the test set.
+        redundant_configurations: Redundant mutants of an operator without a strength.
+        hidden: Number of survivors on train that a paired rank test over originals would kill: consistently worse,
+            but by less than the spread of the metric.
     """
 
     code: str
@@ -174,13 +174,13 @@ class OperatorRecord:
 
     @property
     def severer(self) -> str:
-        """Which strengths are severer than one: ``more``, or ``less``, as for epochs."""
+        """Direction of severer strengths: ``more``, or ``less``, as for epochs."""
         return "less" if self.bounds is not None and self.bounds[0] > self.bounds[1] else "more"
 
     def survivors(self) -> list[MutantRecord]:
-        """Mutants that the training set kills and that survive on the test set; the very same ones once.
+        """Mutants that the training set kills and that survive on the test set; identical ones are listed once.
 
-        One that is unstable there has no verdict: it does not survive, and is not killed.
+        A mutant that is unstable on the test set is not a survivor.
         """
         by_train = {
             (m.operator, m.strength) for m in self.mutants if m.guiding_set == "train" and m.verdict is Verdict.KILLED
@@ -195,7 +195,7 @@ class OperatorRecord:
         ]
 
     def missed(self) -> tuple[int, int]:
-        """How many mutants that the training set kills the test set misses, and how many it kills."""
+        """Number of mutants that train kills and test does not, and number that train kills."""
         killed = {
             split: {(m.operator, m.strength) for m in self.mutants if m.guiding_set == split and m.verdict == "killed"}
             for split in ("train", "test")
@@ -208,9 +208,9 @@ class KillBits:
     """Which inputs kill which instances of a mutant, one bit each.
 
     Attributes:
-        originals: packed correctness of the originals, ``(originals, bytes)``.
-        mutants: packed correctness of the instances, ``(repetitions, originals, bytes)``.
-        inputs: number of inputs.
+        originals: Packed correctness of the originals, ``(originals, bytes)``.
+        mutants: Packed correctness of the instances, ``(repetitions, originals, bytes)``.
+        inputs: Number of inputs.
     """
 
     originals: Bits
@@ -223,11 +223,11 @@ class KillBits:
         return self.originals[None] & ~self.mutants
 
     def kills(self) -> npt.NDArray[np.bool_]:
-        """The same unpacked, ``(repetitions, originals, inputs)``."""
+        """The kills as booleans, ``(repetitions, originals, inputs)``."""
         return np.unpackbits(self.packed, axis=-1, count=self.inputs).astype(bool)
 
     def per_input(self) -> npt.NDArray[np.int64]:
-        """``(inputs,)``: how many instances each input kills."""
+        """Number of instances that each input kills, ``(inputs,)``."""
         counts = np.zeros(self.inputs, np.int64)
         for repetition in self.packed:
             counts += np.unpackbits(repetition, axis=-1, count=self.inputs).sum(axis=0, dtype=np.int64)

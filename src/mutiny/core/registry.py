@@ -25,10 +25,10 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     """Classes by code, built-in ones first; a read-only mapping.
 
     Args:
-        group: name of the entry-point group.
-        base: base class; subclasses must have ``code``, ``title`` and ``source``.
-        builtin: classes of mutiny, in the order of listings.
-        sibling: returns the registry that shares the entry-point group but has another base class.
+        group: Name of the entry-point group.
+        base: Base class; subclasses must have ``code``, ``title`` and ``source``.
+        builtin: Classes of mutiny, in the order of listings.
+        sibling: Function that returns the registry that shares the entry-point group but has another base class.
     """
 
     def __init__(

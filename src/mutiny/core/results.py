@@ -1,4 +1,4 @@
-"""Results: what those of all verbs have in common (JSON, tables, metrics), and what they say about their subject.
+"""Base class of the results of all verbs (JSON, tables, metrics), and records that describe their subjects.
 
 The attribute ``source`` of a subject is the key ``from`` in JSON, which Python reserves.
 """
@@ -34,13 +34,13 @@ class Result(ABC):
     `read_details` where the form of `details` differs from the attributes.
 
     Attributes:
-        verb: name of the verb.
-        subject: what was tested.
-        settings: everything that decided the result, as plain values.
-        versions: versions of mutiny and of the packages that decide the numbers.
-        notes: caveats, one sentence each.
-        seconds: duration of the call.
-        created: time at which the campaign was started.
+        verb: Name of the verb.
+        subject: Description of the subject.
+        settings: Everything that determines the result, as plain values.
+        versions: Versions of mutiny and of the packages that affect the numbers.
+        notes: Caveats, one sentence each.
+        seconds: Duration of the call.
+        created: Time at which the campaign was started.
     """
 
     verb: ClassVar[str]
@@ -61,23 +61,23 @@ class Result(ABC):
 
     @abstractmethod
     def metrics(self) -> dict[str, float]:
-        """The numbers to watch from run to run."""
+        """Numbers to track from run to run."""
 
     @classmethod
     def read_details(cls, given: JsonObject) -> dict[str, Any]:
-        """The way back from `details`: attributes of this class by name, from a JSON object.
+        """Inverse of `details`: attributes of this class by name, from a JSON object.
 
         Reads every attribute that is a key of the object. Attributes that JSON does not hold keep their defaults.
         """
         hints = get_type_hints(cls)
-        own = [field.name for field in fields(cls) if field.name not in COMMON]  # type: ignore[arg-type]
-        return {name: given.get(name, hints[name]) for name in own if name in given.values}
+        names = [field.name for field in fields(cls) if field.name not in COMMON]  # type: ignore[arg-type]
+        return {name: given.get(name, hints[name]) for name in names if name in given.values}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """A result from what `to_json` gave. Every type is checked; nothing in it is run.
+        """Inverse of `to_json`. Every type is checked; no code in the value is run.
 
-        What JSON does not hold (arrays, tensors, models) is ``None`` or empty in the result.
+        Attributes that JSON does not hold (arrays, tensors, models) are ``None`` or empty.
 
         Args:
             value: Plain values, as ``json.load`` gives them.
@@ -110,7 +110,7 @@ class Result(ABC):
         return cls(**values)
 
     def timing(self) -> dict[str, Any]:
-        """What depends on the clock, or on what was stored before."""
+        """Values that depend on the clock, or on previously stored work."""
         return {"created": self.created, "seconds": round(self.seconds, 3)}
 
     def to_json(self) -> dict[str, Any]:
@@ -175,12 +175,12 @@ def _cell(value: Any) -> str:
 
 
 def now() -> str:
-    """The moment, as results and stores tell it."""
+    """The current time, in the format of results and stores."""
     return time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
 
 def versions() -> dict[str, str]:
-    """Versions of what decides the numbers."""
+    """Versions of mutiny and of the packages that affect the numbers."""
     return {
         "python": platform.python_version(),
         "mutiny": __version__,
@@ -190,14 +190,14 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """What the model is for.
+    """Task of a model.
 
     Attributes:
         kind: ``"classification"`` or ``"regression"``.
-        metric: name of the metric, such as ``"accuracy"``.
-        classes: number of classes; classification only.
+        metric: Name of the metric, such as ``"accuracy"``.
+        classes: Number of classes; classification only.
         outputs: ``"logits"`` or ``"probabilities"``; classification only.
-        tolerance: largest absolute error that counts as correct; regression only.
+        tolerance: Largest absolute error that counts as correct; regression only.
     """
 
     kind: str
@@ -212,10 +212,10 @@ class SplitRecord:
     """One set of inputs, and the metric of the originals on it.
 
     Attributes:
-        inputs: number of inputs.
-        metric_mean: mean over originals.
-        metric_sd: standard deviation over originals; ``None`` for one original.
-        metrics: one value per original.
+        inputs: Number of inputs.
+        metric_mean: Mean over originals.
+        metric_sd: Standard deviation over originals; ``None`` for one original.
+        metrics: One value per original.
     """
 
     inputs: int
@@ -232,9 +232,9 @@ class PoolRecord:
     """The inputs to choose from.
 
     Attributes:
-        inputs: number of inputs.
-        source: where they come from.
-        labeled: whether their labels are known.
+        inputs: Number of inputs.
+        source: Origin of the inputs.
+        labeled: Whether their labels are known.
     """
 
     inputs: int
@@ -247,7 +247,7 @@ class PoolRecord:
 
 @dataclass(frozen=True)
 class SubjectRecord:
-    """What was tested: the name of the subject, and the class name of the model."""
+    """The tested subject: its name, and the class name of the model."""
 
     name: str
     model: str
@@ -258,9 +258,9 @@ class ModelAndInputs(SubjectRecord):
     """A model and the inputs on which it was examined, as in `attack` and `repair`.
 
     Attributes:
-        task: what the model is for.
-        inputs: number of inputs.
-        source: where they come from.
+        task: Task of the model.
+        inputs: Number of inputs.
+        source: Origin of the inputs.
     """
 
     task: TaskRecord
@@ -273,12 +273,12 @@ class AssessedSubject(SubjectRecord):
     """The subject of `assess`.
 
     Attributes:
-        originals: number of originals.
-        task: what the model is for.
-        splits: the sets of inputs by name: ``train``, ``test``, and ``weak`` if there is one.
-        layers: names of the layers that operators can change.
-        pool: number of inputs in the subject's pool; ``None`` without a pool.
-        more_originals: whether the subject's recipe can train more originals.
+        originals: Number of originals.
+        task: Task of the model.
+        splits: Sets of inputs by name: ``train``, ``test``, and ``weak`` if there is one.
+        layers: Names of the layers that operators can change.
+        pool: Number of inputs in the subject's pool; ``None`` without a pool.
+        more_originals: Whether the subject's recipe can train more originals.
     """
 
     originals: int
@@ -314,10 +314,10 @@ class StrengthenedSubject(SubjectRecord):
     """The subject of `strengthen`.
 
     Attributes:
-        originals: number of originals.
-        task: what the model is for.
-        test: number of test inputs.
-        pool: inputs to choose from; ``None`` if only a smaller test set was searched.
+        originals: Number of originals.
+        task: Task of the model.
+        test: Number of test inputs.
+        pool: Inputs to choose from; ``None`` if only a smaller test set was searched.
     """
 
     originals: int

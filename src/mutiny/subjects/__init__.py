@@ -1,4 +1,4 @@
-"""Subjects: what is tested, and how one is named."""
+"""Subjects: the models, task and data under test, and how to load them."""
 
 from mutiny.subjects.loading import load_subject
 from mutiny.subjects.subject import Subject

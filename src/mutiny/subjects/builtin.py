@@ -1,4 +1,4 @@
-"""Subjects that come with mutiny."""
+"""Built-in subjects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mutiny.subjects.training import Recipe
 
 
 def digits(_data: Path | None = None) -> Subject:
-    """scikit-learn's 8x8 digits, a small CNN, a quarter of the images held out for testing; no files needed."""
+    """A small CNN on scikit-learn's 8x8 digits, a quarter of which is the test set; needs no files."""
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
@@ -37,7 +37,7 @@ def digits(_data: Path | None = None) -> Subject:
 
 
 def _folder(data: Path | None, name: str, files: str, source: str) -> Path:
-    """The data folder, or an error that says what is missing and where people get it."""
+    """The data folder; otherwise raises an error that names the missing files and where to get them."""
     given = data or (Path(os.environ["MUTINY_DATA"]) if os.environ.get("MUTINY_DATA") else None)
     where = f"{name} needs {files}; people usually get it from {source}."
     if given is None:

@@ -1,4 +1,4 @@
-"""What a user hands over, a subject or simply a model with data, in one form."""
+"""A subject, or a model with data, in one common form for all verbs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from mutiny.subjects.tasks import Classification, Task
 
 @dataclass(frozen=True)
 class Given:
-    """A model or several, the inputs in question, and what is known besides.
+    """One or several models, the inputs to examine, and further knowledge about them.
 
     Attributes:
-        name: of the subject, or of the model's class.
-        data: the inputs in question; their targets may be unknown.
-        source: where they come from, in words.
-        train: what the model was trained on, if known.
-        task: what is correct.
-        forward: how a model is called.
-        subject: if there is one.
-        model: if there is no subject.
+        name: Name of the subject, or of the model's class.
+        data: Inputs to examine; their targets may be unknown.
+        source: Description of where the inputs come from.
+        train: Training set of the model, if known.
+        task: Task of the model.
+        forward: Function that calls a model.
+        subject: The subject; ``None`` for a bare model.
+        model: The bare model; ``None`` for a subject.
     """
 
     name: str
@@ -47,21 +47,21 @@ class Given:
     def originals(
         self, count: int | None, seed: int, device: str | None, folder: Path | None, progress: Progress
     ) -> list[nn.Module]:
-        """The models; by default all that the subject has, or one from its recipe."""
+        """The models; by default all models of the subject, or one trained by its recipe."""
         if self.subject is None:
             model = check_model(self.model, "model")
             return [model if device is None else on_device(model, as_device(device))]
         return self.subject.ready(self.count(count), seed=seed, device=device, folder=folder, progress=progress)
 
     def device(self, wanted: str | None) -> str:
-        """Name of the device where the models are, or will be."""
+        """Name of the device on which the models run."""
         if self.subject is not None:
             return self.subject.device(wanted)
         assert self.model is not None
         return str(placement(self.model).device if wanted is None else as_device(wanted))
 
     def count(self, wanted: int | None) -> int:
-        """How many models take part; by default all that the subject has, or one from its recipe."""
+        """Number of models; by default all models of the subject, or one trained by its recipe."""
         if wanted is not None:
             return wanted
         return 1 if self.subject is None else len(self.subject.models) or 1
@@ -70,27 +70,27 @@ class Given:
 def as_given(
     subject: Any, data: Any, train: Any, task: Task | None, forward: Forward | None, argument: str, pool: bool
 ) -> Given:
-    """Puts a subject, or a model with what belongs to it, into one form.
+    """Converts a subject, or a model with its data, into one form.
 
     Args:
-        subject: a `Subject` or a model.
-        data: the inputs in question; a subject has its own.
-        train: what the model was trained on; not with a subject, and so are ``task`` and ``forward``.
-        task: what is correct; guessed from the number of outputs if not given.
-        forward: how the model is called.
-        argument: what the user calls ``data``.
-        pool: whether a subject's pool comes before its test set.
+        subject: A `Subject` or a model.
+        data: Inputs to examine; by default those of the subject.
+        train: Training set of the model; refused with a subject, as are ``task`` and ``forward``.
+        task: Task; guessed from the number of outputs by default.
+        forward: Function that calls the model.
+        argument: Name of ``data`` in error messages.
+        pool: Whether a subject's pool is preferred to its test set.
     """
     _check_task(task)
     if isinstance(subject, Subject):
         _refuse_beside_subject(train=train, task=task, forward=forward)
-        found, source = subject.test, "the test set"
+        inputs, source = subject.test, "the test set"
         if data is not None:
-            found, source = as_pool(data, argument), "given"
+            inputs, source = as_pool(data, argument), "given"
         elif pool and subject.pool is not None:
-            found, source = subject.pool, "the subject's pool"
-        found = matched(found, subject.train, subject.task)
-        return Given(subject.name, found, source, subject.train, subject.task, subject.forward, subject, None)
+            inputs, source = subject.pool, "the subject's pool"
+        inputs = matched(inputs, subject.train, subject.task)
+        return Given(subject.name, inputs, source, subject.train, subject.task, subject.forward, subject, None)
     if not isinstance(subject, nn.Module):
         raise BadInput("subject", type(subject).__name__, f"a mutiny.Subject, or a model with {argument}=...")
     if data is None:
@@ -103,13 +103,13 @@ def as_given(
 
 
 def as_subject(subject: Any, data: Any, train: Any, task: Task | None, forward: Forward | None) -> Subject:
-    """A subject as it is, or one made of a model, its test set and its training set.
+    """The given subject, or one made of a model, its test set and its training set.
 
     Args:
         subject: A `Subject` or a model.
         data: Test set of a model, inputs and targets; refused with a subject, as are the others.
         train: Training set of a model.
-        task: What is correct; guessed from the number of outputs by default.
+        task: Task; guessed from the number of outputs by default.
         forward: Function that calls the model.
     """
     _check_task(task)
@@ -134,7 +134,7 @@ def _check_task(task: Any) -> None:
 
 
 def _refuse_beside_subject(**arguments: Any) -> None:
-    """A subject holds its data and its task itself."""
+    """Raises `BadInput` for arguments that a subject holds already."""
     for name, value in arguments.items():
         if value is not None:
             raise BadInput(name, "given beside a Subject", "a Subject that holds it", f"Leave out {name}=.")
@@ -144,12 +144,12 @@ def _guessed(model: nn.Module, data: Data, forward: Forward) -> Task:
     """Classification with as many classes as the model has outputs."""
     put = placement(model).put
     with torch.inference_mode():
-        said = first_call(forward, model, put(data.first(2)), "model")
-    if said.ndim != 2 or said.shape[1] < 2:
+        outputs = first_call(forward, model, put(data.first(2)), "model")
+    if outputs.ndim != 2 or outputs.shape[1] < 2:
         raise BadInput(
             "task",
             None,
-            f"what an output of shape {tuple(said.shape)} means",
+            f"what an output of shape {tuple(outputs.shape)} means",
             "Give task=mutiny.Classification(2) or task=mutiny.Regression(tolerance=...).",
         )
-    return Classification(said.shape[1])
+    return Classification(outputs.shape[1])

@@ -1,4 +1,4 @@
-"""From what a user types to a subject: a built-in name, ``path.py:name`` or ``module:name``."""
+"""Loading of a subject by a built-in name, ``path.py:name`` or ``module:name``."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mutiny.subjects.subject import Subject
 
 
 def load_subject(text: str, data: str | Path | None = None) -> Subject:
-    """The subject that ``text`` names.
+    """Loads the subject that ``text`` names.
 
     Args:
-        text: a built-in name, ``path/to/file.py:name`` or ``package.module:name``; what is named is a `Subject`, or a
+        text: Built-in name, ``path/to/file.py:name`` or ``package.module:name``, where ``name`` is a `Subject` or a
             function without arguments that returns one.
-        data: folder with data sets, for built-in subjects that need files.
+        data: Folder with data sets, for built-in subjects that need files.
     """
     if text in BUILTIN:
         return BUILTIN[text](None if data is None else Path(data))
@@ -51,7 +51,7 @@ def load_subject(text: str, data: str | Path | None = None) -> Subject:
 
 @contextmanager
 def _importing_from(folder: Path) -> Iterator[None]:
-    """Lets what lies in ``folder`` be imported for a while."""
+    """Context in which modules in ``folder`` can be imported."""
     before = list(sys.path)
     sys.path.insert(0, str(folder))
     try:
@@ -61,10 +61,10 @@ def _importing_from(folder: Path) -> Iterator[None]:
 
 
 def _named(module: ModuleType, where: str, name: str) -> object:
-    """What ``name`` stands for in ``module``; a function is called."""
+    """The value of ``name`` in ``module``; a function is called."""
     if not hasattr(module, name):
-        found = [key for key, value in vars(module).items() if isinstance(value, Subject)]
-        hint = f"It holds the subject{'s' * (len(found) > 1)} {', '.join(found)}." if found else ""
+        subjects = [key for key, value in vars(module).items() if isinstance(value, Subject)]
+        hint = f"It holds the subject{'s' * (len(subjects) > 1)} {', '.join(subjects)}." if subjects else ""
         raise BadInput("subject", repr(f"{where}:{name}"), f"a name defined in {where}", hint)
     value: object = getattr(module, name)
     if isinstance(value, (Subject, type)) or not callable(value):
@@ -75,7 +75,7 @@ def _named(module: ModuleType, where: str, name: str) -> object:
 
 @contextmanager
 def _explaining(where: str, expected: str, file: str | None) -> Iterator[None]:
-    """Turns whatever the user's code raises into one error, with the line of ``file`` that it stems from."""
+    """Converts any exception of the user's code to `BadInput` with the line of ``file`` that caused it."""
     try:
         yield
     except MutinyError:

@@ -1,4 +1,4 @@
-"""What is tested: trained originals of one program, the task, and data."""
+"""The subject of a test: trained originals of one program, the task, and data."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from mutiny.subjects.training.describe import describe
 from mutiny.subjects.training.loop import built
 
 DEFAULT_ORIGINALS = 10
-"""Trained where a recipe is given and the user names no number; MUFF uses 20."""
+"""Default number of originals that a recipe trains; MUFF uses 20."""
 
 
 class Subject:
     """A network under test.
 
     Args:
-        models: the originals: trained instances of one program in evaluation mode. One is the common case; several,
+        models: Originals: trained instances of one program in evaluation mode. One is the common case; several,
             trained independently, let verdicts account for the randomness of training.
         task: `Classification` or `Regression`.
-        train: what the originals were trained on; anything that `mutiny.subjects.data.as_data` reads.
-        test: the test set under assessment.
-        weak: a weaker test set for sensitivity; made from ``test`` if not given.
-        pool: unlabeled inputs to choose from, where a verb needs them.
-        recipe: how to train originals, in place of ``models``.
-        forward: ``forward(model, inputs) -> outputs`` where calling the model is not enough.
-        name: shown in reports.
+        train: Training set of the originals, in any form that `mutiny.subjects.data.as_data` reads.
+        test: Test set under assessment.
+        weak: Weaker test set for sensitivity; made from ``test`` by default.
+        pool: Inputs to choose from, which may be unlabeled, for the verbs that need them.
+        recipe: Recipe that trains the originals, instead of ``models``.
+        forward: Function that calls the model, ``forward(model, inputs) -> outputs``; ``model(inputs)`` by default.
+        name: Name in reports.
 
     >>> net = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
     >>> x, y = torch.randn(20, 2), torch.arange(20) % 2
@@ -81,11 +81,11 @@ class Subject:
 
     def splits(self) -> dict[str, Data]:
         """The labeled splits by name."""
-        found = {"train": self.train, "test": self.test, "weak": self.weak}
-        return {name: data for name, data in found.items() if data is not None}
+        splits = {"train": self.train, "test": self.test, "weak": self.weak}
+        return {name: data for name, data in splits.items() if data is not None}
 
     def check(self) -> None:
-        """Raises `BadInput` for anything about the data that would make verdicts meaningless."""
+        """Raises `BadInput` if the data would make verdicts meaningless."""
         for name, data in self.splits().items():
             targets = self.task.check_targets(data.targets, name)
             if isinstance(self.task, Classification) and len(np.unique(targets)) == 1 and name != "weak":
@@ -135,36 +135,36 @@ class Subject:
         return [model if target is None else on_device(model, target) for model in models]
 
     def device(self, wanted: str | None) -> str:
-        """Where the originals are, or will be."""
+        """Name of the device on which the originals run."""
         if wanted is not None or not self.models:
             return str(torch.device("cpu") if wanted is None else as_device(wanted))
         return str(next((p.device for p in self.models[0].parameters()), torch.device("cpu")))
 
     def fingerprints(self, count: int | None = None, *, seed: int = 0, device: str | None = None) -> list[str]:
-        """What identifies each original: its code and weights, or everything that decides what training makes of it."""
+        """Hash of each original: of its code and weights, or of everything that determines its training."""
         number, target = self.count(count), torch.device("cpu") if device is None else as_device(device)
         if self.models or self.recipe is None:
             return [hash_of(describe(model)) for model in self.models[:number]]
-        recipe, own = self.recipe, (seed_for(seed, "original", each) for each in range(number))
-        return [fingerprint(recipe, self.train, self.task, s, forward=self.forward, device=target) for s in own]
+        recipe, seeds = self.recipe, (seed_for(seed, "original", index) for index in range(number))
+        return [fingerprint(recipe, self.train, self.task, s, forward=self.forward, device=target) for s in seeds]
 
     def ready(
         self, count: int | None, *, seed: int, device: str | None, folder: Path | None, progress: Progress
     ) -> list[nn.Module]:
-        """`originals`, with a stage of ``progress`` for training if there is any."""
-        told = 0
+        """The originals; training, if needed, is reported as a stage of ``progress``."""
+        reported = 0
 
         def trained(done: int, total: int) -> None:
-            nonlocal told
-            if not told:
+            nonlocal reported
+            if not reported:
                 progress.stage("training originals", total)
-            progress.step(done=done - told)
-            told = done
+            progress.step(done=done - reported)
+            reported = done
 
         return self.originals(count, seed=seed, device=device, folder=folder, progress=trained)
 
     def count(self, wanted: int | None = None) -> int:
-        """How many originals there are for a verb that wants so many; by default all, or the usual number to train."""
+        """Number of originals; by default all models, or `DEFAULT_ORIGINALS` if a recipe trains them."""
         if wanted is None:
             return len(self.models) or DEFAULT_ORIGINALS
         check_whole("originals", wanted)
@@ -179,7 +179,7 @@ class Subject:
 
 
 def as_device(name: str) -> torch.device:
-    """A device of this machine by its name."""
+    """The device of this name; an error if this machine does not have it."""
     try:
         device = torch.device(name)
         torch.empty(0, device=device).cpu()
@@ -189,13 +189,13 @@ def as_device(name: str) -> torch.device:
 
 
 def on_device(model: nn.Module, device: torch.device) -> nn.Module:
-    """The model if it is there, otherwise a copy; the user's own model is never moved."""
-    here = all(p.device == device for p in model.parameters())
-    return model if here else copy.deepcopy(model).to(device)
+    """The model if it is on the device already, otherwise a copy; the user's own model is never moved."""
+    already = all(p.device == device for p in model.parameters())
+    return model if already else copy.deepcopy(model).to(device)
 
 
 def _new(recipe: Recipe) -> nn.Module:
-    """A network from the recipe; an error if the next one would be the same, trained a second time."""
+    """A new network from the recipe; an error if ``build`` returns the same network again."""
     first, second = built(recipe), built(recipe)
     again = {id(parameter) for parameter in second.parameters()}
     if any(id(parameter) in again for parameter in first.parameters()):
@@ -209,7 +209,7 @@ def _new(recipe: Recipe) -> nn.Module:
 
 
 def _check_distinct(models: Sequence[nn.Module]) -> None:
-    """Originals are trained instances of one program: the same parameters by name and shape, with other values."""
+    """Raises `BadInput` unless all originals have the same parameters by name and shape, with different values."""
     shapes = [{name: tuple(t.shape) for name, t in model.named_parameters()} for model in models]
     for index, shape in enumerate(shapes):
         if shape != shapes[0]:

@@ -1,4 +1,4 @@
-"""What "correct" means: classification, or regression with a tolerance."""
+"""Tasks, which define what is correct: classification, or regression with a tolerance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 TELLING = 32
-"""So many logits that all lie between 0 and 1 would be a model that always gives the same answer."""
+"""Number of outputs in one column from which on logits that all lie in 0..1, so all of class 1, are an error."""
 Outputs = Literal["auto", "logits", "probabilities"]
 
 
@@ -26,11 +26,11 @@ class Classification:
     """One of ``classes`` labels per input; correct means the largest output is the label; the metric is accuracy.
 
     Args:
-        classes: number of classes.
-        outputs: what the model returns. ``"auto"`` looks at the outputs: numbers between 0 and 1, in rows that sum to
-            1, count as probabilities, all else as logits; log-probabilities count as logits. A wrong statement is an
-            error. A two-class model may return one column: a logit, or the probability of class 1. Where a few logits
-            happen to lie between 0 and 1, they must be stated.
+        classes: Number of classes.
+        outputs: Kind of the model's outputs. ``"auto"`` inspects them: numbers between 0 and 1, in rows that sum to 1,
+            are probabilities, all others are logits; log-probabilities count as logits. A value that contradicts the
+            outputs is an error. A two-class model may return one column: a logit, or the probability of class 1. If
+            all logits may lie between 0 and 1, set ``"logits"``.
 
     >>> Classification(10).metric, Classification(10).higher_is_better
     ('accuracy', True)
@@ -48,7 +48,7 @@ class Classification:
             raise BadInput("outputs", repr(self.outputs), '"auto", "logits" or "probabilities"')
 
     def check_targets(self, targets: np.ndarray, split: str) -> np.ndarray:
-        """Labels as ``(n,)`` int64; one-hot rows are accepted. Anything else is an error that names the split."""
+        """Labels as ``(n,)`` int64 from class numbers or one-hot rows; errors name the split."""
         if targets.ndim == 2 and targets.shape[1] == 1:
             targets = targets[:, 0]
         if targets.ndim == 2 and targets.shape[1] == self.classes:
@@ -80,7 +80,7 @@ class Classification:
         return targets.astype(np.int64)
 
     def resolve(self, outputs: Tensor) -> Classification:
-        """This task with ``outputs`` settled by looking at real outputs ``(n, classes)`` or ``(n,)``."""
+        """This task with the kind of outputs determined from real outputs ``(n, classes)`` or ``(n,)``."""
         single = outputs.ndim == 1 or (outputs.ndim == 2 and outputs.shape[1] == 1)
         if single and self.classes != 2:
             raise BadInput(
@@ -115,10 +115,10 @@ class Classification:
         """Class probabilities ``(n, classes)`` from the model's outputs."""
         outputs = outputs.float() if outputs.element_size() < 4 else outputs
         if outputs.ndim == 1 or outputs.shape[1] == 1:
-            one = outputs.reshape(-1)
-            one = one if self.outputs == "probabilities" else one.sigmoid()
-            both = one.new_empty((len(one), 2))
-            both[:, 0], both[:, 1] = 1 - one, one
+            second = outputs.reshape(-1)
+            second = second if self.outputs == "probabilities" else second.sigmoid()
+            both = second.new_empty((len(second), 2))
+            both[:, 0], both[:, 1] = 1 - second, second
             return both
         return outputs if self.outputs == "probabilities" else outputs.softmax(dim=1)
 
@@ -128,18 +128,19 @@ class Classification:
         return correct, correct.double()
 
     def answers(self, outputs: Tensor) -> Tensor:
-        """The classes ``(n,)`` that outputs stand for; -1 where they are no numbers.
+        """Predicted classes ``(n,)``; -1 for NaN.
 
         >>> import torch
         >>> Classification(3, "logits").answers(torch.tensor([[0.0, 2.0, 1.0], [torch.nan, 0.0, 0.0]])).tolist()
         [1, -1]
         """
         if outputs.ndim == 1 or outputs.shape[1] == 1:
-            one = outputs.reshape(-1)
-            said, undefined = (one > (0.5 if self.outputs == "probabilities" else 0.0)).long(), one.isnan()
+            column = outputs.reshape(-1)
+            threshold = 0.5 if self.outputs == "probabilities" else 0.0
+            predicted, undefined = (column > threshold).long(), column.isnan()
         else:
-            said, undefined = outputs.argmax(dim=1), outputs.isnan().any(dim=1)
-        return said.masked_fill(undefined, -1)
+            predicted, undefined = outputs.argmax(dim=1), outputs.isnan().any(dim=1)
+        return predicted.masked_fill(undefined, -1)
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,8 @@ class Regression:
     """Real-valued targets; correct means that no output is off by more than ``tolerance``.
 
     Args:
-        tolerance: the largest absolute error that still counts as correct, over all outputs of one input.
-        metric: ``"mse"`` or ``"mae"``: what kill rules compare. Lower is better.
+        tolerance: Largest absolute error of any output of an input that counts as correct.
+        metric: ``"mse"`` or ``"mae"``, which kill rules compare; lower is better.
 
     >>> Regression(tolerance=0.3).metric
     'mse'
@@ -173,7 +174,7 @@ class Regression:
         return targets.reshape(len(targets), -1).astype(np.float64)
 
     def resolve(self, outputs: Tensor) -> Regression:
-        """Checks that outputs are one row per input."""
+        """Checks that outputs are real numbers, one row per input."""
         if outputs.ndim == 0 or not outputs.is_floating_point():
             raise BadInput("model output", f"{outputs.dtype} {tuple(outputs.shape)}", "real numbers, one row per input")
         return self
@@ -194,7 +195,7 @@ Task = Classification | Regression
 
 
 def task_record(task: Task) -> TaskRecord:
-    """What results say about a task."""
+    """Record of a task in results."""
     kind = type(task).__name__.lower()
     if isinstance(task, Classification):
         return TaskRecord(kind, task.metric, classes=task.classes, outputs=task.outputs)
@@ -202,19 +203,19 @@ def task_record(task: Task) -> TaskRecord:
 
 
 def task_identity(task: Task) -> dict[str, Any]:
-    """What tells one task from another, wherever that is hashed."""
+    """Values that identify a task in hashes."""
     return {"kind": type(task).__name__, **asdict(task)}
 
 
-def changed(task: Task, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether the answers differ, ``(n,)`` bool, and how far outputs moved, ``(n,)`` from 0 to 1; NaN counts as 1.
+def changed_answers(task: Task, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+    """Whether answers differ, ``(n,)`` bool, and distances between outputs, ``(n,)`` from 0 to 1; NaN counts as 1.
 
     For classification, an answer differs if the class does, and the distance is the total variation between the
     probabilities. For regression, an answer differs if some output moved by more than the tolerance, and the distance
     is ``d / (d + tolerance)`` with the largest move ``d``.
 
     >>> import torch
-    >>> changed(Classification(2, "probabilities"), torch.tensor([[0.75, 0.25]]), torch.tensor([[0.25, 0.75]]))
+    >>> changed_answers(Classification(2, "probabilities"), torch.tensor([[0.75, 0.25]]), torch.tensor([[0.25, 0.75]]))
     (tensor([True]), tensor([0.5000], dtype=torch.float64))
     """
     if isinstance(task, Classification):

@@ -10,7 +10,7 @@ import toys
 from mutiny import Classification, Regression
 from mutiny.subjects.data import as_data
 from mutiny.subjects.training import Recipe
-from mutiny.subjects.training.together import BY_NUMBER, reason_against, train_together
+from mutiny.subjects.training.together import ELEMENTWISE, reason_against, train_together
 
 SEEDS = (3, 1, 4)
 
@@ -62,7 +62,7 @@ def agree(recipe, data, task=None, forward=None):
         assert [p.requires_grad for p in model.parameters()] == [p.requires_grad for p in theirs.parameters()]
 
 
-@pytest.mark.parametrize("optimizer", BY_NUMBER)
+@pytest.mark.parametrize("optimizer", ELEMENTWISE)
 def test_every_optimizer(optimizer):
     agree(Recipe(perceptron, epochs=3, batch_size=16, optimizer=optimizer), [points()] * 3)
 
@@ -142,11 +142,11 @@ def normalising():
     ("recipe", "reason"),
     [
         (Recipe(dropping), "dropout"),
-        (Recipe(normalising), "remembers"),
+        (Recipe(normalising), "buffers"),
         (Recipe(perceptron, loss="squared_hinge"), "one network at a time"),
-        (Recipe(perceptron, patience=2), "end when it likes"),
+        (Recipe(perceptron, patience=2), "end at its own epoch"),
         (Recipe(perceptron, regularizers={"0": (0.1, 0.0)}), "added to the loss"),
-        (Recipe(perceptron, optimizer="adafactor"), "by itself"),
+        (Recipe(perceptron, optimizer="adafactor"), "adafactor"),
     ],
     ids=["dropout", "buffers", "loss", "patience", "regularizers", "optimizer"],
 )
@@ -155,7 +155,7 @@ def test_reasons_against(recipe, reason):
 
 
 def test_unequal_data_and_drawing_networks():
-    assert "equally many" in reason_against(Recipe(perceptron), [points(50), points(40)])
+    assert "differ in size" in reason_against(Recipe(perceptron), [points(50), points(40)])
 
     class Noisy(nn.Linear):
         def forward(self, inputs):

@@ -11,7 +11,7 @@ from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.faults.parsing import as_operators
 from mutiny.models import ModelState, SignalEdit, WeightEdit
 from mutiny.subjects.data import as_data
-from mutiny.subjects.tasks import Classification, Regression, changed
+from mutiny.subjects.tasks import Classification, Regression, changed_answers
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.kill_rate import TIE, KillRate, at_ratio, kills, mutants_of
 from mutiny.verbs.select.prima_kill import PrimaKill
@@ -169,12 +169,12 @@ def test_change_is_none_from_itself_at_most_one_and_the_same_both_ways(seed, cla
     task = CLASSES if classes else Regression(0.3)
     draw = torch.Generator().manual_seed(seed)
     before, after = 5 * torch.randn(2, 6, 3, generator=draw)
-    killed, moved = changed(task, before, after)
+    killed, moved = changed_answers(task, before, after)
     assert bool(((moved >= 0) & (moved <= 1)).all())
-    back = changed(task, after, before)
+    back = changed_answers(task, after, before)
     assert torch.equal(killed, back[0])
     assert torch.allclose(moved, back[1])
-    same = changed(task, before, before)
+    same = changed_answers(task, before, before)
     assert not bool(same[0].any())
     assert not bool(same[1].any())
 
@@ -183,14 +183,14 @@ def test_change_is_none_from_itself_at_most_one_and_the_same_both_ways(seed, cla
 @pytest.mark.parametrize("task", [CLASSES, Regression(0.3)])
 def test_a_mutant_with_nan_outputs_kills(task, broken):
     before, after = torch.zeros(2, 3), torch.tensor([[0.0, broken, 0.0], [0.0, 0.0, 0.0]])
-    killed, moved = changed(task, before, after)
+    killed, moved = changed_answers(task, before, after)
     assert killed.tolist() == [True, False]
     assert moved.tolist() == [1.0, 0.0]
 
 
 def test_regression_kills_by_the_tolerance():
     before, after = torch.zeros(3, 2), torch.tensor([[0.5, 0.0], [0.0, -0.25], [0.125, 0.125]])
-    killed, moved = changed(Regression(0.25), before, after)
+    killed, moved = changed_answers(Regression(0.25), before, after)
     assert killed.tolist() == [True, False, False]
     assert moved.tolist() == pytest.approx([2 / 3, 1 / 2, 1 / 3])
 

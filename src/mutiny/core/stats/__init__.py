@@ -1,6 +1,6 @@
 """Pure functions over numpy arrays: tests, effects, power, intervals, corrections, stability, fronts.
 
-Nothing here imports torch, prints, or draws randomness that a seed did not name. No NaN comes out: where a formula
+Nothing here imports torch or prints, and all randomness comes from a seed. No function returns NaN: where a formula
 divides by zero, the docstring says what is returned.
 """
 

@@ -1,4 +1,4 @@
-"""Who is like all the others?"""
+"""Centrality of the nodes of a graph."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mutiny.core.stats.samples import Floats
 def pagerank(weights: ArrayLike, damping: float = 0.85) -> Floats:
     """PageRank of the nodes of a weighted graph, ``(n,)``, which sums to 1 (Brin and Page, 1998).
 
-    ``r = d P' r + (1 - d) / n``, where ``P`` has the weights of each row divided by their sum. Links to oneself do not
-    count; a node without links goes anywhere.
+    ``r = d P' r + (1 - d) / n``, where ``P`` has the weights of each row divided by their sum. Links from a
+    node to itself are ignored; a node without links is treated as linked to all nodes.
 
     Args:
-        weights: of links from row to column, ``(n, n)``, not negative.
-        damping: how likely a link is followed, in [0, 1).
+        weights: Weights of the links from row to column, ``(n, n)``, not negative.
+        damping: Probability of following a link, in [0, 1).
 
     >>> pagerank([[0, 1, 1], [1, 0, 0], [1, 0, 0]]).round(3)
     array([0.486, 0.257, 0.257])
@@ -33,5 +33,5 @@ def pagerank(weights: ArrayLike, damping: float = 0.85) -> Floats:
     np.fill_diagonal(links, 0)
     sums = links.sum(axis=1, keepdims=True)
     steps = np.where(sums > 0, links / np.where(sums > 0, sums, 1), 1 / count)
-    found: Floats = np.linalg.solve(np.eye(count) - damping * steps.T, np.full(count, (1 - damping) / count))
-    return found
+    ranks: Floats = np.linalg.solve(np.eye(count) - damping * steps.T, np.full(count, (1 - damping) / count))
+    return ranks

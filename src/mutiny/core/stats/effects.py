@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from mutiny.core.errors import BadInput
-from mutiny.core.stats.samples import DUST, levels, pooled_variance, two_samples
+from mutiny.core.stats.samples import ROUNDING, levels, pooled_variance, two_samples
 
 
 def cohen_d(originals: ArrayLike, mutants: ArrayLike) -> float:
     """Cohen's d: the difference of the means in pooled standard deviations, ``(m1 - m2) / s``, as in DeepCrime.
 
     Args:
-        originals: metric of each original, ``(n1,)``, n1 >= 1.
-        mutants: metric of each mutant instance, ``(n2,)``, n2 >= 1, n1 + n2 >= 3.
+        originals: Metric of each original, ``(n1,)``, n1 >= 1.
+        mutants: Metric of each mutant instance, ``(n2,)``, n2 >= 1, n1 + n2 >= 3.
 
     Returns:
         Positive where the originals are higher. Without variance: 0 for equal means, else +-infinity.
@@ -30,19 +30,19 @@ def cohen_d(originals: ArrayLike, mutants: ArrayLike) -> float:
     first, second = two_samples(originals, mutants, together=3)
     difference, variance = float(first.mean() - second.mean()), pooled_variance(first, second)
     if variance == 0:
-        return 0.0 if abs(difference) <= DUST else math.copysign(math.inf, difference)
+        return 0.0 if abs(difference) <= ROUNDING else math.copysign(math.inf, difference)
     return difference / math.sqrt(variance)
 
 
 def a12(originals: ArrayLike, mutants: ArrayLike) -> float:
-    """Vargha and Delaney's A12: the chance that an original beats a mutant, ``P(o > m) + P(o = m) / 2``.
+    """Vargha and Delaney's A12: the probability that an original is better than a mutant, ``P(o > m) + P(o = m) / 2``.
 
     Args:
-        originals: metric of each original, ``(n1,)``, n1 >= 1.
-        mutants: metric of each mutant instance, ``(n2,)``, n2 >= 1.
+        originals: Metric of each original, ``(n1,)``, n1 >= 1.
+        mutants: Metric of each mutant instance, ``(n2,)``, n2 >= 1.
 
     Returns:
-        A share from 0 to 1; 0.5 is no difference. Values that differ by rounding only are equal.
+        A number from 0 to 1; 0.5 means no difference. Values that differ only by rounding count as equal.
 
     >>> a12([0.97, 0.98], [0.95, 0.97])
     0.875
@@ -54,11 +54,11 @@ def a12(originals: ArrayLike, mutants: ArrayLike) -> float:
 
 
 def cohen_g(differences: ArrayLike, counts: ArrayLike | None = None) -> float:
-    """Cohen's g for :func:`sign_flip`: the share of the discordant weight that favours the original, minus one half.
+    """Cohen's g for :func:`sign_flip`: the share of the discordant weight in favor of the original, minus one half.
 
     Args:
-        differences: per input, how often the original was right minus how often the mutant was, ``(n,)``.
-        counts: how often each difference occurs, ``(n,)``, for a histogram; by default once.
+        differences: For each input, number of correct originals minus number of correct mutants, ``(n,)``.
+        counts: Number of occurrences of each difference, ``(n,)``; 1 by default.
 
     Returns:
         ``sum(max(d, 0)) / sum(|d|) - 0.5``, from -0.5 to 0.5; 0 where nothing differs. Cohen: 0.05 is small, 0.15
@@ -82,17 +82,17 @@ def cohen_g(differences: ArrayLike, counts: ArrayLike | None = None) -> float:
 def power_two_sample(d: float, n1: int, n2: int, alpha: float = 0.05) -> float:
     """Power of the two-sided two-sample t-test at the true effect ``d``, from the noncentral t distribution.
 
-    DeepCrime and its descendants take the ANOVA of two groups, which is the same test but expects ``f = d / 2``, and
-    pass d itself. They reach power .8 of 40 instances at d = .46; it takes .91.
+    DeepCrime and tools based on it use the power of an ANOVA of two groups. That is the same test, but it expects
+    ``f = d / 2``, and they pass d. With 40 instances they report power 0.8 at d = 0.46, though it takes 0.91.
 
     Args:
         d: Cohen's d; its sign does not matter, infinity is allowed.
-        n1: number of originals.
-        n2: number of mutant instances, n1 + n2 >= 3.
-        alpha: level of the test, in (0, 1).
+        n1: Number of originals.
+        n2: Number of mutant instances, n1 + n2 >= 3.
+        alpha: Level of the test, in (0, 1).
 
     Returns:
-        The chance of a p-value below ``alpha``; ``alpha`` itself where d = 0.
+        Probability of a p-value below ``alpha``; ``alpha`` itself if d = 0.
 
     >>> round(power_two_sample(0.8, 20, 20), 4), round(power_two_sample(0.91, 20, 20), 2)
     (0.6934, 0.8)

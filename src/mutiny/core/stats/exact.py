@@ -1,4 +1,4 @@
-"""Exact two-sided p-values from counts of right and wrong answers: no normal data, no large samples assumed."""
+"""Exact p-values from counts of correct and wrong answers, which need neither normal data nor large samples."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ MAX_WORK = 2**25
 
 
 def fisher(correct_a: int, n_a: int, correct_b: int, n_b: int) -> float:
-    """Fisher's exact test: do two groups have the same rate of right answers? All tables no likelier than this one.
+    """Fisher's exact test of whether two groups have the same rate of correct answers, two-sided.
 
     Answers must be independent. Repetitions on the same inputs are not: pool them only for comparison with
-    arXiv 2507.11199, and prefer :func:`sign_flip`. Takes about 2 ms at a million answers.
+    arXiv 2507.11199; otherwise use :func:`sign_flip`. Takes about 2 ms at a million answers.
 
     Args:
-        correct_a: right answers of the first group.
-        n_a: answers of the first group.
-        correct_b: right answers of the second group.
-        n_b: answers of the second group.
+        correct_a: Correct answers of the first group.
+        n_a: All answers of the first group.
+        correct_b: Correct answers of the second group.
+        n_b: All answers of the second group.
 
     Returns:
-        The p-value; 1 where a group is empty, or all answers are right, or all are wrong.
+        The p-value; 1 if a group is empty, or if all answers are correct, or all are wrong.
 
     >>> round(fisher(3, 4, 1, 4), 4)
     0.4857
@@ -47,24 +47,24 @@ def fisher(correct_a: int, n_a: int, correct_b: int, n_b: int) -> float:
 def hypergeometric_tails(
     seen: ArrayLike, drawn: ArrayLike, marked: ArrayLike, total: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How likely are at most, and at least, so many marked ones among those drawn without replacement?
+    """Tails of the hypergeometric distribution: of marked items in a sample drawn without replacement.
 
     Args:
-        seen: marked ones among the drawn; all arguments broadcast.
-        drawn: how many were drawn.
-        marked: how many are marked of all.
-        total: of all.
+        seen: Number of marked items in the sample; all arguments broadcast.
+        drawn: Size of the sample.
+        marked: Number of marked items in the population.
+        total: Size of the population.
 
     Returns:
         ``P(X <= seen)`` and ``P(X >= seen)``; the second is the one-sided p-value of Fisher's exact test. Both are 1
-        where there is nothing to draw from.
+        if the population is empty.
 
     >>> [float(p) for p in hypergeometric_tails(2, 2, 2, 4)]
     [1.0, 0.16666666666666666]
     """
     law = stats.hypergeom(np.asarray(total), np.asarray(marked), np.asarray(drawn))
-    found = np.asarray(seen)
-    tails = np.clip(law.cdf(found), 0.0, 1.0), np.clip(law.sf(found - 1), 0.0, 1.0)
+    count = np.asarray(seen)
+    tails = np.clip(law.cdf(count), 0.0, 1.0), np.clip(law.sf(count - 1), 0.0, 1.0)
     return np.nan_to_num(tails[0], nan=1.0), np.nan_to_num(tails[1], nan=1.0)
 
 
@@ -72,13 +72,13 @@ def sign_flip(differences: ArrayLike) -> float:
     """Exact test over inputs: McNemar's test for one or more repetitions on the same inputs.
 
     Null hypothesis: on each input original and mutant are exchangeable, so ``d_j`` and ``-d_j`` are equally likely.
-    Repetitions on one input may depend on each other in any way, as they do. With one repetition it is McNemar's test.
+    Repetitions on one input may depend on each other in any way. With one repetition it is McNemar's test.
 
     Args:
-        differences: per input, how often the original was right minus how often the mutant was, ``(n,)`` integers.
+        differences: For each input, number of correct originals minus number of correct mutants, ``(n,)`` integers.
 
     Returns:
-        ``P(|sum of ±|d_j|| >= |sum of d_j|)``; 1 where nothing differs.
+        ``P(|sum of ±|d_j|| >= |sum of d_j|)``; 1 if nothing differs.
 
     >>> round(sign_flip([1, 1, 1, 0, -1, 1, 1]), 6)  # 5 against 1: 2 * (6 + 1) / 2**6
     0.21875
@@ -90,14 +90,14 @@ def sign_flip(differences: ArrayLike) -> float:
 def sign_flip_counts(values: Mapping[int, int] | ArrayLike, counts: ArrayLike | None = None) -> float:
     """:func:`sign_flip` on a histogram of the differences.
 
-    Saddle-point inversion: under the tilted law ``P_θ(s) = exp(θ s - K(θ)) P(s)`` whose mean is the observed sum, the
-    tail is no tail, so one inverse FFT over some ten standard deviations gives even p = 1e-300 to ten digits. Where
-    lattice points times magnitudes exceed ``MAX_WORK`` (20 repetitions of 10⁹ inputs) the p-value is normal, corrected
-    for continuity.
+    Saddle-point inversion: the tilted law ``P_θ(s) = exp(θ s - K(θ)) P(s)``, whose mean is the observed sum, has most
+    of its mass where the original law has its tail. So one inverse FFT over some ten standard deviations gives even
+    p = 1e-300 to ten digits. If lattice points times magnitudes exceed ``MAX_WORK`` (20 repetitions of 10⁹ inputs), the
+    normal approximation with continuity correction is used.
 
     Args:
-        values: the differences that occur, ``(k,)`` integers, or a mapping from each difference to its count.
-        counts: how often each occurs, ``(k,)``; only where ``values`` is no mapping.
+        values: Differences, ``(k,)`` integers, or a mapping from each difference to its count.
+        counts: Number of occurrences of each, ``(k,)``; only if ``values`` is not a mapping.
 
     Returns:
         The p-value.
@@ -111,7 +111,7 @@ def sign_flip_counts(values: Mapping[int, int] | ArrayLike, counts: ArrayLike | 
     longest = int(magnitudes @ number)
     if total == longest:
         return 2.0 ** (1 - int(number.sum()))
-    # Hoeffding: tilted or not, the sum leaves its mean ± 5 of these with a chance below 4e-22.
+    # Hoeffding: tilted or not, the sum leaves its mean ± 5 of these with a probability below 4e-22.
     deviation = math.sqrt(float(magnitudes.astype(np.float64) ** 2 @ number))
     points = int(fft.next_fast_len(min(longest + 1, 10 * math.ceil(deviation)), real=True))
     if points * magnitudes.size > MAX_WORK:

@@ -25,13 +25,13 @@ ALMOST_ONE = 1 - 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """From ``low`` to ``high``, made to cover the truth in a share ``level`` of all studies.
+    """A confidence interval from ``low`` to ``high``.
 
     Args:
-        low: lower end.
-        high: upper end, not below ``low``.
-        level: the coverage aimed at, in (0, 1).
-        method: how it was made, e.g. ``"wilson"``.
+        low: Lower end.
+        high: Upper end, not below ``low``.
+        level: Nominal coverage, in (0, 1).
+        method: Name of the method, e.g. ``"wilson"``.
 
     >>> Interval(0.2, 0.6, level=0.95, method="wilson").width
     0.39999999999999997
@@ -44,7 +44,7 @@ class Interval:
 
     @property
     def width(self) -> float:
-        """The distance between both ends."""
+        """Difference between both ends."""
         return self.high - self.low
 
 
@@ -54,9 +54,9 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     ``(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)``
 
     Args:
-        successes: how often it happened.
-        n: how often it could have; 0 gives the interval from 0 to 1.
-        level: confidence, in (0, 1).
+        successes: Number of successes.
+        n: Number of trials; 0 gives the interval from 0 to 1.
+        level: Confidence, in (0, 1).
 
     Returns:
         An interval inside [0, 1].
@@ -72,9 +72,9 @@ def wilson_bounds(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tu
     """Both ends of :func:`wilson` for many shares at once.
 
     Args:
-        successes: how often each happened, any shape.
-        n: how often each could have, one number or a shape that fits; 0 gives the interval from 0 to 1.
-        level: confidence, in (0, 1).
+        successes: Numbers of successes, any shape.
+        n: Numbers of trials, one number or a shape that broadcasts; 0 gives the interval from 0 to 1.
+        level: Confidence, in (0, 1).
 
     Returns:
         Lower and upper ends, arrays of the common shape inside [0, 1].
@@ -101,11 +101,11 @@ def wilson_bounds(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tu
 
 
 def percentile_interval(samples: ArrayLike, level: float = 0.95) -> Interval:
-    """The middle part of resamples that someone else made.
+    """Percentile interval from given values of a statistic on resamples.
 
     Args:
-        samples: the statistic on each resample, ``(resamples,)``, finite: the caller decides what to do with undefined.
-        level: confidence, in (0, 1).
+        samples: Statistic on each resample, ``(resamples,)``; all must be finite.
+        level: Confidence, in (0, 1).
 
     Returns:
         The quantiles (1 - level) / 2 and (1 + level) / 2.
@@ -130,13 +130,13 @@ def bootstrap(
     """Bootstrap interval of any statistic of one sample (Efron; "bca" corrects bias and skewness).
 
     Args:
-        values: the sample, ``(n,)``.
-        statistic: a function of ``(n,)``; if it has a parameter ``axis`` it gets ``(batch, n)`` with ``axis=-1``.
-        seed: the campaign's seed.
-        keys: what it is for, as in :func:`mutiny.core.random.generator_for`.
-        level: confidence, in (0, 1).
-        resamples: number of resamples.
-        method: ``"percentile"`` or ``"bca"``. Where all resamples agree, both give that point.
+        values: Sample, ``(n,)``.
+        statistic: Function of an array ``(n,)``; with a parameter ``axis``, it gets ``(batch, n)`` and ``axis=-1``.
+        seed: Seed of everything random.
+        keys: Purpose, as in :func:`mutiny.core.random.generator_for`.
+        level: Confidence, in (0, 1).
+        resamples: Number of resamples.
+        method: ``"percentile"`` or ``"bca"``. If all resamples agree, both give that point.
 
     Returns:
         The interval; an undefined statistic (NaN, infinite) is an error.
@@ -202,7 +202,7 @@ def _ends(drawn: Floats, low: float, high: float) -> tuple[float, float]:
 
 
 def check_level(level: float) -> None:
-    """An error for what is no confidence."""
+    """Raises `BadInput` unless a confidence lies between 0 and 1."""
     if not 0 < level < 1:
         raise BadInput("level", level, "a confidence between 0 and 1, e.g. 0.95")
 
@@ -213,7 +213,7 @@ def rate_bound(successes: ArrayLike, n: ArrayLike, risk: float) -> Floats:
     It also holds for the mean rate of trials whose rates differ (Hoeffding, 1956), such as equal samples of several
     mutant instances, and for draws without replacement.
 
-    >>> float(rate_bound(0, 10_000, 0.001).round(6))  # nothing in 10,000 still leaves 0.07%
+    >>> float(rate_bound(0, 10_000, 0.001).round(6))  # no success in 10,000 trials: at most 0.07%
     0.000691
     """
     seen, size = np.asarray(successes, float), np.asarray(n, float)
@@ -223,12 +223,12 @@ def rate_bound(successes: ArrayLike, n: ArrayLike, risk: float) -> Floats:
 
 
 def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Clopper and Pearson's exact interval of a share: it covers the truth at least as often as it says.
+    """Clopper and Pearson's exact interval of a share, whose coverage is at least ``level``.
 
     Args:
-        successes: how often it happened.
-        n: how often it could have; 0 gives the interval from 0 to 1.
-        level: confidence, in (0, 1).
+        successes: Number of successes.
+        n: Number of trials; 0 gives the interval from 0 to 1.
+        level: Confidence, in (0, 1).
 
     >>> clopper_pearson(8, 10)
     Interval(low=0.443..., high=0.974..., level=0.95, method='Clopper-Pearson')
@@ -242,19 +242,19 @@ def clopper_pearson(successes: int, n: int, level: float = 0.95) -> Interval:
 
 
 def paired_difference(wins: int, losses: int, n: int, level: float = 0.95) -> Interval:
-    """Where the difference of two rates on the same ``n`` items lies, with its ends in -1..1.
+    """Interval of the difference of two rates on the same ``n`` items, inside [-1, 1].
 
     Tango's score interval (Statistics in Medicine, 1998), widened to that of the exact test on items that differ
     (McNemar's, by Clopper and Pearson) where that is wider: an interval that lies above 0 is significant by both.
 
     Args:
-        wins: items on which the first is right and the second is not.
-        losses: the reverse.
-        n: all items; with none the interval is all that there is.
-        level: of confidence.
+        wins: Items on which the first is right and the second is not.
+        losses: Items on which the second is right and the first is not.
+        n: Number of items; 0 gives the interval from -1 to 1.
+        level: Confidence, in (0, 1).
 
-    >>> found = paired_difference(12, 2, 80)
-    >>> round(found.low, 3), round(found.high, 3)
+    >>> interval = paired_difference(12, 2, 80)
+    >>> round(interval.low, 3), round(interval.high, 3)
     (0.025, 0.224)
     """
     method = "Tango and Clopper-Pearson"
@@ -269,7 +269,7 @@ def paired_difference(wins: int, losses: int, n: int, level: float = 0.95) -> In
 
 
 def _tango_end(wins: int, losses: int, n: int, z: float) -> float:
-    """The smallest difference that a score test does not refuse."""
+    """The smallest difference that a score test does not reject."""
 
     def beyond(difference: float) -> float:
         b = (2 * n - wins + losses) * difference - wins - losses
@@ -283,7 +283,7 @@ def _tango_end(wins: int, losses: int, n: int, z: float) -> float:
 
 @dataclass(frozen=True)
 class Rate:
-    """A share, with where it may lie on others of the same kind (Clopper and Pearson).
+    """A share of a sample, with Clopper and Pearson's interval of the share in the population.
 
     >>> Rate.of([True, False, True, True]).value
     0.75
@@ -299,14 +299,14 @@ class Rate:
 
     @property
     def value(self) -> float | None:
-        """``None`` where there are no inputs."""
+        """The share; ``None`` for an empty sample."""
         return self.count / self.total if self.total else None
 
     @classmethod
     def of(cls, which: ArrayLike) -> Rate:
-        """How many are true."""
-        found = np.asarray(which, bool)
-        count, total = int(found.sum()), found.size
+        """The share of true values."""
+        flags = np.asarray(which, bool)
+        count, total = int(flags.sum()), flags.size
         return cls(count, total, clopper_pearson(count, total))
 
     def to_json(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Which of many are not worse than another in every respect?"""
+"""Pareto front of points with two objectives."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from mutiny.core.errors import BadInput
 
 
 def pareto_front(first: ArrayLike, second: ArrayLike) -> NDArray[np.int64]:
-    """Places that no other dominates: none is at least as large in both and larger in one. Equals all stay.
+    """Indices of the points that no other point dominates: at least as large in both values and larger in one.
 
-    Takes the time of sorting, not of comparing all pairs.
+    Equal points all belong to the front. The time is that of sorting, not of comparing all pairs.
 
     Args:
-        first: ``(n,)``.
-        second: ``(n,)``.
+        first: First values, ``(n,)``.
+        second: Second values, ``(n,)``.
 
     Returns:
-        Rising places, ``(m,)``.
+        Indices in increasing order, ``(m,)``.
 
     >>> pareto_front([3, 1, 2, 2], [1, 3, 2, 1]).tolist()
     [0, 1, 2]
@@ -35,5 +35,5 @@ def pareto_front(first: ArrayLike, second: ArrayLike) -> NDArray[np.int64]:
     group = np.concatenate([[0], np.cumsum(x[1:] != x[:-1])])  # of equal first values; the first of each is its best
     tops = y[np.searchsorted(group, np.arange(group[-1] + 1))]
     before = np.concatenate([[-np.inf], np.maximum.accumulate(tops)[:-1]])  # the best among larger first values
-    stays = (y == tops[group]) & (y > before[group])
-    return np.sort(order[stays])
+    on_front = (y == tops[group]) & (y > before[group])
+    return np.sort(order[on_front])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mutiny.core.errors import BadInput
 
 Floats = NDArray[np.float64]
-DUST = 1e-12
+ROUNDING = 1e-12
 """Differences below this share of the largest absolute value are rounding, not measurement."""
 
 
@@ -18,9 +18,9 @@ def sample(values: ArrayLike, name: str, least: int = 1) -> Floats:
     """``values`` as a finite ``(n,)`` array of floats with at least ``least`` elements.
 
     Args:
-        values: the numbers.
-        name: what the user calls them, for the error message.
-        least: the smallest size that makes sense.
+        values: Numbers of the sample.
+        name: Name of the sample in error messages.
+        least: Smallest allowed size.
 
     Returns:
         An array ``(n,)``.
@@ -42,10 +42,10 @@ def two_samples(originals: ArrayLike, mutants: ArrayLike, least: int = 1, togeth
     """Both samples divided by their largest absolute value, so that squares neither overflow nor vanish.
 
     Args:
-        originals: the metric of each original, ``(n1,)``.
-        mutants: the metric of each mutant instance, ``(n2,)``.
-        least: smallest size of each sample.
-        together: smallest sum of both sizes.
+        originals: Metric of each original, ``(n1,)``.
+        mutants: Metric of each mutant instance, ``(n2,)``.
+        least: Smallest size of each sample.
+        together: Smallest sum of both sizes.
 
     Returns:
         Both samples with values in [-1, 1]; every test here is invariant to the common factor.
@@ -66,7 +66,7 @@ def two_samples(originals: ArrayLike, mutants: ArrayLike, least: int = 1, togeth
 
 
 def paired_samples(originals: ArrayLike, mutants: ArrayLike) -> Floats:
-    """Differences original - mutant of pairs, on the scale of :func:`two_samples`; dust becomes exactly zero.
+    """Differences original - mutant of pairs, on the scale of :func:`two_samples`; rounding errors become exactly zero.
 
     >>> paired_samples([2.0, 4.0], [1.0, 4.0])
     array([0.25, 0.  ])
@@ -75,28 +75,28 @@ def paired_samples(originals: ArrayLike, mutants: ArrayLike) -> Floats:
     if first.size != second.size:
         raise BadInput("originals and mutants", f"{first.size} and {second.size} values", "pairs, so equally many")
     differences = first - second
-    return np.where(np.abs(differences) <= DUST, 0.0, differences)
+    return np.where(np.abs(differences) <= ROUNDING, 0.0, differences)
 
 
 def pooled_variance(first: Floats, second: Floats) -> float:
-    """Variance around the two means with n1 + n2 - 2 degrees of freedom; 0 where it is only dust.
+    """Variance around the two means with n1 + n2 - 2 degrees of freedom; 0 if it is only rounding error.
 
     >>> pooled_variance(np.array([0.0, 1.0]), np.array([0.5]))
     0.5
     """
     squares = ((first - first.mean()) ** 2).sum() + ((second - second.mean()) ** 2).sum()
     variance = float(squares) / (first.size + second.size - 2)
-    return variance if variance > DUST**2 else 0.0
+    return variance if variance > ROUNDING**2 else 0.0
 
 
 def levels(values: Floats) -> NDArray[np.int64]:
-    """Order of the values as whole numbers; values that differ only by dust get the same one.
+    """Order of the values as whole numbers; values that differ only by rounding get the same one.
 
     >>> levels(np.array([0.3, 0.1 + 0.2, 0.9, -1.0]))
     array([1, 1, 2, 0])
     """
     order = np.argsort(values, kind="stable")
-    steps = np.diff(values[order], prepend=values[order[:1]]) > DUST
+    steps = np.diff(values[order], prepend=values[order[:1]]) > ROUNDING
     result = np.empty(values.size, dtype=np.int64)
     result[order] = np.cumsum(steps)
     return result
@@ -106,11 +106,11 @@ def relative_standard_error(values: ArrayLike) -> float:
     """Standard error of the mean as a share of the mean, ``(s / sqrt(n)) / |mean|``. MUFF, eq. 5.
 
     Args:
-        values: metric of each instance, ``(n,)``, n >= 1.
+        values: Metric of each instance, ``(n,)``, n >= 1.
 
     Returns:
-        0 where all values agree. Infinity where nothing can be said: one value only, any NaN or infinity, or mean 0
-        with a spread. Unknown is not stable.
+        0 if all values agree. Infinity if it is undefined: for a single value, any NaN or infinity, or mean 0 with a
+        spread, so that such a mutant never counts as stable.
 
     >>> round(relative_standard_error([0.90, 0.92, 0.94]), 4)
     0.0126
@@ -126,16 +126,16 @@ def relative_standard_error(values: ArrayLike) -> float:
     if scale == 0:
         return 0.0
     error, mean = float((array / scale).std(ddof=1)) / math.sqrt(array.size), abs(float((array / scale).mean()))
-    if error <= DUST:
+    if error <= ROUNDING:
         return 0.0
-    return error / mean if mean > DUST else math.inf
+    return error / mean if mean > ROUNDING else math.inf
 
 
 def disagreement_rate(correct: NDArray[np.bool_]) -> float:
-    """Share of the inputs on which the instances are neither all right nor all wrong.
+    """Share of the inputs on which the instances are neither all correct nor all wrong.
 
     Args:
-        correct: which instance is right on which input, boolean ``(instances, n)``.
+        correct: Correctness of each instance on each input, boolean ``(instances, n)``.
 
     Returns:
         A share from 0 to 1; 0 for a single instance.

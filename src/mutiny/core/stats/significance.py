@@ -1,9 +1,8 @@
 """Two-sided p-values of the difference between originals and mutants, and their correction for many tests.
 
-Tests that divide by a variance have no answer of their own where it is zero. Here it is always the limit: equal means
-give p = 1, different means give p = 0. Below 1e-12 of the largest absolute value, a spread counts as zero.
-Rank tests divide by nothing and are exact, also with ties and for constant samples, up to sizes that their docstrings
-name; beyond, their tail is normal.
+Tests that divide by a variance are undefined if it is zero. They return the limit: p = 1 for equal means, p = 0 for
+different ones. A spread below 1e-12 of the largest absolute value counts as zero. Rank tests are exact, also with ties
+and for constant samples, up to sizes that their docstrings name; for larger samples they use the normal approximation.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from scipy import special, stats
 
 from mutiny.core.errors import BadInput
 from mutiny.core.stats.exact import Integers, sign_flip
-from mutiny.core.stats.samples import DUST, Floats, levels, paired_samples, pooled_variance, two_samples
+from mutiny.core.stats.samples import ROUNDING, Floats, levels, paired_samples, pooled_variance, two_samples
 
 MAX_RANK_WORK = 2**28
 """Additions up to which :func:`mann_whitney` is exact (some tenths of a second)."""
@@ -28,12 +27,12 @@ def glm(originals: ArrayLike, mutants: ArrayLike) -> float:
     """The test of DeepCrime and MUFF: a Gaussian GLM ``metric ~ group``, whose coefficient gets a normal tail.
 
     ``z = (m1 - m2) / sqrt(s² (1/n1 + 1/n2))``, with the pooled s² of n1 + n2 - 2 degrees of freedom. The normal tail
-    makes it liberal in small samples: of independent normal samples of 3 and 3 it rejects 12 % at a level of 5 %, of
-    20 and 20 nearly 6 %.
+    makes it liberal in small samples: at a level of 5 % it rejects 12 % of independent normal samples of 3 and 3, and
+    nearly 6 % of 20 and 20.
 
     Args:
-        originals: metric of each original, ``(n1,)``, n1 >= 1.
-        mutants: metric of each mutant instance, ``(n2,)``, n2 >= 1, n1 + n2 >= 3.
+        originals: Metric of each original, ``(n1,)``, n1 >= 1.
+        mutants: Metric of each mutant instance, ``(n2,)``, n2 >= 1, n1 + n2 >= 3.
 
     Returns:
         The p-value.
@@ -53,8 +52,8 @@ def welch(originals: ArrayLike, mutants: ArrayLike) -> float:
     """Welch's t-test: two independent samples whose variances may differ.
 
     Args:
-        originals: metric of each original, ``(n1,)``, n1 >= 2.
-        mutants: metric of each mutant instance, ``(n2,)``, n2 >= 2.
+        originals: Metric of each original, ``(n1,)``, n1 >= 2.
+        mutants: Metric of each mutant instance, ``(n2,)``, n2 >= 2.
 
     Returns:
         The p-value.
@@ -66,7 +65,7 @@ def welch(originals: ArrayLike, mutants: ArrayLike) -> float:
     difference = float(first.mean() - second.mean())
     parts = np.array([first.var(ddof=1) / first.size, second.var(ddof=1) / second.size])
     error = math.sqrt(parts.sum())
-    if error <= DUST:
+    if error <= ROUNDING:
         return _limit(difference)
     shares = parts / parts.sum()
     freedom = 1 / float((shares**2 / (first.size - 1, second.size - 1)).sum())
@@ -77,16 +76,16 @@ def mann_whitney(originals: ArrayLike, mutants: ArrayLike) -> float:
     """Mann-Whitney's U test: two independent samples, compared by rank; exact also with ties.
 
     The p-value is twice the smaller tail of the rank sum over all choices of n1 of the n1 + n2 values, ties sharing
-    their mean rank. Where that takes more than ``MAX_RANK_WORK`` additions, or there are more than ``MAX_CHOICES``, it
-    is normal, corrected for ties and continuity: without ties beyond some 115 against 115 or 20 against 800, with ties
-    beyond some 95 against 95 or 20 against 550.
+    their mean rank. If that takes more than ``MAX_RANK_WORK`` additions, or there are more than ``MAX_CHOICES``, the
+    normal approximation, corrected for ties and continuity, is used: without ties beyond some 115 against 115 or 20
+    against 800, with ties beyond some 95 against 95 or 20 against 550.
 
     Args:
-        originals: metric of each original, ``(n1,)``, n1 >= 1.
-        mutants: metric of each mutant instance, ``(n2,)``, n2 >= 1.
+        originals: Metric of each original, ``(n1,)``, n1 >= 1.
+        mutants: Metric of each mutant instance, ``(n2,)``, n2 >= 1.
 
     Returns:
-        The p-value; 1 where all values are equal.
+        The p-value; 1 if all values are equal.
 
     >>> round(mann_whitney([0.97, 0.98, 0.99], [0.94, 0.95, 0.96]), 4)
     0.1
@@ -113,8 +112,8 @@ def paired_t(originals: ArrayLike, mutants: ArrayLike) -> float:
     """Student's t-test on pairs: instance i of the mutant comes from original i.
 
     Args:
-        originals: metric of each original, ``(n,)``, n >= 2.
-        mutants: metric of its mutant, ``(n,)``.
+        originals: Metric of each original, ``(n,)``, n >= 2.
+        mutants: Metric of the mutant of each original, ``(n,)``.
 
     Returns:
         The p-value. The variance that decides about the limit is that of the differences.
@@ -126,7 +125,7 @@ def paired_t(originals: ArrayLike, mutants: ArrayLike) -> float:
     if differences.size < 2:
         raise BadInput("originals", f"{differences.size} pair", "at least 2 pairs")
     mean, error = float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(differences.size)
-    if error <= DUST:
+    if error <= ROUNDING:
         return _limit(mean)
     return float(2 * stats.t.sf(abs(mean) / error, differences.size - 1))
 
@@ -134,15 +133,15 @@ def paired_t(originals: ArrayLike, mutants: ArrayLike) -> float:
 def wilcoxon(originals: ArrayLike, mutants: ArrayLike) -> float:
     """Wilcoxon's signed-rank test on pairs, exact also with ties: :func:`sign_flip` on the signed ranks.
 
-    Pairs without a difference are left out, as Wilcoxon did. Ties share their mean rank. Beyond some 450 pairs with
-    different magnitudes the p-value is normal: see :func:`sign_flip_counts`.
+    Pairs without a difference are left out, as in Wilcoxon's paper. Ties share their mean rank. Beyond some 450 pairs
+    with different magnitudes the normal approximation is used, see :func:`sign_flip_counts`.
 
     Args:
-        originals: metric of each original, ``(n,)``, n >= 1.
-        mutants: metric of its mutant, ``(n,)``.
+        originals: Metric of each original, ``(n,)``, n >= 1.
+        mutants: Metric of the mutant of each original, ``(n,)``.
 
     Returns:
-        The p-value; 1 where no pair differs.
+        The p-value; 1 if no pair differs.
 
     >>> wilcoxon([0.97, 0.98, 0.99], [0.95, 0.97, 0.97])
     0.25
@@ -154,7 +153,7 @@ def wilcoxon(originals: ArrayLike, mutants: ArrayLike) -> float:
 
 
 def _sum_law(values: Integers, chosen: int, width: int) -> Floats:
-    """In how many ways ``chosen`` of the ``values`` (>= 0) add up to 0, 1, ..., width - 1."""
+    """Number of ways in which ``chosen`` of the ``values`` (>= 0) add up to 0, 1, ..., width - 1."""
     ways: Floats = np.zeros((chosen + 1, width))  # ways[j, s]: j of the values so far add up to s
     ways[0, 0] = 1
     for place, value in enumerate(values.tolist()):
@@ -165,19 +164,19 @@ def _sum_law(values: Integers, chosen: int, width: int) -> Floats:
 
 
 def _limit(difference: float) -> float:
-    return 1.0 if abs(difference) <= DUST else 0.0
+    return 1.0 if abs(difference) <= ROUNDING else 0.0
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """Holm's step-down correction: valid however the tests depend on each other, never weaker than Bonferroni.
+    """Holm's step-down correction: valid for any dependence between tests, never weaker than Bonferroni's.
 
     ``p̃(i) = max over j <= i of min(1, (m - j + 1) p(j))`` for the sorted p-values ``p(1) <= ... <= p(m)``.
 
     Args:
-        p_values: ``(m,)`` values in [0, 1]; empty gives empty.
+        p_values: P-values ``(m,)`` in [0, 1]; may be empty.
 
     Returns:
-        Adjusted p-values ``(m,)`` in the same order: reject where they are below the level.
+        Adjusted p-values ``(m,)`` in the same order; reject those below the level.
 
     >>> holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
@@ -190,13 +189,13 @@ def holm(p_values: ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Floats:
-    """Benjamini and Hochberg's step-up correction: of what is rejected, so large a share is expected to be false.
+    """Benjamini and Hochberg's step-up correction, which bounds the expected share of false rejections.
 
     ``q(i) = min over j >= i of min(1, m p(j) / j)`` for the sorted p-values. It holds for independent tests and for
-    those that depend positively on each other.
+    positively dependent ones.
 
     Args:
-        p_values: ``(m,)`` values in [0, 1]; empty gives empty.
+        p_values: P-values ``(m,)`` in [0, 1]; may be empty.
 
     Returns:
         Adjusted p-values ``(m,)`` in the same order.

@@ -10,24 +10,24 @@ from mutiny.core.stats.intervals import rate_bound
 from mutiny.core.stats.samples import Floats
 
 THRESHOLDS = (2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 30.0)
-"""Where a tail's height is measured, in units of its own scale."""
+"""Values at which the tail probability is estimated; `tail_bound` uses each as the start of an extrapolation."""
 SURPRISE = 1e-3
-"""Values as large as those seen must be at least so likely, or an extrapolation is not believed."""
+"""Smallest probability of the sample under an extrapolation; less likely extrapolations are rejected."""
 
 
 def tail_bound(values: ArrayLike, limits: ArrayLike, risk: float) -> Floats:
     """Upper bounds of ``P(value >= limit)`` for limits that may lie far beyond all values seen.
 
     Assumes that from some threshold on the tail is exponential or lighter (an increasing average failure rate): then
-    ``P(v >= t)^(1/t)`` falls with ``t``, and the height of the tail at a threshold t bounds it beyond:
-    ``P(v >= limit) <= P(v >= t)^(limit / t)``. The height is itself bounded from the sample, see `rate_bound`. A
-    threshold whose extrapolation the sample contradicts at a later one is not used. That catches a tail which is heavy
-    where the sample sees it, not one which becomes heavy beyond: whoever relies on the bound checks at random.
+    ``P(v >= t)^(1/t)`` falls with ``t``, and the tail probability at a threshold t bounds it beyond:
+    ``P(v >= limit) <= P(v >= t)^(limit / t)``. That probability is itself bounded from the sample, see `rate_bound`.
+    A threshold is not used if the sample contradicts its extrapolation at a later threshold. This detects a tail that
+    is heavy within the sample, not one that becomes heavy beyond it; callers must check the bound on random inputs.
 
     Args:
-        values: an independent sample of something that is not negative.
-        limits: where the tail is wanted, ``(k,)``.
-        risk: probability that the sample misleads.
+        values: Independent sample of a non-negative quantity.
+        limits: Limits, ``(k,)``.
+        risk: Probability that the sample gives a bound that is too low.
 
     >>> draws = np.random.default_rng(0).exponential(size=5000)
     >>> bool(np.exp(-20) < tail_bound(draws, [20.0], 0.001)[0] < 1e-5)

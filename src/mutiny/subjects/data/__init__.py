@@ -1,4 +1,4 @@
-"""Data splits: arrays, torch datasets, ``.npz`` and IDX files, image folders, all read as :class:`Data`."""
+"""Data splits: arrays, torch datasets, ``.npz`` and IDX files, image folders, all read as `Data`."""
 
 from mutiny.subjects.data.arrays import ArrayData
 from mutiny.subjects.data.base import Data

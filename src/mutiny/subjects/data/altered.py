@@ -1,4 +1,4 @@
-"""A split seen through indices: items left out, repeated, moved, labeled anew, or noisy. Nothing is copied."""
+"""View of a split with items removed, repeated, reordered, relabeled or with noise. Nothing is copied."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Sizes = npt.NDArray[np.float64]
 class ItemNoise:
     """Gaussian noise on the real numbers of some items. Whole numbers, such as token ids, stay as they are.
 
-    Items that are padded to different lengths in different batches have other noise in each.
+    Items that are padded to different lengths in different batches get different noise in each.
 
     Args:
-        sd: standard deviation at each position, ``(n,)``; 0 where there is no noise.
-        seed: another seed gives other noise.
-        relative: whether ``sd`` is in units of the standard deviation of an item's own numbers, tensor by tensor.
-        parts: names of the tensors with noise, as `named` has them; by default all of real numbers.
-        items: the numbers on which the noise depends, ``(n,)``; by default the positions.
+        sd: Standard deviation at each position, ``(n,)``; 0 where there is no noise.
+        seed: Seed of the noise.
+        relative: Whether ``sd`` is in units of the standard deviation of an item's own numbers, tensor by tensor.
+        parts: Names of the tensors with noise, see `named`; all tensors of real numbers by default.
+        items: Item numbers that determine the noise, ``(n,)``; the positions by default.
     """
 
     sd: Sizes
@@ -52,7 +52,7 @@ class ItemNoise:
 
     @torch.no_grad()
     def added(self, inputs: Any) -> Any:
-        """Inputs, ``n`` rows each, with their noise; what is given stays as it is."""
+        """Copy of the inputs, ``n`` rows each, with noise."""
         if not self.sd.any():
             return inputs
         noisy = real_parts(inputs, self.parts)
@@ -63,7 +63,7 @@ class ItemNoise:
         assert self.items is not None
         rows = np.flatnonzero(self.sd)
         shape = tensor.shape[1:]
-        block = max(1, NUMBERS // max(1, shape.numel()))  # by shape alone, so that batches do not matter
+        block = max(1, NUMBERS // max(1, shape.numel()))  # depends on the shape only, so that batches do not matter
 
         def draw(rng: np.random.Generator) -> np.ndarray:
             return rng.standard_normal((block, *shape), dtype=np.float32)
@@ -78,7 +78,7 @@ class ItemNoise:
 
 
 def real_parts(inputs: Any, parts: frozenset[str] | None = None) -> dict[str, Tensor]:
-    """The tensors of real numbers among a model's inputs, or those of these names.
+    """Tensors of real numbers among a model's inputs; with ``parts``, only those of these names.
 
     >>> list(real_parts({"ids": torch.arange(2), "mask": torch.ones(2), "when": torch.rand(2)}, frozenset(["when"])))
     ['when']
@@ -88,13 +88,13 @@ def real_parts(inputs: Any, parts: frozenset[str] | None = None) -> dict[str, Te
 
 
 class Altered(Data):
-    """The items of other data in another order, with repetitions and gaps, other targets or noise.
+    """Items of other data, reordered, removed, repeated, with other targets or with noise.
 
     Args:
-        clean: where the items come from.
-        order: which of its items, ``(n,)``; by default all.
-        targets: theirs, ``(n,)`` or ``(n, k)``; by default as they were.
-        noise: on their inputs, for each of the ``n`` positions.
+        clean: Data that the items come from.
+        order: Indices of the items, ``(n,)``; all by default.
+        targets: New targets, ``(n,)`` or ``(n, k)``; unchanged by default.
+        noise: Noise on the inputs, for each of the ``n`` positions.
 
     >>> from mutiny.subjects.data import as_data
     >>> data = Altered(as_data(([[1.0], [2.0], [3.0]], [0, 1, 0]), "train"), np.array([2, 0, 0]), np.array([1, 0, 1]))
@@ -122,7 +122,7 @@ class Altered(Data):
         self.names = None if clean.names is None else tuple(clean.names[index] for index in self.order.tolist())
 
     def read(self, indices: slice | np.ndarray) -> Any:
-        """Reads these items, and adds their noise."""
+        """Reads these items and adds their noise."""
         inputs = self.clean.read(self.order[indices])
         return inputs if self.noise is None else self.noise.at(indices).added(inputs)
 

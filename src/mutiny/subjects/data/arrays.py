@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from mutiny.core.errors import BadInput
-from mutiny.subjects.data.base import Data, check_counts, check_finite, finite_chunks
+from mutiny.subjects.data.base import Data, check_counts, check_finite, nonfinite_items
 from mutiny.subjects.data.nested import map_leaves, rows, take
 
 _WIDER = {"u2": np.int32, "u4": np.int64}  # torch stores these unsigned types but computes almost nothing with them
@@ -21,8 +21,8 @@ class ArrayData(Data):
     """Inputs in memory; batches are views, subsets are copies.
 
     Args:
-        inputs: a tensor, or tuples, lists and dicts of tensors, all with ``n`` rows.
-        targets: ``(n,)`` or ``(n, k)``.
+        inputs: Tensor, or tuples, lists and dicts of tensors, all with ``n`` rows.
+        targets: Targets, ``(n,)`` or ``(n, k)``.
 
     >>> import torch
     >>> data = ArrayData(torch.arange(5), np.array([0, 1, 0, 1, 0]))
@@ -46,14 +46,14 @@ class ArrayData(Data):
 
 
 def array_data(inputs: Any, targets: Any, name: str) -> ArrayData:
-    """Checked data from arrays. The memory is shared where types allow it: do not change the arrays afterwards.
+    """Checked data from arrays. Memory is shared if types allow it: do not change the arrays afterwards.
 
     Args:
-        inputs: numpy array, torch tensor or (nested) list of numbers with one row per item; or, for models with
+        inputs: Numpy array, torch tensor or (nested) list of numbers with one row per item; or, for models with
             several inputs, a tuple, list or dict of such arrays. For types see
             `tensor_from`.
-        targets: ``(n,)`` or ``(n, k)`` numbers.
-        name: the split's name in error messages.
+        targets: Numbers, ``(n,)`` or ``(n, k)``.
+        name: Name of the split in error messages.
 
     >>> array_data([[1.0], [2.0]], [0, 1], "train").inputs
     tensor([[1.],
@@ -89,7 +89,7 @@ def _tensors(inputs: Any, name: str) -> Any:
 def _checked(tensors: Any, labels: np.ndarray, name: str) -> ArrayData:
     check_counts(rows(tensors, f"{name} inputs"), len(labels), name)
     data = ArrayData(tensors, labels)
-    check_finite(finite_chunks(data), name)
+    check_finite(nonfinite_items(data), name)
     return data
 
 
@@ -101,10 +101,10 @@ def _holds_arrays(value: Any) -> bool:
 
 
 def tensor_from(value: Any, argument: str) -> Tensor:
-    """A tensor without gradient, sharing memory where it can.
+    """Converts a value to a tensor without gradient, which shares memory if possible.
 
-    Torch tensors keep their type. Numpy arrays and numbers keep theirs, except that float64 becomes float32, because
-    models are float32 (numpy makes float64 unasked); give a torch tensor for a float64 model. PIL images become
+    Torch tensors keep their type. So do numpy arrays and numbers, except that float64, numpy's default, becomes
+    float32, the default of models; pass a torch tensor to a float64 model. PIL images become
     float32 in [0, 1], channels first.
 
     >>> tensor_from(np.array([0.5, 1.5]), "train inputs").dtype
@@ -130,7 +130,7 @@ def tensor_from(value: Any, argument: str) -> Tensor:
 
 
 def targets_from(value: Any, argument: str) -> np.ndarray:
-    """Targets as an array ``(n,)`` or ``(n, k)`` of numbers; a copy where memory cannot be shared.
+    """Targets as an array ``(n,)`` or ``(n, k)`` of numbers; a copy if memory cannot be shared.
 
     >>> targets_from(torch.tensor([1, 0]), "train targets")
     array([1, 0])
@@ -155,8 +155,8 @@ def image_tensor(image: Image.Image, mode: str | None = None) -> Tensor:
     """A PIL image as float32 in [0, 1], ``(channels, height, width)``.
 
     Args:
-        image: an image with 8 bits per channel.
-        mode: ``"L"`` (gray) or ``"RGB"``; by default as the image is, see :func:`natural_mode`.
+        image: Image with 8 bits per channel.
+        mode: ``"L"`` (gray) or ``"RGB"``; the mode of the image by default, see `natural_mode`.
 
     >>> image_tensor(Image.new("RGB", (4, 2), (255, 0, 0))).shape
     torch.Size([3, 2, 4])

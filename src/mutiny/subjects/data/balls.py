@@ -1,4 +1,4 @@
-"""How far inputs are from others, and the nearest ones that are not too far."""
+"""Distances between inputs, and projection onto balls around inputs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mutiny.subjects.data.nested import leaves, map_leaves
 Floats = npt.NDArray[np.float64]
 Norm = Literal["linf", "l2", "l1"]
 ROUNDING = 1e-12
-"""Share by which what is too long is made shorter than it might be, so that rounding does not make it longer."""
+"""Share by which a change is shortened below the largest distance, so that rounding cannot exceed it."""
 NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
 
 
 def within(change: Any, distance: float, norm: Norm) -> Any:
-    """Changes no longer than ``distance``, each the nearest such to what was given.
+    """Projects changes onto the ball with radius ``distance``.
 
     >>> within(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 1.0, "l2")
     tensor([[0.6000, 0.8000],
@@ -38,7 +38,7 @@ def within(change: Any, distance: float, norm: Norm) -> Any:
 
 
 def _shrinkage(sizes: Tensor, distance: float) -> Tensor:
-    """By how much all numbers of a row must shrink until they sum to ``distance``, ``(n,)`` (Duchi et al., 2008)."""
+    """Amount by which the numbers of each row must shrink to sum to ``distance``, ``(n,)`` (Duchi et al., 2008)."""
     ordered = sizes.sort(dim=1, descending=True).values
     excess = (ordered.cumsum(dim=1) - distance) / torch.arange(1, sizes.shape[1] + 1, device=sizes.device)
     last = (ordered > excess).sum(dim=1) - 1
@@ -46,14 +46,14 @@ def _shrinkage(sizes: Tensor, distance: float) -> Tensor:
 
 
 class Ball:
-    """Inputs that are no further from others than allowed, and within a range; also after rounding.
+    """Set of inputs within a distance of a center and within a range of values, also after rounding.
 
     Args:
-        center: inputs, within the range, ``(n, ...)``.
-        distance: how far others may be.
-        norm: by which this is measured.
-        low: least value of an input's numbers.
-        high: largest value.
+        center: Inputs within the range, ``(n, ...)``.
+        distance: Radius.
+        norm: Norm of the distance.
+        low: Smallest value of an input's numbers.
+        high: Largest value of an input's numbers.
 
     >>> ball = Ball(torch.tensor([[0.5, 0.95]]), 0.1, "linf", 0.0, 1.0)
     >>> ball.inside(torch.tensor([[0.7, 2.0]]))
@@ -67,15 +67,15 @@ class Ball:
             self._least, self._most = (_moved(center, change).clamp(low, high) for change in (-far, far))
 
     def near(self, new: Tensor) -> Tensor:
-        """The nearest inputs that are inside, but for rounding: what steps on the way need."""
+        """Nearest inputs inside the ball, up to rounding; fast enough for intermediate steps."""
         if self.norm == "linf":
             return torch.clamp(new, self._least, self._most).to(self.center.dtype)
         center = self.center.to(new.dtype)
-        found: Tensor = center + within(new - center, self.distance, "l2")
-        return found.clamp(self.low, self.high).to(self.center.dtype)
+        nearest: Tensor = center + within(new - center, self.distance, "l2")
+        return nearest.clamp(self.low, self.high).to(self.center.dtype)
 
     def inside(self, new: Tensor) -> Tensor:
-        """The nearest inputs that are inside, no number rounded away from the center."""
+        """Nearest inputs inside the ball; no number is rounded away from the center."""
         if self.norm == "linf":
             return self.near(new)
         center = widest(self.center)
@@ -86,25 +86,25 @@ class Ball:
 
 
 def widest(values: Tensor) -> Tensor:
-    """In double precision, where the device has it."""
+    """Values in double precision, or in single precision on devices without it."""
     return values.float() if values.device.type == "mps" else values.double()
 
 
 def _moved(center: Tensor, change: Tensor) -> Tensor:
     """The center with changes in double precision, rounded toward the center."""
     exact = widest(center)
-    found = (exact + change).to(center.dtype)
-    beyond = (widest(found) - exact).abs() > change.abs()
-    return torch.where(beyond, torch.nextafter(found, center), found)
+    moved = (exact + change).to(center.dtype)
+    beyond = (widest(moved) - exact).abs() > change.abs()
+    return torch.where(beyond, torch.nextafter(moved, center), moved)
 
 
 def distances(old: Any, new: Any) -> dict[Norm, Floats]:
-    """How far apart inputs are, ``(n,)`` each.
+    """Distances between inputs in all norms, ``(n,)`` each.
 
     >>> {name: float(value[0]) for name, value in distances(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]])).items()}
     {'linf': 4.0, 'l2': 5.0, 'l1': 7.0}
     """
     pairs = [(a, b) for (_, a), (_, b) in zip(leaves(old), leaves(new), strict=True) if a.is_floating_point()]
-    apart = torch.cat([(b.double() - a.double()).flatten(1) for a, b in pairs], dim=1).abs()
+    differences = torch.cat([(b.double() - a.double()).flatten(1) for a, b in pairs], dim=1).abs()
     orders: dict[Norm, float] = {"linf": float("inf"), "l2": 2.0, "l1": 1.0}
-    return {name: torch.linalg.vector_norm(apart, order, dim=1).numpy() for name, order in orders.items()}
+    return {name: torch.linalg.vector_norm(differences, order, dim=1).numpy() for name, order in orders.items()}

@@ -18,13 +18,13 @@ CHUNK = 256
 
 
 class Data(ABC):
-    """Inputs and targets in a fixed order. A new kind of data writes two methods, :meth:`read` and :meth:`select`.
+    """Inputs and targets in a fixed order. A new kind of data implements `read` and `select`.
 
     Attributes:
-        targets: all targets, ``(n,)`` or ``(n, k)``; NaN where a pool has none.
-        names: what the items are called, such as the files of a folder; ``None`` if they only have numbers.
-        classes: what the classes are called, such as the folders of images, in the order of their numbers; ``None`` if
-            they only have numbers.
+        targets: All targets, ``(n,)`` or ``(n, k)``; NaN if unknown.
+        names: Names of the items, such as the files of a folder; ``None`` without names.
+        classes: Names of the classes, such as the folders of images, in the order of their numbers; ``None`` without
+            names.
     """
 
     targets: np.ndarray
@@ -46,7 +46,7 @@ class Data(ABC):
 
     @property
     def labeled(self) -> bool:
-        """Whether targets are known; where they are not, all are NaN."""
+        """Whether targets are known; if not, all are NaN."""
         return not (self.targets.dtype.kind == "f" and bool(np.isnan(self.targets).all()))
 
     @final
@@ -68,11 +68,11 @@ class Data(ABC):
         outside = (indices < 0) | (indices >= len(self))
         if outside.any():
             raise BadInput("indices", int(indices[outside][0]), f"numbers between 0 and {len(self) - 1}")
-        found = self.select(indices)
-        found.classes = self.classes
+        chosen = self.select(indices)
+        chosen.classes = self.classes
         if self.names is not None:
-            found.names = tuple(self.names[index] for index in indices.tolist())
-        return found
+            chosen.names = tuple(self.names[index] for index in indices.tolist())
+        return chosen
 
     @final
     def first(self, n: int) -> Any:
@@ -94,7 +94,7 @@ class Data(ABC):
 
 
 def check_finite(bad: np.ndarray, name: str) -> None:
-    """An error if any input is marked as bad, see :func:`mutiny.subjects.data.nested.nonfinite_rows`."""
+    """Raises `BadInput` if any input is marked as not finite, see `nonfinite_rows`."""
     if bad.any():
         raise BadInput(
             f"{name} inputs",
@@ -106,13 +106,13 @@ def check_finite(bad: np.ndarray, name: str) -> None:
 
 
 def check_counts(inputs: int, targets: int, name: str) -> None:
-    """An error if the split is empty or has not one target per input."""
+    """Raises `BadInput` if the split is empty or does not have one target per input."""
     if inputs != targets:
         raise BadInput(name, f"{inputs} inputs and {targets} targets", "one target per input")
     if inputs == 0:
         raise BadInput(name, "an empty split", "at least one item", "Check how the split was made or filtered.")
 
 
-def finite_chunks(data: Data) -> np.ndarray:
-    """:func:`nonfinite_rows` of a whole split, read in chunks: ``(n,)`` bool."""
+def nonfinite_items(data: Data) -> np.ndarray:
+    """Whether any number of an item is NaN or infinite, for a whole split: ``(n,)`` bool."""
     return np.concatenate([nonfinite_rows(batch) for batch in data.batches(CHUNK)])

@@ -41,23 +41,23 @@ LIMITS = {
     "brightness": (0.0, 100.0),
     "blur": (1.0, 100.0),
 }
-"""All operations, and how far their ranges may reach."""
+"""All operations, and the limits of their ranges."""
 OPERATIONS = tuple(LIMITS)
 WARPS = ("shift", "rotation", "scale", "shear")
 TWO_WAYS: dict[Signs, tuple[str, ...]] = {"random": ("shift", "rotation", "shear"), "authors": ("shift",)}
 BLOCK = 256
 """Items whose draws share a generator, see `per_item`."""
 CHANNELS = (1, 3, 4)
-"""Grey, red-green-blue, and with transparency: how many channels pictures usually have."""
+"""Usual numbers of image channels: gray, RGB, and RGB with transparency."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """What happens to each item.
+    """Operation and amounts for each item.
 
     Attributes:
-        operations: names, ``(n,)``.
-        amounts: ``(n, 2)``: the operation's parameter, and for a shift horizontal and vertical (otherwise 0).
+        operations: Names of the operations, ``(n,)``.
+        amounts: Parameter of each operation, ``(n, 2)``: horizontal and vertical for a shift, otherwise followed by 0.
     """
 
     operations: Names
@@ -68,28 +68,28 @@ class Draws:
 class Benign:
     """One operation per image, drawn uniformly, its parameter drawn uniformly from a range. NSS, Table 4.
 
-    Images turn, grow and lean about their center; where they end, black begins. Contrast blends with the image's mean
-    gray level, brightness scales the distance from black, and results are clipped to ``value_range``.
+    Rotation, scale and shear are about the center of the image; pixels outside of it are black. Contrast blends with
+    the image's mean gray level, brightness scales the distance from black, and results are clipped to ``value_range``.
 
-    The paper says neither which directions, nor how pixels are interpolated, nor which blur. The authors' code can be
-    had with ``signs="authors"``, ``interpolation="nearest"`` and ``kernel="gaussian", blur=(3, 3)``.
+    The paper specifies neither directions, nor interpolation, nor the kind of blur. To reproduce the authors' code, set
+    ``signs="authors"``, ``interpolation="nearest"`` and ``kernel="gaussian", blur=(3, 3)``.
 
     Args:
-        operations: those to draw from.
-        shift: share of the width, and of the height.
-        rotation: degrees, clockwise.
-        scale: ratio; above 1 the image grows and its margin is lost.
-        shear: degrees by which vertical lines lean to the right.
-        contrast: gain.
-        brightness: gain.
-        blur: sizes of the kernel in pixels, both ends included.
+        operations: Operations to draw from.
+        shift: Range of the shift, as a share of width and height.
+        rotation: Range of the angle in degrees, clockwise.
+        scale: Range of the factor; above 1 the image grows and its margin is lost.
+        shear: Range of the angle in degrees by which vertical lines lean to the right.
+        contrast: Range of the gain.
+        brightness: Range of the gain.
+        blur: Range of the kernel size in pixels, both ends included.
         signs: ``"random"``: shift, rotation and shear go both ways, as in ATS, from which the paper has most of its
             ranges. ``"authors"``: only shift does.
         interpolation: ``"bilinear"`` or ``"nearest"``, for shift, rotation, scale and shear.
         kernel: ``"box"``, the mean of a square (for even sizes it reaches further up and left, as in OpenCV); or
             ``"gaussian"``, where even sizes become the next odd one. Beyond the border, its pixels are repeated.
-        value_range: black and white, each one number or one per channel; by default taken from the data by `fitted`.
-        part: which tensor is the image if the model has several inputs, e.g. ``"0"`` or ``"image"``; by default the
+        value_range: Values of black and white, each one number or one per channel; `fitted` takes them from the data.
+        part: Name of the image tensor if the model has several inputs, e.g. ``"0"`` or ``"image"``; by default the
             only one of shape ``(n, channels, height, width)``.
 
     >>> benign = Benign(operations=("brightness",), brightness=(0.5, 0.5), value_range=(0, 1))
@@ -135,14 +135,14 @@ class Benign:
         """
         if self.value_range is not None:
             if len(data):
-                image_in(data.first(1), self.part)  # what is no image is refused before any work
+                image_in(data.first(1), self.part)  # refuses inputs that are not images early
             return self
         images = (image_in(batch, self.part) for batch in data.batches(CHUNK))
         lows, highs = zip(*((batch.amin((0, 2, 3)), batch.amax((0, 2, 3))) for batch in images), strict=True)
         return replace(self, value_range=black_and_white(torch.stack(lows).amin(0), torch.stack(highs).amax(0)))
 
     def draw(self, seed: int, purpose: str, indices: npt.ArrayLike) -> Draws:
-        """What happens to the items with these numbers, whatever other items there are.
+        """Operations and amounts for the items with these numbers, which do not depend on other items.
 
         >>> alone, among = Benign().draw(0, "pool", [4]), Benign().draw(0, "pool", [3, 4])
         >>> bool((alone.amounts == among.amounts[1:]).all())
@@ -164,13 +164,13 @@ class Benign:
 
     @torch.no_grad()
     def apply(self, inputs: Any, indices: npt.ArrayLike, seed: int, purpose: str) -> Any:
-        """The mutated inputs, see `Mutation.apply`. What is not the image stays as it is.
+        """The mutated inputs, see `Mutation.apply`. Other inputs stay as they are.
 
         Args:
-            inputs: images ``(n, channels, height, width)`` of a floating type, alone or among other inputs.
-            indices: the items' numbers in their data set, ``(n,)``.
-            seed: for all randomness.
-            purpose: what the mutants are for.
+            inputs: Images ``(n, channels, height, width)`` of a floating type, alone or among other inputs.
+            indices: Numbers of the items in their data set, ``(n,)``.
+            seed: Seed of everything random.
+            purpose: Purpose of the mutants, see `Mutation.apply`.
         """
         images = image_in(inputs, self.part)
         drawn = self.draw(seed, purpose, item_numbers(indices, len(images)))
@@ -212,10 +212,10 @@ def mutate(data: Any, seed: int = 0, operations: str | Iterable[str] | None = No
     """A pool of mutants: every image of ``data``, mutated once, with its original target. NSS, section 4.1.2.
 
     Args:
-        data: whatever `mutiny.subjects.data.as_pool` takes: images ``(n, channels, height, width)``, with or without
-            targets.
-        seed: another seed gives other mutants.
-        operations: one, or several to draw from; all seven if not given.
+        data: Images ``(n, channels, height, width)``, with or without targets, in any form that
+            `mutiny.subjects.data.as_pool` reads.
+        seed: Seed of everything random.
+        operations: One operation, or several to draw from; all seven by default.
 
     >>> pool = mutate((np.random.default_rng(0).random((3, 1, 8, 8)), [4, 5, 6]), operations="blur")
     >>> pool.first(3).shape, pool.targets

@@ -27,7 +27,7 @@ from mutiny.subjects.data.nested import filled, leaves, nonfinite_rows, room_for
 from mutiny.subjects.data.seeded import seeded
 
 MEMORY_LIMIT_BYTES = 4 * 2**30
-"""A dataset whose tensors take more than this is not held in memory but read anew in each pass."""
+"""Largest size of a dataset that is held in memory; larger ones are read again in each pass."""
 
 _WHOLE = (SequentialSampler, RandomSampler, WeightedRandomSampler, DistributedSampler)
 
@@ -42,16 +42,16 @@ def dataset_data(
     """Reads a dataset once and keeps it, so later passes are fast and random transforms are drawn only once.
 
     Items of equal shapes become tensors in memory. Items of different shapes need ``collate`` and are kept as items.
-    Above :data:`MEMORY_LIMIT_BYTES` nothing is kept: items are read anew in each pass, each with a seed of its own, so
-    that random transforms still give the same item.
+    Above :data:`MEMORY_LIMIT_BYTES` nothing is kept: items are read again in each pass, each with its own seed, so that
+    random transforms still give the same item.
 
     Args:
-        dataset: items are ``(x, y)``, ``(x1, x2, y)`` or dicts with a target among labels, label, target, targets, y;
+        dataset: Dataset whose items are ``(x, y)``, ``(x1, x2, y)`` or dicts with one of the `TARGET_KEYS`;
             an ``IterableDataset`` is read into memory, and so is a dataset without length, up to its ``IndexError``.
-        name: the split's name in error messages.
-        collate: makes a batch from a list of items; by default their tensors are stacked.
-        indices: which items, in which order; by default all.
-        pool: whether items may lack targets, see `split`.
+        name: Name of the split in error messages.
+        collate: Function that makes a batch from a list of items; by default their tensors are stacked.
+        indices: Indices of the items, in order; all by default.
+        pool: Whether items may lack targets, see `split`.
     """
     if isinstance(dataset, TensorDataset) and collate is None and indices is None:
         *parts, last = dataset.tensors
@@ -143,7 +143,7 @@ def _items(dataset: Dataset[Any], indices: np.ndarray | None, name: str) -> Data
 
 
 def _ends(dataset: Any) -> bool:
-    """Whether reading item after item comes to an end, found by asking for one that nobody has."""
+    """Whether reading past the last item raises ``IndexError``, found by reading an item far beyond any length."""
     try:
         dataset[2**40]
     except Exception as error:

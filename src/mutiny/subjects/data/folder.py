@@ -36,12 +36,12 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
     """Images of a folder as float32 in [0, 1], ``(channels, height, width)``, with the number of their class.
 
     Args:
-        tree: the folder.
-        size: (height, width) to which every image is resized; by default all must have the same size already.
-        gray: one channel instead of three; by default if every image is gray.
-        classes: class folders in the order of their numbers; by default all, sorted by name. An empty list stands for
-            the images directly in the folder, whose classes nobody knows.
-        name: the split's name in error messages.
+        tree: Folder with the images.
+        size: Height and width to which every image is resized; by default all images must have the same size.
+        gray: Whether to read one channel instead of three; by default if every image is gray.
+        classes: Class folders in the order of their numbers; by default all, sorted by name. An empty list stands for
+            the images directly in the folder, whose classes are unknown.
+        name: Name of the split in error messages.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
         self.mode = "L" if gray or (gray is None and modes == {"L"}) else "RGB"
 
     def _scan(self, name: str) -> set[str]:
-        """Reads the headers of all images, so that surprises come before the work."""
+        """Reads the headers of all images, so that errors show before the work starts."""
         modes, first = set(), None
         for file, _ in self.files:
             with _opened(self.tree, file) as image:
@@ -101,11 +101,8 @@ def image_folder(
 ) -> Data:
     """Images of ``path/CLASS/``, labeled by class folder, with the names of files and classes.
 
-    The arguments are those of :class:`ImageFolder`.
-
-    With ``classes=[]`` they are the images directly in ``path``, without labels: a pool.
-
-    ``path`` may lead into a zip file: ``images.zip/cifar10/train``. Nothing is extracted.
+    The arguments are those of `ImageFolder`. With ``classes=[]``, the images directly in ``path`` are read, without
+    labels. ``path`` may point into a zip file, as in ``images.zip/cifar10/train``; nothing is extracted.
     """
     shape = (size, size) if isinstance(size, int) else size
     if shape is not None and (len(shape) != 2 or min(shape) < 1):
@@ -117,7 +114,7 @@ def image_folder(
 
 
 def loose_images(tree: Tree, inside: str = "") -> list[str]:
-    """Images directly in the folder, not in folders of it."""
+    """Images directly in the folder, not in subfolders."""
     return [file for file in tree.files(inside) if file.lower().endswith(SUFFIXES)]
 
 

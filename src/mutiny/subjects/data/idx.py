@@ -34,9 +34,9 @@ def idx_data(path: Path, name: str) -> ArrayData:
     """Images and labels of an IDX pair. 8-bit images become float32 in [0, 1], ``(n, 1, height, width)``.
 
     Args:
-        path: the images file (``...images-idx3-ubyte[.gz]``), beside which lies the labels file; or their folder,
-            from which ``name`` picks the pair: ``train``, or ``t10k`` for ``test``.
-        name: the split's name.
+        path: Path of the images file (``...images-idx3-ubyte[.gz]``), with the labels file in the same folder; or of
+            the folder, in which ``name`` selects the pair: ``train``, or ``t10k`` for ``test``.
+        name: Name of the split.
     """
     images_path = _images_in(path, name) if path.is_dir() else path
     if "images" not in images_path.name:

@@ -1,4 +1,4 @@
-"""Data that cannot be one tensor: items of different shapes, or more of them than fit in memory."""
+"""Data that is not one tensor: items of different shapes, or more items than fit in memory."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class DatasetItems:
     """Items of a dataset. Item ``i`` is the same in every pass, even if the dataset transforms it at random.
 
     Args:
-        source: a map-style dataset, or a list of items that were read before.
-        indices: which of its items, in which order.
+        source: Map-style dataset, or list of items.
+        indices: Indices of the items, in order.
     """
 
     def __init__(self, source: Dataset[Any] | Sequence[Any], indices: np.ndarray) -> None:
@@ -50,15 +50,15 @@ class DatasetItems:
 
 
 class ItemData(Data):
-    """Items that are collated batch by batch, each pass anew.
+    """Items that are collated batch by batch, in each pass.
 
     Args:
-        items: where to read them.
-        targets: ``(n,)`` or ``(n, k)``.
-        collate: makes a batch ``(inputs, targets)``, or a dict with a target key, from a list of items; by default
-            their tensors are stacked.
-        name: the split's name in error messages.
-        pool: whether items may lack targets.
+        items: Items of a dataset.
+        targets: Targets, ``(n,)`` or ``(n, k)``.
+        collate: Function that makes a batch ``(inputs, targets)``, or a dict with a target key, from a list of items;
+            by default their tensors are stacked.
+        name: Name of the split in error messages.
+        pool: Whether items may lack targets.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ def _unknown(targets: Any) -> bool:
 
 
 def _bare(item: Any) -> bool:
-    """Whether an item surely holds no target: an array, ``(x,)`` or ``(x, None)``."""
+    """Whether an item certainly holds no target: an array, ``(x,)`` or ``(x, None)``."""
     if isinstance(item, (tuple, list)):
         return len(item) < 2 or item[-1] is None
     return isinstance(item, (Tensor, np.ndarray))

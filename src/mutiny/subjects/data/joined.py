@@ -1,4 +1,4 @@
-"""Two splits: as one, and which inputs are in both."""
+"""Concatenation of two splits, and hashes that identify inputs by content."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Keys = npt.NDArray[np.uint64]
 
 
 class Joined(Data):
-    """The items of one split, then those of another; nothing is copied.
+    """Concatenation of two splits; nothing is copied.
 
     Args:
-        first: comes first.
-        second: comes second; its inputs have the same form, and its targets the same shape.
-        order: the items kept, by their number in both together, ``(n,)``; by default all.
+        first: First split.
+        second: Second split, with inputs of the same structure and targets of the same shape.
+        order: Indices of the items in the concatenation, ``(n,)``; all by default.
 
     >>> from mutiny.subjects.data import as_data
     >>> both = Joined(as_data(([[1.0], [2.0]], [0, 1]), "a"), as_data(([[3.0]], [1]), "b"))
@@ -45,7 +45,7 @@ class Joined(Data):
         self.targets = np.concatenate([first.targets, second.targets])[self.order]
 
     def read(self, indices: slice | np.ndarray) -> Any:
-        """Items of both, in the order asked for."""
+        """Reads items of both splits, in the given order."""
         (first, second), wanted = self.parts, self.order[indices]
         here = wanted < len(first)
         if here.all():
@@ -70,14 +70,14 @@ class Joined(Data):
 
 
 def contents(data: Data) -> Keys:
-    """A number for each input by which its content is recognized, ``(n, 1)``; beside it those of a mutant's original.
+    """Hash of each input's content, ``(n, 1)``; for mutated data, a second column holds the hashes of the originals.
 
     >>> from mutiny.subjects.data import as_data
     >>> keys = contents(as_data(([[1.0], [2.0], [1.0]], [0, 1, 0]), "train"))[:, 0]
     >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
     (True, False)
     """
-    found: list[int] = []
+    hashes: list[int] = []
     for batch in data.batches(CHUNK):
         digests: list[Any] = []
         for _, leaf in leaves(batch):
@@ -85,6 +85,6 @@ def contents(data: Data) -> Keys:
             digests = digests or [hashlib.blake2b(digest_size=8) for _ in range(len(plain))]
             for digest, row in zip(digests, plain.reshape(len(plain), -1).view(torch.uint8).numpy(), strict=True):
                 digest.update(row.data)
-        found += [int.from_bytes(digest.digest(), "big") for digest in digests]
-    own = np.array(found, dtype=np.uint64)[:, None]
-    return np.hstack([own, contents(data.clean)]) if isinstance(data, MutatedData) else own
+        hashes += [int.from_bytes(digest.digest(), "big") for digest in digests]
+    column = np.array(hashes, dtype=np.uint64)[:, None]
+    return np.hstack([column, contents(data.clean)]) if isinstance(data, MutatedData) else column

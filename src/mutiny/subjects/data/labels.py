@@ -1,4 +1,4 @@
-"""What is known about the labels of a pool."""
+"""Unknown labels of a pool, and class numbers of image folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mutiny.subjects.tasks import Classification, Task
 
 
 def unknown(targets: npt.NDArray[np.generic], task: Task) -> int:
-    """How many labels are not known: NaN, or -1 for a class.
+    """Number of unknown labels: NaN, or -1 for a class.
 
     >>> unknown(np.array([3, -1, 0, -1]), Classification(4)), unknown(np.array([0.5, np.nan]), Classification(4))
     (2, 1)
@@ -25,24 +25,25 @@ def unknown(targets: npt.NDArray[np.generic], task: Task) -> int:
 
 
 def matched(pool: Data, train: Data | None, task: Task) -> Data:
-    """The pool with the class numbers of the training data, where its classes are folders and some may be missing.
+    """The pool with the class numbers of the training data; a pool of image folders may lack some classes.
 
-    Folders are matched by name with those of the training data; without such, folders that are called by a number have
-    that class, and as many folders as classes are numbered in the order of their names. Otherwise labels are unknown.
+    Folders are matched by name with those of the training data. If these have no names, a folder named by a number has
+    that class, and if there are as many folders as classes, they are numbered in the order of their names. Otherwise
+    labels are unknown.
     """
     if pool.classes is None or not isinstance(task, Classification):
         return pool
     numbers = class_numbers(pool.classes, None if train is None else train.classes, task.classes)
     if numbers == [*range(len(pool.classes))]:
         return pool
-    found = copy(pool)
+    relabeled = copy(pool)
     labels = pool.targets.astype(np.int64)
-    found.targets = np.full(len(pool), np.nan) if numbers is None else np.array(numbers)[labels]
-    return found
+    relabeled.targets = np.full(len(pool), np.nan) if numbers is None else np.array(numbers)[labels]
+    return relabeled
 
 
 def class_numbers(folders: tuple[str, ...], known: tuple[str, ...] | None, classes: int) -> list[int] | None:
-    """The class of each folder, if that can be told.
+    """The class of each folder; ``None`` if it cannot be determined.
 
     >>> class_numbers(("3", "5"), None, 10), class_numbers(("cat", "dog"), ("bird", "cat", "dog"), 3)
     ([3, 5], [1, 2])

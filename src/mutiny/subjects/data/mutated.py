@@ -1,4 +1,4 @@
-"""Data whose items are mutated as they are read: each in its own way, and always in the same way."""
+"""Data whose items are mutated as they are read; an item is mutated in the same way in each pass."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ Indices = npt.NDArray[np.int64]
 
 
 class Mutation(Protocol):
-    """What changes inputs: `Benign` images, `Noise` others; or write your own."""
+    """Interface of input mutations: `Benign` for images, `Noise` for other inputs, or a class of the user."""
 
     def fitted(self, data: Data) -> Mutation:
-        """The same with all it must know of the whole data, such as the range of its values."""
+        """A copy that knows the properties of the data that it needs, such as the range of values."""
 
     def apply(self, inputs: Any, indices: npt.ArrayLike, seed: int, purpose: str) -> Any:
         """The mutated inputs, in shape, type and device as before.
 
         Args:
-            inputs: a tensor, or tuples, lists and dicts of tensors, all with ``n`` rows.
-            indices: the items' numbers in their data set, ``(n,)``. An item's mutation depends on its number, ``seed``
-                and ``purpose``, not on its batch.
-            seed: for all randomness.
-            purpose: what the mutants are for, e.g. ``"pool"``; different purposes give different mutants.
+            inputs: Tensor, or tuples, lists and dicts of tensors, all with ``n`` rows.
+            indices: Numbers of the items in their data set, ``(n,)``. An item's mutation depends on its number,
+                ``seed`` and ``purpose``, not on its batch.
+            seed: Seed of everything random.
+            purpose: Purpose of the mutants, e.g. ``"pool"``; different purposes give different mutants.
         """
 
 
 class MutatedData(Data):
-    """The items of other data, each mutated; targets stay. Nothing is stored: items are mutated in each pass.
+    """Items of other data, each mutated; targets stay. Mutants are not stored but computed in each pass.
 
     Args:
-        clean: the originals.
-        mutate: how; it is fitted to ``clean`` first.
-        seed: another seed gives other mutants.
-        purpose: so does another purpose.
-        items: the items' numbers, on which their mutations depend, ``(n,)``; by default their positions.
+        clean: Original items.
+        mutate: Mutation, which is fitted to ``clean`` first.
+        seed: Seed of everything random.
+        purpose: Purpose of the mutants; different purposes give different mutants.
+        items: Item numbers that determine the mutations, ``(n,)``; the positions by default.
 
     >>> import torch
     >>> from mutiny.subjects.data import as_data
@@ -76,14 +76,14 @@ def per_item(
 ) -> np.ndarray:
     """Random rows, one per item, that depend on the item's number and not on the other items.
 
-    A generator of its own for each item would take 35 µs each; instead, ``block`` successive items share one.
+    Creating a generator takes 35 µs, so ``block`` successive items share one.
 
     Args:
-        seed: the seed.
-        keys: what the numbers are for.
-        items: numbers of the items, ``(n,)``.
-        block: how many items share a generator.
-        draw: the rows of such a block, ``(block, ...)``.
+        seed: Seed of everything random.
+        keys: Purpose of the numbers.
+        items: Numbers of the items, ``(n,)``.
+        block: Number of items that share a generator.
+        draw: Function that draws the rows of a block, ``(block, ...)``.
 
     >>> rows = per_item(0, ("demo",), np.array([5, 9, 5]), 4, lambda rng: rng.random(4))
     >>> bool(rows[0] == rows[2]), bool(rows[0] == rows[1])
@@ -91,7 +91,7 @@ def per_item(
     """
     blocks, places = np.divmod(items, block)
     used, which = np.unique(blocks, return_inverse=True)
-    numbers = used.tolist() or [0]  # no rows still have a shape
+    numbers = used.tolist() or [0]  # for the shape of the result if there are no items
     table = np.concatenate([draw(generator_for(seed, *keys, number)) for number in numbers])
     rows: np.ndarray = table[which * block + places]
     return rows

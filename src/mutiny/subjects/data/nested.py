@@ -1,4 +1,4 @@
-"""Model inputs are a tensor, or tuples, lists and dicts of inputs: small functions over all tensors in one."""
+"""Functions over all tensors in a model's inputs, which are a tensor or nested tuples, lists and dicts of tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mutiny.core.errors import BadInput
 def map_leaves(function: Callable[..., Any], nested: Any, *others: Any) -> Any:
     """The same structure with ``function`` applied to everything that is not a tuple, list or mapping.
 
-    With ``others``, structures of the same form, ``function`` gets what stands at the same place in all of them.
+    With ``others``, structures of the same form, ``function`` gets the values at the same place in all of them.
 
     >>> map_leaves(lambda value: value * 2, {"a": 1, "b": (2, 3)})
     {'a': 2, 'b': (4, 6)}
@@ -63,8 +63,8 @@ def rows(nested: Any, argument: str = "inputs") -> int:
     if not lengths:
         raise BadInput(argument, "an empty structure", "at least one tensor")
     if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{path.lstrip('.')}: {length}" for path, length in lengths.items())
-        raise BadInput(argument, f"parts of different lengths ({found})", "one row per item in each part")
+        listed = ", ".join(f"{path.lstrip('.')}: {length}" for path, length in lengths.items())
+        raise BadInput(argument, f"parts of different lengths ({listed})", "one row per item in each part")
     return next(iter(lengths.values()))
 
 
@@ -90,7 +90,7 @@ def concatenate(parts: Sequence[Any]) -> Any:
 
 
 def room_for(n: int, part: Any) -> Any:
-    """Uninitialized memory for ``n`` rows like those of ``part``, to be filled by `filled`."""
+    """Uninitialized memory for ``n`` rows like those of ``part``, for use with `filled`."""
     return map_leaves(lambda tensor: tensor.new_empty((n, *tensor.shape[1:])), part)
 
 

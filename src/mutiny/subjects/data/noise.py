@@ -19,20 +19,20 @@ from mutiny.subjects.data.nested import map_leaves
 Moments = tuple[int, Tensor, Tensor]
 """Number of rows, and each feature's mean and sum of squared deviations from it."""
 NUMBERS = 4096
-"""Normal numbers drawn from one generator, or those of one item if they are more."""
+"""Number of normal numbers drawn from one generator; at least those of one item."""
 
 
 @dataclass(frozen=True)
 class Noise:
     """Gaussian noise on every real number, for inputs that are not images: tables, signals, volumes.
 
-    It is mutiny's own; the NSS paper mutates images only. Whole numbers, such as token ids, stay as they are, and so do
+    The NSS paper mutates images only. Whole numbers, such as token ids, stay as they are, and so do
     features that never vary.
 
     Args:
-        sd: standard deviation of the noise, in units of each feature's standard deviation over the data.
-        part: which tensor if the model has several inputs, e.g. ``"0"`` or ``"signal"``; by default all real-valued.
-        spread: the features' standard deviations, by tensor; by default `fitted` takes them from the data.
+        sd: Standard deviation of the noise, in units of each feature's standard deviation over the data.
+        part: Name of the tensor if the model has several inputs, e.g. ``"signal"``; all real tensors by default.
+        spread: Standard deviations of the features, by tensor; `fitted` takes them from the data.
 
     >>> noise = Noise(sd=0.5, spread={"": torch.tensor([1.0, 0.0])})
     >>> (noise.apply(torch.zeros(2, 2), [0, 1], seed=0, purpose="pool") != 0).tolist()
@@ -48,7 +48,7 @@ class Noise:
             raise BadInput("sd", self.sd, "a number of at least 0")
 
     def fitted(self, data: Data) -> Noise:
-        """The same with a ``spread``, if it has none. Takes one pass over the data."""
+        """A copy with the ``spread`` of the data, unless it is set. Takes one pass over the data."""
         if self.spread is not None:
             return self
         seen: dict[str, Moments] = {}
@@ -70,22 +70,24 @@ class Noise:
                     f"standard deviations of shape {tuple(tensor.shape[1:])} for {name or 'the inputs'}",
                     "Use Noise().fitted(data).",
                 )
-            block = max(1, NUMBERS // max(1, spread.numel()))  # by shape alone, so that batches do not matter
+            block = max(
+                1, NUMBERS // max(1, spread.numel())
+            )  # depends on the shape only, so that batches do not matter
             items, keys = item_numbers(indices, len(tensor)), ("noise", purpose, name)
             normal = per_item(seed, keys, items, block, _normal(block, *spread.shape))
             changed[id(tensor)] = tensor + self.sd * spread.to(tensor) * torch.from_numpy(normal).to(tensor)
         return map_leaves(lambda leaf: changed.get(id(leaf), leaf), inputs)
 
     def _noisy(self, inputs: Any) -> dict[str, Tensor]:
-        """The tensors that take part, by name."""
-        found = named(inputs)
-        real = {name: leaf for name, leaf in found.items() if leaf.is_floating_point() and self.part in (None, name)}
+        """Tensors that get noise, by name."""
+        tensors = named(inputs)
+        real = {name: leaf for name, leaf in tensors.items() if leaf.is_floating_point() and self.part in (None, name)}
         if not real:
             raise BadInput(
                 "inputs",
-                described(found),
+                described(tensors),
                 "real numbers" + (f" in part {self.part}" if self.part else ""),
-                "Noise says nothing to whole numbers such as token ids: give mutate= a Mutation that knows them.",
+                "Noise cannot change whole numbers such as token ids: give mutate= a Mutation that can.",
             )
         return real
 

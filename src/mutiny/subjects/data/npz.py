@@ -27,7 +27,7 @@ def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
     """Arrays ``x`` (or ``inputs``) and, if it is there, ``y`` (or ``targets``, ``labels``) of a file.
 
     For models with several inputs, keys ``x_NAME`` give a dict of inputs with the names after ``x_``. A ``.npy`` file
-    holds inputs only. Arrays of objects would need pickle, which can run code: they are refused unread.
+    holds inputs only. Arrays of objects need pickle, which can run code, and are refused.
     """
     try:
         with path.open("rb") as raw:

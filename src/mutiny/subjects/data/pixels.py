@@ -1,4 +1,4 @@
-"""What benign mutations do to pixels, image by image: functions of batches ``(n, channels, height, width)``."""
+"""Image operations of benign mutations: functions of batches ``(n, channels, height, width)``."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LUMA = (0.2989, 0.587, 0.114)
 def black_and_white(low: Tensor, high: Tensor) -> tuple[Level, Level]:
     """The likely range of pixel values from the smallest and largest of each channel, ``(channels,)``.
 
-    That is (0, 1) or (0, 255) if all values lie in there; otherwise what was found, channel by channel, because
-    normalized colors have a black of their own in each.
+    That is (0, 1) or (0, 255) if it contains all values; otherwise the smallest and largest values by channel, because
+    normalization gives each channel its own black.
 
     >>> black_and_white(torch.tensor([0.0]), torch.tensor([254.0]))
     (0.0, 255.0)
@@ -39,7 +39,7 @@ def black_and_white(low: Tensor, high: Tensor) -> tuple[Level, Level]:
 
 
 def affine_matrices(names: Names, amounts: Floats, height: int, width: int) -> Floats:
-    """Where pixels go: ``(n, 2, 3)``, from ``(x, y, 1)`` with y pointing down to ``(x', y')``.
+    """Affine matrices ``(n, 2, 3)`` that map pixels ``(x, y, 1)``, with y pointing down, to ``(x', y')``.
 
     >>> affine_matrices(np.array(["shift"]), np.array([[0.25, -0.5]]), height=4, width=8)
     array([[[ 1.,  0.,  2.],
@@ -54,12 +54,12 @@ def affine_matrices(names: Names, amounts: Floats, height: int, width: int) -> F
 
 
 def warped(images: Tensor, matrices: Floats, interpolation: Interpolation) -> Tensor:
-    """Images ``(n, c, h, w)`` moved by ``matrices`` ``(n, 2, 3)``; zero where nothing is moved to."""
+    """Images ``(n, c, h, w)`` moved by ``matrices`` ``(n, 2, 3)``; pixels from outside the image are zero."""
     from kornia.geometry.transform import warp_affine  # heavy to import, and only mutants need it
 
     size = (images.shape[2], images.shape[3])
     move = torch.from_numpy(matrices).to(images)
-    # pixel centres lie where they lie either way; with aligned corners an image one pixel wide would not move
+    # aligned corners would give the same pixel centers, except that an image one pixel wide would not move
     return warp_affine(images, move, size, mode=interpolation, padding_mode="zeros", align_corners=False)
 
 
@@ -72,7 +72,7 @@ def blurred(images: Tensor, size: int, kernel: Kernel) -> Tensor:
     if kernel == "box":
         before, after = size // 2, (size - 1) // 2
         return F.avg_pool2d(F.pad(images, (before, after, before, after), mode="replicate"), size, stride=1)
-    from kornia.filters import gaussian_blur2d  # see above
+    from kornia.filters import gaussian_blur2d  # heavy to import
 
     odd = size | 1
     sigma = 0.3 * ((odd - 1) / 2 - 1) + 0.8  # OpenCV's choice for a kernel of this size
@@ -80,7 +80,7 @@ def blurred(images: Tensor, size: int, kernel: Kernel) -> Tensor:
 
 
 def mean_gray(images: Tensor) -> Tensor:
-    """Mean gray level of each image, ``(n, 1, 1, 1)``; colors count as the eye sees them, other channels alike."""
+    """Mean gray level of each image, ``(n, 1, 1, 1)``; RGB channels are weighted by luminance, others equally."""
     if images.shape[1] == len(LUMA):
         images = images * images.new_tensor(LUMA).view(-1, 1, 1)
         return images.sum(1, keepdim=True).mean((2, 3), keepdim=True)

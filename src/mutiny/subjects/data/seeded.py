@@ -1,4 +1,4 @@
-"""Code that draws from global generators (random transforms, weight initialization) made repeatable and harmless."""
+"""Seeding and restoring of global generators, for code that draws from them (transforms, weight initialization)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 def reseed(seed: int) -> None:
     """Seeds the generators that :func:`seeded` restores; only for use inside it."""
     torch.default_generator.manual_seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002  the code we call uses this one, we do not
+    np.random.seed(seed % 2**32)  # noqa: NPY002  code of users draws from the global generator
     random.seed(seed)
 
 

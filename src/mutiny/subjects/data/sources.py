@@ -1,4 +1,4 @@
-"""From whatever the user has to :class:`~mutiny.subjects.data.base.Data`."""
+"""Conversion of arrays, datasets, loaders and paths to `Data`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def as_data(source: Any, name: str) -> Data:
         source: ``(x, y)`` arrays; a torch ``Dataset`` or ``DataLoader``; a :class:`Data`; or the path of an ``.npz``
             file, an IDX images file (or its folder), a folder of class folders of images, or such a folder in a
             ``.zip`` file.
-        name: the split's name, e.g. ``train``; error messages begin with it.
+        name: Name of the split in error messages, e.g. ``train``.
 
     >>> len(as_data(([[0.0], [1.0], [2.0]], [0, 1, 1]), "train"))
     3
@@ -55,12 +55,12 @@ def as_pool(source: Any, name: str = "pool") -> Data:
     """Inputs to choose from, whose targets may be unknown: all that `as_data` reads, and inputs alone.
 
     Args:
-        source: as for `as_data`; or inputs without targets: an array, a dict of arrays, ``(inputs, None)``, for
+        source: Source as for `as_data`; or inputs without targets: an array, a dict of arrays, ``(inputs, None)``, for
             several inputs ``((a, b), None)``; a ``Dataset`` or ``DataLoader`` with items ``x``, ``(x,)``,
             ``(x, None)`` or dicts without a target key; a file of arrays (``.npy``, or ``.npz`` without targets); or a
             folder with images directly in it. A pair ``(a, b)`` is always inputs and targets. A ``collate_fn`` over
             items without targets returns the inputs or ``(inputs, None)``.
-        name: error messages begin with it.
+        name: Name of the pool in error messages.
 
     >>> as_pool(np.zeros((3, 2))).labeled, as_pool((np.zeros((3, 2)), [0, 1, 0])).labeled
     (False, True)
@@ -100,7 +100,7 @@ def _pool_from_path(path: Path, name: str) -> Data:
             name,
             f"{tree} with images in it and in {both}",
             "images in one folder, or in class folders only",
-            "Move one kind elsewhere: images without a class cannot be told from those with one.",
+            "Move one kind elsewhere: images with and without a class cannot be mixed.",
         )
     return image_folder(path, classes=[], name=name)
 
@@ -120,7 +120,7 @@ def _from_path(path: Path, name: str) -> Data:
 
 
 def _like_dataset(source: Any) -> bool:
-    """Whether this is a torch dataset, or can be read by position as datasets of other libraries can."""
+    """Whether this is a torch dataset, or an object of another library that is read by position like one."""
     readable = hasattr(source, "__getitem__") and hasattr(source, "__len__")
     array = hasattr(source, "dtype") or hasattr(source, "to_numpy")
     container = isinstance(source, (Mapping, tuple, list, bytes))

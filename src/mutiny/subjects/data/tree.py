@@ -11,7 +11,7 @@ from mutiny.core.errors import BadInput
 
 
 class Tree(ABC):
-    """Names in it are sorted and relative, with ``/``; hidden entries are left out."""
+    """A folder of files and folders. Names are sorted and relative, with ``/``; hidden entries are left out."""
 
     @abstractmethod
     def folders(self, inside: str = "") -> list[str]:
@@ -94,7 +94,7 @@ class ZipTree(Tree):
 
 
 def open_tree(path: Path, name: str) -> Tree:
-    """The tree at ``path``, which may lead into a zip file: ``images.zip/cifar10/train``."""
+    """The tree at ``path``, which may point into a zip file, as in ``images.zip/cifar10/train``."""
     if path.is_dir():
         return DiskTree(path)
     archive = archive_in(path)
@@ -110,7 +110,7 @@ def open_tree(path: Path, name: str) -> Tree:
 
 
 def archive_in(path: Path) -> Path | None:
-    """The zip file that ``path`` is or leads into."""
+    """The zip file that ``path`` is or points into."""
     for part in (path, *path.parents):
         if part.suffix.lower() == ".zip" and part.is_file():
             return part

@@ -166,7 +166,7 @@ def settle(
 ) -> Task:
     """The task with its kind of outputs resolved; all models are inspected, so that contradictions show early."""
     some = data.subset(np.unique(np.linspace(0, len(data) - 1, INSPECTED).astype(np.int64)))
-    settled: list[Task] = []
+    resolved: list[Task] = []
     for index, model in enumerate(models):
         put = placement(model).put
         outputs = []
@@ -174,11 +174,13 @@ def settle(
             for inputs in some.batches(batch_size or BATCH):
                 outputs.append(first_call(forward, model, put(inputs), f"models[{index}]"))
                 check_rows(outputs[-1], rows_of(inputs))
-        settled.append(task.resolve(torch.cat(outputs)))
-        if settled[index] != settled[0]:
+        resolved.append(task.resolve(torch.cat(outputs)))
+        if resolved[index] != resolved[0]:
             fix = "Set outputs=... in the task if they return the same thing."
-            raise BadInput(f"models[{index}]", f"outputs that fit {settled[index]}", f"{settled[0]}, as models[0]", fix)
-    return settled[0]
+            raise BadInput(
+                f"models[{index}]", f"outputs that fit {resolved[index]}", f"{resolved[0]}, as models[0]", fix
+            )
+    return resolved[0]
 
 
 def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:

@@ -1,4 +1,4 @@
-"""Training: recipes, the one training loop, stored originals, and weights from files."""
+"""Training: recipes, the training loop, stored originals, and weights from files."""
 
 from mutiny.subjects.training.originals import default_folder, fingerprint, train_originals
 from mutiny.subjects.training.own import OwnTraining, TrainingSettings

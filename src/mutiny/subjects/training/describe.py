@@ -1,6 +1,6 @@
-"""Code and values as text, so that a stored result can tell whether what made it has changed.
+"""Descriptions of code and values, by which a stored result is recognized as outdated when they change.
 
-The same definition gives the same text in every process: no addresses, no order of sets, no times.
+The same definition has the same description in every process: no addresses, no order of sets, no times.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from mutiny.subjects.data import Data
 Described = dict[str, Any]
 
 MAX_DEPTH = 30
-"""Things inside things that are followed; deeper ones are described by their type only."""
+"""Levels of nesting that are described; values below are described by their type only."""
 
 LONG = 100
-"""Entries from which a container is described by a digest."""
+"""Number of entries from which on a container is described by a digest."""
 
 _CONTAINERS = (tuple, list, collections.deque, set, frozenset, dict, types.MappingProxyType)
 _NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
@@ -44,13 +44,13 @@ _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 
 
 def describe(thing: Any) -> Any:
-    """What identifies a value, function, class or object across runs, as plain values.
+    """Description of a value, function, class or object as plain values that identify it across runs.
 
     Tensors and arrays count by content; containers, and objects with attributes, by what they hold. Functions and
     classes count by source and bytecode, defaults, captured variables, and the global names they use, followed into
     modules that are neither installed nor part of Python; of installed ones, name, version and bytecode count. What has
-    no describable content, such as an open file, counts by its type. Not seen: modules imported inside a function, and
-    names that are looked up as text.
+    no describable content, such as an open file, counts by its type. Modules imported inside a
+    function, and names that are looked up as text, are not tracked.
 
     >>> import math
     >>> describe(functools.partial(math.pow, 2.0))
@@ -65,11 +65,11 @@ def describe_network(model: nn.Module) -> Described:
 
 
 class _Describer:
-    """One description: follows each function, class and object once."""
+    """Builds one description, in which each function, class and object is described once."""
 
     def __init__(self) -> None:
-        self.seen: dict[int, Any] = {}  # by address, which the values keep from being used again
-        self.inside: list[int] = []  # addresses of what is being described
+        self.seen: dict[int, Any] = {}  # by address; holding the values prevents reuse of addresses
+        self.inside: list[int] = []  # addresses of the values being described
 
     def describe(self, thing: Any) -> Any:
         if len(self.inside) > MAX_DEPTH or (isinstance(thing, _CONTAINERS) and id(thing) in self.inside):
@@ -81,7 +81,7 @@ class _Describer:
             self.inside.pop()
 
     def apart(self, thing: Any) -> Any:
-        """Described as if nothing were seen on the way, so that the order of such things does not matter."""
+        """Description by a copy of this describer, so that the order of set members does not matter."""
         other = _Describer()
         other.seen, other.inside = dict(self.seen), list(self.inside)
         return other.describe(thing)
@@ -229,7 +229,7 @@ def _version(module: str) -> Described:
 
 
 def _followed(thing: Any) -> bool:
-    """Whether a function, class or module is the user's (or mutiny's): neither installed nor part of Python."""
+    """Whether a function, class or module is code of the user or of mutiny: neither installed nor part of Python."""
     module = thing.__name__ if inspect.ismodule(thing) else thing.__module__
     if isinstance(thing, types.FunctionType) and not thing.__code__.co_filename.startswith("<"):
         return _users(module, thing.__code__.co_filename)
@@ -252,39 +252,39 @@ def _in_stdlib(file: str) -> bool:
 
 
 def _standard(kind: type) -> bool:
-    """Whether a type is Python's own: files, locks, loggers, generators, which say nothing about a result."""
+    """Whether a type is part of Python, such as files, locks and generators, whose content does not affect a result."""
     module = getattr(kind, "__module__", None)
     return _top(module) in sys.stdlib_module_names and not _followed(kind)
 
 
 def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
-    """Attributes, without those that are only remembered results, or private to a library."""
+    """Attributes, without cached properties and private attributes of libraries."""
     kind, held = type(thing), dict(getattr(thing, "__dict__", {}))
     for base in kind.__mro__:
         slots = base.__dict__.get("__slots__", ())
         for key in [slots] if isinstance(slots, str) else slots:
             if key not in ("__dict__", "__weakref__") and hasattr(thing, key):
                 held[key] = getattr(thing, key)
-    own = _followed(kind)
+    followed = _followed(kind)
     for key, value in held.items():
-        remembered = isinstance(inspect.getattr_static(kind, key, None), functools.cached_property)
-        if not remembered and (own or not key.startswith("_")):
+        cached = isinstance(inspect.getattr_static(kind, key, None), functools.cached_property)
+        if not cached and (followed or not key.startswith("_")):
             yield key, value
 
 
 def _functions(value: Any) -> list[types.FunctionType]:
     """The functions behind a member of a class: a method, static or class method, or property."""
     if isinstance(value, property):
-        found: list[Any] = [value.fget, value.fset, value.fdel]
+        candidates: list[Any] = [value.fget, value.fset, value.fdel]
     elif isinstance(value, functools.cached_property):
-        found = [value.func]
+        candidates = [value.func]
     else:
-        found = [getattr(value, "__func__", value)]
-    return [each for each in found if isinstance(each, types.FunctionType)]
+        candidates = [getattr(value, "__func__", value)]
+    return [each for each in candidates if isinstance(each, types.FunctionType)]
 
 
 def _globals_used(code: types.CodeType, scope: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Global names that the code reads, and what they are; of the user's modules, the attributes that it reads."""
+    """Global names that the code reads, with their values; for modules of the user, the attributes that it reads."""
     name, value = "", None
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") and step.argval in scope:

@@ -1,4 +1,4 @@
-"""How the weights of a layer begin, by name."""
+"""Initializers of layer weights by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.nn import init
 from mutiny.core.errors import BadInput
 
 SMALL = 0.05
-"""Spread of random numbers that do not depend on the layer, and the constant: as in Keras."""
+"""Spread of random weights that do not depend on the layer, and the constant weight, as in Keras."""
 
 
 def _lecun(tensor: Tensor, normal: bool) -> Tensor:
@@ -25,9 +25,9 @@ def _lecun(tensor: Tensor, normal: bool) -> Tensor:
 
 
 def _orthogonal(tensor: Tensor) -> Tensor:
-    """Also for types and layouts that torch has no decomposition for."""
-    made = init.orthogonal_(torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device))
-    return tensor.copy_(made)
+    """Orthogonal weights in float32, because torch has no decomposition for some types and layouts."""
+    weights = init.orthogonal_(torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device))
+    return tensor.copy_(weights)
 
 
 INITIALIZERS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -45,11 +45,11 @@ INITIALIZERS: dict[str, Callable[[Tensor], Tensor]] = {
     "lecun_uniform": partial(_lecun, normal=False),
     "lecun_normal": partial(_lecun, normal=True),
 }
-"""Those of DeepCrime, as torch calls them; Xavier is Glorot, Kaiming is He."""
+"""Initializers of DeepCrime under the names of torch; Xavier is Glorot, Kaiming is He."""
 
 
 def initialize(model: nn.Module, wanted: Mapping[str, str]) -> None:
-    """Draws the weights of the named layers anew; biases stay. The caller seeds.
+    """Initializes the weights of the named layers; biases stay. The caller seeds the generators.
 
     >>> model = nn.Sequential(nn.Linear(2, 3))
     >>> initialize(model, {"0": "zeros"})
@@ -63,13 +63,13 @@ def initialize(model: nn.Module, wanted: Mapping[str, str]) -> None:
 
 
 def matrices(model: nn.Module, layer: str) -> list[nn.Parameter]:
-    """Weights of a module, without biases and other vectors; an error if there are none."""
+    """Weights of a module with at least two dimensions; an error if there are none."""
     try:
         module = model.get_submodule(layer)
     except AttributeError:
         module = nn.Module()
-    found = [weight for weight in module.parameters() if weight.ndim > 1]
-    if not found:
+    weights = [weight for weight in module.parameters() if weight.ndim > 1]
+    if not weights:
         named = [name for name, each in model.named_modules() if any(w.ndim > 1 for w in each.parameters(False))]
         raise BadInput("layer", repr(layer), f"a module with weights: {', '.join(named)}")
-    return found
+    return weights

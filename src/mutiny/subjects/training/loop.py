@@ -44,20 +44,20 @@ def train(
     "shuffle")``. A last batch of one item joins the batch before it, because batch normalization cannot take it alone.
 
     Args:
-        recipe: how to train.
-        data: the training split.
-        task: decides targets and loss.
-        seed: one seed, one network (on one device, with one number of threads).
-        forward: outputs from the network and a batch of inputs; by default the network is called with the inputs.
-        device: where to train; the network stays there.
-        progress: called after each epoch with epochs done and epochs in total.
-        watch: called after each epoch with what happened; it must leave the network as it is.
+        recipe: Recipe of the network.
+        data: Training split.
+        task: Task, which determines targets and loss.
+        seed: Seed of everything random. The same seed gives the same network on the same device and number of threads.
+        forward: Function that calls the network; ``network(inputs)`` by default.
+        device: Torch device of the training and of the trained network.
+        progress: Function that is called after each epoch with the number of finished epochs and of all epochs.
+        watch: Function that is called with an `Epoch` after each epoch; it must not change the network.
 
     Raises:
-        Diverged: if loss or weights are no longer finite numbers.
+        Diverged: Loss or weights are no longer finite.
     """
     targets = torch.from_numpy(task.check_targets(data.targets, "train")).to(device)
-    kept, looked_at = _split(len(data), recipe.validation, seed)
+    learned, validation = _split(len(data), recipe.validation, seed)
     with seeded(seed_for(seed, "train"), device):
         model = built(recipe).to(device).train()
         put = placement(model).put
@@ -66,14 +66,14 @@ def train(
         penalty = penalties(model, recipe.regularizers)
         orders = generator_for(seed, "shuffle")
         loss = recipe.loss if callable(recipe.loss) else None
-        total, step = recipe.epochs * batches_in(len(kept), recipe.batch_size), 0
+        total, step = recipe.epochs * batches_in(len(learned), recipe.batch_size), 0
         curve: list[float] = []
         for epoch in range(recipe.epochs):
             losses = torch.zeros((), device=device)
-            for chosen in shuffled(len(kept), recipe.batch_size, orders):
+            for chosen in shuffled(len(learned), recipe.batch_size, orders):
                 for group, rate in zip(optimizer.param_groups, rates, strict=True):
                     group["lr"] = rate * SCHEDULES[recipe.schedule](step, total)
-                chosen = kept[chosen]
+                chosen = learned[chosen]
                 inputs = put(data.read(chosen))
                 outputs = model(inputs) if forward is None else forward(model, inputs)
                 loss = loss or first_loss(recipe, task, outputs)
@@ -93,11 +93,11 @@ def train(
                     "Use a smaller learning rate, or scale the inputs.",
                 )
             assert loss is not None
-            if len(looked_at):
-                with _as_it_is(model, device):
-                    curve.append(_mean_loss(model, data, targets, looked_at, recipe.batch_size, loss, forward, device))
+            if len(validation):
+                with _evaluation_mode(model, device):
+                    curve.append(_mean_loss(model, data, targets, validation, recipe.batch_size, loss, forward, device))
             else:
-                curve.append(float(losses) / batches_in(len(kept), recipe.batch_size))
+                curve.append(float(losses) / batches_in(len(learned), recipe.batch_size))
             if progress is not None:
                 progress(epoch + 1, recipe.epochs)
             if watch is not None:
@@ -109,12 +109,12 @@ def train(
 
 
 class Epoch(NamedTuple):
-    """What is known after an epoch.
+    """State of a training after an epoch.
 
     Attributes:
-        number: from 1.
-        curve: of the loss that early stopping looks at, one number for each epoch so far.
-        model: the network as it is now, in training mode.
+        number: Number of the epoch, from 1.
+        curve: Loss that early stopping uses, one value per epoch so far.
+        model: Network after the epoch, in training mode.
     """
 
     number: int
@@ -123,17 +123,19 @@ class Epoch(NamedTuple):
 
 
 def stops(curve: Sequence[float], patience: int) -> bool:
-    """Whether training ends after the last of these losses: so many epochs in a row were not better than the best.
+    """Whether early stopping ends training: the last ``patience`` losses are not better than the best before them.
 
     >>> stops([3.0, 2.0, 2.5], 1), stops([3.0, 2.0, 2.5], 2), stops([3.0, 2.0, 2.0, 2.1], 2)
     (True, False, True)
     """
-    best = min(range(len(curve)), key=curve.__getitem__)  # the first of equals: the others were not better
+    best = min(
+        range(len(curve)), key=curve.__getitem__
+    )  # the first of equal losses, since the later ones were not better
     return len(curve) - 1 - best >= patience
 
 
 def _split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Items that are learned from and items that are only looked at, each in the order of the data."""
+    """Indices of the items for training and for validation, each in the order of the data."""
     if not share:
         return np.arange(n), np.arange(0)
     order = generator_for(seed, "validation").permutation(n)
@@ -144,8 +146,8 @@ def _split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @contextmanager
-def _as_it_is(model: nn.Module, device: torch.device | str) -> Iterator[None]:
-    """In evaluation mode, without gradients, and with generators that go on as if nothing had happened."""
+def _evaluation_mode(model: nn.Module, device: torch.device | str) -> Iterator[None]:
+    """Context with evaluation mode and without gradients, which leaves the global generators unchanged."""
     with seeded(0, device), torch.no_grad():
         model.eval()
         try:
@@ -181,7 +183,7 @@ def _clip(model: nn.Module, recipe: Recipe) -> None:
 
 
 def built(recipe: Recipe) -> nn.Module:
-    """A new network from the recipe; the caller seeds."""
+    """A new network from the recipe. The caller seeds the generators."""
     model = recipe.build()
     if not isinstance(model, nn.Module):
         raise BadInput("build", f"a function that returns {type(model).__name__}", "a new nn.Module on each call")
@@ -194,7 +196,7 @@ def built(recipe: Recipe) -> nn.Module:
 
 
 def shuffled(n: int, size: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
-    """All numbers below ``n`` in a new random order, in batches.
+    """Indices of ``n`` items in random order, in batches.
 
     >>> [len(batch) for batch in shuffled(9, 4, generator_for(0, "demo"))]
     [4, 5]
@@ -204,7 +206,7 @@ def shuffled(n: int, size: int, generator: np.random.Generator) -> Iterator[np.n
 
 
 def batches_in(n: int, size: int) -> int:
-    """How many batches :func:`shuffled` makes."""
+    """Number of batches that :func:`shuffled` yields."""
     return len(_cuts(n, size))
 
 
@@ -216,7 +218,7 @@ def _cuts(n: int, size: int) -> list[tuple[int, int]]:
 
 
 def first_loss(recipe: Recipe, task: Task, outputs: Any) -> Loss:
-    """The loss that the recipe names, or the task's own, for a network with such outputs."""
+    """The loss that the recipe names, or the default of the task, for a network with these outputs."""
     if not isinstance(outputs, Tensor):
         raise BadInput(
             "model output",
@@ -232,8 +234,8 @@ def finite(model: nn.Module) -> bool:
     return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
 
 
-def none(step: int, total: int) -> float:  # noqa: ARG001  one signature for all
-    """Constant."""
+def none(step: int, total: int) -> float:  # noqa: ARG001  all schedules have one signature
+    """Constant learning rate."""
     return 1.0
 
 
@@ -247,7 +249,7 @@ def cosine(step: int, total: int) -> float:
 
 
 def onecycle(step: int, total: int) -> float:
-    """Up from 1/25 in the first 30 % of the steps, then down to nearly 0 (Smith and Topin, 2018). Momentum stays.
+    """Up from 1/25 in the first 30 % of the steps, then down to nearly 0 (Smith and Topin, 2018). Momentum is constant.
 
     >>> round(onecycle(0, 11), 2), round(onecycle(10, 11), 2)
     (0.04, 0.0)
@@ -263,4 +265,4 @@ def _between(start: float, end: float, share: float) -> float:
 
 
 SCHEDULES: dict[str, Callable[[int, int], float]] = {"none": none, "cosine": cosine, "onecycle": onecycle}
-"""Factor on the learning rate by step (from 0) and number of steps."""
+"""Schedules by name: factor of the learning rate as a function of the step (from 0) and the number of steps."""

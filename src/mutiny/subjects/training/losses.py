@@ -14,7 +14,7 @@ from mutiny.subjects.training.initializers import matrices
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 TINY = 1e-7
-"""As in Keras: numbers below it are taken for it before a logarithm or a division."""
+"""Lower limit of numbers before a logarithm or a division, as in Keras."""
 
 
 def _percentage(outputs: Tensor, wanted: Tensor) -> Tensor:
@@ -26,8 +26,8 @@ def _logarithmic(outputs: Tensor, wanted: Tensor) -> Tensor:
 
 
 def _log_cosh(outputs: Tensor, wanted: Tensor) -> Tensor:
-    apart = outputs - wanted
-    return (apart + functional.softplus(-2 * apart) - math.log(2)).mean()
+    error = outputs - wanted
+    return (error + functional.softplus(-2 * error) - math.log(2)).mean()
 
 
 def _poisson(outputs: Tensor, wanted: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ DISTANCES: dict[str, Loss] = {
     "msle": _logarithmic,
     "poisson": _poisson,
 }
-"""Between outputs and what is wanted, number by number, as Keras defines them."""
+"""Distances between outputs and targets, element by element, as Keras defines them."""
 CLASSIFICATION = ("cross_entropy", "hinge", "squared_hinge", "bce", *DISTANCES)
 REGRESSION = tuple(DISTANCES)
 
@@ -61,9 +61,9 @@ def loss_for(task: Task, outputs: Tensor, name: str | None = None) -> Loss:
     ``(n, k)``: the task's metric (default), or one of `REGRESSION`.
 
     Args:
-        task: with ``outputs="auto"``, logits and probabilities are told apart by looking at ``outputs``.
-        outputs: a first batch of model outputs.
-        name: one of the above; ``None`` for the default.
+        task: Task; with ``outputs="auto"``, ``outputs`` shows whether the model returns logits or probabilities.
+        outputs: First batch of model outputs.
+        name: Name of the loss; ``None`` for the default.
 
     >>> import torch
     >>> logits = torch.tensor([[2.0, 0.0]])
@@ -79,7 +79,7 @@ def loss_for(task: Task, outputs: Tensor, name: str | None = None) -> Loss:
             "outputs",
             "'auto'",
             "'logits' or 'probabilities' to train a model with one output column",
-            'Before training the two can look alike: say Classification(2, outputs="logits") or "probabilities".',
+            'Before training they cannot be told apart: use Classification(2, outputs="logits") or "probabilities".',
         )
     return _classification_loss(
         _known(name or "cross_entropy", CLASSIFICATION, "classification"), task.resolve(outputs)
@@ -128,7 +128,9 @@ def _classification_loss(name: str, task: Classification) -> Loss:
 
 
 def penalties(model: nn.Module, wanted: Mapping[str, tuple[float, float]]) -> Callable[[], Tensor] | None:
-    """The sum of ``l1 |w| + l2 w^2`` over all weights of the named layers, biases left out; ``None`` for no layer.
+    """Function that computes the sum of ``l1 |w| + l2 w^2`` over the weights of the named layers, without biases.
+
+    Returns ``None`` if no layer is named.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Linear(2, 1))

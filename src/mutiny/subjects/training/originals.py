@@ -29,7 +29,7 @@ from mutiny.subjects.training.loop import built
 from mutiny.subjects.training.recipe import Recipe
 
 FORMAT = 2
-"""Raised when the meaning of stored files changes, so that older ones are trained again."""
+"""Version of stored files; a new version makes older files invalid."""
 
 FIRST = (
     "build",
@@ -42,7 +42,7 @@ FIRST = (
     "loss",
     "schedule",
 )
-"""Settings that a recipe had from the beginning."""
+"""Settings that are always part of the fingerprint; others only if they differ from their defaults."""
 
 
 def train_originals(
@@ -57,21 +57,21 @@ def train_originals(
     device: torch.device | str = "cpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> list[nn.Module]:
-    """``count`` networks of one recipe, each with a seed of its own; those that are stored are not trained again.
+    """Trains ``count`` networks of one recipe, each with its own seed, or loads those that are stored.
 
-    A stored file is used only if everything that decides the result is the same, see :func:`fingerprint`, and its
+    A stored file is used only if everything that determines the result is the same, see :func:`fingerprint`, and its
     content is intact; otherwise it is replaced.
 
     Args:
-        recipe: how to train.
-        data: the training split.
-        task: decides targets and loss.
-        count: how many; the first ones do not depend on it.
-        seed: original ``i`` is trained with ``seed_for(seed, "original", i)``.
-        folder: where they are kept; by default :func:`default_folder`.
-        forward: as in :meth:`Recipe.train`.
-        device: as in :meth:`Recipe.train`.
-        progress: called with epochs done and epochs in total, over all originals.
+        recipe: Recipe of the network.
+        data: Training split.
+        task: Task, which determines targets and loss.
+        count: Number of networks; the first ones do not depend on it.
+        seed: Seed of everything random; original ``i`` is trained with ``seed_for(seed, "original", i)``.
+        folder: Folder for trained originals; :func:`default_folder` by default.
+        forward: Function that calls the network; ``network(inputs)`` by default.
+        device: Torch device of the training and of the trained networks.
+        progress: Function that is called with the number of finished epochs and of all epochs, over all originals.
     """
     check_whole("count", count)
     folder = _usable(Path(folder) if folder is not None else default_folder())
@@ -95,12 +95,12 @@ def train_original(
     device: torch.device | str,
     progress: Callable[[int, int], None] | None = None,
 ) -> nn.Module:
-    """One of `train_originals`."""
-    own = seed_for(seed, "original", number)
-    stored = Stored(folder, settings(recipe, data, task, own, forward=forward, device=device))
-    model = stored.load(recipe, own, device)
+    """Trains or loads one of the networks of `train_originals`."""
+    original_seed = seed_for(seed, "original", number)
+    stored = Stored(folder, settings(recipe, data, task, original_seed, forward=forward, device=device))
+    model = stored.load(recipe, original_seed, device)
     if model is None:
-        model = recipe.train(data, task, own, forward=forward, device=device, progress=progress)
+        model = recipe.train(data, task, original_seed, forward=forward, device=device, progress=progress)
         stored.save(model)
     elif progress is not None:
         progress(recipe.epochs, recipe.epochs)
@@ -110,13 +110,13 @@ def train_original(
 def settings(
     recipe: Recipe, data: Data, task: Task, seed: int, *, forward: Forward | None, device: torch.device | str
 ) -> dict[str, Any]:
-    """Everything that decides what a trained network is, as plain values."""
+    """Everything that determines a trained network, as plain values."""
     with seeded(seed):
         network = describe_network(built(recipe))
     return {
         "format": FORMAT,
         "torch": torch.__version__,
-        "threads": torch.get_num_threads(),  # sums are taken in another order with another number
+        "threads": torch.get_num_threads(),  # determines the order in which sums are computed
         "recipe": _described(recipe),
         "network": network,
         "data": data.fingerprint(),
@@ -128,10 +128,10 @@ def settings(
 
 
 def _described(recipe: Recipe) -> dict[str, Any]:
-    """All settings, of the later ones only those that are not the default: what was stored before them stays valid."""
-    told = {each.name: describe(getattr(recipe, each.name)) for each in fields(recipe)}
-    usual = {name: describe(value) for name, value in vars(Recipe(recipe.build)).items()}
-    return {name: value for name, value in told.items() if name in FIRST or value != usual.get(name, ...)}
+    """Settings in `FIRST`, and others that differ from their defaults: so a new setting keeps old files valid."""
+    described = {field.name: describe(getattr(recipe, field.name)) for field in fields(recipe)}
+    defaults = {name: describe(value) for name, value in vars(Recipe(recipe.build)).items()}
+    return {name: value for name, value in described.items() if name in FIRST or value != defaults.get(name, ...)}
 
 
 def fingerprint(
@@ -143,23 +143,23 @@ def fingerprint(
     forward: Forward | None = None,
     device: torch.device | str = "cpu",
 ) -> str:
-    """SHA-256 of all that decides what a trained network is: recipe, code, layers, data, task, seed, torch.
+    """SHA-256 of everything that determines a trained network: recipe, code, layers, data, task, seed, torch.
 
-    Code comes with the values and functions it uses (see `describe`); layers come with their weights before training.
+    Code includes the values and functions that it uses, see `describe`; layers include their initial weights.
     """
     return _hash(settings(recipe, data, task, seed, forward=forward, device=device))
 
 
 def default_folder() -> Path:
-    """``$MUTINY_CACHE/originals``, or the same under the user's cache folder."""
-    own = os.environ.get("MUTINY_CACHE")
+    """``$MUTINY_CACHE/originals``, or ``mutiny/originals`` in the user's cache folder."""
+    chosen = os.environ.get("MUTINY_CACHE")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return (Path(own) if own else cache / "mutiny") / "originals"
+    return (Path(chosen) if chosen else cache / "mutiny") / "originals"
 
 
 @dataclass(frozen=True)
 class Stored:
-    """One original's file: weights and buffers, and in its metadata the settings that made them and a checksum."""
+    """File of one original: weights and buffers, with the settings of the training and a checksum as metadata."""
 
     folder: Path
     settings: dict[str, Any]
@@ -170,7 +170,7 @@ class Stored:
         return self.folder / f"{_hash(self.settings)}.safetensors"
 
     def load(self, recipe: Recipe, seed: int, device: torch.device | str) -> nn.Module | None:
-        """The network, or ``None`` if it is not stored, damaged, or something else under this name."""
+        """The network; ``None`` if it is not stored, or if the file is damaged or of another kind."""
         try:
             with safe_open(self.path, framework="pt") as file:
                 metadata = file.metadata() or {}
@@ -184,7 +184,7 @@ class Stored:
         return model.to(device).eval() if metadata.get("checksum") == _checksum(model) else None
 
     def save(self, model: nn.Module) -> None:
-        """Writes the file whole or not at all."""
+        """Writes the file atomically."""
         metadata = {
             "fingerprint": _hash(self.settings),
             "settings": json.dumps(self.settings, sort_keys=True),

@@ -1,4 +1,4 @@
-"""Training functions of one's own, in place of the one training loop."""
+"""Training functions of the user, instead of the training loop of mutiny."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "clipping": ("clip_norm", "clip_value"),
     "regularizers": ("regularizers",),
 }
-"""What a function can obey, and which settings of a recipe that covers."""
+"""Parts of a training that a function can obey, and the settings of a recipe that belong to each."""
 
 
 class TrainingDataset(Dataset[tuple[Any, Tensor]]):
@@ -49,20 +49,20 @@ class TrainingDataset(Dataset[tuple[Any, Tensor]]):
         return len(self.data)
 
     def __getitem__(self, index: int) -> tuple[Any, Tensor]:
-        one = self.data.read(np.array([range(len(self))[index]]))
-        return map_leaves(lambda tensor: tensor[0], one), self.targets[index]
+        batch = self.data.read(np.array([range(len(self))[index]]))  # the range refuses what is out of bounds
+        return map_leaves(lambda tensor: tensor[0], batch), self.targets[index]
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """All that a training function gets: what to train, on what, and how.
+    """Argument of a training function: network, data and settings.
 
     Attributes:
-        recipe: the settings by name: ``recipe.epochs``, ``recipe.batch_size``, ``recipe.learning_rate``, ...
-        data: the training split.
-        task: what the network is for.
-        seed: of this training; torch's generators are already set.
-        device: where to train.
+        recipe: Settings by name: ``recipe.epochs``, ``recipe.batch_size``, ``recipe.learning_rate``, ...
+        data: Training split.
+        task: Task of the network.
+        seed: Seed of this training; the global generators are already seeded with it.
+        device: Torch device of the training.
     """
 
     recipe: Recipe
@@ -72,7 +72,7 @@ class TrainingSettings:
     device: torch.device | str = "cpu"
 
     def build(self) -> nn.Module:
-        """A new network, with every change that a fault makes to it."""
+        """A new network, with the changes of a fault."""
         return built(self.recipe).to(self.device)
 
     def dataset(self) -> TrainingDataset:
@@ -90,25 +90,25 @@ class TrainingSettings:
         return loss_for(self.task, outputs.detach(), self.recipe.loss)(outputs, targets)
 
     def penalty(self, model: nn.Module) -> Tensor | float:
-        """What regularizers add to the loss, for the weights that the network from `build` has now; 0 without any."""
-        found = penalties(model, self.recipe.regularizers)
-        return 0.0 if found is None else found()
+        """Regularization term of the loss for the current weights of the network; 0 without regularizers."""
+        penalty = penalties(model, self.recipe.regularizers)
+        return 0.0 if penalty is None else penalty()
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTraining(Recipe):
-    """A recipe that is carried out by a function of yours: ``function(settings) -> model``.
+    """A recipe whose network is trained by a function of the user: ``function(settings) -> model``.
 
-    The other settings say what the function does when nothing is wrong; a fault changes them. Operators that change
-    what the function does not obey are not applicable, and say so (``mutiny assess --dry-run`` lists them).
+    The other settings must describe what the function does without a fault; faults change them. Operators that change
+    a setting that the function does not obey are not applicable; ``mutiny assess --dry-run`` lists them.
 
     Args:
-        function: trains a network from `TrainingSettings` and returns it. It must use the network that
-            ``settings.build()`` returns, or build one of the same shape, and should draw all randomness from torch's
-            global generator, which is seeded.
-        obeys: what it takes from its settings, of ``data``, ``build`` (the network), ``epochs``, ``batch_size``,
-            ``learning_rate``, ``optimizer``, ``loss``, ``schedule``, ``validation``, ``patience``, ``clipping``,
-            ``regularizers``.
+        function: Function that trains a network according to `TrainingSettings` and returns it. It must use the network
+            that ``settings.build()`` returns, or build one of the same shape, and should draw all randomness from the
+            global generators, which are seeded.
+        obeys: Names of the settings that the function uses: ``data``, ``build`` (the network), ``epochs``,
+            ``batch_size``, ``learning_rate``, ``optimizer``, ``loss``, ``schedule``, ``validation``, ``patience``,
+            ``clipping``, ``regularizers``.
 
     >>> from mutiny import Classification
     >>> from mutiny.subjects.data import as_data
@@ -144,7 +144,7 @@ class OwnTraining(Recipe):
                 raise BadInput("obeys", repr(part), f"one of {', '.join(PARTS)}")
 
     def ignored(self, changed: Iterable[str]) -> tuple[str, ...]:
-        """Which of these settings the function does not obey."""
+        """Parts of these settings that the function does not obey."""
         covered = {name for part in self.obeys for name in PARTS[part]}
         owners = {name: part for part, names in PARTS.items() for name in names}
         return tuple(dict.fromkeys(owners[name] for name in changed if name not in covered))
@@ -160,7 +160,7 @@ class OwnTraining(Recipe):
         progress: Callable[[int, int], None] | None = None,
         watch: Callable[[Epoch], None] | None = None,
     ) -> nn.Module:
-        """What the function returns, in evaluation mode; nobody can ``watch`` its epochs."""
+        """Network that the function returns, in evaluation mode; ``watch`` is never called."""
         del forward, watch
         with seeded(seed_for(seed, "train"), device):
             model = self.function(TrainingSettings(self, data, task, seed, device))

@@ -1,4 +1,4 @@
-"""Trainings that are the beginning of another one: found on its way, and not trained again."""
+"""Trainings that are a prefix of another training, so that their networks are copied from it on its way."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mutiny.subjects.training.recipe import Recipe
 
 
 def ending_here(recipe: Recipe, epoch: Epoch) -> Iterator[Recipe]:
-    """Recipes with fewer epochs or less patience whose training is, bit for bit, this one so far.
+    """Recipes with fewer epochs or less patience whose training is identical to this one up to this epoch.
 
-    Fewer epochs are a beginning only where the learning rate does not depend on how many there will be.
+    Fewer epochs give a prefix only if the learning rate does not depend on the number of epochs.
 
     >>> from torch import nn
     >>> whole = Recipe(nn.Identity, epochs=9, patience=3)
-    >>> found = ending_here(whole, Epoch(3, (0.5, 0.4, 0.6), nn.Identity()))
-    >>> [(recipe.epochs, recipe.patience) for recipe in found]
+    >>> recipes = ending_here(whole, Epoch(3, (0.5, 0.4, 0.6), nn.Identity()))
+    >>> [(recipe.epochs, recipe.patience) for recipe in recipes]
     [(3, 3), (9, 1)]
     """
     if recipe.schedule == "none" and epoch.number < recipe.epochs:
@@ -29,7 +29,7 @@ def ending_here(recipe: Recipe, epoch: Epoch) -> Iterator[Recipe]:
 
 
 def ending_with(recipe: Recipe, curve: Sequence[float]) -> Iterator[Recipe]:
-    """Recipes whose training ends where the recipe's own does: with less patience, or fewer epochs after an early stop.
+    """Recipes with the same training to its end: with less patience, or with fewer epochs after an early stop.
 
     >>> from torch import nn
     >>> never = ending_with(Recipe(nn.Identity, epochs=3, patience=3), (0.5, 0.6, 0.4))
@@ -47,7 +47,7 @@ def ending_with(recipe: Recipe, curve: Sequence[float]) -> Iterator[Recipe]:
 
 
 def is_beginning(part: Recipe, whole: Recipe) -> bool:
-    """Whether one recipe differs from another only in how early it ends, so that its training is a beginning.
+    """Whether the training of ``part`` is a prefix of that of ``whole``: they differ only in when training ends.
 
     >>> from torch import nn
     >>> whole = Recipe(nn.Identity, epochs=9, patience=3)
@@ -55,7 +55,7 @@ def is_beginning(part: Recipe, whole: Recipe) -> bool:
     (True, False)
     """
     if isinstance(whole, OwnTraining):
-        return False  # nobody can watch its epochs
+        return False  # its epochs cannot be observed
     if part.epochs < whole.epochs:
         return whole.schedule == "none" and part == replace(whole, epochs=part.epochs)
     if part.patience is None or whole.patience is None or part.patience >= whole.patience:

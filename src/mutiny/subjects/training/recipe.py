@@ -1,4 +1,4 @@
-"""How an original is trained."""
+"""Recipes: how originals are trained."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 
 
 def default_rate(optimizer: str) -> float:
-    """The learning rate that torch gives an optimizer by default.
+    """Default learning rate of an optimizer in torch.
 
     >>> default_rate("adam"), default_rate("adadelta")
     (0.001, 1.0)
@@ -42,27 +42,28 @@ def default_rate(optimizer: str) -> float:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides how a network is trained, apart from data and seed; change it with ``replace``.
+    """Everything that determines the training of a network except data and seed.
 
     Args:
-        build: makes a new, untrained network; it is called under a fixed seed.
-        epochs: passes over the training data.
-        batch_size: items per step.
-        learning_rate: the (highest) learning rate.
-        optimizer: the name of a ``torch.optim`` class in any case: ``sgd``, ``adam``, ``rmsprop``, ...
-        optimizer_settings: further arguments of the optimizer, e.g. ``{"momentum": 0.9}``.
-        weight_decay: as the optimizer defines it; always passed, so 0 means none for ``adamw`` too.
-        loss: a name, see `loss_for`; a function of outputs and targets that returns
-            a number; or ``None`` for the task's own.
-        schedule: how the learning rate changes, one of `SCHEDULES`.
-        validation: share of the training data, drawn at random, that is only looked at.
-        patience: training ends after so many epochs without a better loss on the validation data, or on the training
-            data if there is none; the weights are the last ones, as in Keras by default. ``None``: never.
-        clip_norm: largest norm of all gradients together.
-        clip_value: largest size of any number in a gradient.
-        regularizers: by layer, what is added to the loss: ``(l1, l2)`` times the sizes and squares of its weights.
-        initializers: by layer, how its weights begin, see `initializers`; as built if not named.
-        changes: of a newly built network, in this order, see :mod:`mutiny.subjects.training.changes`.
+        build: Function that returns a new, untrained network; the global generators are seeded when it is called.
+        epochs: Passes over the training data.
+        batch_size: Items per training step.
+        learning_rate: Learning rate; with a schedule, the highest one.
+        optimizer: Name of a ``torch.optim`` class, in upper or lower case: ``sgd``, ``adam``, ``rmsprop``, ...
+        optimizer_settings: Further arguments of the optimizer, e.g. ``{"momentum": 0.9}``.
+        weight_decay: Weight decay of the optimizer; 0 means none for ``adamw`` too.
+        loss: Name of a loss, see `loss_for`, or a function of outputs and targets that returns a number; the loss of
+            the task by default.
+        schedule: Schedule of the learning rate, one of `SCHEDULES`.
+        validation: Share of the training data, drawn at random, that is used for validation only.
+        patience: Number of epochs without a better loss after which training ends; the loss is that of the validation
+            data, or of the training data if there are none. The last weights are kept, as in Keras by default.
+            ``None`` disables early stopping.
+        clip_norm: Largest norm of all gradients together; no limit by default.
+        clip_value: Largest absolute value in a gradient; no limit by default.
+        regularizers: Factors ``(l1, l2)`` by layer, of the absolute values and squares of its weights in the loss.
+        initializers: Names of initializers by layer, see `INITIALIZERS`; other layers stay as built.
+        changes: Changes of a newly built network, in this order, see :mod:`mutiny.subjects.training.changes`.
 
     >>> import numpy as np
     >>> from mutiny.subjects.data import as_data
@@ -137,7 +138,7 @@ class Recipe:
             ) from error
 
     def ignored(self, changed: Iterable[str]) -> tuple[str, ...]:
-        """Which of these settings training would not obey: none; see :mod:`mutiny.subjects.training.own`."""
+        """Settings among these that training does not obey: none, unlike in `OwnTraining`."""
         del changed
         return ()
 
@@ -152,7 +153,7 @@ class Recipe:
         progress: Callable[[int, int], None] | None = None,
         watch: Callable[[Epoch], None] | None = None,
     ) -> nn.Module:
-        """A newly built and trained network in evaluation mode, see :func:`mutiny.subjects.training.loop.train`."""
+        """Builds and trains a network, see :func:`mutiny.subjects.training.loop.train`."""
         return train(self, data, task, seed, forward=forward, device=device, progress=progress, watch=watch)
 
 

@@ -1,4 +1,4 @@
-"""Weights from files that are not trusted."""
+"""Loading of weights from untrusted files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
     """Loads weights and buffers into ``model`` and returns it; on any error the model is unchanged.
 
     Checkpoints that hold the weights under ``state_dict``, ``model_state_dict`` or ``model``, and names with
-    ``module.`` in front (from ``DataParallel``), are understood.
+    the prefix ``module.`` (from ``DataParallel``), are supported.
 
     Args:
-        model: receives the weights; its mode stays.
-        path: a ``.safetensors`` file, or a ``.pt`` or ``.pth`` file of plain tensors.
-        trust_pickle: allow a file that needs unpickling, which can run any code its author put in.
+        model: Model that receives the weights; its mode stays.
+        path: Path of a ``.safetensors`` file, or a ``.pt`` or ``.pth`` file of plain tensors.
+        trust_pickle: Whether to unpickle a file, which can run any code that its author put in.
     """
     path = Path(path)
     if not path.is_file():

@@ -15,7 +15,7 @@ from mutiny.core.errors import BadInput
 from mutiny.models import Forward
 from mutiny.models.layers import Indices
 from mutiny.subjects.inference.passes import first_call
-from mutiny.subjects.tasks import Classification, Task, changed
+from mutiny.subjects.tasks import Classification, Task, changed_answers
 
 Where = slice | Indices
 """Positions of inputs in the data."""
@@ -80,7 +80,7 @@ class ByModel:
                 f"a model with outputs of shape {tuple(other.shape)}",
                 f"{tuple(outputs.shape)}, as the other",
             )
-        return changed(self.task, outputs, other)[0]
+        return changed_answers(self.task, outputs, other)[0]
 
 
 def truths(said: Any, rows: int, argument: str, meaning: str) -> npt.NDArray[np.bool_]:

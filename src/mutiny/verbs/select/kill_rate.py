@@ -14,7 +14,7 @@ from mutiny.faults.base import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Patch
 from mutiny.subjects.inference.passes import rows
-from mutiny.subjects.tasks import changed
+from mutiny.subjects.tasks import changed_answers
 from mutiny.verbs.select.base import BOTH, Scores, Selector
 from mutiny.verbs.select.evidence import Evidence
 
@@ -86,7 +86,7 @@ def kills(evidence: Evidence, operators: Sequence[Operator], total: int, method:
         with patch.applied(model, evidence.forward) as call:
             for outputs in rows(call, model, evidence.pool, evidence.pace):
                 here = slice(start, start + len(outputs))
-                killed, moved = changed(evidence.task, clean[here], outputs.cpu())
+                killed, moved = changed_answers(evidence.task, clean[here], outputs.cpu())
                 count[here] += killed.numpy()
                 change[here] += moved.numpy()
                 start += len(outputs)
