@@ -201,7 +201,7 @@ class Campaign:
         return attempts(self.store), set(results(self.store))
 
     def check_once(self, before: tuple[dict[str, int], set[str]] | None = None) -> list[str]:
-        """Checks that no job was started twice, or after it was done, since ``before``; returns jobs without a result."""
+        """Checks that since ``before`` no job was started twice or done again; returns jobs without a result."""
         (begun, done), (now, finished) = before or ({}, set()), self.standing()
         new = {job: count - begun.get(job, 0) for job, count in now.items()}
         check(all(count <= 1 for count in new.values()), "a job was started twice in one run")

@@ -1,4 +1,4 @@
-"""What tests of campaigns share."""
+"""Fixtures for the tests of campaigns."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 
 @pytest.fixture
 def one_thread():
-    """Torch computes here as in workers: with one thread."""
+    """Torch uses one thread, as in workers."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -4,7 +4,7 @@ from mutiny.campaigns.engines.serial import Serial
 
 
 class Counting(Serial):
-    """Counts jobs, and is interrupted before the one after the last that it may do."""
+    """Counts jobs, and is interrupted after a given number of them."""
 
     def __init__(self, most=10**9):
         self.done, self.most = [], most
@@ -20,7 +20,7 @@ class Counting(Serial):
 
 
 def interrupted(call, step):
-    """Calls until it is through, with an interrupt after every ``step`` jobs; all jobs that were done, the result."""
+    """Repeats a call with an interrupt after every ``step`` jobs until it ends; returns all jobs and the result."""
     done = []
     while True:
         engine = Counting(step)
@@ -34,5 +34,5 @@ def interrupted(call, step):
 
 
 def plain(result):
-    """All that is told but the times."""
+    """The result without its times."""
     return {name: value for name, value in result.to_json().items() if name != "timing"}

@@ -1,4 +1,4 @@
-"""Assessments that are interrupted, resumed, and spread over engines: one answer."""
+"""Assessments that are interrupted, resumed and run on several engines give one result."""
 
 import sqlite3
 from contextlib import closing
@@ -48,7 +48,7 @@ def plain(result):
 
 
 class Counting(Serial):
-    """Counts jobs, and is interrupted before the last that it may do."""
+    """Counts jobs, and is interrupted after a given number of them."""
 
     def __init__(self, most=10**9):
         self.done, self.most = [], most
@@ -64,7 +64,7 @@ class Counting(Serial):
 
 
 def interrupted(subject, store, step, **more):
-    """Assesses with an interrupt after every ``step`` jobs; all jobs that were done, and the result."""
+    """Assesses with an interrupt after every ``step`` jobs; returns all jobs that were run, and the result."""
     done = []
     while True:
         engine = Counting(step)
@@ -93,7 +93,7 @@ def test_an_interrupted_assessment_ends_as_an_undisturbed_one(tmp_path, make, st
 
 
 def test_screening_depends_on_what_it_remembers(monkeypatch):
-    """Otherwise the tests of interrupts would not show that memories survive."""
+    """Ensures that the tests of interrupts cover stored memories."""
     more = {"operators": "WI,NI", "search": QUICK, "screening": Screening(fewest=1000)}
     remembering = mutiny.assess(screened(), **more)
     monkeypatch.setattr(Judge, "pieces", lambda *_: ())
@@ -225,7 +225,7 @@ def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path):
 
 
 def lose(file, name):
-    """What a salvage leaves of a finished campaign: all but one result, and no outcome."""
+    """A finished campaign as a salvage may leave it: without one result and without an outcome."""
     with closing(sqlite3.connect(file)) as connection:
         (number,) = connection.execute("SELECT number FROM tasks WHERE name = ?", (name,)).fetchone()
         connection.execute("DELETE FROM results WHERE task = ?", (number,))

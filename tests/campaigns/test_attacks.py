@@ -1,4 +1,4 @@
-"""Attacks that are interrupted, resumed, and spread over engines: one answer."""
+"""Attacks that are interrupted, resumed and run on several engines give one result."""
 
 from functools import partial
 
@@ -74,7 +74,7 @@ def test_processes_go_on_with_what_was_begun_here(tmp_path, one_thread):
 
 
 def test_members_that_attack_as_one_network_do_so_everywhere(tmp_path, one_thread, monkeypatch):
-    """How an ensemble is computed is decided once, also where another process or machine would decide otherwise."""
+    """The way to compute an ensemble is decided once, even if another process or machine would decide differently."""
     from mutiny.verbs.attack import ensemble as ensembles
 
     found = {}
@@ -176,7 +176,7 @@ def test_a_model_without_a_subject_is_kept_too(tmp_path):
 
 
 def test_trying_which_way_is_faster_does_not_count(tmp_path, monkeypatch):
-    """Gradients that were not finite are counted in the attack only, whether it was tried before or not."""
+    """Non-finite gradients are counted in the attack only, not in the trial that finds the faster way to compute it."""
     monkeypatch.setenv("MUTINY_CACHE", str(tmp_path))
     model = toys.classifier()
     patches = [one.patch for one in mutiny.verbs.attack.attack.mutants_of(model, TEAM, data=toys.blobs(60))]

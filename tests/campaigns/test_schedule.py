@@ -15,7 +15,7 @@ async def double(number):
 
 
 async def binary(secret, low=0, high=1024):
-    """Asks whether numbers are too large until one is left; which it asks depends on the answers."""
+    """A bisection: which numbers it asks about depends on the answers."""
     while high - low > 1:
         middle = (low + high) // 2
         if await ask(Job("too large", (secret, middle))):
@@ -30,7 +30,7 @@ def answer(job):
 
 
 def drive(schedule, width=1, seed=0, work=answer):
-    """As an engine with ``width`` jobs under way would, results in a random order; the jobs it was given."""
+    """Runs a schedule like an engine with ``width`` running jobs and results in random order; returns the jobs."""
     rng, under_way, given, asked = random.Random(seed), [], [], schedule.jobs()
     while True:
         while len(under_way) < width:

@@ -1,4 +1,4 @@
-"""Selections and retrainings that are interrupted, resumed, and spread over engines: one answer."""
+"""Selections and retrainings that are interrupted, resumed and run on several engines give one result."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -78,7 +78,7 @@ def test_processes_go_on_with_retraining_that_was_begun_here(tmp_path, one_threa
 
 
 def test_one_method_says_the_same_whoever_came_before():
-    """What methods share in one process must not change what they say."""
+    """Evidence that methods share in one process must not change their scores."""
     together = {ranking.method: ranking for ranking in select(repeats=1, pool=toys.blobs(60)[0]).rankings}
     for name in [describe for describe in together if describe != "mc-dropout"]:
         alone = select(repeats=1, method=name, pool=toys.blobs(60)[0]).rankings[0]

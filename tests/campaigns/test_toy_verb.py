@@ -1,4 +1,4 @@
-"""A verb outside of the package: what an author writes, and what the runner does for it."""
+"""A verb outside of the package: the code of its author, and the services of the runner."""
 
 import json
 import os

@@ -236,7 +236,7 @@ def test_arithmetic_with_anything_else_reads_the_signal(operator, factor, form):
 
 
 class _Nothing:
-    """What does not scale."""
+    """A factor that does not scale anything."""
 
     def __mul__(self, tensor):
         return tensor

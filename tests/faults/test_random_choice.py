@@ -1,4 +1,4 @@
-"""Which weights, neurons and layers are chosen: exact counts, uniform, nested, every one reachable."""
+"""Random choices of weights, neurons and layers: exact counts, uniform, nested, each one possible."""
 
 from collections import Counter
 

@@ -17,7 +17,7 @@ def capture(model, inputs, **settings):
 
 
 def hooked(model, inputs, *paths):
-    """Copies of what modules returned, by path."""
+    """Copies of the outputs of modules, by path."""
     seen, handles = {}, []
     for path in paths:
         module = model.get_submodule(path)

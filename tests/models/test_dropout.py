@@ -17,7 +17,7 @@ from zoo import Lambda
 
 
 def kept(seed, sample, call, item, size, rate):
-    """Which units of an input stay, drawn by hand: four units from each 64-bit word, each input with its own words."""
+    """Units of an input that stay, drawn by hand: four units from each 64-bit word, each input with its own words."""
     words = (size + 3) // 4
     stream = generator_for(seed, "dropout", sample, call).bit_generator.random_raw((item + 1) * words)[item * words :]
     bits = [(int(word) >> shift) & 0xFFFF for word in stream for shift in (0, 16, 32, 48)]
@@ -114,7 +114,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_stays_and_what_goes_is_as_in_torch(name):
-    """Each unit takes one of the two values that torch gives it in training, and as many axes share one fate."""
+    """Each unit has one of the two values that torch gives it in training, and masks are shared along the same axes."""
     function, shape, own = FUNCTIONS[name]
     x = torch.randn(shape) + 3
     model = just(function)
@@ -184,7 +184,7 @@ def test_batches_can_come_in_any_order_and_again():
 
 
 class Products(TorchFunctionMode):
-    """Counts linear functions that are really computed: replayed calls never reach a mode further out."""
+    """Counts linear calls that are computed; replayed calls do not reach an outer handler."""
 
     def __init__(self):
         super().__init__()

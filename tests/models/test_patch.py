@@ -1,4 +1,4 @@
-"""Patches: applied in place, undone whatever happens, equal if they do the same."""
+"""Patches: applied in place, always undone, equal if their edits are."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_undone_after_any_exception(error):
 
 
 def interrupted(monkeypatch, where, name, at):
-    """Ctrl-C strikes in the middle of the call number ``at``, and again when that is repeated."""
+    """Ctrl-C in the middle of call number ``at``, and again when that call is repeated."""
     write, calls = getattr(where, name), []
 
     def struck(*args):

@@ -1,4 +1,4 @@
-"""Where features are read, against hooks; truncated passes; what is chosen automatically."""
+"""Read points: features against hooks, truncated passes, automatic choices."""
 
 from collections import OrderedDict
 
@@ -128,7 +128,7 @@ def test_models_whose_inputs_do_not_come_first():
 
 
 class GeM(nn.Module):
-    """Generalised mean pooling, as it is written by hand."""
+    """Generalized mean pooling, written by hand."""
 
     def __init__(self):
         super().__init__()
@@ -398,7 +398,7 @@ def pyramid():
 
 
 def in_place_sum():
-    """What is added in place changes the tensor that a module returned."""
+    """An in-place addition changes the tensor that a module returned."""
 
     def forward(m, x):
         y = m.stem(x)
@@ -424,7 +424,7 @@ def bare_sum(m, x):
 
 
 def bare():
-    """What is flattened can only be read flat."""
+    """Flattened features can only be read flat."""
     parts = {"stem": conv_norm(), "conv": nn.Conv2d(6, 6, 3, padding=1), "fc": nn.Linear(384, 3)}
     return Lambda(lambda m, x: m.fc(bare_sum(m, x).flatten(1)), **parts)
 

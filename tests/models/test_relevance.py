@@ -120,7 +120,7 @@ FEED_FORWARD = (
 
 @pytest.mark.parametrize("name", FEED_FORWARD)
 def test_it_is_what_scaling_a_neuron_does_in_any_architecture(name):
-    """The derivative by a factor on what a neuron says, by central differences."""
+    """Derivative with respect to a factor on a neuron's signal, by central differences."""
     model, inputs = make(name)
     model = model.double()
     inputs = replace_tensors(inputs, lambda t: t.double() if t.is_floating_point() else t)
@@ -155,7 +155,7 @@ def test_what_is_read_before_any_layer_has_relevance_too():
 
 
 def test_a_saved_value_may_be_overwritten():
-    """The derivative of a sigmoid needs its value, so this model cannot be trained."""
+    """A model that overwrites the value that the derivative of a sigmoid needs, so it cannot be trained."""
     parts = {"one": nn.Linear(3, 4), "two": nn.Linear(4, 2)}
     careless = Lambda(lambda m, x: m.two(torch.sigmoid(m.one(x)).mul_(2).add_(1)), **parts).eval()
     careful = Lambda(lambda m, x: m.two(torch.sigmoid(m.one(x)) * 2 + 1), **parts).eval()

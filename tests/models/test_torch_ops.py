@@ -1,4 +1,4 @@
-"""Nests of tensors, and how calls are read."""
+"""Nested tensors, and arguments of torch calls."""
 
 from collections import OrderedDict, namedtuple
 

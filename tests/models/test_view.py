@@ -1,4 +1,4 @@
-"""What the probe sees: layers in execution order, their neurons, outputs, sites, and what it refuses."""
+"""Model views: layers in execution order, their neurons, outputs, sites, and refused models."""
 
 import copy
 from collections import OrderedDict

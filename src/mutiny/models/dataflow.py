@@ -97,9 +97,9 @@ class DataflowTrace(CallHandler):
             place = memory(given[0].tensor)
             self._changes[place] = self._changes.get(place, 0) + 1
             made.append(given[0].tensor)
-        sources = tuple(one for one in given if one.key in self._steps and name not in CREATING)
+        sources = tuple(version for version in given if version.key in self._steps and name not in CREATING)
         for tensor in made if sources else ():
-            depth = max(self._steps[one.key].depth for one in sources) + (call is not None)
+            depth = max(self._steps[source.key].depth for source in sources) + (call is not None)
             step = Step(name, self.version(tensor), sources, layer, depth, _window(name, args, kwargs))
             self._steps.setdefault(step.made.key, step)
         return result
@@ -115,7 +115,7 @@ class DataflowTrace(CallHandler):
             return None
         name = "" if _reshapes(step) else step.name.strip("_")
         name = name[1:] if step.name in INPLACE_OPERATORS or step.name.startswith("__r") else name
-        return name, max(step.sources, key=lambda one: (one.tensor.numel(), self._steps[one.key].depth))
+        return name, max(step.sources, key=lambda source: (source.tensor.numel(), self._steps[source.key].depth))
 
     def unshaped(self, version: TensorVersion) -> TensorVersion:
         """The tensor before the last operations that only moved its numbers or applied dropout."""
@@ -129,11 +129,11 @@ class DataflowTrace(CallHandler):
         Paths end at layers. Pooling is an operation that covers the whole map with one window, that makes any map the
         same size (adaptive pooling), or that reduces an axis (``mean``, ``amax``) besides those of inputs and channels.
         """
-        found: dict[Any, TensorVersion | None] = {}
+        pooled: dict[Any, TensorVersion | None] = {}
         for step in self._ends(version, lambda step: self._pools(step) or not _passes(step)):
             whole = self._whole(step.made) if self._pools(step) else None
-            found[whole.key if whole is not None else None] = whole
-        return [*found.values()]
+            pooled[whole.key if whole is not None else None] = whole
+        return [*pooled.values()]
 
     def layers(self, version: TensorVersion) -> set[str]:
         """First parameters of the layers that a tensor was directly made from; empty for the input."""
@@ -161,7 +161,7 @@ class DataflowTrace(CallHandler):
             return False
         if not step.window:
             return step.name in REDUCING or step.name in POOLS
-        alike = (one for one in self._steps.values() if (one.name, one.window) == (step.name, step.window))
+        alike = (other for other in self._steps.values() if (other.name, other.window) == (step.name, step.window))
         return all(map(_covers, alike))  # otherwise maps shrink in stages, as in VGG, down to one pixel
 
     @contextmanager
@@ -176,9 +176,9 @@ class DataflowTrace(CallHandler):
     def _note_inputs(self, path: str) -> Any:
         def hook(_module: nn.Module, args: Any, kwargs: Any) -> None:
             given = [self.version(tensor) for tensor in tensors((args, kwargs))]
-            for one in given:
-                if not isinstance(one.tensor, nn.Parameter):
-                    self._steps.setdefault(one.key, Step("", one))
+            for version in given:
+                if not isinstance(version.tensor, nn.Parameter):
+                    self._steps.setdefault(version.key, Step("", version))
             if given:
                 self.inputs.setdefault(path, []).append(given[0])
 

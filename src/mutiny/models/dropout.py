@@ -94,9 +94,9 @@ class DropoutPasses:
         return _DropoutPass(self._masks, self._axes, rows_of(inputs), start, sample, prefix)
 
     def _run(self, dropout_pass: _DropoutPass, inputs: Any) -> Tensor:
-        own = replace_tensors(inputs, Tensor.clone) if dropout_pass.prefix is None else dropout_pass.prefix.inputs
+        given = replace_tensors(inputs, Tensor.clone) if dropout_pass.prefix is None else dropout_pass.prefix.inputs
         with steady(), torch.no_grad(), dropout_pass:
-            return self.forward(self.model, own)
+            return self.forward(self.model, given)
 
     def _batch_axes(self, inputs: Any) -> list[int | None]:
         """The axis of the inputs in each dropout call: the one that shrinks when an input is left out."""
@@ -192,8 +192,8 @@ class _DropoutPass(CallHandler):
         """Which units are kept, with axes of length 1 along which units share a mask."""
         call = len(self.shapes) - 1
         if kind in BY_CHANNEL:
-            own = 1 if len(shape) < BATCHED.get(kind, 2) else 2
-            shape = shape[:own] + (1,) * (len(shape) - own)
+            masked = 1 if len(shape) < BATCHED.get(kind, 2) else 2
+            shape = shape[:masked] + (1,) * (len(shape) - masked)
         axis = self.axes[call] if call < len(self.axes) else 0
         if axis is None or axis >= len(shape) or shape[axis] % self.rows:
             return self.masks.keep(self.sample, call, 0, 1, prod(shape), rate).reshape(shape)

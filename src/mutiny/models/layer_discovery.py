@@ -105,12 +105,12 @@ def _recurrent(model: nn.Module, names: Mapping[int, str], call: WeightedCall) -
             yield Layer(f"{name}.projection", "projection", 0, (projection,), output=last)
 
 
-def _cell(names: Mapping[int, str], kind: str, found: Sequence[Tensor]) -> Layer:
+def _cell(names: Mapping[int, str], kind: str, parameters: Sequence[Tensor]) -> Layer:
     gates = {"lstm_cell": 4, "gru_cell": 3}.get(kind, 1)
-    hidden = found[0].shape[0] // gates
-    weights = tuple(Weight(names[id(w)], (gates, hidden, w.shape[1]), (1,), 0) for w in found if w.ndim == 2)
-    biases = tuple(Weight(names[id(b)], (gates, hidden), (1,), 0) for b in found if b.ndim == 1)
-    name = names[id(found[0])].rpartition(".")[0] or names[id(found[0])]
+    hidden = parameters[0].shape[0] // gates
+    weights = tuple(Weight(names[id(w)], (gates, hidden, w.shape[1]), (1,), 0) for w in parameters if w.ndim == 2)
+    biases = tuple(Weight(names[id(b)], (gates, hidden), (1,), 0) for b in parameters if b.ndim == 1)
+    name = names[id(parameters[0])].rpartition(".")[0] or names[id(parameters[0])]
     recurrent = Consumers(weights[-1].parameter, gates * hidden, hidden)
     slots = ((0 if kind == "lstm_cell" else -1, -1, 0),)  # an LSTM cell returns (hidden, cell), the others hidden
     return Layer(name, kind, 0, weights, biases, hidden, True, -1, (recurrent,), slots)
@@ -121,10 +121,10 @@ def _attention(names: Mapping[int, str], call: WeightedCall) -> Iterator[Layer]:
     for number, weight in enumerate(inputs):
         parameter, units = names[id(weight)], weight.shape[0]
         # Query, key and value share one bias tensor.
-        own = _bias(names, call.argument(6, "in_proj_bias"), units, number * units)
+        bias = _bias(names, call.argument(6, "in_proj_bias"), units, number * units)
         weights = (Weight(parameter, tuple(weight.shape), (0,)),)
-        yield Layer(parameter.removesuffix("_weight"), "attention", 0, weights, own, units)
+        yield Layer(parameter.removesuffix("_weight"), "attention", 0, weights, bias, units)
     units = out.shape[0]
-    own = _bias(names, call.argument(12, "out_proj_bias"), units)
+    bias = _bias(names, call.argument(12, "out_proj_bias"), units)
     weights = (Weight(names[id(out)], tuple(out.shape), (0,)),)
-    yield Layer(_layer_name(names[id(out)]), "attention_out", 0, weights, own, units, True, -1, slots=((0, -1, 0),))
+    yield Layer(_layer_name(names[id(out)]), "attention_out", 0, weights, bias, units, True, -1, slots=((0, -1, 0),))

@@ -40,8 +40,8 @@ def laid_out(model: nn.Module, layout: Layout) -> Iterator[None]:
 
 
 def _images(model: nn.Module) -> list[nn.Parameter]:
-    found = [p for p in model.parameters() if p.ndim in FORMATS and not p.is_inference()]
-    return [p for p in found if p.is_floating_point() and p.untyped_storage().nbytes() == p.nbytes]
+    shaped = [p for p in model.parameters() if p.ndim in FORMATS and not p.is_inference()]
+    return [p for p in shaped if p.is_floating_point() and p.untyped_storage().nbytes() == p.nbytes]
 
 
 def _point(parameter: nn.Parameter, data: Tensor) -> None:

@@ -70,5 +70,5 @@ def _alive(held: Any) -> Any:
     """The tensor behind a weak reference; an empty one if it is gone, because then nothing can read it."""
     if not isinstance(held, weakref.ref):
         return held
-    found: Tensor | None = held()
-    return torch.empty(0) if found is None else found
+    tensor: Tensor | None = held()
+    return torch.empty(0) if tensor is None else tensor

@@ -94,8 +94,8 @@ class ModelProbe(CallHandler):
         self._stems[place] = (tensor, known | steps)  # keeping the tensor prevents reuse of its memory
 
     def _steps_behind(self, value: Any) -> Steps:
-        found = [self._stems[place][1] for place in map(memory, tensors(value)) if place in self._stems]
-        return frozenset().union(*found)
+        steps = [self._stems[place][1] for place in map(memory, tensors(value)) if place in self._stems]
+        return frozenset().union(*steps)
 
     @contextmanager
     def _watching(self, model: nn.Module) -> Iterator[None]:
@@ -131,21 +131,21 @@ class ModelProbe(CallHandler):
     def sites(self) -> tuple[Site, ...]:
         """Modules that ran, called no other module, and map one tensor to one tensor."""
         runs = [run for run in self._runs if run[0] not in self._parents and run[0] != ""]
-        found: dict[str, Site] = {}
+        sites: dict[str, Site] = {}
         for path, kind, keeps, floating in runs:
-            before = found.get(path, Site(path, kind, len(found), True, True, path == runs[0][0], path == runs[-1][0]))
+            before = sites.get(path, Site(path, kind, len(sites), True, True, path == runs[0][0], path == runs[-1][0]))
             keeps, floating = before.keeps_shape and keeps, before.floating and floating
-            found[path] = replace(before, keeps_shape=keeps, floating=floating)
-        return tuple(site for path, site in found.items() if path not in self._odd)
+            sites[path] = replace(before, keeps_shape=keeps, floating=floating)
+        return tuple(site for path, site in sites.items() if path not in self._odd)
 
     def activations(self, model: nn.Module) -> tuple[Activation, ...]:
         """Activation calls; those that no weighted call reads belong to the output."""
         owners = {step: layers[-1].name for step, layers in self._layers_by_step(model).items()}
-        found = []
+        activations = []
         for ordinal, (step, (function, path)) in enumerate(self._activations.items()):
             after = next((owners[s] for s in reversed(owners) if s < step), "")
-            found.append(Activation(function, ordinal, path, after, output=step not in self._read))
-        return tuple(found)
+            activations.append(Activation(function, ordinal, path, after, output=step not in self._read))
+        return tuple(activations)
 
     def layers(self, model: nn.Module) -> tuple[Layer, ...]:
         """Layers in order of first use; each layer once, tied weights with the layer that ran first."""
@@ -163,8 +163,8 @@ class ModelProbe(CallHandler):
         return tuple(replace(y, output=self._is_output(steps[key, y.kind])) for key, y in kept.items())
 
     def _layers_by_step(self, model: nn.Module) -> dict[int, list[Layer]]:
-        found = {step: [*layers_of_call(model, self.names, call)] for step, call in self._weighted.items()}
-        return {step: layers for step, layers in found.items() if layers}
+        by_step = {step: [*layers_of_call(model, self.names, call)] for step, call in self._weighted.items()}
+        return {step: layers for step, layers in by_step.items() if layers}
 
     def _is_output(self, steps: list[int]) -> bool:
         """Whether no layer reads some call of a layer, leaving aside calls whose result is discarded."""

@@ -99,15 +99,15 @@ class ReadPoints:
 
         A model's own layer of such a name comes first.
         """
-        found: dict[str, ReadPoint] = {}
+        chosen: dict[str, ReadPoint] = {}
         if not isinstance(wanted, Sequence) or not all(isinstance(name, str) for name in wanted):
             raise BadInput("layers", repr(wanted), "a name or pattern, or a list of them")
         for name in [wanted] if isinstance(wanted, str) else wanted:
             for point in self._named(name):
-                found.setdefault(point.name, point)
-        if not found:
+                chosen.setdefault(point.name, point)
+        if not chosen:
             raise BadInput("layers", repr(wanted), "at least one name or pattern")
-        return tuple(found.values())
+        return tuple(chosen.values())
 
     def _named(self, name: str) -> list[ReadPoint]:
         known = {**self.modules, **self.signals}
@@ -148,7 +148,11 @@ class ReadPoints:
     def _module(self, path: str, kind: Any, calls: list[TensorVersion]) -> ReadPoint | None:
         """A read point for a module's tensors, if they have one row per input and always the same shape."""
         tensor, _, after = calls[-1]
-        if len({tuple(one.tensor.shape) for one in calls}) > 1 or not tensor.is_floating_point() or tensor.ndim < 2:
+        if (
+            len({tuple(version.tensor.shape) for version in calls}) > 1
+            or not tensor.is_floating_point()
+            or tensor.ndim < 2
+        ):
             return None
         layer = next((y for y in self.view.layers if any(w.parameter == after for w in y.weights)), None)
         channel = layer.channel if layer is not None and layer.channel is not None else -1
@@ -175,8 +179,8 @@ class ReadPoints:
         """The output layer and the layers before it that map vectors to vectors."""
         known = {layer.weights[0].parameter: layer for layer in ran}
         head = [output]
-        while len(found := self._trace.layers(self._read(head[0]))) == 1:
-            layer = known.get(found.pop())
+        while len(sources := self._trace.layers(self._read(head[0]))) == 1:
+            layer = known.get(sources.pop())
             if layer is None or layer in head or not (self._flat(layer) or self._pointlike(layer)):
                 break
             head.insert(0, layer)
@@ -217,7 +221,7 @@ class ReadPoints:
         read = self._read(layer)
         for path in sorted(self._trace.inputs, key=lambda path: path != layer.name):
             name = f"{path}:input" if path else "input"
-            if name in self.modules and any(one.key == read.key for one in self._trace.inputs[path]):
+            if name in self.modules and any(version.key == read.key for version in self._trace.inputs[path]):
                 return replace(self.modules[name], why=why)
         point = self._nearest(read, why, layer.name)
         earlier = [name for name in self.signals if self.view.layer(name).order < layer.order] or [*self.signals]

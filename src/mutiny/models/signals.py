@@ -210,8 +210,8 @@ class SignalEditor(CallHandler):
         state = call.state if call is not None else None
         if call is not None and state is not None:
             # The columns of the recurrent matrix are scaled as weights, so its own state must not be scaled again.
-            own = {self._names.get(id(weight)) for weight in call.weights}
-            changed[state] = replace_tensors(args[state], lambda tensor: self._read(tensor, own))
+            recurrent = {self._names.get(id(weight)) for weight in call.weights}
+            changed[state] = replace_tensors(args[state], lambda tensor: self._read(tensor, recurrent))
         return func(*changed, **replace_tensors(kwargs, self._read))
 
     def _settle(self, tensor: Tensor) -> None:
@@ -222,6 +222,7 @@ class SignalEditor(CallHandler):
         for signal in shared:
             del self._signals[id(signal.tensor)]
 
-    def _read(self, tensor: Tensor, own: Any = ()) -> Tensor:
+    def _read(self, tensor: Tensor, unscaled: Any = ()) -> Tensor:
+        """The tensor, scaled if it carries a signal; signals from the ``unscaled`` parameters are not scaled."""
         signal = self._signals.get(id(tensor))
-        return tensor if signal is None or signal.source in own else tensor * signal.scale
+        return tensor if signal is None or signal.source in unscaled else tensor * signal.scale

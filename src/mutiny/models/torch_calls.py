@@ -41,10 +41,10 @@ class CallHandler(TorchFunctionMode, ABC):
         """Returns the result of one call, which is ``func(*args, **kwargs)`` unless the handler changes it.
 
         Args:
-            name: name of the function; empty for a callable without one.
-            func: the torch function or method.
-            args: positional arguments; for a method, the tensor comes first.
-            kwargs: keyword arguments. They belong to the caller: copy them before changing them.
+            name: Name of the function; empty for a callable without one.
+            func: Torch function or method.
+            args: Positional arguments; for a method, the tensor comes first.
+            kwargs: Keyword arguments. They belong to the caller: copy them before changing them.
         """
 
     @final

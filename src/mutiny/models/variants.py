@@ -62,12 +62,12 @@ class Variants(ABC):
         """
         count = len(next(tensors(values)))
         step = max(1, min(count, ROOM // self._widest)) if self.together else 1
-        found = []
+        outputs = []
         with steady(), torch.no_grad():
             for at in range(0, count, step):
                 part = tree_map(lambda tensor, at=at: tensor[at : at + step], values)
-                found.append(self._several(part, min(step, count - at)))
-        return torch.cat(found)
+                outputs.append(self._several(part, min(step, count - at)))
+        return torch.cat(outputs)
 
     def _several(self, values: Any, count: int) -> Tensor:
         if self.together and count > 1:
@@ -149,8 +149,8 @@ class WeightVariants(Variants):
 
     def _call(self, value: Any, inputs: Any) -> Tensor:
         del value
-        found: Tensor = functional_call(self._called, self._swapped, (inputs,), tie_weights=False)
-        return found
+        outputs: Tensor = functional_call(self._called, self._swapped, (inputs,), tie_weights=False)
+        return outputs
 
 
 class Interventions(Variants):

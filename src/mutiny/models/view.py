@@ -20,7 +20,7 @@ PROBE_INPUTS = 4
 """Number of inputs in the probing forward pass."""
 
 
-class Inputs(Protocol):
+class ProbeData(Protocol):
     """A data set, as far as a probe needs it."""
 
     def first(self, n: int) -> Any:
@@ -72,7 +72,7 @@ class ModelView:
         return cls(model, layers, probe.sites(), probe.activations(model), owners)
 
     @classmethod
-    def of_data(cls, model: nn.Module, data: Inputs, forward: Forward = default_forward) -> ModelView:
+    def of_data(cls, model: nn.Module, data: ProbeData, forward: Forward = default_forward) -> ModelView:
         """Probes ``model`` with the first inputs of a data set, on the device and in the dtype of the model."""
         return cls.of(model, placement(model).put(data.first(PROBE_INPUTS)), forward)
 

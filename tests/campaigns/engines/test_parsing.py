@@ -1,4 +1,4 @@
-"""From names to engines."""
+"""Engines by name."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_serial_keeps_the_contract():
 
 
 class Forgetful(Serial):
-    """Loses every tenth job."""
+    """An engine that wrongly loses every tenth job."""
 
     def run(self, work, jobs):
         for number, result in enumerate(super().run(work, jobs)):
@@ -60,7 +60,7 @@ class Forgetful(Serial):
 
 
 class Greedy(Serial):
-    """Takes all jobs before it does the first."""
+    """An engine that wrongly takes all jobs before it runs the first."""
 
     def run(self, work, jobs):
         jobs = [job for job, _ in zip(jobs, range(500), strict=False) if job]
@@ -68,7 +68,7 @@ class Greedy(Serial):
 
 
 class Impatient(Engine):
-    """Takes ``None`` for the end even while something is under way."""
+    """An engine that wrongly ends at ``None`` while a job is running."""
 
     def run(self, work, jobs):
         held = []

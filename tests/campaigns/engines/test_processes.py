@@ -1,4 +1,4 @@
-"""Worker processes: their deaths, their parent's, and what they share."""
+"""Worker processes: their death, the death of their parent, shared memory."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def values(results):
 
 
 def children():
-    """Worker processes of this process that are more than names."""
+    """Running worker processes of this process, without zombies."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -64,7 +64,7 @@ def gone(processes, seconds=30):
 
 
 def script(tmp_path, text, **options):
-    """A user's file, run as one."""
+    """Runs a user's file as a script."""
     file = tmp_path / "script.py"
     file.write_text(textwrap.dedent(text))
     return subprocess.Popen(
@@ -104,7 +104,7 @@ def test_a_worker_killed_from_outside_changes_nothing(two):
 
 
 def test_workers_leave_signals_to_their_parent():
-    """A scheduler sends SIGTERM to a whole group: what is under way is not lost by that."""
+    """SIGTERM to the whole process group, as schedulers send it, loses no running job."""
 
     def work(job):
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -384,7 +384,7 @@ def test_what_a_task_brings_may_be_unsendable(two):
 
 
 def test_children_of_the_work_do_not_keep_a_dead_worker_alive(tmp_path):
-    """A forked child that outlives its parent must not hold the pipe whose end tells that the parent died."""
+    """A forked child that outlives its parent must not keep the pipe open, whose end signals the parent's death."""
 
     def work(job):
         if job.kind == "fork":
@@ -415,7 +415,7 @@ def test_wrong_numbers_are_refused(engine, settings):
 
 
 def test_nothing_waits_behind_a_long_task():
-    """What waits is begun after Ctrl-C too; short jobs wait for a moment only."""
+    """Workers get a second job in advance only if jobs are short, since a waiting job is started even after Ctrl-C."""
     taken = []
 
     def jobs():

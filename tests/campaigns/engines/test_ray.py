@@ -23,7 +23,7 @@ from mutiny.testing.engines import check_engine  # noqa: E402
 
 @pytest.fixture(scope="module", autouse=True)
 def _token():
-    """A token of the tests, so that Ray, which asks for one by itself, does not put one into the home folder."""
+    """Sets a token for the tests; otherwise Ray would write one into the home folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_TOKEN", "only-for-tests-" + "0" * 32)
         patch.setitem(os.environ, "RAY_AUTH_MODE", "to be removed again")
@@ -45,7 +45,7 @@ def test_keeps_the_contract_with_token_authentication_on():
 
 def test_signals_do_what_they_did():
     def own(*_):
-        """What a campaign does at SIGTERM."""
+        """Handler of SIGTERM that campaigns install."""
 
     before = signal.signal(signal.SIGTERM, own)
     try:
@@ -132,7 +132,7 @@ def test_work_that_cannot_be_loaded_there_is_an_error(two):
 
 
 def test_a_cluster_of_its_own_ends_with_the_run(tmp_path):
-    """In a process of its own, since this one is in a cluster; as a script, with classes of its own and no guard."""
+    """In another process, since this one has joined a cluster; as a script with its own classes and no main guard."""
     code = """
         import ray
         from mutiny.campaigns.engines.ray import Ray
@@ -170,7 +170,7 @@ def test_without_the_extra_the_message_says_how_to_get_it():
 
 
 def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():
-    """At once: Ray itself would wait for somebody to answer, and not react to Ctrl-C meanwhile."""
+    """At once: Ray itself would wait for an answer without reacting to Ctrl-C."""
     code = """
         import socket
         from mutiny.campaigns.engines.ray import Ray

@@ -1,4 +1,4 @@
-"""What travels arrives: structure of tensors, code that the receiver cannot import, errors."""
+"""Serialization: structure of tensors, code that the receiver cannot import, errors."""
 
 import importlib.util
 import io
@@ -119,7 +119,7 @@ def test_pipes_carry_parts():
 
 
 def in_another_process(path, then):
-    """What a fresh interpreter, which knows nothing of this one's modules, makes of a file with work."""
+    """Loads a file with work in a new interpreter, which has none of this one's modules."""
     code = (
         f"from mutiny.campaigns.engines.serialization import read_work; work = read_work({str(path)!r}); print({then})"
     )

@@ -1,4 +1,4 @@
-"""Both stores keep the contract."""
+"""Both stores pass the contract suite."""
 
 import itertools
 

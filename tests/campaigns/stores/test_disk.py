@@ -73,7 +73,7 @@ def test_a_process_killed_while_it_makes_stores_leaves_what_can_be_opened(seed, 
 
 @contextmanager
 def nobody():
-    """As a user who may not write: root may everywhere."""
+    """Drops the rights of root, which could write everywhere."""
     if os.geteuid() != 0:
         yield
         return

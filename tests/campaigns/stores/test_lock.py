@@ -126,7 +126,7 @@ def test_a_refusal_does_not_take_long(tmp_path):
 
 
 def test_who_looks_does_not_keep_others_out(tmp_path):
-    """Readers ask who writes, and tidy up when they are done: a writer that comes just then is let in."""
+    """A reader that checks the lock or cleans up does not keep a writer from opening the store."""
     SqliteStore(tmp_path / "store").close()
     (tmp_path / "link").symlink_to(tmp_path / "store")
     stop = threading.Event()

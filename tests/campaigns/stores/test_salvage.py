@@ -1,4 +1,4 @@
-"""Damaged stores: noticed, never wrong, and all that lies on intact pages comes back."""
+"""Damaged stores: damage is noticed, results are never wrong, and everything on intact pages is recovered."""
 
 import random
 import shutil
@@ -51,7 +51,7 @@ def pristine(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def owners(pristine):
-    """Pages of each result, as SQLite's own table of pages tells."""
+    """Pages of each result, from SQLite's table ``dbstat``."""
     with closing(sqlite3.connect(pristine)) as connection:
         try:
             rows = connection.execute(
@@ -88,7 +88,7 @@ def flip(content, draw):
 
 
 def scramble(content, draw):
-    """Some kilobytes of rubbish."""
+    """Some kilobytes of random bytes."""
     start, length = draw.randrange(len(content)), draw.choice([100, 4096, 50_000])
     end = min(start + length, len(content))
     content[start:end] = draw.randbytes(end - start)
@@ -104,7 +104,7 @@ def blank(content, draw):
 
 
 def cut(content, draw):
-    """A missing end."""
+    """A truncated file."""
     length = draw.randrange(1, len(content))
     pages = set(range(length // PAGE + 1, len(content) // PAGE + 1))
     del content[length:]
@@ -139,7 +139,7 @@ def test_all_that_lies_on_intact_pages_comes_back(damage, seed, pristine, owners
 
 
 def notice(broken):
-    """A reader never gets a wrong result, and is told what to do where it finds damage; a writer is told at once."""
+    """A reader never gets a wrong result; damage is reported with its fix, to a writer as soon as it opens the file."""
     told, content = [], broken.read_bytes()
     try:
         with SqliteStore(broken, write=False) as store:
@@ -192,7 +192,7 @@ def test_a_result_that_is_gone_is_noticed(pristine, tmp_path):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_flipped_bit_on_the_first_page_is_damage_and_costs_nothing(seed, pristine, tmp_path):
-    """It holds the list of tables: what SQLite says of it may be no text, what it reads by it may be another column."""
+    """The first page holds the list of tables: SQLite's message may not be valid text, and columns may be swapped."""
     draw, content = random.Random(seed), bytearray(pristine.read_bytes())
     start = content[:PAGE].index(b"CREATE TABLE") if seed % 6 else 0
     content[draw.randrange(start, PAGE)] ^= 1 << draw.choice([7, 4, draw.randrange(8)])
@@ -252,7 +252,7 @@ def test_an_intact_store_comes_back_whole(pristine, tmp_path):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    """A store whose last results are in the log only, as a killed process leaves it; with scratch and outcomes."""
+    """A store as a killed process leaves it: the last results are only in the log; with scratch and outcomes."""
     folder = tmp_path_factory.mktemp("killed")
     with SqliteStore(folder / "store") as store:
         fill(store, range(100))
@@ -310,7 +310,7 @@ def test_damage_in_the_log_costs_only_what_it_hit(seed, killed, tmp_path):
 
 
 def test_a_log_that_began_again_has_old_pages_at_its_end(tmp_path):
-    """Its beginning is newer than the file, its end is older; at any moment all that was saved comes back."""
+    """The log begins newer than the file and ends older; everything saved is recovered at any moment."""
     (tmp_path / "live").mkdir()
     draw, count = random.Random(0), 0
     with SqliteStore(tmp_path / "live" / "store") as store:
@@ -346,7 +346,7 @@ def test_results_without_their_campaign_are_found_by_the_same_command(pristine, 
 
 
 def test_old_versions_of_a_record_do_not_win(tmp_path):
-    """Free pages still hold what rows were, before or behind the pages with what they are."""
+    """Free pages still hold old versions of rows, before or behind the pages with the current ones."""
     versions = []
     for number in range(3):
         with SqliteStore(tmp_path / "store") as store:
@@ -363,7 +363,7 @@ def test_old_versions_of_a_record_do_not_win(tmp_path):
 
 
 def in_the_log(folder):
-    """A store whose log is never merged, and a copy of both as they are when it is called."""
+    """A store whose log is never merged, and a function that copies both."""
     (folder / "live").mkdir()
     store = SqliteStore(folder / "live" / "store")
     store._connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -415,7 +415,7 @@ def test_what_the_file_has_makes_up_for_a_damaged_log(tmp_path):
 
 
 def test_older_pages_make_up_for_newer_ones(tmp_path):
-    """Each result is saved twice, over the pages of its first version; then all pages of the second time are lost."""
+    """Each result is saved twice, the second time over the pages of the first; then the second pages are lost."""
     store, copy = in_the_log(tmp_path)
     log = tmp_path / "live" / "store-wal"
     with store:
@@ -481,7 +481,7 @@ def test_a_salvage_that_was_killed_is_begun_again(pristine, tmp_path):
 
 
 def test_columns_are_those_of_sqlite(tmp_path):
-    """Own reading of records against SQLite's."""
+    """Records as mutiny reads them, against SQLite."""
     path, draw = tmp_path / "any", random.Random(1)
     rows = [
         (

@@ -1,4 +1,4 @@
-"""Sealed values come back equal, of equal types, or not at all; and never run code."""
+"""Unsealed values are equal to the sealed ones and have equal types, or are refused; no code runs."""
 
 import math
 import sys
@@ -26,7 +26,7 @@ from mutiny.subjects.training.loop import Epoch
 
 
 def alike(one, other):
-    """Equal in value and type, all the way down; not a number equals itself."""
+    """Equal in value and type, recursively; NaN equals itself."""
     if type(one) is not type(other):
         return False
     if isinstance(one, float):
@@ -50,7 +50,7 @@ def alike(one, other):
 
 
 def written(value):
-    """A value of hashable ones as text, the same for equal sets, and different for 0, 0.0 and False."""
+    """Text of a hashable value: equal for equal sets, different for 0, 0.0 and False."""
     if isinstance(value, (tuple, set, frozenset)):
         parts = [written(item) for item in value]
         return f"{type(value)} {parts if isinstance(value, tuple) else sorted(parts)}"
@@ -305,7 +305,7 @@ def test_what_is_gone_is_told_with_the_version_that_had_it(module, monkeypatch):
 
 
 def forged(tree):
-    """A whole seal around anything."""
+    """A valid seal around any bytes."""
     encode, Encoder.encode = Encoder.encode, lambda self, value: tree
     try:
         return seal(None, {})

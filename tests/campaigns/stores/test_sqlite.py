@@ -1,4 +1,4 @@
-"""The SQLite store as a file among others: refusals, versions, interruptions."""
+"""The SQLite store as a file: refusals, versions, interruptions."""
 
 import os
 import random

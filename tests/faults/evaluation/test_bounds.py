@@ -19,13 +19,13 @@ from mutiny.faults.evaluation.bounds import (
 
 
 def flips(rng, sizes, counts, rates):
-    """Samples of strata without replacement: how many changed in the sample, and in all."""
+    """Samples of strata without replacement: numbers of changes in the sample and in total."""
     there = rng.binomial(sizes, rates)
     return rng.hypergeometric(there, sizes - there, counts), there
 
 
 def extended(sizes, counts, seen, there):
-    """By how much a sum that was extended from the sample is off, per instance."""
+    """Error of a sum that was extrapolated from the sample, per instance."""
     weight = np.divide(sizes - counts, counts, out=np.zeros(sizes.shape), where=counts > 0)
     return (weight * seen - (there - seen)).sum(axis=1)
 

@@ -59,7 +59,7 @@ def test_answers_that_are_no_numbers_are_left_out(bad):
 
 
 def test_one_answer_for_all_inputs_can_be_predicted():
-    """Also from an original that says the same to all: nothing is left to solve but the ridge."""
+    """Also from an original with constant outputs, where only the ridge makes the system solvable."""
     clean = rows(100, 2)
     seen = [(np.arange(50), torch.full((50, 2), 7.0))]
     assert torch.allclose(linear_map(clean, seen), torch.full((100, 2), 7.0), rtol=0.01)

@@ -119,7 +119,7 @@ def test_verdicts_with_one_original_are_the_exact_ones():
 
 
 class Script:
-    """A mutant by hand, of which every question is noted."""
+    """A mutant made by hand that records every request."""
 
     def __init__(self, originals, change, screening=None, strength=None, size=1.0, seed=0, memory=None):
         self.runner, self.asked = SimulatedRunner(originals, change, seed), []
@@ -188,7 +188,7 @@ def test_a_new_repetition_starts_where_the_others_are():
 
 @pytest.mark.parametrize("kind", ["gaussian", "one class", "adversarial", "noise"])
 def test_estimates_are_right_on_average(kind):
-    """The mean over many samples is off by no more than four standard errors, whatever the prediction is worth."""
+    """The mean over many samples is within four standard errors of the truth, however poor the prediction."""
     size = {"gaussian": 2.0, "one class": 8.0, "adversarial": 0.05, "noise": 0.1}[kind]
     originals = classifiers(0, 2, 3000) if kind in LABELS else regressors(0, 2, 3000)
     found = {1: [], 2: []}
@@ -219,7 +219,7 @@ def test_no_verdict_rests_on_extrapolation_before_enough_was_checked():
 
 
 def test_one_surprise_ends_extrapolation_for_the_operator():
-    """A mutant that changes sure answers only, then one that changes nothing: the memory stays wary."""
+    """After a mutant that changes sure answers only, the memory does not trust extrapolation for the next mutant."""
     memory = AnswerMemory()
     script = Script(classifiers(0, 10, 4000), LABELS["adversarial"][0], size=0.1, memory=memory)
     script.screen.look()

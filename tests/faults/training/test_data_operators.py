@@ -1,4 +1,4 @@
-"""Faults in training data, each against an obvious reading of its definition."""
+"""Operators on training data, each against a simple implementation of its definition."""
 
 from collections import Counter
 from dataclasses import replace
@@ -60,12 +60,12 @@ def mutated(operator, program, seed=0):
 
 
 def numbers(data):
-    """The numbers that the items have in the clean data, read from their inputs."""
+    """Indices of the items in the clean data, read from their inputs."""
     return data.read(slice(None))[:, 0].round().int().tolist()
 
 
 def touched(operator, program, seed=0):
-    """What an operator does, as a multiset: which items are gone, came twice, have which new target or which noise."""
+    """The changes by an operator as a multiset: removed and repeated items, new targets, noise."""
     data, clean = mutated(operator, program, seed), program.data
     if data.noise is not None:
         return Counter(np.flatnonzero(data.noise.sd).tolist())

@@ -1,4 +1,4 @@
-"""Faults in the network: what each operator finds, by hand, and what it makes of networks of many kinds."""
+"""Operators on the network: configurations against lists made by hand, and changed networks of many kinds."""
 
 from collections import OrderedDict
 from dataclasses import fields, replace
@@ -63,7 +63,7 @@ KINDS = ["l1", "l2", "l1_l2"]
 
 
 class FunctionalLeNet(nn.Module):
-    """Functions between the layers, as most people write it; which ones can be said, to write it otherwise."""
+    """A network with functions between the layers, which can be replaced by arguments."""
 
     def __init__(self, first=F.relu, second=torch.tanh, third=torch.relu, rate=0.25):
         super().__init__()
@@ -170,7 +170,7 @@ def found(operator, program):
 
 
 def every(layers, options=None, without=()):
-    """By hand: each layer, with each option but what stands beside it in ``without``."""
+    """Expected configurations: each layer with each option, except the one in ``without``."""
     if options is None:
         return [(layer,) for layer in layers]
     return [(layer, option) for layer in layers for option in options if (layer, option) not in without]
@@ -395,7 +395,7 @@ def test_bad_parameters(wrong, text):
 
 
 def changed_network(operator, program):
-    """The changed network and a usual one, both with the weights of the program's view."""
+    """The changed network and the original one, both with the weights of the program's view."""
     return operator.mutate(program, np.random.default_rng(0)).view.model
 
 
@@ -587,7 +587,7 @@ def test_every_animal_is_borne(name):
     model, inputs = zoo.make(name)
 
     class Given:
-        """Stands for a data set with these inputs."""
+        """A data set with these inputs."""
 
         def first(self, count):
             return inputs

@@ -110,7 +110,7 @@ class _WorkerPool:
     """The workers of one call of `Processes.run`, each with a thread that sends it jobs."""
 
     def __init__(self, engine: Processes, work_file: WorkFile) -> None:
-        self._engine, self._shipment = engine, work_file
+        self._engine, self._work_file = engine, work_file
         self._inbox: SimpleQueue[Job | None] = SimpleQueue()
         self._outbox: SimpleQueue[JobResult | BaseException] = SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -122,7 +122,7 @@ class _WorkerPool:
         """Queues a job, and starts another worker unless there are enough."""
         self._inbox.put(job)
         if len(self._threads) < self._engine.size:
-            thread = threading.Thread(target=self._serve, name="mutiny worker", daemon=True)
+            thread = threading.Thread(target=self._run_jobs, name="mutiny worker", daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -150,27 +150,27 @@ class _WorkerPool:
             thread.join()
         return list(self._workers)
 
-    def _serve(self) -> None:
+    def _run_jobs(self) -> None:
         worker: Worker | None = None
         try:
             while (job := self._inbox.get()) is not None:
-                worker, result = self._do(job, worker)
+                worker, result = self._run(job, worker)
                 self._outbox.put(result)
         except _Ended:
             return
         except BaseException as error:
             self._outbox.put(error)
 
-    def _do(self, job: Job, worker: Worker | None) -> tuple[Worker | None, JobResult]:
+    def _run(self, job: Job, worker: Worker | None) -> tuple[Worker | None, JobResult]:
         loaded, reason = False, ""
         for _ in range(self._engine.retries + 1):
-            worker = self._engaged(worker)
+            worker = self._busy_worker(worker)
             try:
-                worker.load(self._shipment)
+                worker.load(self._work_file)
                 loaded = True
                 result = worker.run(job)
             except BaseException as error:
-                self._dismiss(worker)
+                self._drop(worker)
                 worker = None
                 if not isinstance(error, WorkerDied):
                     raise
@@ -185,7 +185,7 @@ class _WorkerPool:
             raise BadInput("engine", repr(self._engine), expected, f"{times} died before: {reason}.")
         return None, died(job, times, reason)
 
-    def _engaged(self, worker: Worker | None) -> Worker:
+    def _busy_worker(self, worker: Worker | None) -> Worker:
         """The worker, or a new one, marked as busy so that `end` ends it; raises `_Ended` after `end`."""
         with self._lock:
             if self._ended:
@@ -196,7 +196,7 @@ class _WorkerPool:
             worker.busy = True
             return worker
 
-    def _dismiss(self, worker: Worker) -> None:
+    def _drop(self, worker: Worker) -> None:
         with self._lock:
             self._workers.discard(worker)
         worker.close()

@@ -119,7 +119,7 @@ class Calls:
         """Takes the results of a finished call; jobs that it has not run are queued again."""
         errors = self._ray.exceptions
         try:
-            told = self._ray.get(call)
+            answer = self._ray.get(call)
         except (
             errors.WorkerCrashedError,
             errors.NodeDiedError,
@@ -132,14 +132,14 @@ class Calls:
             cause = str(error).strip().splitlines()[-1]
             expected = "a cluster whose machines all have mutiny in the same version"
             raise BadInput("engine", "ray", expected, f"A call failed: {cause}") from error
-        if isinstance(told, str):
-            raise BadInput("engine", "ray", "a cluster whose machines can all do the work", f"On one {told}.")
-        for entry, parts in zip(pending, told, strict=False):
+        if isinstance(answer, str):
+            raise BadInput("engine", "ray", "a cluster whose machines can all do the work", f"On one {answer}.")
+        for entry, parts in zip(pending, answer, strict=False):
             result = unpack_result(entry.job, writable(parts))
             longest = max(result.seconds, 0.9 * self._seconds.get(entry.job.kind, 0.0))
             self._seconds[entry.job.kind] = longest
             self._ready.append(result)
-        self._waiting.extendleft(reversed(pending[len(told) :]))
+        self._waiting.extendleft(reversed(pending[len(answer) :]))
 
     def _retry(self, pending: Sequence[_PendingJob], reason: str) -> None:
         for entry in reversed(pending):

@@ -193,10 +193,10 @@ def columns(record: bytes) -> list[tuple[int, int, int]]:
     Types: 0 is null, 7 a floating-point number, 12 and above bytes (even) or text (odd).
     """
     length, place = varint(record, 0)
-    start, found = length, []
+    start, places = length, []
     while place < length <= len(record):
         kind, place = varint(record, place)
         size = (kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)[kind]
-        found.append((kind, start, size))
+        places.append((kind, start, size))
         start += size
-    return found
+    return places

@@ -65,7 +65,9 @@ def loss_moments(changes: list[Floats], peaks: Floats, risk: float) -> Floats:
     return bounds
 
 
-def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: Floats, risk: float) -> ErrorBounds:
+def bernstein(
+    left: Floats, count: Floats, moments: Floats, own_moments: Floats, peaks: Floats, risk: float
+) -> ErrorBounds:
     """Errors of sums that were extended from samples, by Bernstein's inequality.
 
     The error of a sum over a stratum of ``N`` inputs, of which ``n`` were drawn, is ``N`` times the error of the sample
@@ -73,15 +75,15 @@ def bernstein(left: Floats, count: Floats, moments: Floats, own: Floats, peaks: 
     input drawn counts ``N / n`` times.
 
     Args:
-        left: inputs not drawn, ``(instances, strata)``.
-        count: inputs drawn, ``(instances, strata)``.
-        moments: bounds of the mean squared change in each stratum, ``(strata,)``.
-        own: mean squared change of each instance's own sample, ``(instances, strata)``.
-        peaks: largest possible change in each stratum, ``(strata,)``.
-        risk: probability that any bound is exceeded.
+        left: Inputs not drawn, ``(instances, strata)``.
+        count: Inputs drawn, ``(instances, strata)``.
+        moments: Bounds of the mean squared change in each stratum, ``(strata,)``.
+        own_moments: Mean squared change in the sample of each instance, ``(instances, strata)``.
+        peaks: Largest possible change in each stratum, ``(strata,)``.
+        risk: Probability that any bound is exceeded.
     """
     weight = np.divide(left + count, count, out=np.zeros_like(left), where=(count > 0) & (left > 0))
-    moments = np.maximum(moments, own)  # an instance with large changes is not averaged away by the others
+    moments = np.maximum(moments, own_moments)  # an instance with large changes is not averaged away by the others
     variances = ((left + count) * weight * moments).sum(axis=1)
     steps = (weight * peaks).max(axis=1, initial=0.0)
     several = np.log(2 * 3 / risk)

@@ -225,14 +225,14 @@ class ScreenedMutant:
         """Error bounds over all strata except those left out."""
         size, count = self._table("size"), self._table("count")
         moments, peaks = self._moments(risk / 2, bold), self._peaks(bold)
-        own = np.array(
+        own_moments = np.array(
             [
                 np.bincount(drawn.stratum, drawn.change**2, len(LOW)) / np.maximum(drawn.count, 1)
                 for drawn in self._drawn
             ]
         )
         left = np.where(left_out, 0, size - count).astype(float)
-        return bernstein(left, count.astype(float), moments, own, peaks, risk / 2)
+        return bernstein(left, count.astype(float), moments, own_moments, peaks, risk / 2)
 
     def _peaks(self, bold: bool) -> Floats:
         """Assumed largest change of one share of the metric in each stratum.
