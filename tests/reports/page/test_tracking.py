@@ -79,8 +79,8 @@ def test_figures_have_the_colours_of_the_page(assessed, tmp_path):
         pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).reshape(-1, 3)
         seen = {"#{:02x}{:02x}{:02x}".format(*pixel) for pixel in np.unique(pixels, axis=0)}
         assert not seen & set(svg.VARIABLES)
-        assert svg.DAY[svg.PAGE] in seen
-        assert {svg.DAY[svg.INK], svg.DAY[svg.QUIET], svg.DAY[svg.RULE]} & seen
+        assert svg.LIGHT[svg.PAGE] in seen
+        assert {svg.LIGHT[svg.INK], svg.LIGHT[svg.QUIET], svg.LIGHT[svg.RULE]} & seen
 
 
 def test_the_colours_are_those_of_the_style_sheet():
@@ -94,7 +94,7 @@ def test_the_colours_are_those_of_the_style_sheet():
     day = sheet[: sheet.index("@media")]
     for stands_for, variable in svg.VARIABLES.items():
         name = "--ink" if variable == "currentColor" else variable[4:-1]
-        assert f"{name}: {svg.DAY[stands_for]};" in day
+        assert f"{name}: {svg.LIGHT[stands_for]};" in day
 
 
 def test_torch_is_not_needed_for_numbers(result):
