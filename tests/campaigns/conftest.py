@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from mutiny.campaigns.engines.processes import Processes
+
 
 @pytest.fixture
 def one_thread():
@@ -11,3 +13,10 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def two_workers():
+    """Two worker processes for all tests that need any, because starting them takes seconds."""
+    with Processes(2) as engine:
+        yield engine

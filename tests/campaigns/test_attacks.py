@@ -10,7 +10,6 @@ from torch import nn
 import mutiny
 import toys
 from campaigns.interrupting import Counting, interrupted, plain
-from mutiny.campaigns.engines.processes import Processes
 from mutiny.campaigns.stores.memory import MemoryStore
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.verbs.attack.ensemble import Ensemble
@@ -60,17 +59,17 @@ def test_an_interrupted_attack_ends_as_an_undisturbed_one(tmp_path, step):
     assert len(done) == 2 + 2 * 4
 
 
-def test_processes_and_serial_have_one_answer(one_thread):
+def test_processes_and_serial_have_one_answer(one_thread, two_workers):
     more = {"beside": ("fgsm",)}
-    assert_same(attack(engine=Processes(2), **more), attack(**more))
+    assert_same(attack(engine=two_workers, **more), attack(**more))
 
 
-def test_processes_go_on_with_what_was_begun_here(tmp_path, one_thread):
+def test_processes_go_on_with_what_was_begun_here(tmp_path, one_thread, two_workers):
     more = {"attack": "carlini(iterations=5, searches=2)", "beside": ("carlini(iterations=3, searches=2)",)}
     file = tmp_path / "a.mutiny"
     with pytest.raises(KeyboardInterrupt):
         attack(file, Counting(3), **more)
-    assert_same(attack(file, Processes(2), **more), attack(**more))
+    assert_same(attack(file, two_workers, **more), attack(**more))
 
 
 def test_members_that_attack_as_one_network_do_so_everywhere(tmp_path, one_thread, monkeypatch):

@@ -9,7 +9,6 @@ import torch
 import mutiny
 import toys
 from campaigns.interrupting import Counting, interrupted, plain
-from mutiny.campaigns.engines.processes import Processes
 from mutiny.campaigns.stores.memory import MemoryStore
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput
@@ -74,8 +73,8 @@ def test_what_a_store_has_of_a_repair_knows_no_model(tmp_path):
 
 
 @pytest.mark.parametrize("verb", [locate, repair])
-def test_processes_and_serial_have_one_answer(one_thread, verb):
-    assert plain(verb(engine=Processes(2))) == plain(verb())
+def test_processes_and_serial_have_one_answer(one_thread, two_workers, verb):
+    assert plain(verb(engine=two_workers)) == plain(verb())
 
 
 def even(inputs, outputs):

@@ -12,7 +12,6 @@ from torch import nn
 import mutiny
 import toys
 from campaigns.interrupting import Counting, interrupted, plain
-from mutiny.campaigns.engines.processes import Processes
 from mutiny.campaigns.stores.memory import MemoryStore
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.subjects.data import Noise
@@ -67,14 +66,14 @@ def test_an_interrupted_retraining_ends_as_an_undisturbed_one(tmp_path):
     assert again.done == []
 
 
-def test_processes_and_serial_have_one_answer(one_thread):
-    assert plain(select(engine=Processes(2))) == plain(select())
+def test_processes_and_serial_have_one_answer(one_thread, two_workers):
+    assert plain(select(engine=two_workers)) == plain(select())
 
 
-def test_processes_go_on_with_retraining_that_was_begun_here(tmp_path, one_thread):
+def test_processes_go_on_with_retraining_that_was_begun_here(tmp_path, one_thread, two_workers):
     with pytest.raises(KeyboardInterrupt):
         retrain(tmp_path / "a.mutiny", Counting(3))
-    assert plain(retrain(tmp_path / "a.mutiny", Processes(2))) == plain(retrain())
+    assert plain(retrain(tmp_path / "a.mutiny", two_workers)) == plain(retrain())
 
 
 def test_one_method_says_the_same_whoever_came_before():
