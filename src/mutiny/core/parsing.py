@@ -71,7 +71,7 @@ class Names:
         for pair in (part for part in (text or "").split(",") if part.strip()):
             name, equals, value = (piece.strip() for piece in pair.partition("="))
             if not equals or name not in names:
-                known = f"a name among {', '.join(names)}" if names else "no parameters, for it has none"
+                known = f"a name among {', '.join(names)}" if names else "no parameters, because it has none"
                 raise BadInput(f"{code} parameter", repr(pair.strip()), f"name=value with {known}")
             settings[name] = _value(value, names[name], f"{code} {name}")
         return self.kinds[code](**settings)

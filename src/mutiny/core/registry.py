@@ -117,9 +117,9 @@ def _loaded(entry: EntryPoint, bases: tuple[type[Any], ...]) -> type[Any]:
     try:
         kind = entry.load()
     except Exception as error:  # a package may fail in any way while it is imported
-        said = " ".join(f"{type(error).__name__}: {error}".split())
+        message = " ".join(f"{type(error).__name__}: {error}".split())
         raise _refused(
-            entry, f"a class that can be imported, got {said}", "Update or uninstall the package."
+            entry, f"a class that can be imported, got {message}", "Update or uninstall the package."
         ) from error
     if not isinstance(kind, type) or not issubclass(kind, bases):
         raise _refused(entry, f"a subclass of {names}", "Correct the entry point, or uninstall the package.")

@@ -53,10 +53,10 @@ def _idx(data: Path | None, name: str, source: str) -> tuple[Data, Data]:
     splits = []
     for split, prefix in (("train", "train"), ("test", "t10k")):
         names = [f"{prefix}-images-idx3-ubyte.gz", f"{prefix}-images-idx3-ubyte"]
-        found = [path for sub in (folder / name, folder) for file in names if (path := sub / file).is_file()]
-        if not found:
+        paths = [path for sub in (folder / name, folder) for file in names if (path := sub / file).is_file()]
+        if not paths:
             raise BadInput("data", folder, f"{name}/{names[0]} in it", f"People usually get it from {source}.")
-        splits.append(as_data(found[0], split))
+        splits.append(as_data(paths[0], split))
     return splits[0], splits[1]
 
 

@@ -227,17 +227,17 @@ def mutate(data: Any, seed: int = 0, operations: str | Iterable[str] | None = No
 
 def image_in(inputs: Any, part: str | None = None) -> Tensor:
     """The only tensor ``(n, channels, height, width)`` of a floating type, or the one that ``part`` names."""
-    found = {name: leaf for name, leaf in named(inputs).items() if part in (None, name)}
-    images = {name: leaf for name, leaf in found.items() if leaf.ndim == 4 and leaf.is_floating_point()}
+    candidates = {name: leaf for name, leaf in named(inputs).items() if part in (None, name)}
+    images = {name: leaf for name, leaf in candidates.items() if leaf.ndim == 4 and leaf.is_floating_point()}
     image = next(iter(images.values()), None)
     if image is not None and len(images) == 1 and not channels_last(image.shape):
         return image
     if len(images) > 1:
         fix = f"Name the one to mutate: {_given_to('Benign', next(iter(images)))}."
-    elif not found:
+    elif not candidates:
         fix = "Leave part out, or give one of these names."
     else:
-        fix = _conversion(max(found.values(), key=lambda leaf: leaf.ndim))
+        fix = _conversion(max(candidates.values(), key=lambda leaf: leaf.ndim))
     raise BadInput(
         "inputs",
         described(named(inputs)),
@@ -257,7 +257,7 @@ def channels_last(shape: Sequence[int]) -> bool:
 
 
 def _conversion(x: Tensor) -> str:
-    """How to make images of ``x``, or what to do with what is none."""
+    """Advice on how to convert ``x`` to images, or on what to use for other inputs."""
     noise = f"Inputs that are not images take noise: {_given_to('Noise')}."
     if x.ndim not in (3, 4):
         return noise

@@ -74,9 +74,9 @@ def dataset_data(
                 "Resize or pad them in the dataset, or give a DataLoader with a collate_fn.",
             )
         inputs, targets = collated(chunk, collate, name, pool)
-        found = {rows(inputs, f"{name} inputs"), len(targets)} - {len(chunk)}
-        if found:
-            raise BadInput(f"{name} collate_fn", f"{min(found)} of {len(chunk)} items", "one row per item")
+        wrong_counts = {rows(inputs, f"{name} inputs"), len(targets)} - {len(chunk)}
+        if wrong_counts:
+            raise BadInput(f"{name} collate_fn", f"{min(wrong_counts)} of {len(chunk)} items", "one row per item")
         bad[at : at + CHUNK] = nonfinite_rows(inputs)
         total += size_in_bytes(inputs)
         if at == 0:  # one block for each tensor: joining chunks would take twice the memory

@@ -72,11 +72,11 @@ def _parse(file: BinaryIO | gzip.GzipFile, path: Path) -> np.ndarray:
     expected = math.prod(shape) * dtype.itemsize
     content = file.read(expected + 1)
     if len(content) != expected:
-        found = f"only {len(content)}" if len(content) < expected else "more"
+        size = f"only {len(content)}" if len(content) < expected else "more"
         raise BadInput(
             "IDX file",
             path,
-            f"{expected} bytes for shape {shape}, not {found}",
+            f"{expected} bytes for shape {shape}, not {size}",
             "It is truncated or damaged: download it again.",
         )
     return np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="))
@@ -84,8 +84,13 @@ def _parse(file: BinaryIO | gzip.GzipFile, path: Path) -> np.ndarray:
 
 def _images_in(folder: Path, name: str) -> Path:
     if name not in _PREFIXES:
-        found = sorted(file.name for file in folder.glob("*images-idx3-ubyte*"))
-        raise BadInput(name, folder, "the images file, for the folder has none of that name", f"Give one of {found}.")
+        files = sorted(file.name for file in folder.glob("*images-idx3-ubyte*"))
+        raise BadInput(
+            name,
+            folder,
+            "the path of an images file, because the folder has none for this split",
+            f"Give one of {files}.",
+        )
     return _existing(folder, f"{_PREFIXES[name]}-images-idx3-ubyte", f"{name} images")
 
 

@@ -31,10 +31,10 @@ def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
     """
     try:
         with path.open("rb") as raw:
-            found = np.load(raw, allow_pickle=False)
-            if isinstance(found, np.ndarray):
-                return found, None
-            with found as file:
+            loaded = np.load(raw, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return loaded, None
+            with loaded as file:
                 arrays = {key: _array(file, key, path) for key in file.files}
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, AttributeError, TypeError) as error:
         if isinstance(error, BadInput):
@@ -50,9 +50,9 @@ def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
     return inputs, None if target is None else arrays[target]
 
 
-def _unsuitable(name: str, found: str) -> BadInput:
+def _unsuitable(name: str, content: str) -> BadInput:
     return BadInput(
-        name, found, "arrays x and y (or inputs and targets or labels)", "Save it with numpy.savez(path, x=x, y=y)."
+        name, content, "arrays x and y (or inputs and targets or labels)", "Save it with numpy.savez(path, x=x, y=y)."
     )
 
 

@@ -44,8 +44,8 @@ def measured_pace(model: nn.Module, data: Data, forward: Forward) -> Pace:
     """
     if len(data) < INPUTS:
         return Pace()
-    found = remembered(key_of(model, data.first(1)), lambda: asdict(_measure(model, data, forward)), _sensible)
-    return Pace(**found)
+    facts = remembered(key_of(model, data.first(1)), lambda: asdict(_measure(model, data, forward)), _sensible)
+    return Pace(**facts)
 
 
 def _measure(model: nn.Module, data: Data, forward: Forward) -> Pace:
@@ -118,10 +118,10 @@ def key_of(model: nn.Module, inputs: Any, *more: object) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text())
+        known = json.loads(file.read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return known if isinstance(known, dict) else {}
 
 
 def _write(file: Path, known: dict[str, Any]) -> None:

@@ -35,9 +35,9 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
     read = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path, trust_pickle)
     weights = _plain(read, path)
     _check_names(model, weights, path)
-    for name, own in model.state_dict().items():
+    for name, current in model.state_dict().items():
         if name in weights:
-            _check_values(name, weights[name], own, name in dict(model.named_parameters()), path)
+            _check_values(name, weights[name], current, name in dict(model.named_parameters()), path)
     model.load_state_dict(weights, strict=False)
     return model
 
@@ -80,22 +80,22 @@ def _plain(read: Any, path: Path) -> dict[str, Tensor]:
 
 
 def _check_names(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
-    own = model.state_dict()
-    present = {_place(own[name]) for name in own if name in weights}
-    missing = [name for name in own if name not in weights and _place(own[name]) not in present]
-    unexpected = [name for name in weights if name not in own]
+    state = model.state_dict()
+    present = {_place(state[name]) for name in state if name in weights}
+    missing = [name for name in state if name not in weights and _place(state[name]) not in present]
+    unexpected = [name for name in weights if name not in state]
     if missing or unexpected:
         raise BadInput(
             "weights",
             f"{path}, missing {_some(missing)}, unexpected {_some(unexpected)}",
-            f"the {len(own)} tensors of {type(model).__name__}",
+            f"the {len(state)} tensors of {type(model).__name__}",
             "Check that model and file belong together.",
         )
 
 
-def _check_values(name: str, value: Tensor, own: Tensor, is_parameter: bool, path: Path) -> None:
-    if value.shape != own.shape:
-        raise BadInput(f"weights {name}", f"shape {tuple(value.shape)} in {path}", f"shape {tuple(own.shape)}")
+def _check_values(name: str, value: Tensor, current: Tensor, is_parameter: bool, path: Path) -> None:
+    if value.shape != current.shape:
+        raise BadInput(f"weights {name}", f"shape {tuple(value.shape)} in {path}", f"shape {tuple(current.shape)}")
     numbers = value.is_floating_point() or value.is_complex()
     bad = value.isnan() if not is_parameter else ~value.isfinite()  # buffers may be infinite: attention masks are
     if numbers and bool(bad.any()):
@@ -108,7 +108,7 @@ def _check_values(name: str, value: Tensor, own: Tensor, is_parameter: bool, pat
 
 
 def _place(tensor: Tensor) -> tuple[object, ...]:
-    """Equal for tied weights; tensors without memory are never tied."""
+    """Key that is equal for tied weights; tensors without memory are never tied."""
     if tensor.numel() == 0:
         return (id(tensor),)
     return tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride()
