@@ -49,22 +49,22 @@ def changed(store, statement):
         connection.commit()
 
 
-def test_a_task_done_twice_is_noticed(finished):
+def test_a_job_done_twice_is_noticed(finished):
     before = finished.standing()
     finished.check_once(before)
     changed(finished.store, "UPDATE wanted SET attempts = attempts + 1 WHERE task = 3")
-    with pytest.raises(Lost, match="a task was done again"):
+    with pytest.raises(Lost, match="a job was done again"):
         finished.check_once(before)
-    with pytest.raises(Lost, match="a task was begun twice in one run"):
+    with pytest.raises(Lost, match="a job was started twice in one run"):
         finished.check_once()
 
 
-def test_a_task_in_flight_may_be_begun_again(finished):
+def test_a_job_in_flight_may_be_started_again(finished):
     before = finished.standing()
     changed(finished.store, "DELETE FROM results WHERE task = 3")
-    (task,) = finished.check_once()
+    (job,) = finished.check_once()
     changed(finished.store, "UPDATE wanted SET attempts = attempts + 1 WHERE task = 3")
-    assert finished.check_once((before[0], before[1] - {task})) == [task]
+    assert finished.check_once((before[0], before[1] - {job})) == [job]
 
 
 def test_a_lost_result_is_noticed(finished):
