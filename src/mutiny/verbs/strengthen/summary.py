@@ -76,7 +76,7 @@ def strengthening_of(
         useful=0 if proposal is None else proposal.useful,
         predicted={} if proposal is None else {budget: proposal.predicted(budget, survivors) for budget in budgets},
         beyond=() if proposal is None else proposal.beyond,
-        candidates=findings.made,
+        candidates=findings.candidates,
         before=over_repeats([trial[BEFORE] for trial in trials]) if measured else None,
         measured=tuple(gains(trials, methods, budgets)) if measured else (),
         subset=findings.subset,
@@ -109,7 +109,7 @@ def _notes(
         options.new.copies,
     )
     beyond = () if proposal is None else proposal.beyond
-    yield from _notes_on_candidates(beyond, findings.made, findings.unmade, bool(options.synthesize))
+    yield from _notes_on_candidates(beyond, findings.candidates, findings.refusal, bool(options.synthesize))
     yield from _notes_on_judges(
         [operator.label for number, operator in enumerate(start.ranges) if number not in judges]
     )
@@ -209,7 +209,9 @@ def _notes_on_measures(repeats: int, valid: int, skipped: Mapping[str, str]) -> 
         yield f"{repeats - valid} of {repeats} repeats do not count; the training set killed no held-out mutant."
 
 
-def _notes_on_candidates(beyond: Sequence[Key], made: Candidates | None, reason: str, wanted: bool) -> Iterator[str]:
+def _notes_on_candidates(
+    beyond: Sequence[Key], candidates: Candidates | None, refusal: str, wanted: bool
+) -> Iterator[str]:
     """Notes on mutants that the pool cannot kill."""
     if not beyond:
         return
@@ -217,7 +219,7 @@ def _notes_on_candidates(beyond: Sequence[Key], made: Candidates | None, reason:
     yield f"{len(beyond)} survivor{'s' * (not single)} probably cannot be killed with this pool and budget."
     if not wanted:
         return
-    if reason:
-        yield f"No inputs were synthesized for {'it' if single else 'them'}: {reason}."
-    elif made is None:
+    if refusal:
+        yield f"No inputs were synthesized for {'it' if single else 'them'}: {refusal}."
+    elif candidates is None:
         yield f"No input near the pool was found that tells {'it' if single else 'them'} from the originals."
