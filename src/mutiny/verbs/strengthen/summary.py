@@ -10,12 +10,11 @@ from mutiny.campaigns.session import Session
 from mutiny.core.subject_records import PoolRecord, StrengthenedSubject
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.tasks import task_record
-from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.select.metrics import over_repeats
 from mutiny.verbs.strengthen.context import StrengthenContext
 from mutiny.verbs.strengthen.held_out_scores import BEFORE, OWN, Scores, gains
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.mutant_pool import POOL, KillableRange
+from mutiny.verbs.strengthen.mutant_pool import POOL
 from mutiny.verbs.strengthen.options import StrengthenOptions
 from mutiny.verbs.strengthen.plan import RANDOM_SUBSET, SUBSET, StrengthenFindings
 from mutiny.verbs.strengthen.proposal import Proposal
@@ -98,7 +97,7 @@ def _notes(
     data, proposal = session.given.data, findings.proposal
     missing = unknown(data.targets, context.task)
     judges = context.judges(start.ranges)
-    yield from _notes_on_mutants(start.assessment, start.ranges, start.survivors)
+    yield from _notes_on_mutants(start)
     yield from _notes_on_pool(
         proposal,
         options.budgets[-1] if options.budgets else 0,
@@ -122,25 +121,26 @@ def _smaller(trials: Sequence[Scores]) -> SubsetScores:
     return SubsetScores(*map(over_repeats, (*each.values(), lost)))
 
 
-def _notes_on_mutants(result: Assessment, ranges: Sequence[KillableRange], survivors: Sequence[Key]) -> Iterator[str]:
+def _notes_on_mutants(start: StartingPoint) -> Iterator[str]:
     """Notes on the mutants of the assessment."""
-    if not ranges:
+    if not start.ranges:
         yield (
             "The training set kills no mutant of any operator on trained models, so there is nothing that the tests "
             "are known to miss. Try other operators or a larger training set."
         )
-    elif not survivors:
+    elif not start.survivors:
         yield (
             "Nothing slips through: the test set kills every mutant that the training set kills and on which the test "
             "set gives a stable verdict."
         )
-    if result.subject.originals == 1:
+    if start.originals == 1:
         yield (
             "One original: the choice and its score hold for this network and its mutants only, and labels are "
             "predicted by this network alone."
         )
-    known = {killable.label for killable in ranges}
-    others = [record.label for record in result.operators if record.score is not None and record.label not in known]
+    known = {killable.label for killable in start.ranges}
+    records = start.assessment.operators
+    others = [record.label for record in records if record.score is not None and record.label not in known]
     if others:
         yield f"No inputs are chosen for {', '.join(others)}: operators before training are only assessed."
 
