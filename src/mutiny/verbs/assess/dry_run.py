@@ -78,20 +78,26 @@ def plan(
     if subject.recipe is not None:
         program = Program(subject.recipe, subject.train, subject.task, subject.forward)
     epoch = _epoch(program, seed) if program is not None else 0.0
-    view, each = _view(subject, seed)
+    view, per_input = _view(subject, seed)
     sizes = {name: len(data) for name, data in subject.splits().items()}
     sizes.setdefault("weak", -(-len(subject.test) // 2))
     planned = []
     for fault in as_faults(operators):
         if isinstance(fault, TrainingOperator):
-            planned.append(_trained(fault, program, count, sum(sizes.values()), search, epoch, each))
+            planned.append(_trained(fault, program, count, sum(sizes.values()), search, epoch, per_input))
         else:
-            planned.append(_patched(fault, view, count, sizes, search, each, seed))
+            planned.append(_patched(fault, view, count, sizes, search, per_input, seed))
     return tuple(planned)
 
 
 def _trained(
-    fault: TrainingOperator, program: Program | None, count: int, inputs: int, search: Search, epoch: float, each: float
+    fault: TrainingOperator,
+    program: Program | None,
+    count: int,
+    inputs: int,
+    search: Search,
+    epoch: float,
+    per_input: float,
 ) -> Planned:
     planned = Planned(describe(fault), fault.level)
     if program is None:
@@ -106,14 +112,14 @@ def _trained(
         fault.change(program, generator_for(0, "plan")).recipe, program.recipe
     )
     trainings = count if is_state_of_original else number * count
-    seconds = trainings * (program.recipe.epochs * epoch + inputs * each)
+    seconds = trainings * (program.recipe.epochs * epoch + inputs * per_input)
     return replace(
         planned, configurations=number, trainings=trainings, evaluations=number * count * inputs, seconds=seconds
     )
 
 
 def _patched(
-    fault: Operator, view: ModelView, count: int, sizes: Mapping[str, int], search: Search, each: float, seed: int
+    fault: Operator, view: ModelView, count: int, sizes: Mapping[str, int], search: Search, per_input: float, seed: int
 ) -> Planned:
     planned = Planned(describe(fault), fault.family)
     try:
@@ -125,7 +131,7 @@ def _patched(
     # Test and weak set judge the probes of their own search and of train's; all searches begin with the same one.
     on_train, on_others = probes * sizes["train"], (2 * probes - 1) * (sum(sizes.values()) - sizes["train"])
     evaluations = count * repetitions * (on_train + on_others)
-    return replace(planned, configurations=3 * probes, evaluations=evaluations, seconds=evaluations * each)
+    return replace(planned, configurations=3 * probes, evaluations=evaluations, seconds=evaluations * per_input)
 
 
 def _epoch(program: Program, seed: int) -> float:

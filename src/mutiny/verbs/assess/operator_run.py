@@ -60,9 +60,9 @@ def with_scores(
     """
     strong, weak = sets["test"], sets.get("weak")
     value, why = sensitivity(strong.score, weak.score if weak else None, bool(weak is None or killed["weak"]))
-    records = {key: judged.record for key, judged in on_test.items()}
-    classes = [record.killed_classes for record in records.values() if record.killed_classes is not None]
-    telling = {key for key, record in records.items() if (record.triviality or 0) < TRIVIAL} - set(superfluous)
+    mutants = {key: judged.record for key, judged in on_test.items()}
+    classes = [mutant.killed_classes for mutant in mutants.values() if mutant.killed_classes is not None]
+    telling = {key for key, mutant in mutants.items() if (mutant.triviality or 0) < TRIVIAL} - set(superfluous)
     return replace(
         record,
         score=strong.score,

@@ -16,7 +16,7 @@ from mutiny.faults.training.base import Span
 
 @dataclass(frozen=True)
 class Search:
-    """How mutants are searched and when one counts as stable.
+    """Limits and precision of the search for mutants, and the condition for a stable mutant.
 
     Args:
         k_max: Maximum number of repetitions of a mutant per original. Line 6 of the algorithm.
@@ -123,10 +123,18 @@ def bisection(bounds: tuple[float, float], search: Search, clock: Callable[[], f
             high = middle
         if high - low <= search.precision or not low < (low + high) / 2 < high:  # no float lies between
             return Trace(tuple(tried), "precision")
-        if search.max_probes is not None and len(tried) >= search.max_probes:
-            return Trace(tuple(tried), "probes")
-        if search.max_seconds is not None and clock() - start >= search.max_seconds:
-            return Trace(tuple(tried), "time")
+        limit = _reached_limit(search, len(tried), clock, start)
+        if limit is not None:
+            return Trace(tuple(tried), limit)
+
+
+def _reached_limit(search: Search, probes: int, clock: Callable[[], float], start: float) -> str | None:
+    """Name of the limit that ends a search, or ``None``."""
+    if search.max_probes is not None and probes >= search.max_probes:
+        return "probes"
+    if search.max_seconds is not None and clock() - start >= search.max_seconds:
+        return "time"
+    return None
 
 
 def _answered(asking: Asking, probe: Callable[[float], Verdict]) -> Trace[float]:
@@ -204,10 +212,9 @@ def descent(span: Span, search: Search | None = None, clock: Callable[[], float]
         return Trace(tuple(tried), "the severest is not killed")
     mild, severe = span.mild, span.severe
     while abs(mild - severe) > span.precision * (1 + 1e-9):
-        if search.max_probes is not None and len(tried) >= search.max_probes:
-            return Trace(tuple(tried), "probes")
-        if search.max_seconds is not None and clock() - start >= search.max_seconds:
-            return Trace(tuple(tried), "time")
+        limit = _reached_limit(search, len(tried), clock, start)
+        if limit is not None:
+            return Trace(tuple(tried), limit)
         middle = (mild + severe) / 2
         middle = math.floor(middle) if span.whole else middle
         verdict = yield middle

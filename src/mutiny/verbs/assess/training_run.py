@@ -10,7 +10,7 @@ import numpy as np
 
 from mutiny.campaigns.campaign_run import run_here
 from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.schedule import Plan, together
+from mutiny.campaigns.schedule import together
 from mutiny.core.errors import JobFailed, NotApplicable
 from mutiny.core.parsing import described
 from mutiny.core.progress import Progress
@@ -23,8 +23,8 @@ from mutiny.verbs.assess.score import interval_score, set_score
 from mutiny.verbs.assess.search import Trace, descent, following, not_monotone, steps, within
 from mutiny.verbs.assess.trained_judge import DIVERGED, Key, TrainedJudge
 
-WORTH = {False: "their answers count as wrong", True: "there is no verdict"}
-"""Effect of diverged trainings, by whether the verdict is unstable, which it is for a loss: it has no worst value."""
+IF_DIVERGED = {False: "their answers count as wrong", True: "there is no verdict"}
+"""Consequence of diverged trainings, by whether the verdict is unstable. It is for a loss, which has no worst value."""
 POWER = 0.8
 """Power below which DeepCrime calls a mutant unstable."""
 
@@ -56,7 +56,7 @@ class TrainingRun:
         try:
             configurations = operator.configurations(program)
             if operator.strength is None:
-                self.configurations = {described(each, each.code): each for each in configurations}
+                self.configurations = {described(changed, changed.code): changed for changed in configurations}
             else:
                 self.span = within(operator.span(program), self.search)
         except NotApplicable as reason:
@@ -65,17 +65,17 @@ class TrainingRun:
     @property
     def steps(self) -> int:
         """Largest number of verdicts of the searches on all sets."""
-        return self._each * len(self.sets)
+        return self._per_search * len(self.sets)
 
     @property
     def jobs(self) -> int:
-        """Largest number of trainings: searches share what others trained, at least the severest value."""
+        """Largest number of trainings: all searches share networks, at least those of the severest value."""
         shared = 0 if self.span is None else len(self.sets) - 1
-        different = self._each if self.span is None else self.steps - shared
+        different = self._per_search if self.span is None else self.steps - shared
         return different * len(self.runner.models)
 
     @property
-    def _each(self) -> int:
+    def _per_search(self) -> int:
         """Largest number of configurations of one search."""
         if self.reason_against is not None:
             return 0
@@ -90,17 +90,14 @@ class TrainingRun:
         """Record of the operator; p-values are not yet adjusted for multiplicity."""
         if self.reason_against is None:
             try:
-                for split, trace in zip(self.sets, await together(self._searches(progress)), strict=True):
-                    self.traces[split] = trace
+                traces = await together(self._searched(split, progress) for split in self.sets)
+                self.traces = dict(zip(self.sets, traces, strict=True))
                 await together(self._verdict(key, split) for key in self._keys() for split in self.sets)
             except JobFailed as failure:
                 return self._record(Status.FAILED, str(failure))
         if self.reason_against is not None or not self._keys():
             return self._record(Status.INVALID, self.reason_against or "; ".join(dict.fromkeys(self.failed.values())))
         return self._summarized()
-
-    def _searches(self, progress: Progress) -> Iterator[Plan[Trace[Key]]]:
-        return (self._searched(split, progress) for split in self.sets)
 
     def searched(self, split: str, progress: Progress) -> Trace[Key]:
         """Search on one set of inputs, from jobs that run here one after the other."""
@@ -118,7 +115,7 @@ class TrainingRun:
 
         if self.span is not None:
             trace = await following(descent(self.span, self.search), probe)
-            progress.step(self.label, self._each - len(trace.probes))
+            progress.step(self.label, self._per_search - len(trace.probes))
             return trace
         verdicts = await together(probe(key) for key in self.configurations)
         return Trace(tuple(zip(self.configurations, verdicts, strict=True)), "all configurations")
@@ -201,7 +198,7 @@ class TrainingRun:
         if self.reason_against is not None:
             return
         diverged = {
-            key: f"{judged.record.reason}; {WORTH[judged.record.verdict is Verdict.UNSTABLE]}"
+            key: f"{judged.record.reason}; {IF_DIVERGED[judged.record.verdict is Verdict.UNSTABLE]}"
             for key, judged in self.judge.configurations("train").items()
             if judged.record.reason.endswith(DIVERGED)
         }

@@ -81,8 +81,8 @@ class StrengthenContext:
     def mutant_pool(self, seed: int, pool: bool = True) -> MutantPool:
         """Mutants of a seed on the test set and, if ``pool``, on the pool."""
         splits = {name: data for name, data in self.splits.items() if pool or name != POOL}
-        known = self.evidence
-        runner = Runner(known.models, known.task, splits, known.forward, seed, pace=known.pace)
+        evidence = self.evidence
+        runner = Runner(evidence.models, evidence.task, splits, evidence.forward, seed, pace=evidence.pace)
         return MutantPool(runner, self.rule, self.search, self.screening)
 
     def table(self, rows: Sequence[MutantRow]) -> KillTable:
@@ -128,11 +128,11 @@ class StrengthenContext:
     @cached_property
     def originals(self) -> SetAnswers:
         """Answers of the originals."""
-        known, test, pool = self.evidence, list[Answers](), list[Answers]()
-        for number, model in enumerate(known.models):
-            test.append(answered(partial(known.forward, model), model, self.splits[TEST], self.task, known.pace))
+        evidence, test, pool = self.evidence, list[Answers](), list[Answers]()
+        for number, model in enumerate(evidence.models):
+            test.append(answered(partial(evidence.forward, model), model, self.splits[TEST], self.task, evidence.pace))
             if POOL in self.splits:
-                pool.append(answers_of(self.task, known.outputs("pool", number)))
+                pool.append(answers_of(self.task, evidence.outputs("pool", number)))
         return SetAnswers(np.array(test), np.array(pool))
 
     @cached_property

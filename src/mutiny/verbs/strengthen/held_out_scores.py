@@ -81,9 +81,9 @@ def judged(context: StrengthenContext, killable: KillableRange, seed: int, count
     return Killed(len(rows), {name: len(table.killed(chosen)) for name, chosen in sets.items()})
 
 
-def scores_of(each: Sequence[Killed]) -> Scores | None:
+def scores_of(operators: Sequence[Killed]) -> Scores | None:
     """Mean over the operators with killable mutants in one repeat; ``None`` if there are none."""
-    known = [killed for killed in each if killed.of]
+    known = [killed for killed in operators if killed.of]
     if not known:
         return None
     return {name: float(np.mean([killed.by[name] / killed.of for killed in known])) for name in known[0].by}

@@ -102,8 +102,8 @@ class KillTable:
 
     def verdict(self, row: MutantRow, chosen: Ints) -> Verdict:
         """Verdict of some inputs on a mutant, with as few repetitions as are stable, as in `assess`."""
-        rounds, each = row.right.shape[:2]
-        single = rounds * each < self.search.min_instances  # so few only if repetitions would be copies
+        rounds, originals = row.right.shape[:2]
+        single = rounds * originals < self.search.min_instances  # so few only if repetitions would be copies
         if not len(chosen):
             return Verdict.SURVIVED
         for number in range(1, rounds + 1):
@@ -160,9 +160,9 @@ def _score(record: OperatorRecord, killed: Collection[Key]) -> float:
     return interval_score(weakest, record.sets["train"].weakest_killed, record.bounds[1]) or 0.0
 
 
-def mean_score(each: Mapping[str, float]) -> float | None:
+def mean_score(by_operator: Mapping[str, float]) -> float | None:
     """Mean over operators; ``None`` if none has a score."""
-    return float(np.mean([*each.values()])) if each else None
+    return float(np.mean([*by_operator.values()])) if by_operator else None
 
 
 def _unpacked(bits: npt.NDArray[np.uint8], inputs: int) -> Bools:

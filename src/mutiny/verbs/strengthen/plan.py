@@ -31,8 +31,8 @@ class StrengthenFindings:
 
     Attributes:
         proposal: Inputs to label; ``None`` without survivors or without a pool.
-        made: Synthesized inputs for mutants that the pool cannot kill.
-        unmade: Reason why inputs of this kind cannot be synthesized.
+        candidates: Synthesized inputs for mutants that the pool cannot kill.
+        refusal: Reason why inputs of this kind cannot be synthesized; empty if they can.
         repeats: Number of repeats.
         trials: Scores of the repeats in which some mutant is killable.
         skipped: Methods that do not apply, with the reason.
@@ -40,8 +40,8 @@ class StrengthenFindings:
     """
 
     proposal: Proposal | None
-    made: Candidates | None
-    unmade: str
+    candidates: Candidates | None
+    refusal: str
     repeats: int
     trials: tuple[Scores, ...]
     skipped: Mapping[str, str]
@@ -50,7 +50,7 @@ class StrengthenFindings:
 
 DRAWN = 0.8
 """Share of the pool from which each repeat chooses, so that intervals cover the randomness of the pool."""
-EMBODIMENTS = 3
+FRESH_SEEDS = 3
 """Additional seeds of mutants whose kills a smaller test set must keep; with one seed alone it would overfit."""
 SUBSET, RANDOM_SUBSET = "subset", "random subset"
 Mutants = Sequence[tuple[int, float | None]]
@@ -93,8 +93,8 @@ class StrengthenPlan:
 
     async def _table(self, mutants: Mapping[int, Sequence[float | None]] | None) -> list[MutantRow]:
         """Mutants on every input of the test set: the given ones of the assessment, and some of other seeds."""
-        spread = {number: range_.strengths(self.options.mutants) for number, range_ in enumerate(self.start.ranges)}
-        seeds = [seed_for(self.seed, "strengthen", SUBSET, number) for number in range(EMBODIMENTS)]
+        spread = {number: killable.strengths(self.options.mutants) for number, killable in enumerate(self.start.ranges)}
+        seeds = [seed_for(self.seed, "strengthen", SUBSET, number) for number in range(FRESH_SEEDS)]
         assessed = [] if mutants is None else [self._rows(self.start.seed, mutants)]
         groups = await together([*assessed, *(self._rows(seed, spread) for seed in seeds)])
         fresh = [replace(row, fresh=True) for rows in groups[len(assessed) :] for row in rows]
@@ -120,7 +120,7 @@ class StrengthenPlan:
             subset: Part of the test set to judge, if any.
             labeled: Whether the labels of the pool are known.
         """
-        proposal, made, unmade, skipped = None, None, "", dict[str, str]()
+        proposal, candidates, refusal, skipped = None, None, "", dict[str, str]()
         survivors, rivals = [*spread(self.start.survivors, self.options.mutants)], self.options.methods
         tie_break = self.options.tie_break_name
         if survivors and self.options.budgets:
@@ -132,31 +132,31 @@ class StrengthenPlan:
                 raise rest.error(tie_break)
             proposal = await self._proposal(survivors, rest)
             if proposal.beyond and self.options.synthesize:
-                made, unmade = await self._made(proposal.beyond)
-        who = [OWN, *(name for name in rivals if name not in skipped)] if proposal is not None and labeled else []
-        again = range(self.options.repeats if self.judges and (who or subset is not None) else 0)
+                candidates, refusal = await self._synthesized(proposal.beyond)
+        methods = [OWN, *(name for name in rivals if name not in skipped)] if proposal is not None and labeled else []
+        repeats = self.options.repeats if self.judges and (methods or subset is not None) else 0
         part = None if subset is None else subset.indices
-        trials = await together(self._trial(repeat, who, part) for repeat in again)
+        trials = await together(self._trial(repeat, methods, part) for repeat in range(repeats))
         valid = tuple(trial for trial in trials if trial is not None)
-        return StrengthenFindings(proposal, made, unmade, len(again), valid, skipped, subset)
+        return StrengthenFindings(proposal, candidates, refusal, repeats, valid, skipped, subset)
 
     async def _proposal(self, survivors: Sequence[Key], rest: Ints) -> Proposal:
         """Inputs to label for mutants of the assessment: survivors, and others spread over the killable strengths."""
-        numbers = {range_.label: number for number, range_ in enumerate(self.start.ranges)}
+        numbers = {killable.label: number for number, killable in enumerate(self.start.ranges)}
         wanted = [(numbers[label], strength) for label, strength in survivors]
         mutants = [*dict.fromkeys([*wanted, *self._spread()])]
         order = rest[np.isin(rest, self.options.new.indices)]
         return await self._choice(self.start.seed, mutants, order, list(survivors), "chooses")
 
-    async def _made(self, mutants: Sequence[Key]) -> tuple[Candidates | None, str]:
+    async def _synthesized(self, mutants: Sequence[Key]) -> tuple[Candidates | None, str]:
         """Synthesized inputs for mutants that the pool cannot kill, or the reason why there are none."""
         most, allowed = self.options.synthesize, self.options.new.indices
         arguments = [self.start.seed, [list(key) for key in mutants], most, hash_of(allowed.tolist())]
         given = (self.start.seed, mutants, most, allowed)
-        made: Candidates | Refused | None = await ask(
+        answer: Candidates | Refused | None = await ask(
             self.session.job("synthesize", arguments, "synthesizes inputs", given)
         )
-        return (None, made.reason) if isinstance(made, Refused) else (made, "")
+        return (None, answer.reason) if isinstance(answer, Refused) else (answer, "")
 
     async def _trial(self, repeat: int, methods: Sequence[str], subset: Ints | None) -> Scores | None:
         """One repeat, with one seed for the mutants to choose by and another for those that judge.
@@ -226,7 +226,7 @@ class StrengthenPlan:
         """Largest number of jobs."""
         choosing = bool(self.start.survivors) and bool(self.options.budgets)
         rivals, minimize = len(self.options.methods), self.options.minimize
-        once = (rivals + 2) * choosing + len(self.start.ranges) * (1 + EMBODIMENTS) * minimize
+        once = (rivals + 2) * choosing + len(self.start.ranges) * (1 + FRESH_SEEDS) * minimize
         judging = len(self.judges) * ((choosing and labeled) or minimize)
         each = judging + (rivals + 2) * (choosing and labeled)
         return once + choosing + self.options.repeats * each * bool(self.judges)

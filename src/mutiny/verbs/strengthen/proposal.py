@@ -68,14 +68,14 @@ def choose(
     at, looks, short = 0, 0, candidates
     while at < len(goals) and len(left) and len(taken) < budget:
         everyone = looks % LOOKS == 0 or not len(short)
-        here = left if everyone else short
-        gains = _gains(distances, weights, here, goals[: at + 1])
+        considered = left if everyone else short
+        gains = _gains(distances, weights, considered, goals[: at + 1])
         order = np.argsort(-np.round(gains / GAIN), kind="stable")
         few = order[: min(max(1, int(AT_ONCE * len(taken))), budget - len(taken))]
-        best = here[few[gains[few] > GAIN]]
+        best = considered[few[gains[few] > GAIN]]
         if len(best):
             looks += 1
-            short = np.setdiff1d(here[order[:SHORT]] if everyone else short, best)
+            short = np.setdiff1d(considered[order[:SHORT]] if everyone else short, best)
             short = left[np.isin(left, short)]
             left = left[~np.isin(left, best)]
         elif everyone:
@@ -148,9 +148,9 @@ def propose(
         names.append((ranges[number].label, strength))
         answers.append(mutant_pool.answers(ranges[number].operator, strength))
     telling = np.flatnonzero(_telling(context.originals.pool, answers))
-    place = np.full(context.evidence.size, -1)
-    place[telling] = np.arange(len(telling))
-    candidates = place[rest][place[rest] >= 0]
+    position = np.full(context.evidence.size, -1)
+    position[telling] = np.arange(len(telling))
+    candidates = position[rest][position[rest] >= 0]
 
     def chosen(which: Sequence[int], goals: Sequence[float] = GOALS) -> tuple[Floats, Chosen]:
         distances = _distances(context, [answers[number] for number in which], telling)

@@ -127,5 +127,6 @@ def strengthen(
     )
     with runtime.opened() as opened:
         start = starting_point(assessment, subject, wanted, originals, exact, opened)
-        verb = Strengthen(start, options.with_methods(subject.task, start.originals), subject.test)
+        options = options.with_methods(subject.task, start.originals)
+        verb = Strengthen(start, options, subject.test, start.originals)
         return run(verb, given, replace(opened, seed=start.seed))  # the originals are those of the assessment

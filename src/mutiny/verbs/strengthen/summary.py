@@ -10,12 +10,11 @@ from mutiny.campaigns.session import Session
 from mutiny.core.results import PoolRecord, StrengthenedSubject
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.tasks import task_record
-from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.select.metrics import over_repeats
 from mutiny.verbs.strengthen.context import StrengthenContext
 from mutiny.verbs.strengthen.held_out_scores import BEFORE, OWN, Scores, gains
 from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.mutant_pool import POOL, KillableRange
+from mutiny.verbs.strengthen.mutant_pool import POOL
 from mutiny.verbs.strengthen.options import StrengthenOptions
 from mutiny.verbs.strengthen.plan import RANDOM_SUBSET, SUBSET, StrengthenFindings
 from mutiny.verbs.strengthen.proposal import Proposal
@@ -76,7 +75,7 @@ def strengthening_of(
         useful=0 if proposal is None else proposal.useful,
         predicted={} if proposal is None else {budget: proposal.predicted(budget, survivors) for budget in budgets},
         beyond=() if proposal is None else proposal.beyond,
-        candidates=findings.made,
+        candidates=findings.candidates,
         before=over_repeats([trial[BEFORE] for trial in trials]) if measured else None,
         measured=tuple(gains(trials, methods, budgets)) if measured else (),
         subset=findings.subset,
@@ -98,7 +97,7 @@ def _notes(
     data, proposal = session.given.data, findings.proposal
     missing = unknown(data.targets, context.task)
     judges = context.judges(start.ranges)
-    yield from _notes_on_mutants(start.assessment, start.ranges, start.survivors)
+    yield from _notes_on_mutants(start)
     yield from _notes_on_pool(
         proposal,
         options.budgets[-1] if options.budgets else 0,
@@ -109,7 +108,7 @@ def _notes(
         options.new.copies,
     )
     beyond = () if proposal is None else proposal.beyond
-    yield from _notes_on_candidates(beyond, findings.made, findings.unmade, bool(options.synthesize))
+    yield from _notes_on_candidates(beyond, findings.candidates, findings.refusal, bool(options.synthesize))
     yield from _notes_on_judges(
         [operator.label for number, operator in enumerate(start.ranges) if number not in judges]
     )
@@ -122,25 +121,26 @@ def _smaller(trials: Sequence[Scores]) -> SubsetScores:
     return SubsetScores(*map(over_repeats, (*each.values(), lost)))
 
 
-def _notes_on_mutants(result: Assessment, ranges: Sequence[KillableRange], survivors: Sequence[Key]) -> Iterator[str]:
+def _notes_on_mutants(start: StartingPoint) -> Iterator[str]:
     """Notes on the mutants of the assessment."""
-    if not ranges:
+    if not start.ranges:
         yield (
             "The training set kills no mutant of any operator on trained models, so there is nothing that the tests "
             "are known to miss. Try other operators or a larger training set."
         )
-    elif not survivors:
+    elif not start.survivors:
         yield (
             "Nothing slips through: the test set kills every mutant that the training set kills and on which the test "
             "set gives a stable verdict."
         )
-    if result.subject.originals == 1:
+    if start.originals == 1:
         yield (
             "One original: the choice and its score hold for this network and its mutants only, and labels are "
             "predicted by this network alone."
         )
-    known = {killable.label for killable in ranges}
-    others = [record.label for record in result.operators if record.score is not None and record.label not in known]
+    known = {killable.label for killable in start.ranges}
+    records = start.assessment.operators
+    others = [record.label for record in records if record.score is not None and record.label not in known]
     if others:
         yield f"No inputs are chosen for {', '.join(others)}: operators before training are only assessed."
 
@@ -209,7 +209,9 @@ def _notes_on_measures(repeats: int, valid: int, skipped: Mapping[str, str]) -> 
         yield f"{repeats - valid} of {repeats} repeats do not count; the training set killed no held-out mutant."
 
 
-def _notes_on_candidates(beyond: Sequence[Key], made: Candidates | None, reason: str, wanted: bool) -> Iterator[str]:
+def _notes_on_candidates(
+    beyond: Sequence[Key], candidates: Candidates | None, refusal: str, wanted: bool
+) -> Iterator[str]:
     """Notes on mutants that the pool cannot kill."""
     if not beyond:
         return
@@ -217,7 +219,7 @@ def _notes_on_candidates(beyond: Sequence[Key], made: Candidates | None, reason:
     yield f"{len(beyond)} survivor{'s' * (not single)} probably cannot be killed with this pool and budget."
     if not wanted:
         return
-    if reason:
-        yield f"No inputs were synthesized for {'it' if single else 'them'}: {reason}."
-    elif made is None:
+    if refusal:
+        yield f"No inputs were synthesized for {'it' if single else 'them'}: {refusal}."
+    elif candidates is None:
         yield f"No input near the pool was found that tells {'it' if single else 'them'} from the originals."

@@ -73,8 +73,8 @@ class Candidates:
             "count": len(self),
             "eps": self.eps,
             "candidates": [
-                {"index": int(at), "operator": label, "strength": strength, "answer": int(said), "lost": float(share)}
-                for at, (label, strength), said, share in zip(
+                {"index": int(at), "operator": label, "strength": strength, "answer": int(answer), "lost": float(share)}
+                for at, (label, strength), answer, share in zip(
                     self.indices, self.mutants, self.answers, self.lost, strict=True
                 )
             ],
@@ -111,30 +111,30 @@ def synthesize(
     if not isinstance(probe, Tensor) or not probe.is_floating_point():
         raise NotApplicable("inputs are not a single floating-point tensor")
     low, high = span(pool)
-    far = RANGE * (high - low)
+    eps = RANGE * (high - low)
     known = {killable.label: killable for killable in ranges}
-    near = _nearest(context, allowed)
+    nearest = _nearest(context, allowed)
     wanted, keys, groups = mutants[:count], list[Key](), list[_Moved]()
     for number, (label, strength) in enumerate(wanted):
         share = count // len(wanted) + (number < count % len(wanted))
-        moved = _moved(context, seed, (known[label], strength), near, far, (low, high), share)
+        moved = _moved(context, seed, (known[label], strength), nearest, eps, (low, high), share)
         if moved is not None:
             keys += [(label, strength)] * len(moved.indices)
             groups.append(moved)
     if not keys:
         return None
     inputs, starts = torch.cat([moved.inputs for moved in groups]), torch.cat([moved.starts for moved in groups])
-    once = _first_of_each(inputs)
-    inputs, starts = inputs[once], starts[once]
+    distinct = _first_of_each(inputs)
+    inputs, starts = inputs[distinct], starts[distinct]
     return Candidates(
         inputs=inputs,
         starts=starts,
-        indices=np.concatenate([moved.indices for moved in groups])[once],
-        mutants=tuple(keys[at] for at in once),
-        answers=np.concatenate([moved.answers for moved in groups])[once],
-        lost=np.concatenate([moved.lost for moved in groups])[once],
+        indices=np.concatenate([moved.indices for moved in groups])[distinct],
+        mutants=tuple(keys[at] for at in distinct),
+        answers=np.concatenate([moved.answers for moved in groups])[distinct],
+        lost=np.concatenate([moved.lost for moved in groups])[distinct],
         distances=distances(starts, inputs),
-        eps=far,
+        eps=eps,
     )
 
 
@@ -170,23 +170,25 @@ def _moved(
     context: StrengthenContext,
     seed: int,
     mutant: tuple[KillableRange, float | None],
-    near: Ints,
+    nearest: Ints,
     eps: float,
     ends: tuple[float, float],
     share: int,
 ) -> _Moved | None:
     """The best ``share`` of the nearest inputs, moved; ``None`` if the mutant already errs on all of them."""
-    known, task, operator = context.evidence, context.task, mutant[0].operator.at(mutant[1])
+    evidence, task, operator = context.evidence, context.task, mutant[0].operator.at(mutant[1])
     assert isinstance(task, Classification)
     runner = context.mutant_pool(seed).runner
-    forward = as_logits(known.forward, task)
-    pairs = [(model, Member.of(model, runner.patch(operator, number, 0))) for number, model in enumerate(known.models)]
-    place = placement(known.models[0])
-    starts = _unlost(context, pairs, forward, near, STARTS * share)
+    forward = as_logits(evidence.forward, task)
+    pairs = [
+        (model, Member.of(model, runner.patch(operator, number, 0))) for number, model in enumerate(evidence.models)
+    ]
+    device = placement(evidence.models[0]).device
+    starts = _agreeing(context, pairs, forward, nearest, STARTS * share)
     if not len(starts):
         return None
-    inputs, said = _read(context, starts)
-    labels = torch.from_numpy(said).to(place.device)
+    inputs, answers = _read(context, starts)
+    labels = torch.from_numpy(answers).to(device)
     both = _both(pairs[:MEMBERS], forward)
 
     def loss(outputs: Tensor) -> Tensor:
@@ -195,17 +197,17 @@ def _moved(
         lacking = sum(((margin(logits, labels) + SAFE).clamp_min(0) for logits in parts[::2]), zero)
         return sum((margin(logits, labels) for logits in parts[1::2]), zero) - KEPT * lacking
 
-    ensemble = Ensemble(known.models[0], [], both)
+    ensemble = Ensemble(evidence.models[0], [], both)
     new = Pgd(iterations=ITERATIONS).moved(ensemble, inputs, loss, eps, *ends).detach()
-    kept, lost = _judged(pairs, forward, new, said)
+    kept, lost = _judged(pairs, forward, new, answers)
     moved = (new != inputs).reshape(len(new), -1).any(dim=1).cpu().numpy()
     order = np.argsort(-lost, kind="stable")
     best = order[(kept & moved & (lost > 0))[order]][:share]
-    where = torch.from_numpy(best).to(place.device)
-    return _Moved(new[where].cpu(), inputs[where].cpu(), starts[best], said[best], lost[best])
+    where = torch.from_numpy(best).to(device)
+    return _Moved(new[where].cpu(), inputs[where].cpu(), starts[best], answers[best], lost[best])
 
 
-def _unlost(
+def _agreeing(
     context: StrengthenContext, pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], order: Ints, most: int
 ) -> Ints:
     """The first inputs of the pool, in an order, on which every instance agrees with the originals."""
@@ -225,13 +227,13 @@ def _read(context: StrengthenContext, which: Ints) -> tuple[Tensor, Ints]:
 
 
 def _judged(
-    pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], inputs: Tensor, said: Ints
+    pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], inputs: Tensor, expected: Ints
 ) -> tuple[Bools, Floats]:
-    """Whether all originals give the answer ``said``, and the share of instances that do not, ``(n,)`` each."""
+    """Whether all originals give the answer ``expected``, and the share of instances that do not, ``(n,)`` each."""
     with steady(), torch.no_grad():
         outputs = _both(pairs, forward)(pairs[0][0], inputs)
     answers = np.stack([logits.argmax(dim=1).cpu().numpy() for logits in outputs.chunk(2 * len(pairs), dim=1)])
-    return (answers[::2] == said).all(axis=0), (answers[1::2] != said).mean(axis=0)
+    return (answers[::2] == expected).all(axis=0), (answers[1::2] != expected).mean(axis=0)
 
 
 def _both(pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor]) -> Callable[[nn.Module, Any], Tensor]:

@@ -32,18 +32,15 @@ class Strengthen(Verb[StrengthenContext, Strengthening]):
         start: Assessment to start from.
         options: Options.
         tests: Test set.
+        originals: Number of originals, which is that of the assessment.
     """
 
     start: StartingPoint
     options: StrengthenOptions
     tests: Data
+    originals: int | None
 
     name = "strengthen"
-
-    @property
-    def originals(self) -> int:  # type: ignore[override]
-        """Number of originals: those of the assessment."""
-        return self.start.originals
 
     def settings(self) -> dict[str, Any]:
         """Seed and mutants of the call; batch size and layout of the assessment."""
