@@ -71,20 +71,24 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     found = _spectra(lab, folder, heard, data, ranges)
     distance_rows(folder).put(row for name in found for row in _distances(lab.name, name, found[name], mutants))
     counts = {group: sum(m.group == group and bool(each) for m, each in heard.items()) for group in GROUPS}
-    rows(folder).put([{
-        "subject": lab.name,
-        "inputs": len(data),
-        "bins": BINS,
-        "instances": _instances(lab),
-        **counts,
-        "killed": sum(len(each) for code, each in killed_on_train(known).items() if code in DEEPCRIME),
-        "left_out": sum(_instances(lab) - len(each) for each in heard.values()),
-        "low": ranges[ALL].low,
-        "high": ranges[ALL].high,
-        "low_originals": ranges[ORIGINALS].low,
-        "high_originals": ranges[ORIGINALS].high,
-        **clock.lap(),
-    }])  # fmt: skip
+    rows(folder).put(
+        [
+            {
+                "subject": lab.name,
+                "inputs": len(data),
+                "bins": BINS,
+                "instances": _instances(lab),
+                **counts,
+                "killed": sum(len(each) for code, each in killed_on_train(known).items() if code in DEEPCRIME),
+                "left_out": sum(_instances(lab) - len(each) for each in heard.values()),
+                "low": ranges[ALL].low,
+                "high": ranges[ALL].high,
+                "low_originals": ranges[ORIGINALS].low,
+                "high_originals": ranges[ORIGINALS].high,
+                **clock.lap(),
+            }
+        ]
+    )
     return True
 
 

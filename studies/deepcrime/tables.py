@@ -36,15 +36,17 @@ def subjects(results: Results) -> str:
             body.append([name, *[NOT_RUN] * 5, theirs])
             continue
         means = [f"{_short(row, f'{split}_metric')} (sd {_short(row, f'{split}_sd')})" for split in SETS[:2]]
-        body.append([
-            name,
-            f"{int(row['train']):,} / {int(row['test']):,} / {int(row['weak']):,}",
-            f"{row['network']}, {int(row['weights']):,} weights",
-            f"{row['originals']} x {row['epochs']} epochs, learning rate {row['learning_rate']}",
-            f"{row['metric']} {' / '.join(means)}",
-            " / ".join(percent(float(row[f"{split}_right"])) for split in SETS[:2]),
-            theirs,
-        ])  # fmt: skip
+        body.append(
+            [
+                name,
+                f"{int(row['train']):,} / {int(row['test']):,} / {int(row['weak']):,}",
+                f"{row['network']}, {int(row['weights']):,} weights",
+                f"{row['originals']} x {row['epochs']} epochs, learning rate {row['learning_rate']}",
+                f"{row['metric']} {' / '.join(means)}",
+                " / ".join(percent(float(row[f"{split}_right"])) for split in SETS[:2]),
+                theirs,
+            ]
+        )
     head = ["subject", "train / test / weak inputs", "network", "originals", "metric, train / test"]
     return markdown([*head, "right, train / test", "*paper*"], body)
 
@@ -58,16 +60,18 @@ def side_by_side(results: Results) -> str:
             ours, cost = results.sensitivity(subject, tool), results.cost(subject, tool)
             ran = bool(results.of_tool(subject, tool))
             seconds = paper.SECONDS[theirs]
-            body.append([
-                subject,
-                tool,
-                "no value" if ours is None and ran else cell(ours),
-                f"*{cell(paper.AVERAGES[theirs][tool])}*",
-                NOT_RUN if cost is None else _number(cost.per_mutant),
-                _times(results.times(subject, tool)),
-                f"*{seconds[tool]:,}*",
-                f"*{_times(seconds[tool] / seconds['MUFF'])}*",
-            ])  # fmt: skip
+            body.append(
+                [
+                    subject,
+                    tool,
+                    "no value" if ours is None and ran else cell(ours),
+                    f"*{cell(paper.AVERAGES[theirs][tool])}*",
+                    NOT_RUN if cost is None else _number(cost.per_mutant),
+                    _times(results.times(subject, tool)),
+                    f"*{seconds[tool]:,}*",
+                    f"*{_times(seconds[tool] / seconds['MUFF'])}*",
+                ]
+            )
     head = ["subject", "tool", "mean sensitivity", "*paper*", "processor seconds per mutant", "times MUFF's"]
     return markdown([*head, "*seconds per mutant*", "*times MUFF's*"], body)
 
@@ -120,11 +124,21 @@ def details(results: Results) -> str:
                 cell(value, 0) if (value := number(row, f"killability_{split}")) is not None else "-" for split in SETS
             )
             power, score = number(row, "instability_train"), number(row, "score")
-            body.append([
-                subject, row["operator"], row["configurations"], row["strength"] or "-", *strengths, kills,
-                "-" if score is None else cell(score, 0), cell(number(row, "unstable"), 0),
-                "-" if power is None else cell(power, 0), row["trainings"], f"{float(row['cpu_seconds']):,.0f}",
-            ])  # fmt: skip
+            body.append(
+                [
+                    subject,
+                    row["operator"],
+                    row["configurations"],
+                    row["strength"] or "-",
+                    *strengths,
+                    kills,
+                    "-" if score is None else cell(score, 0),
+                    cell(number(row, "unstable"), 0),
+                    "-" if power is None else cell(power, 0),
+                    row["trainings"],
+                    f"{float(row['cpu_seconds']):,.0f}",
+                ]
+            )
     head = ["subject", "operator", "mutants", "searched", *(f"weakest: {split}" for split in SETS)]
     head += ["killability, train/test/weak", "score", "RSE above 5%", "power below 0.8", "trainings"]
     return markdown([*head, "processor seconds"], body) if body else NOT_RUN
@@ -140,11 +154,19 @@ def cost(results: Results) -> str:
                 body.append([subject, tool, *[NOT_RUN] * 7])
                 continue
             each = found.cpu_seconds / found.trainings if found.trainings else None
-            body.append([
-                subject, tool, str(found.operators), f"{found.mutants:,}", f"{found.trainings:,}",
-                _number(found.per_mutant), _number(found.seconds / found.mutants),
-                _number(found.cpu_seconds / found.operators), "-" if each is None else _number(each),
-            ])  # fmt: skip
+            body.append(
+                [
+                    subject,
+                    tool,
+                    str(found.operators),
+                    f"{found.mutants:,}",
+                    f"{found.trainings:,}",
+                    _number(found.per_mutant),
+                    _number(found.seconds / found.mutants),
+                    _number(found.cpu_seconds / found.operators),
+                    "-" if each is None else _number(each),
+                ]
+            )
     head = ["subject", "tool", "operators", "mutants", "trainings", "processor seconds per mutant"]
     return markdown([*head, "wall seconds per mutant", "processor seconds per operator", "per training"], body)
 
@@ -159,10 +181,18 @@ def saved(results: Results) -> str:
             continue
         sizes = ", ".join(f"{count} with {size}" for size, count in found.sizes.items())
         fewer = [_times(found.plain / count) if count else "-" for count in (made.trainings, found.grouped)]
-        body.append([
-            subject, f"{found.plain:,}", f"{found.each:,}", f"{made.trainings:,}", fewer[0], f"{found.grouped:,}",
-            fewer[1], sizes,
-        ])  # fmt: skip
+        body.append(
+            [
+                subject,
+                f"{found.plain:,}",
+                f"{found.each:,}",
+                f"{made.trainings:,}",
+                fewer[0],
+                f"{found.grouped:,}",
+                fewer[1],
+                sizes,
+            ]
+        )
     head = ["subject", "plain", "one per configuration", "made", "times fewer than plain", "in groups"]
     return markdown([*head, "times fewer than plain", "mutants decided"], body)
 

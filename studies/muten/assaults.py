@@ -34,10 +34,16 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     model, data = lab.model(defence), lab.images(attack, int(number))
     clock = Clock()
     found = mutiny.attack(
-        model, arms.way(lab.target, attack, level, arm, lab.settings.cut), arms.distance(attack, level),
-        mutants=arms.mutants(arm, lab.settings.made), baselines=False, count=len(data), data=data,
-        task=lab.subject.task, seed=int(number),
-    )  # fmt: skip
+        model,
+        arms.way(lab.target, attack, level, arm, lab.settings.cut),
+        arms.distance(attack, level),
+        mutants=arms.mutants(arm, lab.settings.made),
+        baselines=False,
+        count=len(data),
+        data=data,
+        task=lab.subject.task,
+        seed=int(number),
+    )
     row = dict(zip(KEY, (lab.name, *unit), strict=True))
     rows(folder).put([row | outcome(found) | clock.lap()])
     return True

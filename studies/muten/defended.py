@@ -36,7 +36,7 @@ def defended(subject: mutiny.Subject, original: nn.Module, defence: str, seed: i
         recipe = smoothed(subject.recipe, SHARE)
         return mutiny.Subject(
             task=subject.task, train=subject.train, test=subject.test, recipe=recipe, name=subject.name
-        ).originals(1, seed=seed)[0]  # fmt: skip
+        ).originals(1, seed=seed)[0]
     return _distilled(subject, subject.recipe, seed)
 
 

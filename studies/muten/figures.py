@@ -122,9 +122,11 @@ def saturation_of(results: Results, path: Path) -> bool:
         return False
     figure, panels = _grid(saturation.ATTACKS, subjects, 2.6)
     looks = {
-        arms.ORIGINAL: (GREY, "D"), arms.MUTEN: (ORANGE, "o"), arms.RESTARTED: (BLUE, "s"),
+        arms.ORIGINAL: (GREY, "D"),
+        arms.MUTEN: (ORANGE, "o"),
+        arms.RESTARTED: (BLUE, "s"),
         choice.ARMS["similar"]: (INK, "^"),
-    }  # fmt: skip
+    }
     for row, attack in zip(panels, saturation.ATTACKS, strict=True):
         for panel, subject in zip(row, subjects, strict=True):
             levels = TARGETS[subject].levels[:: choice.EVERY]
@@ -142,7 +144,7 @@ def _grid(attacks: Sequence[str], subjects: Sequence[str], width: float) -> tupl
     size = (0.9 + width * len(subjects), 0.9 + 2.1 * len(attacks))
     figure, panels = styled().subplots(
         len(attacks), len(subjects), figsize=size, sharey=True, squeeze=False, layout="constrained"
-    )  # fmt: skip
+    )
     for row, attack in zip(panels, attacks, strict=True):
         row[0].set_ylabel(f"{arms.ATTACKS[attack]}:\nsuccess in %")
     for panel, subject in zip(panels[0], subjects, strict=True):
@@ -160,12 +162,21 @@ def _line(panel: Any, places: Any, rates: Sequence[Rate | None], colour: str, ma
     ]
     if known:
         x, y, between = zip(*known, strict=True)
-        ends = [[v - 100 * i.low for v, i in zip(y, between, strict=True)],
-                [100 * i.high - v for v, i in zip(y, between, strict=True)]]  # fmt: skip
+        ends = [
+            [v - 100 * i.low for v, i in zip(y, between, strict=True)],
+            [100 * i.high - v for v, i in zip(y, between, strict=True)],
+        ]
         panel.errorbar(
-            x, y, yerr=np.maximum(ends, 0), color=colour, marker=mark, markersize=4, linewidth=1.2, elinewidth=0.7,
+            x,
+            y,
+            yerr=np.maximum(ends, 0),
+            color=colour,
+            marker=mark,
+            markersize=4,
+            linewidth=1.2,
+            elinewidth=0.7,
             label=label,
-        )  # fmt: skip
+        )
 
 
 def _ticks(panel: Any, levels: Sequence[str]) -> None:
@@ -175,10 +186,8 @@ def _ticks(panel: Any, levels: Sequence[str]) -> None:
 def _finish(figure: Any, panels: Any, below: str, path: Path) -> bool:
     figure.supxlabel(below, fontsize=9)
     each: Mapping[str, Any] = {
-        label: handle
-        for panel in panels.flat
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
-    }  # fmt: skip
+        label: handle for panel in panels.flat for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
     columns = max(1, min(len(each), int(figure.get_figwidth() / 1.5)))
     figure.legend([*each.values()], [*each], ncols=columns, loc="outside upper center", frameon=False)
     figure.savefig(path, dpi=DPI)

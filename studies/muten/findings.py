@@ -168,6 +168,10 @@ def defended(results: Results) -> Iterator[str]:
 
 
 FINDINGS = {
-    "epsilon": epsilon, "carlini": carlini, "number": numbers, "choice": kinds, "saturation": saturated,
+    "epsilon": epsilon,
+    "carlini": carlini,
+    "number": numbers,
+    "choice": kinds,
+    "saturation": saturated,
     "defences": defended,
-}  # fmt: skip
+}

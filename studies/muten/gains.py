@@ -72,9 +72,13 @@ def compare(levels: Iterable[tuple[Sequence[CsvRow], Sequence[CsvRow]]]) -> Gain
     else:
         interval = bootstrap(apart / size, np.mean, 0, "muten study", "gain")
     return Gain(
-        float(first.mean()) / size, float(second.mean()) / size, interval, sign_flip(apart),
-        tuple(float(apart[where == at].mean()) / size for at in np.unique(where)), size,
-    )  # fmt: skip
+        float(first.mean()) / size,
+        float(second.mean()) / size,
+        interval,
+        sign_flip(apart),
+        tuple(float(apart[where == at].mean()) / size for at in np.unique(where)),
+        size,
+    )
 
 
 def joined(rows: Sequence[CsvRow]) -> tuple[AttackOutcome, Bools]:

@@ -64,16 +64,41 @@ SMALL = ("0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4")
 PIXELS = tuple(f"{number}/255" for number in range(2, 15, 2))
 TARGETS = {
     MNIST: Target(
-        "MNIST, LeNet-5", lenet, iterations=40, levels=SMALL, constants=tuple(map(str, range(7, 14))),
-        level="0.1", constant="10", images=100, few=20, rounds=100,
+        "MNIST, LeNet-5",
+        lenet,
+        iterations=40,
+        levels=SMALL,
+        constants=tuple(map(str, range(7, 14))),
+        level="0.1",
+        constant="10",
+        images=100,
+        few=20,
+        rounds=100,
     ),
     CNN: Target(
-        "CIFAR-10, CNN", cnn, iterations=20, levels=PIXELS, constants=SMALL,
-        level="8/255", constant="0.3", images=50, few=10, rounds=2,
+        "CIFAR-10, CNN",
+        cnn,
+        iterations=20,
+        levels=PIXELS,
+        constants=SMALL,
+        level="8/255",
+        constant="0.3",
+        images=50,
+        few=10,
+        rounds=2,
     ),
     RESNET: Target(
-        "CIFAR-10, ResNet-20", NSS["cifar10-resnet20"], iterations=20, levels=PIXELS, constants=SMALL,
-        level="8/255", constant="0.3", images=50, few=10, rounds=2, whole=False,
+        "CIFAR-10, ResNet-20",
+        NSS["cifar10-resnet20"],
+        iterations=20,
+        levels=PIXELS,
+        constants=SMALL,
+        level="8/255",
+        constant="0.3",
+        images=50,
+        few=10,
+        rounds=2,
+        whole=False,
     ),
-}  # fmt: skip
+}
 ORDER = tuple(TARGETS)

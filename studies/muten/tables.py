@@ -53,16 +53,18 @@ def subjects(results: Results) -> str:
             body.append([name, f"*{paper.NAMES[name]}*", *[NOT_RUN] * 4, theirs, NOT_RUN])
             continue
         rounds = int(row["rounds"])
-        body.append([
-            name,
-            f"*{paper.NAMES[name]}*",
-            f"{row['network']}, {int(row['weights']):,} weights",
-            f"{int(row['train']):,} / {int(row['test']):,}",
-            f"{row['epochs']} epochs, batch {row['batch_size']}, learning rate {row['learning_rate']}",
-            f"{100 * float(row['accuracy']):.2f}",
-            theirs,
-            f"{rounds} x {row['images']}, {rounds} x {row['few']}",
-        ])  # fmt: skip
+        body.append(
+            [
+                name,
+                f"*{paper.NAMES[name]}*",
+                f"{row['network']}, {int(row['weights']):,} weights",
+                f"{int(row['train']):,} / {int(row['test']):,}",
+                f"{row['epochs']} epochs, batch {row['batch_size']}, learning rate {row['learning_rate']}",
+                f"{100 * float(row['accuracy']):.2f}",
+                theirs,
+                f"{rounds} x {row['images']}, {rounds} x {row['few']}",
+            ]
+        )
     head = ["subject", "*paper*", "network", "train / test images", "training", "accuracy, %", "*paper*"]
     return markdown([*head, "images attacked by PGD, C&W"], body)
 
@@ -185,13 +187,15 @@ def saturated(results: Results, subject: str) -> str:
     """Both losses on both networks: success of the original alone, and with mutants of each kind."""
     body = [
         [
-            "as trained" if network == NONE else network, arms.ATTACKS[attack], level,
+            "as trained" if network == NONE else network,
+            arms.ATTACKS[attack],
+            level,
             *(cell(results.success(subject, Side(attack, arm), level, network)) for arm in saturation.ARMS),
         ]
         for network in saturation.NETWORKS
         for attack in saturation.ATTACKS
         for level in TARGETS[subject].levels[:: choice.EVERY]
-    ]  # fmt: skip
+    ]
     names = [arms.TITLES.get(arm, f"5 {arm.split()[0]} mutants") for arm in saturation.ARMS]
     return markdown(["network", "attack", "eps", *names], body)
 

@@ -32,10 +32,20 @@ def network(seed=0):
     """A double-precision CNN, so that rounding moves nothing from bin to bin."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return nn.Sequential(
-            nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 5), nn.Sigmoid(),
-            nn.Linear(5, 3),
-        ).double().eval()  # fmt: skip
+        return (
+            nn.Sequential(
+                nn.Conv2d(1, 3, 3),
+                nn.Tanh(),
+                nn.Conv2d(3, 4, 3),
+                nn.ReLU(),
+                nn.Flatten(),
+                nn.Linear(64, 5),
+                nn.Sigmoid(),
+                nn.Linear(5, 3),
+            )
+            .double()
+            .eval()
+        )
 
 
 def images(n=7, seed=0):
@@ -273,8 +283,10 @@ def test_a_layer_that_never_runs():
     inputs = torch.randn(6, 5)
     patch = Patch((ModuleEdit("2", "remove"),))
     assert spectra(model, inputs, range=ActivationRange(0.0, 1.0), patch=patch).sum() == pytest.approx(len(inputs))
-    for call in (lambda: activation_range(model, inputs, ["2"], patch=patch),
-                 lambda: spectra(model, inputs, "2", range=ActivationRange(0.0, 1.0), patch=patch)):  # fmt: skip
+    for call in (
+        lambda: activation_range(model, inputs, ["2"], patch=patch),
+        lambda: spectra(model, inputs, "2", range=ActivationRange(0.0, 1.0), patch=patch),
+    ):
         with pytest.raises(NotApplicable, match="takes part in the forward pass"):
             call()
 

@@ -21,9 +21,7 @@ from mutiny.verbs.attack.pgd import Pgd
 def case():
     """Images of 0..1, a network, and mutants of it."""
     torch.manual_seed(0)
-    model = nn.Sequential(
-        nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4 * 25, 5)
-    ).eval()  # fmt: skip
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(4 * 25, 5)).eval()
     images = torch.rand(20, 1, 12, 12)
     view = ModelView.of(model, images[:2])
     patches = [OPERATORS[code](ratio=0.1).patch(view, np.random.default_rng(0)) for code in ("GF", "NEB", "NAI")]
@@ -235,9 +233,14 @@ def test_carlini_is_as_good_as_that_of_art(case):
     ours = Carlini(iterations=30, rate=0.02, searches=4, constant=1.0)
     found = ours.nearest(Ensemble(model, []), images, labels, 0.0, 1.0)
     theirs = CarliniL2Method(
-        art_classifier(Ensemble(model, []), (1, 12, 12), 5), learning_rate=ours.rate, max_iter=ours.iterations,
-        binary_search_steps=ours.searches, initial_const=ours.constant, batch_size=20, verbose=False,
-    )  # fmt: skip
+        art_classifier(Ensemble(model, []), (1, 12, 12), 5),
+        learning_rate=ours.rate,
+        max_iter=ours.iterations,
+        binary_search_steps=ours.searches,
+        initial_const=ours.constant,
+        batch_size=20,
+        verbose=False,
+    )
     moved = torch.from_numpy(theirs.generate(images.numpy(), labels.numpy()))
     fooled = model(moved).argmax(1) != labels
     assert fooled.float().mean() > 0.5  # otherwise this says nothing

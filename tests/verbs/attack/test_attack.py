@@ -221,8 +221,10 @@ def test_one_column_is_attacked_as_two_are():
 @pytest.mark.parametrize("way", ["pgd(iterations=8)", "pgd(norm=l2, iterations=8)", "carlini(iterations=20)"])
 def test_other_precisions(kind, way):
     net, (x, y) = sure(8.0), scaled(80)
-    full, half = (attack(one, way, 0.08, data=(x.to(dtype), y), mutants=0).levels[0]
-                  for one, dtype in ((net, torch.float32), (copy.deepcopy(net).to(kind), kind)))  # fmt: skip
+    full, half = (
+        attack(one, way, 0.08, data=(x.to(dtype), y), mutants=0).levels[0]
+        for one, dtype in ((net, torch.float32), (copy.deepcopy(net).to(kind), kind))
+    )
     shares = [one.ways[MUTANTS].of_correct(one.correct).value for one in (full, half)]
     assert shares[1] == pytest.approx(shares[0], abs=0.05)
     assert shares[1] > 0.1
@@ -326,8 +328,9 @@ def test_a_model_without_layers():
 
 def test_only_the_first_of_several_originals_is_attacked():
     split = scaled()
-    subject = Subject(models=[Wide(toys.classifier()).eval() for _ in range(2)], task=Classification(3), train=split,
-                      test=split)  # fmt: skip
+    subject = Subject(
+        models=[Wide(toys.classifier()).eval() for _ in range(2)], task=Classification(3), train=split, test=split
+    )
     found = attack(subject, "fgsm", 0.05, mutants=0, count=20)
     assert any("2 originals" in note for note in found.notes)
 
@@ -372,10 +375,12 @@ def test_mutants_for_other_libraries(model):
 @pytest.mark.parametrize(
     ("beside", "names"),
     [
-        ("fgsm", ["fgsm"]), (Fgsm(), ["fgsm"]), ("fgsm, pgd(iterations=1)", ["fgsm", "pgd(iterations=1)"]),
+        ("fgsm", ["fgsm"]),
+        (Fgsm(), ["fgsm"]),
+        ("fgsm, pgd(iterations=1)", ["fgsm", "pgd(iterations=1)"]),
         ([Pgd(iterations=1), "fgsm"], ["pgd(iterations=1)", "fgsm"]),
     ],
-)  # fmt: skip
+)
 def test_attacks_beside_in_every_form(model, beside, names):
     level = attack(model, "pgd(iterations=2)", data=scaled(), mutants=0, count=10, beside=beside).levels[0]
     assert list(level.ways) == [MUTANTS, *names]
@@ -451,9 +456,15 @@ def test_any_network(name):
     labels = net(inputs).argmax(1)
     classes = net(inputs).shape[1]
     found = attack(
-        net, "pgd(iterations=2)", 0.5, data=(inputs, labels), task=Classification(classes), low=low, high=high,
+        net,
+        "pgd(iterations=2)",
+        0.5,
+        data=(inputs, labels),
+        task=Classification(classes),
+        low=low,
+        high=high,
         mutants=Choice(count=2, iterations=3, ratios=(0.1,)),
-    )  # fmt: skip
+    )
     assert len(found.levels[0].correct) == len(inputs)
 
 
@@ -462,8 +473,14 @@ def test_a_mutant_that_destroys_the_model(model):
     found = attack(model, "fgsm", 0.05, data=scaled(), mutants=made, count=60)
     assert any("less than half of the accuracy" in note for note in found.notes)
     with pytest.raises(BadInput, match="an accuracy that mutants can reach"):
-        attack(model, "fgsm", 0.05, data=scaled(), count=60,
-               mutants=Choice(count=2, iterations=2, operators=("NEB",), ratios=(1.0,), floor=0.9))  # fmt: skip
+        attack(
+            model,
+            "fgsm",
+            0.05,
+            data=scaled(),
+            count=60,
+            mutants=Choice(count=2, iterations=2, operators=("NEB",), ratios=(1.0,), floor=0.9),
+        )
 
 
 @pytest.mark.parametrize(

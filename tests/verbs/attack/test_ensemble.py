@@ -220,10 +220,14 @@ def test_no_mutants():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"count": -1}, "mutants"), ({"iterations": 0}, "iterations"), ({"kind": "dull"}, "diverse, random, similar"),
-        ({"operators": ("XX",)}, "some of"), ({"ratios": ()}, "shares"), ({"floor": 2}, "between 0 and 1"),
+        ({"count": -1}, "mutants"),
+        ({"iterations": 0}, "iterations"),
+        ({"kind": "dull"}, "diverse, random, similar"),
+        ({"operators": ("XX",)}, "some of"),
+        ({"ratios": ()}, "shares"),
+        ({"floor": 2}, "between 0 and 1"),
     ],
-)  # fmt: skip
+)
 def test_choices_that_cannot_be(settings, message):
     with pytest.raises(BadInput, match=message):
         Choice(**settings)
@@ -300,8 +304,9 @@ def test_cross_entropy_is_that_of_torch_with_the_gradient_of_exact_numbers():
     logits = torch.randn(20, 4, generator=torch.Generator().manual_seed(0)).double().requires_grad_()
     labels = torch.arange(20) % 4
     torch.testing.assert_close(cross_entropy(logits, labels), crossed(labels)(logits))
-    ours, theirs = (torch.autograd.grad(loss.sum(), logits)[0]
-                    for loss in (cross_entropy(logits, labels), crossed(labels)(logits)))  # fmt: skip
+    ours, theirs = (
+        torch.autograd.grad(loss.sum(), logits)[0] for loss in (cross_entropy(logits, labels), crossed(labels)(logits))
+    )
     torch.testing.assert_close(ours, theirs)
     far = torch.tensor([[300.0, 0.0, -1.0]], requires_grad=True, dtype=torch.double)
     (slope,) = torch.autograd.grad(cross_entropy(far, torch.tensor([0])).sum(), far)

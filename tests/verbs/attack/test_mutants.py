@@ -65,8 +65,15 @@ def test_operators_are_equally_likely_with_a_ratio_or_without():
 def test_layers_that_are_removed_attack_too():
     x, y = toys.blobs(60)
     model = Case().model
-    found = attack(model, "pgd(iterations=2)", 0.1, data=(x, y), low=-9, high=9,
-                   mutants=Choice(count=2, iterations=3, operators=("AFR", "LR")))  # fmt: skip
+    found = attack(
+        model,
+        "pgd(iterations=2)",
+        0.1,
+        data=(x, y),
+        low=-9,
+        high=9,
+        mutants=Choice(count=2, iterations=3, operators=("AFR", "LR")),
+    )
     assert set(found.mutants) <= {"AFR", "LR"}
 
 

@@ -61,18 +61,21 @@ def test_data_as_a_subject_takes_them():
     assert torch.equal(one[0].weight, other[0].weight)
 
 
-@pytest.mark.parametrize(("make", "message"), [
-    (lambda: smoothed(RECIPE, 1.0), "between 0 and 1"),
-    (lambda: smoothed(RECIPE, "a"), "share='a'"),
-    (lambda: smoothed(nn.Linear(1, 2)), "recipe=Linear"),
-    (lambda: distilled(RECIPE, data(), Classification(3), temperature=0.5), "at least 1"),
-    (lambda: distilled(RECIPE, data(), Classification(3), temperature="a"), "temperature='a'"),
-    (lambda: distilled(RECIPE, data(), Classification(3), temperature=float("inf")), "temperature=inf"),
-    (lambda: distilled(RECIPE, data(), Classification(3), seed=-1), "seed=-1"),
-    (lambda: distilled(RECIPE, data(), Regression(0.1)), "task=Regression"),
-    (lambda: distilled(RECIPE, 5, Classification(3)), "data=int"),
-    (lambda: distilled(toys.classifier(), data(), Classification(3)), "recipe=Sequential"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: smoothed(RECIPE, 1.0), "between 0 and 1"),
+        (lambda: smoothed(RECIPE, "a"), "share='a'"),
+        (lambda: smoothed(nn.Linear(1, 2)), "recipe=Linear"),
+        (lambda: distilled(RECIPE, data(), Classification(3), temperature=0.5), "at least 1"),
+        (lambda: distilled(RECIPE, data(), Classification(3), temperature="a"), "temperature='a'"),
+        (lambda: distilled(RECIPE, data(), Classification(3), temperature=float("inf")), "temperature=inf"),
+        (lambda: distilled(RECIPE, data(), Classification(3), seed=-1), "seed=-1"),
+        (lambda: distilled(RECIPE, data(), Regression(0.1)), "task=Regression"),
+        (lambda: distilled(RECIPE, 5, Classification(3)), "data=int"),
+        (lambda: distilled(toys.classifier(), data(), Classification(3)), "recipe=Sequential"),
+    ],
+)
 def test_mistakes(make, message):
     with pytest.raises(BadInput, match=message):
         make()
