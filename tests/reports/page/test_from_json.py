@@ -19,9 +19,10 @@ from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.render import html_of
 from mutiny.reports.result_text import result_text
+from mutiny.verbs.select.retraining.result import Retraining, gains
 from reports.page.handmade import KILLED, SURVIVED, assessment, operator
 from reports.page.test_strengthen import STRENGTHENED
-from reports.page.test_verbs import SELECTION, location, repair, robustness
+from reports.page.test_verbs import COMMON, SELECTION, location, repair, robustness
 
 
 def test_every_record_comes_back_from_plain_values(assessed, regressed):
@@ -111,9 +112,22 @@ def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
     assert "<b>" not in html_of(page)
 
 
+TRIALS = [{"before": [0.8], "none": [0.8], "deepgini": [0.9]}, {"before": [0.7], "none": [0.75], "deepgini": [0.8]}]
+RETRAINING = Retraining(
+    subject=SELECTION.subject,
+    protocol="split",
+    budget=4,
+    candidates=20,
+    judges=20,
+    test_judges=0,
+    gains=gains(TRIALS, 0),
+    test_gains={},
+    skipped={"dsa": "no features"},
+    **COMMON | {"settings": {"seed": 0, "epochs": 3}},
+)
 OTHERS = {
     result.verb: json.loads(json.dumps(result.to_json()))
-    for result in (SELECTION, STRENGTHENED, location(), repair(), robustness())
+    for result in (SELECTION, RETRAINING, STRENGTHENED, location(), repair(), robustness())
 }
 
 

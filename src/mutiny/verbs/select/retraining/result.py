@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_type_hints
 
 import numpy as np
 
-from mutiny.core.json_values import to_plain
+from mutiny.core.json_values import JsonObject, to_plain
 from mutiny.core.results import RankedSubject, Result, Rows, finite
 from mutiny.verbs.select.metrics import Repeated, over_repeats
 from mutiny.verbs.select.retraining.roles import Protocol
@@ -16,6 +16,8 @@ from mutiny.verbs.select.retraining.roles import Protocol
 CONTROL, RANDOM = "none", "random"
 """Further training without new inputs, and with random ones. A gain means nothing without these two for comparison."""
 BEFORE = "before"
+DETAILS = ("protocol", "budget", "candidates", "judges", "test_judges", "gains", "test_gains", "skipped")
+"""Attributes of `Retraining` that other results do not have."""
 Trial = dict[str, list[float]]
 """Accuracies `BEFORE` and after retraining by each method: on the pool and, if it is used, on the test set."""
 
@@ -84,16 +86,13 @@ class Retraining(Result):
 
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
-        return {
-            "protocol": self.protocol,
-            "budget": self.budget,
-            "candidates": self.candidates,
-            "judges": self.judges,
-            "test_judges": self.test_judges,
-            "gains": to_plain(self.gains),
-            "test_gains": to_plain(self.test_gains),
-            "skipped": dict(self.skipped),
-        }
+        return {name: to_plain(getattr(self, name)) for name in DETAILS}
+
+    @classmethod
+    def read_details(cls, given: JsonObject) -> dict[str, Any]:
+        """The way back from `details`; an error if any of them is missing."""
+        hints = get_type_hints(cls)
+        return {name: given.get(name, hints[name]) for name in DETAILS}
 
     def tables(self) -> dict[str, Rows]:
         """``gains`` on the pool, and ``test_gains`` if the test set was used."""

@@ -75,7 +75,7 @@ class Lsa(Surprise):
                 f"keeps {fewest} to {most} of {units}; densities over different units are hardly comparable"
             )
         elif most < units:
-            evidence.note(f"{self.code} keeps {most} of {units} units: the others vary too little in some class")
+            evidence.note(f"{self.code} keeps {most} of {units} units: the others vary too little")
 
 
 def columns_kept(spreads: dict[int, Floats], variance: float, most: int | None) -> dict[int, Ints]:
