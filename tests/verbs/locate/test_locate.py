@@ -199,7 +199,7 @@ def test_always_wrong():
         ({"k": 2.5}, "k=2.5"),
         ({"data": X}, "labeled inputs"),
         ({"label": 3}, "label=3"),
-        ({"active": "often"}, "one of above"),
+        ({"active": "often"}, "active='often': expected one of above"),
         ({"at": "input"}, "signal or output"),
         ({"layers": "fc9"}, "a layer or module"),
         ({"layers": "4"}, "hidden layers"),

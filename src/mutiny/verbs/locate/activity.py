@@ -130,7 +130,8 @@ class Scaled(Activity):
 
 
 ACTIVITIES: dict[str, type[Activity]] = {kind.code: kind for kind in (Above, Quantile, Scaled)}
-NAMES = Names("readings", Activity, ACTIVITIES, "quantile(share=0.9)", "mutiny locate --help")
+NAMES = Names("actives", Activity, ACTIVITIES, "quantile(share=0.9)", "mutiny locate --help")
+"""Its argument, without the plural, is the name in messages: ``active``."""
 
 
 def as_activity(wanted: str | float | Activity) -> Activity:

@@ -88,7 +88,8 @@ class Synthesize(Verb[SynthesisState, Synthesis]):
         session.progress.stage("synthesizing", len(state.parts))
 
         async def part(number: int) -> Synthesis:
-            synthesized: Synthesis = await ask(session.job("synthesize", [number], f"part {number + 1}"))
+            name = f"synthesis {number + 1} of {len(state.parts)}"
+            synthesized: Synthesis = await ask(session.job("synthesize", [number], name))
             session.progress.step()
             return synthesized
 
