@@ -262,7 +262,7 @@ def _notes_on_verdict(change: Change, patch: Patch, failures: Mapping[str, int])
     elif not patch.edits:
         yield "No patch had a gain on validation inputs, so the model stays as it is."
     elif change.verdict == "not repaired":
-        yield "This is no repair: the interval of the held-out gain does not lie above 0."
+        yield "This is no repair: the interval of the held-out gain is not above 0."
     elif change.verdict == "cannot tell":
         yield (
             f"Only {change.broken.total} of the held-out inputs passed before, too few to see what breaks (at least "
