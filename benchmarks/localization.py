@@ -32,10 +32,12 @@ from mutiny.models.variants import WeightVariants
 from mutiny.subjects.data import Data
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.locate.activity import Above
+from mutiny.verbs.locate.ascent import Ascent
+from mutiny.verbs.locate.counting import count_hits, hidden_points
 from mutiny.verbs.locate.failures import ByLabel
 from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.spectrum import Ints
-from mutiny.verbs.locate.synthesis import Ascent, synthesis
+from mutiny.verbs.locate.synthesis import synthesis
 from mutiny.verbs.repair.credit import credits
 
 TASK = Classification(10, "logits")
@@ -98,8 +100,8 @@ def perceptron(layers: int = 8, width: int = 20) -> nn.Sequential:
 
 def spectra(network: str, case: ModelUnderTest, rounds: int) -> Results:
     """Counts of all hidden neurons and classes as a multiple of one plain pass over the same batches."""
-    places, pace = case.hidden(), case.pace
-    faster = ratio(lambda: last(plain(case)), lambda: case.spectrum(places, Above()), rounds, time.process_time)
+    places, pace = hidden_points(case), case.pace
+    faster = ratio(lambda: last(plain(case)), lambda: count_hits(case, places, Above()), rounds, time.process_time)
     neurons = sum(place.count("neuron") for place in places)
     name = f"spectra: {network}, {len(case.data):,} inputs, {neurons} neurons, as a multiple of a plain pass"
     at = f"at batch {pace.batch_size}, {pace.layout} layout"
@@ -141,7 +143,7 @@ def synthesised(network: str, case: ModelUnderTest, indices: Ints, rounds: int) 
 
 def spread(case: ModelUnderTest, count: int) -> dict[str, Ints]:
     """So many neurons, from the first of the first hidden layer to the last of the last one, evenly."""
-    places = case.hidden()
+    places = hidden_points(case)
     every = [(place.name, neuron) for place in places for neuron in range(place.count("neuron"))]
     chosen = [every[at] for at in np.linspace(0, len(every) - 1, count).astype(int)]
     found = {place.name: np.array([n for name, n in chosen if name == place.name], np.int64) for place in places}

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from mutiny.verbs.attack.methods import ATTACKS as ATTACKS
     from mutiny.verbs.attack.mutants import Choice as Choice
     from mutiny.verbs.attack.result import Robustness as Robustness
+    from mutiny.verbs.locate.ascent import Ascent as Ascent
     from mutiny.verbs.locate.locate import locate as locate
     from mutiny.verbs.locate.measures import MEASURES as MEASURES
     from mutiny.verbs.locate.measures import Measure as Measure
     from mutiny.verbs.locate.result import Location as Location
-    from mutiny.verbs.locate.synthesis import Ascent as Ascent
     from mutiny.verbs.locate.synthesize import synthesize as synthesize
     from mutiny.verbs.repair.repair import repair as repair
     from mutiny.verbs.repair.result import Repair as Repair

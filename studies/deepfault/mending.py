@@ -10,8 +10,8 @@ import mutiny
 from mutiny.core.progress import Progress
 from mutiny.models import Patch
 from mutiny.verbs.repair.base import Method
-from mutiny.verbs.repair.damage import Damage
 from mutiny.verbs.repair.methods import as_repair
+from mutiny.verbs.repair.problem import RepairProblem
 from mutiny.verbs.repair.result import Repair
 from studies.clock import Clock
 from studies.deepfault.lab import BATCH, Network, Settings
@@ -45,9 +45,9 @@ class Overheard(Method):
     method: Method
     proposed: list[Patch] = field(default_factory=list)
 
-    def patches(self, damage: Damage, progress: Progress) -> Sequence[Patch]:
+    def patches(self, problem: RepairProblem, progress: Progress) -> Sequence[Patch]:
         """Those of the method."""
-        found = self.method.patches(damage, progress)
+        found = self.method.patches(problem, progress)
         self.proposed.extend(found)
         return found
 

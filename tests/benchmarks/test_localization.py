@@ -8,6 +8,7 @@ from benchmarks import localization, subjects
 from mutiny.models import ModelState
 from mutiny.models.activation_gradients import activation_gradients
 from mutiny.subjects.inference.passes import Pace
+from mutiny.verbs.locate.counting import hidden_points, read_neurons
 
 
 @pytest.fixture(params=[*localization.SPECTRA_GOALS])
@@ -24,7 +25,7 @@ def case(network):
 
 
 def test_the_plain_pass_gives_the_outputs_that_are_counted(case):
-    seen = [one.outputs for one in case.read(case.hidden())]
+    seen = [batch.outputs for batch in read_neurons(case, hidden_points(case))]
     torch.testing.assert_close([*localization.plain(case)], seen)
     assert sum(map(len, seen)) == 50
 
@@ -42,7 +43,7 @@ def test_plain_gradients_are_those_of_the_output_layer(case):
 
 
 def test_exercised_neurons_span_all_hidden_layers(case):
-    places, neurons = case.hidden(), localization.spread(case, 10)
+    places, neurons = hidden_points(case), localization.spread(case, 10)
     assert sum(map(len, neurons.values())) == 10
     assert neurons[places[0].name][0] == 0
     assert neurons[places[-1].name][-1] == places[-1].count("neuron") - 1
@@ -50,7 +51,7 @@ def test_exercised_neurons_span_all_hidden_layers(case):
 
 def test_the_perceptron_is_eight_times_twenty():
     case = localization.case_of(localization.perceptron(), subjects.drawn_digits(5))
-    assert [place.count("neuron") for place in case.hidden()] == [20] * 8
+    assert [place.count("neuron") for place in hidden_points(case)] == [20] * 8
 
 
 def test_rows(network, case):

@@ -134,7 +134,7 @@ def test_nothing_to_write_is_said(run, write, tmp_path):
     assert "No inputs were synthesized" in ran.out
     ran = run("locate", write(NO_FAILURES), "--synthesize", 5, "-q", "--save", tmp_path / "new.npz")
     assert ran.code == 2
-    assert "nobody is suspicious" in ran.err
+    assert "no neuron is suspicious" in ran.err
 
 
 def test_a_picture_of_no_images_is_refused_before_any_work(run, write, tmp_path):

@@ -156,7 +156,7 @@ def location(failing=2):
     active = np.zeros((1, 2, 5), np.int64)
     active[0, 0], active[0, 1] = [0, 5, 8, 8, 1], [2, 1, 2, 0, 2]
     spectrum = Spectrum(("conv", "fc"), (2, 3), active, np.array([[8, failing]]))
-    found = suspects(spectrum, Ochiai(), 3, guilty=True)
+    found = suspects(spectrum, Ochiai(), 3, suspicious_only=True)
     ablation = Ablation(2, 8, Effect(1, 3), (Effect(0, 1), Effect(1, 2)), 0.667, 0.333)
     return Location(
         subject=LocatedSubject("toy", "Toy", TASK, 10, "test", 5, {"conv": 2, "fc": 3}),

@@ -71,10 +71,14 @@ def test_rankings_are_about_that_class_unless_asked_otherwise():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"group": 9}, "group=9: expected a class between 0 and 2"), ({"group": -1}, "group=-1"),
-        ({"group": True}, "group=True"), ({"k": 0}, "k=0"), ({"k": -3}, "k=-3"), ({"k": 1.5}, "k=1.5"),
+        ({"group": 9}, "group=9: expected a class between 0 and 2"),
+        ({"group": -1}, "group=-1"),
+        ({"group": True}, "group=True"),
+        ({"k": 0}, "k=0"),
+        ({"k": -3}, "k=-3"),
+        ({"k": 1.5}, "k=1.5"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_ranking(settings, message):
     with pytest.raises(BadInput, match=message):
         mutiny.locate(NET, k=4, data=(X, Y), validate=0).ranked(**settings)

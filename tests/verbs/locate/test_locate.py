@@ -87,9 +87,15 @@ def test_any_architecture(name):
     state = ModelState.of(model)
     failing = torch.arange(rows) % 3 == 0
     ask = partial(
-        mutiny.locate, model, k=3, data=(inputs, None), task=task, batch_size=rows, validate=2,
+        mutiny.locate,
+        model,
+        k=3,
+        data=(inputs, None),
+        task=task,
+        batch_size=rows,
+        validate=2,
         oracle=lambda x, out: failing[: len(out)],
-    )  # fmt: skip
+    )
     if name in UNREADABLE:
         with pytest.raises(BadInput, match=UNREADABLE[name]):
             ask()
@@ -188,22 +194,38 @@ def test_always_wrong():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"measure": "ochia"}, "Did you mean ochiai"), ({"k": 0}, "k=0"), ({"k": 2.5}, "k=2.5"),
-        ({"data": X}, "labeled inputs"), ({"label": 3}, "label=3"), ({"active": "often"}, "one of above"),
-        ({"at": "input"}, "signal or output"), ({"layers": "fc9"}, "a layer or module"),
+        ({"measure": "ochia"}, "Did you mean ochiai"),
+        ({"k": 0}, "k=0"),
+        ({"k": 2.5}, "k=2.5"),
+        ({"data": X}, "labeled inputs"),
+        ({"label": 3}, "label=3"),
+        ({"active": "often"}, "active='often': expected one of above"),
+        ({"at": "input"}, "signal or output"),
+        ({"layers": "fc9"}, "a layer or module"),
         ({"layers": "4"}, "hidden layers"),
-        ({"oracle": 3}, "a function"), ({"oracle": lambda x, out: out}, "one True"), ({"validate": -1}, "validate"),
+        ({"oracle": 3}, "a function"),
+        ({"oracle": lambda x, out: out}, "one True"),
+        ({"validate": -1}, "validate"),
         ({"oracle": lambda x, out: None}, "oracle=object"),
-        ({"against": nn.Linear(2, 4).eval()}, "shape"), ({"data": None}, "data=inputs"),
-        ({"against": nn.Linear(5, 3).eval()}, "against=RuntimeError"), ({"label": -1}, "label=-1"),
-        ({"label": 1.5}, "label=1.5: expected a class between 0 and 2"), ({"label": 1.0}, "label=1.0"),
-        ({"label": "1"}, "label='1'"), ({"label": True}, "label=True"),
-        ({"layers": 3}, "layers=3"), ({"layers": ["0", 2]}, "a list of them"),
-        ({"active": True}, "active=True"), ({"active": float("nan")}, "active=nan"), ({"active": "inf"}, "active=inf"),
-        ({"active": None}, "active=None"), ({"measure": "dstar(power=101)"}, "at most 100"),
-        ({"seed": "a"}, "seed='a'"), ({"batch_size": 0}, "batch_size=0"),
+        ({"against": nn.Linear(2, 4).eval()}, "shape"),
+        ({"data": None}, "data=inputs"),
+        ({"against": nn.Linear(5, 3).eval()}, "against=RuntimeError"),
+        ({"label": -1}, "label=-1"),
+        ({"label": 1.5}, "label=1.5: expected a class between 0 and 2"),
+        ({"label": 1.0}, "label=1.0"),
+        ({"label": "1"}, "label='1'"),
+        ({"label": True}, "label=True"),
+        ({"layers": 3}, "layers=3"),
+        ({"layers": ["0", 2]}, "a list of them"),
+        ({"active": True}, "active=True"),
+        ({"active": float("nan")}, "active=nan"),
+        ({"active": "inf"}, "active=inf"),
+        ({"active": None}, "active=None"),
+        ({"measure": "dstar(power=101)"}, "at most 100"),
+        ({"seed": "a"}, "seed='a'"),
+        ({"batch_size": 0}, "batch_size=0"),
     ],
-)  # fmt: skip
+)
 def test_mistakes(net, settings, message):
     with pytest.raises(BadInput, match=message):
         mutiny.locate(net, **{"data": (X, Y), **settings})
@@ -217,7 +239,7 @@ def test_neurons_that_are_never_active_on_a_failure_are_no_suspects():
     found = mutiny.locate(net, k=3, data=(X, Y), by_class=True)
     assert [one.neuron for one in found.suspects] == [1]
     assert all(len(some) <= 1 for some in found.by_class.values())
-    assert any("Something is held against 1 of 4 neurons" in note for note in found.notes)
+    assert any("1 of 4 neurons is suspicious" in note for note in found.notes)
     assert [one.score for one in found.ranked(k=3)][1:] == [0, 0]  # a ranking of so many neurons holds so many
     silent = mutiny.locate(net, k=4, data=(X, Y), silent=True)
     assert {one.neuron for one in silent.suspects} == {0, 2, 3}

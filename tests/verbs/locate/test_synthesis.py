@@ -1,5 +1,8 @@
 """Synthesis: gradients against finite differences, one step against the formula, balls and bounds."""
 
+import json
+from itertools import chain
+
 import numpy as np
 import pytest
 import torch
@@ -24,7 +27,7 @@ from mutiny.subjects.tasks import Classification
 from mutiny.verbs.locate.ascent import Ascent, usual
 from mutiny.verbs.locate.failures import ByLabel
 from mutiny.verbs.locate.model_under_test import ModelUnderTest
-from mutiny.verbs.locate.synthesis import synthesis
+from mutiny.verbs.locate.synthesis import Synthesis, synthesis
 
 
 def double(name):
@@ -37,10 +40,10 @@ def zoo_double(inputs):
     return replace_tensors(inputs, lambda t: t.double() if t.is_floating_point() else t)
 
 
-SMOOTH = [
-    "lenet_modules", "resnet", "lstm_bidirectional", "lstm_cell_loop", "conv3d", "conv1d", "depthwise", "no_biases",
-    "reused_layer", "dict_in_dict_out", "tuple_in_tuple_out", "channels_last",
-]  # fmt: skip
+SMOOTH = (
+    "lenet_modules resnet lstm_bidirectional lstm_cell_loop conv3d conv1d depthwise no_biases reused_layer "
+    "dict_in_dict_out tuple_in_tuple_out channels_last"
+).split()
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -61,19 +64,17 @@ def test_gradients_are_finite_differences(name, scale):
         said = next(activations(view, [inputs], [*neurons]))
         return torch.cat([said[name][:, units] for name, units in neurons.items()], 1)
 
-    rms = None
     if scale == "rms":  # the gradient of each neuron by itself, from the plain mode
         single = [
             [activation_gradients(view, {layer: np.array([unit])})(inputs, "none").gradient for unit in units]
             for layer, units in neurons.items()
         ]
-        each = [next(t for t in tensors(one) if t.is_floating_point()) for some in single for one in some]
-        every = [
-            torch.cat([t.flatten(1) for t in tensors(one) if t.is_floating_point()], 1) for s in single for one in s
-        ]
-        rms = [one / (flat.square().mean(1).sqrt() + 1e-5).reshape(-1, *[1] * (one.ndim - 1))
-               for one, flat in zip(each, every, strict=True)]  # fmt: skip
-        torch.testing.assert_close(first, torch.stack(rms).mean(0))
+        scaled = []
+        for gradient in chain.from_iterable(single):
+            parts = [part for part in tensors(gradient) if part.is_floating_point()]
+            rms = torch.cat([part.flatten(1) for part in parts], 1).square().mean(1).sqrt() + 1e-5
+            scaled.append(parts[0] / rms.reshape(-1, *[1] * (parts[0].ndim - 1)))
+        torch.testing.assert_close(first, torch.stack(scaled).mean(0))
         return
     for _ in range(6):
         at = tuple(int(rng.integers(size)) for size in moved.shape)
@@ -168,11 +169,22 @@ def test_token_ids_cannot_climb():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"step": 0}, {"step": "1"}, {"step": float("nan")}, {"distance": -1}, {"distance": True}, {"norm": "l3"},
-        {"steps": 0}, {"scale": "max"}, {"low": "a"}, {"low": float("nan")}, {"high": float("inf")},
-        {"low": 1, "high": 0}, {"low": 1, "high": 1}, {"project": 3},
+        {"step": 0},
+        {"step": "1"},
+        {"step": float("nan")},
+        {"distance": -1},
+        {"distance": True},
+        {"norm": "l3"},
+        {"steps": 0},
+        {"scale": "max"},
+        {"low": "a"},
+        {"low": float("nan")},
+        {"high": float("inf")},
+        {"low": 1, "high": 0},
+        {"low": 1, "high": 1},
+        {"project": 3},
     ],
-)  # fmt: skip
+)
 def test_what_is_no_ascent(wrong):
     with pytest.raises(BadInput, match=next(iter(wrong))):
         Ascent(**wrong)
@@ -209,7 +221,7 @@ def test_the_usual_range(case):
 
 def test_without_suspects_or_passing_inputs(case):
     data = (case.data.read(slice(0, 40)), case.targets)
-    with pytest.raises(BadInput, match="nobody is suspicious"):
+    with pytest.raises(BadInput, match="no neuron is suspicious"):
         mutiny.synthesize(case.model, (), data=data)
     with pytest.raises(BadInput, match="some that pass"):
         mutiny.synthesize(case.model, (), data=(data[0], (case.targets + 1) % 3))
@@ -361,3 +373,49 @@ def test_what_a_leaky_activation_hides_is_seen_before_it():
     torch.testing.assert_close(moved["signal"], slope[:, None] * row, atol=1e-5, rtol=1e-4)
     with pytest.raises(BadInput, match="signal or output"):
         mutiny.synthesize(model, found, 5, data=(x, y), at="input")
+
+
+# JSON
+
+
+def test_a_synthesis_survives_json(mixed):
+    written = json.loads(json.dumps(mixed.to_json(), allow_nan=False))
+    loaded = Synthesis.from_json(written)
+    assert loaded.to_json() == written
+    assert loaded.summary == mixed.summary
+    assert loaded.indices.tolist() == mixed.indices.tolist()
+    assert len(loaded) == len(mixed)
+    assert (loaded.inputs, loaded.originals, loaded.labels) == (None, None, None)  # JSON holds no inputs
+
+
+def test_a_synthesis_is_loaded_with_its_location(case, tmp_path):
+    everything = (case.data.read(slice(0, 40)), case.targets)
+    wrong = (case.targets + (torch.arange(40) < 5)) % 3  # by these, some fail
+    located = mutiny.locate(case.model, k=1, data=(everything[0], wrong), validate=0)
+    synthesized = mutiny.synthesize(case.model, located, 20, data=everything)
+    written = {**located.to_json(), "synthesis": synthesized.to_json()}  # as `mutiny locate --synthesize --json` does
+    (tmp_path / "located.json").write_text(json.dumps(written))
+    loaded = mutiny.load_result(tmp_path / "located.json")
+    assert loaded.synthesis.summary == synthesized.summary
+    assert loaded.to_json() == written
+    (tmp_path / "located.json").write_text(json.dumps({**located.to_json(), "synthesis": None}))
+    assert mutiny.load_result(tmp_path / "located.json").synthesis is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("failed", "3"),
+        ("failed", -1),
+        ("succeeded", 38),
+        ("count", 36),
+        ("indices", [1.5]),
+        ("indices", []),
+        ("distances", {"l1": {"mean": 1}}),
+        ("settings", {"seed": [[]]}),
+        ("raised", "much"),
+    ],
+)
+def test_a_synthesis_from_a_stranger_is_checked(mixed, key, value):
+    with pytest.raises(BadInput):
+        Synthesis.from_json({**mixed.to_json(), key: value})

@@ -30,7 +30,7 @@ def test_files_of_others_are_refused(tmp_path):
     signal = mutiny.OPERATORS["NEB"](0.5).patch(
         ModelView.of(toys.classifier(), torch.zeros(1, 2)), np.random.default_rng(0)
     )
-    with pytest.raises(BadInput, match="changes weights"):
+    with pytest.raises(BadInput, match="changes only weights"):
         save_patch(signal, toys.classifier(), path)
 
 
@@ -65,15 +65,17 @@ def test_a_patch_belongs_to_one_model(tmp_path):
         {"shape": None},
     ],
 )
-def test_what_does_not_fit_together_is_refused(tmp_path, wrong):
+def test_tensors_that_contradict_each_other_are_refused(tmp_path, wrong):
     model, path = toys.classifier(), tmp_path / "patch.safetensors"
     parts = {
-        "shape": torch.tensor([12, 2]), "indices": torch.tensor([0, 1]),
-        "before": model[0].weight.detach().flatten()[:2].clone(), "after": torch.ones(2),
-    }  # fmt: skip
+        "shape": torch.tensor([12, 2]),
+        "indices": torch.tensor([0, 1]),
+        "before": model[0].weight.detach().flatten()[:2].clone(),
+        "after": torch.ones(2),
+    }
     parts = {f"0.weight/{name}": part for name, part in (parts | wrong).items() if part is not None}
     save_file(parts, path, {"format": FORMAT})
-    with pytest.raises(BadInput, match=r"What it says of 0\.weight does not fit together"):
+    with pytest.raises(BadInput, match=r"Its tensors for 0\.weight contradict each other"):
         load_patch(path, model)
 
 

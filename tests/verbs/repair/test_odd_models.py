@@ -75,7 +75,7 @@ def one_hot(x, said):
 )
 def test_models_without_gradients(model, method):
     state = ModelState.of(model)
-    with pytest.raises(BadInput, match=f"model={type(model).__name__}: .*gradients.* {method} needs them.*scale"):
+    with pytest.raises(BadInput, match=f"model={type(model).__name__}: .*gradients.* {method} needs.*scale"):
         mutiny.repair(model, QUICK[method], data=data(300))
     assert mutiny.repair(model, QUICK["scale"], data=data(300)).held_out.inputs
     assert state == ModelState.of(model)
@@ -113,7 +113,7 @@ def test_failures_without_any_finite_answer(method):
     x, _ = data(400)
     said = model(x)
     y = said.nan_to_num(0).argmax(1)
-    with pytest.raises(BadInput, match="All are NaN or infinite"):
+    with pytest.raises(BadInput, match=f"finite outputs for some failing inputs, whose loss {method}"):
         mutiny.repair(model, QUICK[method], data=(x, y))
 
 
@@ -141,5 +141,5 @@ def test_layers_that_nobody_can_see_into_are_left_out(make):
         model, x, y = make().eval(), torch.randn(200, 5, 3), torch.randint(0, 4, (200,))
     found = mutiny.repair(model, "tune(epochs=3, rate=0.01)", data=(x, y))
     assert found.changes["repair"].repaired.total
-    with pytest.raises(BadInput, match="a hidden layer whose neurons can be seen"):
+    with pytest.raises(BadInput, match="a hidden layer whose neurons can be read"):
         mutiny.repair(zoo.last_step(nn.LSTM(3, 6, 2, batch_first=True), 6).eval(), "tune", data=(x, y), layers="*l0")

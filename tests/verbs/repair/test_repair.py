@@ -16,12 +16,12 @@ from mutiny.models.patch import WeightEdit
 from mutiny.subjects.data import as_data
 from mutiny.subjects.tasks import Classification, Regression
 from mutiny.verbs.repair.credit import credits, losses
-from mutiny.verbs.repair.damage import Damage
 from mutiny.verbs.repair.files import load_patch
-from mutiny.verbs.repair.knobs import Knobs
+from mutiny.verbs.repair.fitness import Fitness
 from mutiny.verbs.repair.methods import REPAIRS, as_repair
+from mutiny.verbs.repair.parametrization import Parametrization
 from mutiny.verbs.repair.patch_choice import dose
-from mutiny.verbs.repair.proposals import Weighing
+from mutiny.verbs.repair.problem import RepairProblem
 from mutiny.verbs.repair.target import check_target, targeted
 from verbs.repair.spoilt import QUICK, data, faulty
 
@@ -101,7 +101,7 @@ def test_nothing_fails():
     model = toys.classifier()
     found = mutiny.repair(model, data=(x, model(x).argmax(1)))
     assert not found.repaired
-    assert found.notes == ("No input fails in this way, so there is nothing to mend.",)
+    assert found.notes == ("There is nothing to repair, because no input fails in this way.",)
     assert found.patch.edits == ()
 
 
@@ -242,10 +242,10 @@ def test_targets():
     assert check_target("2,0", Classification(3)) == (2, 0)
 
 
-def test_knobs_turn_what_they_say():
+def test_parametrizations_set_or_scale_the_weights_they_name():
     model = toys.classifier()
     view = ModelView.of(model, torch.zeros(1, 2))
-    neurons = Knobs.of_neurons(view, [(view.layers[0], 3), (view.layers[1], 0)])
+    neurons = Parametrization.of_neurons(view, [(view.layers[0], 3), (view.layers[1], 0)])
     with neurons.patch(np.array([2.0, 0.5])).applied(model):
         changed = {name: p.detach().clone() for name, p in model.named_parameters()}
     plain = dict(model.named_parameters())
@@ -253,7 +253,7 @@ def test_knobs_turn_what_they_say():
         expected = plain[name].detach().clone()
         expected[row] *= factor
         assert torch.equal(changed[name], expected)
-    weights = Knobs.of_weights(view, [layer.weights[0] for layer in view.layers], np.array([1, 24, 59]))
+    weights = Parametrization.of_weights(view, [layer.weights[0] for layer in view.layers], np.array([1, 24, 59]))
     patch = weights.patch(np.array([7.0, 8.0, 9.0]))
     with patch.applied(model):
         assert model[0].weight[0, 1] == 7
@@ -285,22 +285,30 @@ def test_gains_are_counted_as_a_repair_is_judged():
     x, y = data(200)
     view = ModelView.of(model, x[:1])
     wrong = (model(x).argmax(1) != y).numpy()
-    damage = Damage(
-        view, Classification(3, "logits"), as_data((x, y), "data"), y, wrong, np.ones(200, bool), view.layers,
-        default_forward, 0, 50,
-    )  # fmt: skip
-    fail, passing = damage.sample(999, 99.0)
+    problem = RepairProblem(
+        view,
+        Classification(3, "logits"),
+        as_data((x, y), "data"),
+        y,
+        wrong,
+        np.ones(200, bool),
+        view.layers,
+        default_forward,
+        0,
+        50,
+    )
+    fail, passing = problem.sample(999, 99.0)
     assert (len(fail), len(passing)) == (wrong.sum(), (~wrong).sum())
-    knobs = Knobs.of_neurons(view, [(view.layers[0], loud)])
-    weighing = Weighing(damage, knobs, fail, passing, 1.0, Silent())
+    factors = Parametrization.of_neurons(view, [(view.layers[0], loud)])
+    fitness = Fitness(problem, factors, fail, passing, 1.0, Silent())
     settings = np.linspace(-1, 2, 13)[:, None]
-    scores = weighing(settings)
+    scores = fitness(settings)
     gains = []
     for setting in settings:
-        with knobs.patch(setting).applied(model) as call:
+        with factors.patch(setting).applied(model) as call:
             right = (call(x).argmax(1) == y).numpy()
         gains.append(int((right & wrong).sum()) - int((~right & ~wrong).sum()))
         assert scores[len(gains) - 1] >= right.mean()  # wrong answers have some credit too
-    best = sorted(gains, reverse=True)[: len(weighing.gainful)]
-    assert [gain for gain, _ in weighing.gainful] == pytest.approx(best)
+    best = sorted(gains, reverse=True)[: len(fitness.gainful)]
+    assert [gain for gain, _ in fitness.gainful] == pytest.approx(best)
     assert max(gains) > 0

@@ -79,13 +79,13 @@ def test_classes_that_nobody_looked_at_are_named():
     model, _ = faulty()
     x, y = data()
     found = mutiny.repair(model, QUICK["tune"], data=(x[y != 2], y[y != 2]))
-    told = "No held-out input is of class 2: what the patch does to such inputs is not known."
+    told = "No held-out input is of class 2: the effect of the patch on such inputs is unknown."
     assert found.patch.edits
     assert told in found.notes
     assert told not in mutiny.repair(model, QUICK["tune"], data=(x, y)).notes
 
 
-def test_of_several_originals_the_first_is_looked_at():
+def test_of_several_originals_the_first_is_repaired():
     found = mutiny.repair(toys.blob_subject(3), "tune(epochs=1)")
-    assert found.notes[0] == "Of 3 originals only the first is looked at."
+    assert found.notes[0] == "The subject has 3 originals; only the first was repaired."
     assert not any("originals" in note for note in mutiny.repair(toys.blob_subject(1), "tune(epochs=1)").notes)

@@ -1,1 +1,1 @@
-"""Which neurons are to blame?"""
+"""The verb `locate`: rank neurons by suspiciousness, and synthesize inputs that activate the suspects."""

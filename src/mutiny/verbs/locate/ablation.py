@@ -1,4 +1,4 @@
-"""Is the suspicion justified? Suspects are silenced, and so are random neurons of the same layers."""
+"""Ablation: the effect of silencing the suspects, compared with random neurons of the same layers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Effect:
-    """What silencing some neurons does.
+    """Effect of silencing some neurons.
 
     Attributes:
-        mended: failing inputs that no longer fail.
-        broken: passing inputs that fail now.
+        mended: Number of failing inputs that pass now.
+        broken: Number of passing inputs that fail now.
     """
 
     mended: int
@@ -34,15 +34,15 @@ class Effect:
 
 @dataclass(frozen=True)
 class Ablation:
-    """Suspects against random neurons of the same layers.
+    """Effect of silencing the suspects, and of silencing random neurons of the same layers.
 
     Attributes:
-        failing: inputs that fail with all neurons in place; of one class, if suspects of one were asked for.
-        passing: inputs that pass.
-        suspects: what silencing the suspects does.
-        random: the same for each draw of other neurons, as many of each layer.
-        p_mended: how likely so many neurons drawn at random mend as many failures.
-        p_broken: how likely they break as many passing inputs.
+        failing: Number of inputs that fail before any neuron is silenced; of one class, if ``label`` was given.
+        passing: Number of inputs that pass.
+        suspects: Effect of silencing the suspects.
+        random: Effect of each random draw of other neurons, the same number per layer.
+        p_mended: Probability that a random draw fixes at least as many failures.
+        p_broken: Probability that a random draw breaks at least as many passing inputs.
     """
 
     failing: int
@@ -54,7 +54,7 @@ class Ablation:
 
 
 def silenced(view: ModelView, neurons: Mapping[str, Ints]) -> Patch:
-    """A patch that makes all readers of these neurons see 0, see `mutiny.faults.neurons.neuron_scaling`."""
+    """A patch that replaces the signals of these neurons by 0, see `mutiny.faults.neurons.neuron_scaling`."""
     edits = [
         edit
         for name, units in neurons.items()
@@ -65,26 +65,31 @@ def silenced(view: ModelView, neurons: Mapping[str, Ints]) -> Patch:
 
 
 def by_layer(suspects: Iterable[Suspect]) -> dict[str, Ints]:
-    """The neurons of each layer.
+    """Indices of the suspects in each layer, in ascending order.
 
     >>> by_layer([])
     {}
     """
-    found: dict[str, list[int]] = {}
-    for one in suspects:
-        found.setdefault(one.layer, []).append(one.neuron)
-    return {name: np.array(sorted(units), np.int64) for name, units in found.items()}
+    neurons: dict[str, list[int]] = {}
+    for suspect in suspects:
+        neurons.setdefault(suspect.layer, []).append(suspect.neuron)
+    return {name: np.array(sorted(units), np.int64) for name, units in neurons.items()}
 
 
 async def ablation(
     session: Session, suspects: Sequence[Suspect], spectrum: Spectrum, draws: int, label: int | None = None
 ) -> Ablation | None:
-    """Silences the suspects, then ``draws`` times as many others of the same layers, on all inputs or one class.
+    """Silences the suspects, then ``draws`` random sets of other neurons of the same layers; a part of `Locate.plan`.
 
-    A part of the plan of `locate`.
+    Args:
+        session: The running call.
+        suspects: Neurons to silence.
+        spectrum: Counts of all neurons.
+        draws: Number of random draws.
+        label: Class of the inputs to evaluate; all inputs by default.
 
     Returns:
-        ``None`` if some layer has no other neurons left to compare with.
+        ``None`` if a layer has too few other neurons for the comparison.
     """
     chosen, sizes = by_layer(suspects), dict(zip(spectrum.layers, spectrum.sizes, strict=True))
     others = {name: np.setdiff1d(np.arange(sizes[name]), units) for name, units in chosen.items()}
@@ -107,8 +112,8 @@ async def ablation(
         drawn.append(
             {name: np.sort(rng.choice(others[name], len(units), replace=False)) for name, units in chosen.items()}
         )
-    named = [("suspects", chosen), *((f"others, draw {number + 1},", one) for number, one in enumerate(drawn))]
-    found, *random = await together(effect(name, neurons) for name, neurons in named)
-    p_mended = (1 + sum(one.mended >= found.mended for one in random)) / (draws + 1)
-    p_broken = (1 + sum(one.broken >= found.broken for one in random)) / (draws + 1)
-    return Ablation(int(before.sum()), int((~before).sum()), found, tuple(random), p_mended, p_broken)
+    named = [("suspects", chosen), *((f"others, draw {number},", neurons) for number, neurons in enumerate(drawn, 1))]
+    actual, *random = await together(effect(name, neurons) for name, neurons in named)
+    p_mended = (1 + sum(other.mended >= actual.mended for other in random)) / (draws + 1)
+    p_broken = (1 + sum(other.broken >= actual.broken for other in random)) / (draws + 1)
+    return Ablation(int(before.sum()), int((~before).sum()), actual, tuple(random), p_mended, p_broken)

@@ -1,4 +1,4 @@
-"""What counts as active: three readings of "above the threshold", which DeepFault leaves open."""
+"""When a neuron is active: three readings of "above the threshold", which DeepFault leaves open."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from mutiny.core.parsing import Names, described
 from mutiny.models.capture import scaled
 
 AT_ONCE = 2**22
-"""Numbers that are sorted at once."""
+"""Number of values that are sorted at once; bounds the memory of quantiles."""
 
 
 @dataclass(frozen=True)
 class Activity(ABC):
-    """From values of neurons to active or not."""
+    """Decides from a neuron's value whether it is active."""
 
     code: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     needs_values: ClassVar[bool] = False
-    """Whether it must see what neurons usually do before it can tell."""
+    """Whether `fitted` must see values of the neurons first."""
 
     @abstractmethod
     def active(self, values: Tensor, sizes: tuple[int, ...]) -> Tensor:
         """Which neurons are active, ``(n, neurons)`` bool.
 
         Args:
-            values: one number per input and neuron, layers one after another, ``(n, neurons)``.
-            sizes: neurons of each layer.
+            values: One value per input and neuron, layer after layer, ``(n, neurons)``.
+            sizes: Number of neurons of each layer.
         """
 
     def fitted(self, values: Tensor) -> Activity:
-        """The same, knowing what neurons do on a sample of inputs, ``(m, neurons)``."""
+        """A copy fitted to the values of neurons on a sample of inputs, ``(m, neurons)``."""
         del values
         return self
 
@@ -49,10 +49,10 @@ class Activity(ABC):
 
 @dataclass(frozen=True)
 class Above(Activity):
-    """A neuron is active if its value is above the threshold; a channel's value is its mean over the picture.
+    """A neuron is active if its value is above the threshold; the value of a channel is its mean over positions.
 
     Args:
-        threshold: 0, as in DeepFault's code.
+        threshold: Threshold; 0, as in DeepFault's code, by default.
     """
 
     code: ClassVar[str] = "above"
@@ -73,10 +73,11 @@ class Above(Activity):
 
 @dataclass(frozen=True)
 class Quantile(Activity):
-    """A neuron is active if its value is above a quantile of its own values, so that all fire equally often.
+    """A neuron is active if its value is above a quantile of its own values, so that all are active equally often.
 
     Args:
-        share: of a sample of the inputs, on which the neuron is silent.
+        share: Share of the inputs on which a neuron is silent.
+        limits: Quantile of each neuron; set by `fitted`.
     """
 
     code: ClassVar[str] = "quantile"
@@ -98,10 +99,10 @@ class Quantile(Activity):
         return replace(self, limits=torch.cat(limits).to(values.dtype))
 
     def active(self, values: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        """Values above each neuron's own limit."""
+        """Values above the quantile of each neuron."""
         del sizes
         if self.limits is None:
-            raise ValueError("fit it first")
+            raise ValueError("expected a fitted activity: call fitted(values) first")
         return values > self.limits.to(values.device)
 
 
@@ -110,7 +111,7 @@ class Scaled(Activity):
     """A neuron is active if its value, scaled so that its layer spans 0 to 1 on each input, is above the threshold.
 
     Args:
-        threshold: between 0 and 1.
+        threshold: Number from 0 to below 1.
     """
 
     code: ClassVar[str] = "scaled"
@@ -129,11 +130,12 @@ class Scaled(Activity):
 
 
 ACTIVITIES: dict[str, type[Activity]] = {kind.code: kind for kind in (Above, Quantile, Scaled)}
-NAMES = Names("readings", Activity, ACTIVITIES, "quantile(share=0.9)", "mutiny locate --help")
+NAMES = Names("actives", Activity, ACTIVITIES, "quantile(share=0.9)", "mutiny locate --help")
+"""Its argument, without the plural, is the name in messages: ``active``."""
 
 
 def as_activity(wanted: str | float | Activity) -> Activity:
-    """A reading of activity: a number is a threshold.
+    """An `Activity` from its name, or from a threshold.
 
     >>> as_activity(0.1), str(as_activity("quantile(share=0.9)"))
     (Above(threshold=0.1), 'quantile(share=0.9)')
@@ -143,16 +145,16 @@ def as_activity(wanted: str | float | Activity) -> Activity:
     number = _number(wanted)
     if number is not None:
         return Above(number)
-    found = NAMES.parse(wanted) if isinstance(wanted, str) else ()
-    if len(found) != 1:
+    parsed = NAMES.parse(wanted) if isinstance(wanted, str) else ()
+    if len(parsed) != 1:
         raise BadInput("active", repr(wanted), f"a threshold, or one of {', '.join(ACTIVITIES)}")
-    activity: Activity = found[0]
+    activity: Activity = parsed[0]
     return activity
 
 
-def _number(wanted: object) -> float | None:
-    """The threshold that this is or says, if it is one."""
+def _number(wanted: str | float) -> float | None:
+    """A number, or a text that is one, as a threshold; otherwise ``None``."""
     try:
-        return float(wanted) if isinstance(wanted, str) or is_number(wanted) else None  # type: ignore[arg-type]
+        return float(wanted) if isinstance(wanted, str) or is_number(wanted) else None
     except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""How inputs are changed: step, distance, range."""
+"""Gradient ascent on inputs: step, distance and range."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from mutiny.subjects.data.base import CHUNK
 from mutiny.subjects.data.nested import leaves, map_leaves
 
 RANGE = 0.1
-"""Share of the inputs' range that a change may span if nothing is said (DeepFault)."""
+"""Largest change of an input by default, as a share of the range of the data (DeepFault)."""
 Bound = float | Literal["data"] | None
-"""A limit of an input's numbers: a number, that of the data, or none."""
+"""Bound of the values of inputs: a number, ``"data"`` for that of the data, or ``None``."""
 
 
 @dataclass(frozen=True)
 class Ascent:
-    """How inputs are changed.
+    """Gradient ascent on the activity of suspects.
 
     Args:
-        step: by which the mean gradient of the suspects is multiplied.
-        distance: how far a new input may be from its original. It holds whatever the range and ``project`` want.
-        norm: of the distance: ``linf`` (DeepFault), ``l2`` or ``l1``.
-        steps: DeepFault takes one.
-        scale: ``none``, as the paper; ``rms`` divides each neuron's gradient by its root mean square first, as the code
-            did when the published numbers were made.
-        low: least value of an input's numbers; ``"data"``: as in the data, see `span`; ``None``: no bound.
-        high: largest value.
-        project: anything else that new inputs must obey: from new inputs to allowed ones. Where these are too far away,
-            an input goes towards them as far as it may.
+        step: Factor of the mean gradient of the suspects.
+        distance: Largest distance of a new input from its original; takes precedence over range and ``project``.
+        norm: Norm of the distance: ``linf`` (DeepFault), ``l2`` or ``l1``.
+        steps: Number of steps; one in DeepFault.
+        scale: ``"none"``, as in the paper; ``"rms"`` first divides each neuron's gradient by its root mean square, as
+            the code did when the published numbers were made.
+        low: Smallest value of an input; ``"data"`` for that of the data, see `span`; ``None`` for no bound.
+        high: Largest value of an input, given in the same way.
+        project: Function from new inputs to allowed inputs. Where an allowed input is too far from the original, the
+            input moves toward it only as far as ``distance`` permits.
     """
 
     step: float = 1.0
@@ -66,7 +66,7 @@ class Ascent:
             raise BadInput("project", repr(self.project), "a function from new inputs to allowed ones")
 
     def fitted(self, data: Data) -> Ascent:
-        """The same with numbers for bounds that were left to the data."""
+        """A copy in which bounds given as ``"data"`` are numbers."""
         if "data" not in (self.low, self.high):
             return self
         low, high = span(data)
@@ -75,66 +75,70 @@ class Ascent:
         )
 
     def moved(self, start: Any, now: Any, gradient: Any) -> Any:
-        """New inputs from present ones, near the first ones and within bounds; what is no real number stays."""
+        """One step: new inputs within distance and bounds; tensors of whole numbers stay as they are.
 
-        def away(first: Tensor, present: Tensor, slope: Tensor) -> Tensor:
+        Args:
+            start: Original inputs.
+            now: Inputs after the previous step.
+            gradient: Gradient of the suspects by ``now``.
+        """
+
+        def total_change(first: Tensor, present: Tensor, slope: Tensor) -> Tensor:
             return present - first + self.step * slope if first.is_floating_point() else torch.zeros_like(first)
 
-        def there(first: Tensor, change: Tensor) -> Tensor:
+        def changed(first: Tensor, change: Tensor) -> Tensor:
             if not first.is_floating_point():
                 return first
             return first + change if low is None and high is None else (first + change).clamp(low, high)
 
         low, high = _bound("low", self.low), _bound("high", self.high)
-        change = within(map_leaves(away, start, now, gradient), self.distance, self.norm)
-        near = map_leaves(there, start, change)
-        return self._nearer(start, near if self.project is None else projected(self.project, near))
+        change = within(map_leaves(total_change, start, now, gradient), self.distance, self.norm)
+        new = map_leaves(changed, start, change)
+        return self._within_distance(start, new if self.project is None else projected(self.project, new))
 
-    def _nearer(self, start: Any, new: Any) -> Any:
-        """Pulls back what the range or the projection took too far; all else stays bit by bit."""
-        apart = map_leaves(lambda a, b: b - a if a.is_floating_point() else torch.zeros_like(a), start, new)
+    def _within_distance(self, start: Any, new: Any) -> Any:
+        """Pulls back inputs that the bounds or the projection moved too far; all others stay bit for bit."""
+        change = map_leaves(lambda a, b: b - a if a.is_floating_point() else torch.zeros_like(a), start, new)
 
-        def back(first: Tensor, end: Tensor, far: Tensor, near: Tensor) -> Tensor:
+        def pulled(first: Tensor, end: Tensor, far: Tensor, near: Tensor) -> Tensor:
             return torch.where(far == near, end, first + near).to(first.dtype) if first.is_floating_point() else end
 
-        return map_leaves(back, start, new, apart, within(apart, self.distance, self.norm))
+        return map_leaves(pulled, start, new, change, within(change, self.distance, self.norm))
 
 
 def usual(data: Data) -> Ascent:
-    """One step of at most a tenth of the inputs' range."""
+    """The default: one step of at most a tenth of the range of the data."""
     low, high = span(data)
     return Ascent(step=high - low, distance=RANGE * (high - low), low=low, high=high)
 
 
 def span(data: Data) -> tuple[float, float]:
-    """The least and the largest number of the inputs; 0 and 1, or 0 and 255, where they lie in there."""
+    """Smallest and largest value of the inputs; 0 and 1, or 0 and 255, if all values lie in that range."""
     low, high = np.inf, -np.inf
     for batch in data.batches(CHUNK):
         for _, leaf in leaves(batch):
             if leaf.is_floating_point() and leaf.numel():
                 low, high = min(low, float(leaf.min())), max(high, float(leaf.max()))
     if low > high:
-        raise BadInput("inputs", "whole numbers", "real numbers, which can change a little")
+        raise BadInput("inputs", "whole numbers", "real numbers, which can change in small steps")
     if low >= 0 and high <= 255:
         return 0.0, 1.0 if high <= 1 else 255.0
     if low == high:
-        raise BadInput(
-            "inputs", f"{low:g} everywhere", "numbers that differ, which show how far they can change",
-            "Give ascent=mutiny.Ascent(step=..., distance=..., low=..., high=...).",
-        )  # fmt: skip
+        fix = "Give ascent=mutiny.Ascent(step=..., distance=..., low=..., high=...)."
+        raise BadInput("inputs", f"{low:g} everywhere", "values that differ, which give the range", fix)
     return low, high
 
 
 def projected(project: Callable[[Any], Any], inputs: Any) -> Any:
-    """What a user's function made of inputs; an error if it has another form."""
-    found = project(inputs)
+    """Inputs that a user's function returns for inputs; an error if their form changes."""
+    result = project(inputs)
     before = {path: tuple(leaf.shape) for path, leaf in leaves(inputs)}
-    after = {path: tuple(getattr(leaf, "shape", ())) for path, leaf in leaves(found)}
-    if before != after or not all(isinstance(leaf, Tensor) for _, leaf in leaves(found)):
+    after = {path: tuple(getattr(leaf, "shape", ())) for path, leaf in leaves(result)}
+    if before != after or not all(isinstance(leaf, Tensor) for _, leaf in leaves(result)):
         raise BadInput(
             "project", f"a function that returns {_form(after)}", f"inputs of the same form, {_form(before)}"
         )
-    return found
+    return result
 
 
 def _form(shapes: dict[str, tuple[int, ...]]) -> str:
@@ -142,7 +146,7 @@ def _form(shapes: dict[str, tuple[int, ...]]) -> str:
 
 
 def _bound(name: str, value: Any) -> float | None:
-    """A number, or nothing where there is no bound yet."""
+    """A bound as a number; ``None`` for no bound, or for one that is left to the data."""
     if value is None or (isinstance(value, str) and value == "data"):
         return None
     if not is_number(value) or not isfinite(value):

@@ -1,4 +1,4 @@
-"""Which answers are failures: wrong by label, by a user's oracle, or other than another model's."""
+"""Definitions of a failure: wrong by label, by a user's oracle, or different from another model's answer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from mutiny.subjects.tasks import Classification, Task, changed_answers
 Where = slice | Indices
 """Positions of inputs in the data."""
 Oracle = Callable[[Any, Tensor], Any]
-"""From a batch of inputs and the model's outputs to one truth value per input: is this a failure?"""
+"""Function from a batch of inputs and the model's outputs to one bool per input: is this a failure?"""
 
 
 class Failing(Protocol):
-    """Tells failures, batch by batch."""
+    """Identifies failures, batch by batch."""
 
     def __call__(self, inputs: Any, outputs: Tensor, where: Where) -> Tensor:
-        """``(n,)`` bool for the inputs at the positions ``where``."""
+        """Which of the inputs at the positions ``where`` fail, ``(n,)`` bool."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class ByLabel:
     """An answer fails if it is not correct.
 
     Args:
-        task: what is correct.
-        targets: of all inputs, as the task wants them.
+        task: Task that defines correct answers.
+        targets: Targets of all inputs, in the form of the task.
     """
 
     task: Task
@@ -51,20 +51,20 @@ class ByLabel:
 
 @dataclass(frozen=True)
 class ByOracle:
-    """An answer fails if a function says so."""
+    """An answer fails if the user's function returns true for it."""
 
     oracle: Oracle
 
     def __call__(self, inputs: Any, outputs: Tensor, where: Where) -> Tensor:
-        """As the oracle says."""
+        """Asks the oracle."""
         del where
-        said = truths(self.oracle(inputs, outputs), len(outputs), "oracle", "a failure")
-        return torch.from_numpy(said).to(outputs.device)
+        failed = truths(self.oracle(inputs, outputs), len(outputs), "oracle", "a failure")
+        return torch.from_numpy(failed).to(outputs.device)
 
 
 @dataclass(frozen=True)
 class ByModel:
-    """An answer fails if another model gives another one: another class, or outputs more than the tolerance apart."""
+    """An answer fails if another model disagrees: in the class, or by more than the tolerance in regression."""
 
     task: Task
     model: nn.Module
@@ -78,28 +78,32 @@ class ByModel:
             raise BadInput(
                 "against",
                 f"a model with outputs of shape {tuple(other.shape)}",
-                f"{tuple(outputs.shape)}, as the other",
+                f"{tuple(outputs.shape)}, as the model under test has",
             )
         return changed_answers(self.task, outputs, other)[0]
 
 
-def truths(said: Any, rows: int, argument: str, meaning: str) -> npt.NDArray[np.bool_]:
-    """What a user's function said, ``(rows,)``; an error if that is not one truth value per input.
+def truths(returned: Any, rows: int, argument: str, meaning: str) -> npt.NDArray[np.bool_]:
+    """Values that a user's function returned, ``(rows,)``; an error unless they are one bool per input.
+
+    Args:
+        returned: Tensor, array or sequence.
+        rows: Number of inputs.
+        argument: Name of the function, for the message.
+        meaning: Meaning of true, for the message.
 
     >>> truths([True, False], 2, "oracle", "a failure")
     array([ True, False])
     """
-    found = said.numpy(force=True) if isinstance(said, Tensor) else np.array(said)
-    if found.shape != (rows,) or found.dtype != np.bool_:
-        raise BadInput(
-            argument, f"{found.dtype} of shape {found.shape} for {rows} inputs",
-            f"one True ({meaning}) or False per input",
-        )  # fmt: skip
-    return found
+    values = returned.numpy(force=True) if isinstance(returned, Tensor) else np.array(returned)
+    if values.shape != (rows,) or values.dtype != np.bool_:
+        form = f"{values.dtype} of shape {values.shape} for {rows} inputs"
+        raise BadInput(argument, form, f"one True ({meaning}) or False per input")
+    return values
 
 
 def groups_of(task: Task, targets: Tensor | None, outputs: Tensor, where: Where) -> Tensor:
-    """The class of each input, ``(n,)``: the true one if it is known, otherwise the predicted one; 0 in regression."""
+    """Class of each input, ``(n,)``: the true one if it is known, otherwise the predicted one; 0 in regression."""
     if not isinstance(task, Classification):
         return torch.zeros(len(outputs), dtype=torch.long, device=outputs.device)
     if targets is not None:

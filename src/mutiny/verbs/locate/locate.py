@@ -1,4 +1,4 @@
-"""`locate`: which neurons are to blame for failures?"""
+"""`locate`: which neurons are most likely to blame for failures?"""
 
 from __future__ import annotations
 
@@ -52,38 +52,40 @@ def locate(
 ) -> Location:
     """Ranks hidden neurons by how closely their activity follows the model's failures (DeepFault, Algorithm 1).
 
-    One pass over the inputs counts, for every neuron and class, on how many failing and passing inputs it was active; a
-    measure turns the counts into suspicion. A channel is one neuron; its value is the mean over its pixels.
+    One pass over the inputs counts, for every neuron and class, the failing and the passing inputs on which it was
+    active; a measure turns the counts into a score. A channel is one neuron; its value is the mean over its positions.
 
     Args:
-        subject: what is tested; or simply a model in evaluation mode, with ``data``.
-        measure: of suspicion: ``"ochiai"``, ``"tarantula"``, ``"dstar(power=3)"`` and others, see `mutiny measures`.
-        k: how many suspects; fewer if nothing is held against the others. Among equals, those of deeper layers come
-            first.
-        data: labeled inputs; the test set if not given. With ``oracle`` or ``against`` labels are not needed.
-        task: if ``subject`` is a model; by default classification by the largest output.
-        forward: how the model is called, if ``subject`` is a model.
-        label: only inputs of this class, also where suspects are silenced; the true one if it is known, otherwise the
-            predicted one.
-        by_class: whether suspects are also ranked for each class.
-        active: when a neuron counts as active: a threshold, ``"quantile(share=0.9)"`` of its own values, or
+        subject: Subject to test, or a model in evaluation mode with ``data``.
+        measure: Suspiciousness measure: ``"ochiai"``, ``"tarantula"``, ``"dstar(power=3)"`` and others, see
+            `mutiny measures`.
+        k: Number of suspects; fewer if the other neurons are not suspicious. Ties go to deeper layers.
+        data: Labeled inputs; the test set by default. With ``oracle`` or ``against`` no labels are needed.
+        task: Task, if ``subject`` is a model; classification by the largest output by default.
+        forward: Function that calls the model, if ``subject`` is a model.
+        label: Class of the inputs to use, also for silencing: the true class if known, otherwise the predicted one.
+        by_class: Also rank suspects for each class.
+        active: Condition for an active neuron: a threshold, ``"quantile(share=0.9)"`` of its own values, or
             ``"scaled(threshold=0.5)"`` within its layer.
-        at: ``"signal"``: after the layer's own normalization, activation and pooling; ``"output"``: straight from the
-            multiplication, as DeepFault's code.
-        silent: whether silence on failures is what is looked for.
-        layers: names or patterns; all hidden layers if not given.
-        oracle: a function from inputs and outputs to one bool per input: is this a failure?
-        against: another model; answers fail where it gives another one.
-        validate: silences the suspects, and so many times random neurons of the same layers; 0 leaves it out.
-        seed: one seed, one answer.
-        device: where to run; where the model is if not given.
-        batch_size: inputs per forward pass; measured if not given.
-        engine: where neurons are counted, in one pass that does not divide, and silenced, each draw by itself:
-            ``"serial"`` (here), ``"processes"``, ``"ray"``, or an engine.
-        workers: how many processes.
-        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
-        folder: where trained originals are kept.
-        progress: told what is being done.
+        at: Where activity is read: ``"signal"``, after the layer's normalization, activation and pooling; or
+            ``"output"``, directly after the multiplication by weights, as in DeepFault's code.
+        silent: Rank neurons that are silent on failures.
+        layers: Names or patterns of layers; all hidden layers by default.
+        oracle: Function from inputs and outputs to one bool per input that says whether it is a failure.
+        against: Another model; an answer is a failure if the two models disagree.
+        validate: Number of random sets of neurons to silence, for comparison with the suspects; 0 for no silencing.
+        seed: Seed of everything random.
+        device: Torch device; the device of the models by default.
+        batch_size: Inputs per forward pass; measured once per model and device by default.
+        engine: Engine that counts (one job) and silences (one job per set of neurons): ``"serial"``, ``"processes"``,
+            ``"ray"``, or an instance.
+        workers: Number of worker processes.
+        store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
+        folder: Folder for trained originals.
+        progress: Receiver of progress messages.
+
+    Returns:
+        A `Location`. Apart from times, it is the same on every engine and after any interruption.
 
     >>> import torch
     >>> x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.2]])
@@ -91,7 +93,7 @@ def locate(
     >>> with torch.no_grad():
     ...     for layer in (net[0], net[2]):
     ...         _ = layer.weight.copy_(torch.eye(2)), layer.bias.zero_()
-    >>> locate(net, k=1, data=(x, torch.tensor([0, 0, 0, 0])), validate=0).suspects[0].neuron  # it says 1, wrongly
+    >>> locate(net, k=1, data=(x, torch.zeros(4, dtype=torch.long)), validate=0).suspects[0].neuron  # favors class 1
     1
     """
     check_whole("k", k)

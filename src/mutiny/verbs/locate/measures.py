@@ -1,8 +1,7 @@
-"""How suspicious is a neuron? Measures of spectrum-based fault localisation, from counts.
+"""Suspiciousness measures of spectrum-based fault localization.
 
-For a neuron ``ef`` and ``ep`` count the failing and passing inputs on which it was active, ``nf`` and ``np`` those on
-which it was silent; ``F = ef + nf`` and ``P = ep + np``. A neuron that is never active on a failure scores 0 (or the
-least there is), whatever the formula would divide by.
+For each neuron, ``ef`` and ``ep`` count the failing and passing inputs on which it was active, ``nf`` and ``np`` those
+on which it was silent; ``F = ef + nf`` and ``P = ep + np``.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Counts(NamedTuple):
-    """Inputs by outcome and activity, ``(neurons,)`` each; they need not be whole numbers."""
+    """Number of inputs by outcome and activity, ``(neurons,)`` each; intervals use fractional numbers too."""
 
     ef: Floats
     ep: Floats
@@ -32,34 +31,34 @@ class Counts(NamedTuple):
 
     @property
     def failing(self) -> Floats:
-        """``F``."""
+        """``F``, the number of failing inputs."""
         return self.ef + self.nf
 
     @property
     def passing(self) -> Floats:
-        """``P``."""
+        """``P``, the number of passing inputs."""
         return self.ep + self.np
 
 
 @dataclass(frozen=True)
 class Measure(ABC):
-    """A measure of suspicion: it rises with ``ef`` and falls with ``ep`` where ``F`` and ``P`` are given."""
+    """A suspiciousness measure: for fixed ``F`` and ``P`` it rises with ``ef`` and falls with ``ep``."""
 
     code: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     both_ways: ClassVar[bool] = False
-    """Whether silence on failures is as suspicious as activity."""
+    """Whether silence on failures is as suspicious as activity, so that the measure need not rise with ``ef``."""
 
     @abstractmethod
     def suspicion(self, counts: Counts) -> Floats:
-        """The formula; entries with ``ef = 0`` and divisions by zero are settled by `__call__`."""
+        """The formula, ``(neurons,)``; `__call__` suppresses warnings about zero divisions and replaces NaN by 0."""
 
     def __call__(self, counts: Counts) -> Floats:
-        """Suspicion of each neuron, ``(neurons,)``; infinite where nothing speaks for the neuron and D* says so."""
+        """Score of each neuron, ``(neurons,)``; NaN counts as 0, and infinity is allowed, as in D*."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.suspicion(counts)
-        return np.where(np.isnan(found), 0.0, found)
+            scores = self.suspicion(counts)
+        return np.where(np.isnan(scores), 0.0, scores)
 
     def __str__(self) -> str:
         return described(self, self.code)
@@ -85,7 +84,7 @@ class Ochiai(Measure):
 
 @dataclass(frozen=True)
 class Tarantula(Measure):
-    """``(ef / F) / (ef / F + ep / P)``: the share of failures among its activity, were both outcomes as frequent."""
+    """``(ef / F) / (ef / F + ep / P)``: its share of failures if failing and passing inputs were equally frequent."""
 
     code: ClassVar[str] = "tarantula"
     title: ClassVar[str] = "Tarantula"
@@ -102,7 +101,7 @@ class DStar(Measure):
     """``ef^power / (ep + nf)``; infinite for a neuron that is active on exactly the failures.
 
     Args:
-        power: 3 in DeepFault, 2 usually; with 1 the order is Jaccard's.
+        power: Exponent; 3 in DeepFault, 2 in most other work. With 1 the ranking is that of Jaccard.
     """
 
     code: ClassVar[str] = "dstar"
@@ -122,7 +121,7 @@ class DStar(Measure):
 
 @dataclass(frozen=True)
 class Jaccard(Measure):
-    """``ef / (F + ep)``: failures on which it is active, of all inputs that fail or on which it is active."""
+    """``ef / (F + ep)``: overlap of the failing inputs and the inputs on which it is active, divided by their union."""
 
     code: ClassVar[str] = "jaccard"
     title: ClassVar[str] = "Jaccard"
@@ -135,7 +134,7 @@ class Jaccard(Measure):
 
 @dataclass(frozen=True)
 class Op2(Measure):
-    """``ef - ep / (P + 1)``: failures first, whatever it does on passing inputs; neurons that are always on lead."""
+    """``ef - ep / (P + 1)``: ranks by ``ef`` first, so neurons that are always active come first."""
 
     code: ClassVar[str] = "op2"
     title: ClassVar[str] = "Op2"
@@ -161,7 +160,7 @@ class Kulczynski2(Measure):
 
 @dataclass(frozen=True)
 class Ample(Measure):
-    """``|ef / F - ep / P|``: how differently it behaves; silence on failures is as suspicious as activity."""
+    """``|ef / F - ep / P|``: difference of both rates; silence on failures is as suspicious as activity."""
 
     code: ClassVar[str] = "ample"
     title: ClassVar[str] = "Ample"
@@ -175,7 +174,7 @@ class Ample(Measure):
 
 @dataclass(frozen=True)
 class Wong3(Measure):
-    """``ef - h``, where the first two passing inputs in ``ep`` count 1 each, the next eight 0.1, the others 0.001."""
+    """``ef - h``, where ``h`` counts the first two inputs of ``ep`` as 1, the next eight as 0.1, others as 0.001."""
 
     code: ClassVar[str] = "wong3"
     title: ClassVar[str] = "Wong3"
@@ -189,7 +188,7 @@ class Wong3(Measure):
 
 @dataclass(frozen=True)
 class Zoltar(Measure):
-    """``ef / (F + ep + 10000 nf ep / ef)``: one failure without it and one pass with it acquit it almost completely."""
+    """``ef / (F + ep + 10000 nf ep / ef)``: nearly 0 unless ``nf`` or ``ep`` is 0."""
 
     code: ClassVar[str] = "zoltar"
     title: ClassVar[str] = "Zoltar"
@@ -202,7 +201,7 @@ class Zoltar(Measure):
 
 @dataclass(frozen=True)
 class Ochiai2(Measure):
-    """``ef np / sqrt((ef + ep) (nf + np) F P)``: Ochiai that also counts passing inputs without it."""
+    """``ef np / sqrt((ef + ep) (nf + np) F P)``: Ochiai times the same for silence on passing inputs."""
 
     code: ClassVar[str] = "ochiai2"
     title: ClassVar[str] = "Ochiai2"
@@ -216,7 +215,7 @@ class Ochiai2(Measure):
 
 @dataclass(frozen=True)
 class Barinel(Measure):
-    """``ef / (ef + ep)``: the share of failures among the inputs on which it is active; Tarantula's order."""
+    """``ef / (ef + ep)``: share of failures among the inputs on which it is active; ranks like Tarantula."""
 
     code: ClassVar[str] = "barinel"
     title: ClassVar[str] = "Barinel"
@@ -228,20 +227,30 @@ class Barinel(Measure):
 
 
 ALL: tuple[type[Measure], ...] = (
-    Ochiai, Tarantula, DStar, Jaccard, Op2, Kulczynski2, Ample, Wong3, Zoltar, Ochiai2, Barinel,
-)  # fmt: skip
+    Ochiai,
+    Tarantula,
+    DStar,
+    Jaccard,
+    Op2,
+    Kulczynski2,
+    Ample,
+    Wong3,
+    Zoltar,
+    Ochiai2,
+    Barinel,
+)
 MEASURES: Registry[Measure] = Registry("mutiny.measures", Measure, ALL)
 NAMES = Names("measures", Measure, MEASURES, "dstar(power=2)", "mutiny measures")
 
 
 def as_measure(wanted: str | Measure) -> Measure:
-    """One measure from its name, with parameters if you like.
+    """A measure from its name, with optional parameters.
 
     >>> as_measure("dstar(power=2)")
     DStar(power=2.0)
     """
-    found = NAMES.parse(wanted if isinstance(wanted, str) else [wanted])
-    if len(found) != 1:
+    parsed = NAMES.parse(wanted if isinstance(wanted, str) else [wanted])
+    if len(parsed) != 1:
         raise BadInput("measure", repr(wanted), f"one of {', '.join(MEASURES)}")
-    measure: Measure = found[0]
+    measure: Measure = parsed[0]
     return measure

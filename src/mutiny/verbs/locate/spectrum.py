@@ -1,4 +1,4 @@
-"""Hit spectra: how often each neuron was active on passing and on failing inputs, class by class."""
+"""Hit spectra: numbers of passing and failing inputs on which each neuron was active, by class."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mutiny.verbs.locate.measures import Counts
 
 Ints = npt.NDArray[np.int64]
 ENOUGH = 1024
-"""Inputs that are counted at once."""
+"""Number of inputs that are counted at once; smaller batches are joined first."""
 
 
 class Hits(NamedTuple):
-    """What a batch of ``n`` inputs did.
+    """Activity and outcome of a batch of ``n`` inputs.
 
     Attributes:
-        active: ``(n, neurons)`` bool.
-        groups: the class of each input, ``(n,)``.
-        failed: ``(n,)`` bool.
+        active: Which neurons are active, ``(n, neurons)`` bool.
+        groups: Class of each input, ``(n,)``.
+        failed: Which inputs fail, ``(n,)`` bool.
     """
 
     active: Tensor
@@ -40,10 +40,10 @@ class Spectrum:
     """Counts for every neuron of some layers.
 
     Attributes:
-        layers: names, in the order of execution.
-        sizes: neurons of each.
-        active: inputs on which each neuron was active, ``(groups, 2, neurons)``: passing, failing.
-        inputs: how many there were, ``(groups, 2)``.
+        layers: Names of the layers in execution order.
+        sizes: Number of neurons of each layer.
+        active: Number of inputs on which each neuron was active, ``(groups, 2, neurons)``: passing, failing.
+        inputs: Number of inputs, ``(groups, 2)``: passing, failing.
     """
 
     layers: tuple[str, ...]
@@ -53,7 +53,7 @@ class Spectrum:
 
     @classmethod
     def of(cls, batches: Iterable[Hits], layers: tuple[str, ...], sizes: tuple[int, ...], groups: int) -> Spectrum:
-        """Counts all batches; about a thousand inputs are one product of matrices, and nothing of them is kept.
+        """Counts all batches, with one matrix product per about a thousand inputs.
 
         >>> hits = Hits(torch.tensor([[True, False], [True, True]]), torch.tensor([0, 0]), torch.tensor([False, True]))
         >>> Spectrum.of([hits], ("fc",), (2,), 1).counts().ef.tolist()
@@ -71,29 +71,29 @@ class Spectrum:
 
     @property
     def groups(self) -> int:
-        """Classes that are counted apart."""
+        """Number of classes, which are counted separately."""
         return len(self.inputs)
 
     @cached_property
     def depth(self) -> Ints:
-        """The number of each neuron's layer, ``(neurons,)``."""
+        """Position of each neuron's layer, ``(neurons,)``."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     @cached_property
     def index(self) -> Ints:
-        """The number of each neuron in its layer, ``(neurons,)``."""
+        """Index of each neuron in its layer, ``(neurons,)``."""
         return np.concatenate([np.arange(size) for size in self.sizes]) if self.sizes else np.empty(0, np.int64)
 
     def failing(self, group: int | None = None) -> int:
-        """Failing inputs, of one class or of all."""
+        """Number of failing inputs, of one class or of all."""
         return int(self.inputs[:, 1].sum() if group is None else self.inputs[group, 1])
 
     def passing(self, group: int | None = None) -> int:
-        """Passing inputs, of one class or of all."""
+        """Number of passing inputs, of one class or of all."""
         return int(self.inputs[:, 0].sum() if group is None else self.inputs[group, 0])
 
     def counts(self, group: int | None = None, silent: bool = False) -> Counts:
-        """The four counts of every neuron, of one class or of all; with ``silent`` it is silence that counts as hit."""
+        """The four counts of every neuron, for one class or for all; ``silent`` swaps activity and silence."""
         active = (self.active.sum(axis=0) if group is None else self.active[group]).astype(np.float64)
         ef, ep = active[1], active[0]
         nf, passed = self.failing(group) - ef, self.passing(group) - ep
@@ -101,7 +101,7 @@ class Spectrum:
 
 
 def check_class(name: str, value: object, classes: int, more: str = "") -> None:
-    """An error for what is no class.
+    """Raises an error unless ``value`` is a class; ``more`` completes the message.
 
     >>> check_class("label", 3, 3)
     Traceback (most recent call last):
@@ -112,12 +112,12 @@ def check_class(name: str, value: object, classes: int, more: str = "") -> None:
 
 
 def _together(batches: Iterable[Hits]) -> Iterator[Hits]:
-    """The same in fewer, larger batches: counting has a price for each."""
-    held: list[Hits] = []
+    """Joins small batches, because each matrix product has a fixed cost."""
+    waiting: list[Hits] = []
     for batch in batches:
-        held.append(batch)
-        if sum(len(one.failed) for one in held) >= ENOUGH:
-            yield Hits(*map(torch.cat, zip(*held, strict=True)))
-            held = []
-    if held:
-        yield Hits(*map(torch.cat, zip(*held, strict=True)))
+        waiting.append(batch)
+        if sum(len(hits.failed) for hits in waiting) >= ENOUGH:
+            yield Hits(*map(torch.cat, zip(*waiting, strict=True)))
+            waiting = []
+    if waiting:
+        yield Hits(*map(torch.cat, zip(*waiting, strict=True)))

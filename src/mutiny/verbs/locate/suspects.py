@@ -1,4 +1,4 @@
-"""From counts to ranked neurons, each with what noise alone could have done."""
+"""Ranks neurons by suspiciousness, with p-value, q-value and interval of each score."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Suspect:
-    """A neuron and what is held against it.
+    """A suspicious neuron, with the evidence.
 
     Attributes:
-        layer: its layer's name.
-        neuron: its number there: a unit, or a channel.
-        score: the measure's.
-        interval: in which the score lies with a confidence of 95%, given how few inputs failed or passed.
-        ef: failing inputs on which it was active; ``ep`` passing ones; ``nf`` and ``np`` those on which it was silent.
-        p_value: how likely the same neuron looks so suspicious if failures have nothing to do with its activity (exact,
-            over all ways to hand out the failures).
-        q_value: the p-value for the search over all neurons: so large a share of the neurons with at most this value is
-            expected to be innocent (Benjamini and Hochberg).
+        layer: Name of its layer.
+        neuron: Index in its layer: a unit, or a channel.
+        score: Suspiciousness by the measure.
+        interval: 95% interval of the score, from the numbers of failing and passing inputs.
+        ef: Number of failing inputs on which it was active.
+        ep: Number of passing inputs on which it was active.
+        nf: Number of failing inputs on which it was silent.
+        np: Number of passing inputs on which it was silent.
+        p_value: Probability of at least this score if failures are independent of the neuron's activity; exact, over
+            all permutations of the failures.
+        q_value: The p-value corrected for the number of neurons (Benjamini and Hochberg): expected share of false
+            suspects among the neurons with at most this value.
     """
 
     layer: str
@@ -70,7 +73,7 @@ class Suspect:
 
     @classmethod
     def from_plain(cls, value: object, where: str) -> Suspect:
-        """The way back from `to_json`."""
+        """Reads what `to_json` returned."""
         given = JsonObject(value, where)
         counts, ends = given.object("counts"), given.object("interval")
         low, high = (_infinite(ends.get(end, float | None)) for end in ("low", "high"))
@@ -88,7 +91,7 @@ class Suspect:
 
 
 def _infinite(value: float | None) -> float:
-    """A number that JSON gives as null because it is infinite."""
+    """A number that is null in JSON because it is infinite."""
     return math.inf if value is None else value
 
 
@@ -98,20 +101,20 @@ def suspects(
     k: int,
     group: int | None = None,
     silent: bool = False,
-    guilty: bool = False,
+    suspicious_only: bool = False,
 ) -> tuple[Suspect, ...]:
-    """The ``k`` most suspicious neurons. Among equals those of deeper layers come first, then those with lower numbers.
+    """The ``k`` most suspicious neurons; ties go to deeper layers, then to lower indices.
 
     Args:
-        spectrum: counts of all neurons.
-        measure: of suspicion.
-        k: how many.
-        group: one class; all together if not given.
-        silent: whether silence counts as hit.
-        guilty: whether those are left out against whom nothing is held, see `innocent`.
+        spectrum: Counts of all neurons.
+        measure: Suspiciousness measure.
+        k: Number of neurons.
+        group: Class of the inputs; all classes by default.
+        silent: Rank silence instead of activity.
+        suspicious_only: Leave out neurons that are not suspicious, see `unsuspicious`.
 
     Returns:
-        Nothing where no input failed.
+        The neurons; empty if no input failed.
     """
     if not spectrum.failing(group):
         return ()
@@ -120,28 +123,29 @@ def suspects(
     p_values = significance(counts, measure.both_ways)
     q_values = benjamini_hochberg(p_values)
     order = np.lexsort((spectrum.index, -spectrum.depth, -scores))
-    order = (order[~innocent(measure, counts)[order]] if guilty else order)[:k]
-    real = spectrum.counts(group)
+    if suspicious_only:
+        order = order[~unsuspicious(measure, counts)[order]]
+    reported = spectrum.counts(group)  # of activity, also where silence was ranked
     return tuple(
         Suspect(
             layer=spectrum.layers[spectrum.depth[at]],
             neuron=int(spectrum.index[at]),
             score=float(scores[at]),
             interval=Interval(float(low[at]), float(high[at]), LEVEL, "Clopper-Pearson"),
-            **{name: int(count[at]) for name, count in zip(real._fields, real, strict=True)},
+            **{name: int(count[at]) for name, count in zip(reported._fields, reported, strict=True)},
             p_value=float(p_values[at]),
             q_value=float(q_values[at]),
         )
-        for at in order
+        for at in order[:k]
     )
 
 
-def innocent(measure: Measure, counts: Counts) -> npt.NDArray[np.bool_]:
-    """Neurons no more suspicious than if they had never been active on a failure, ``(neurons,)``.
+def unsuspicious(measure: Measure, counts: Counts) -> npt.NDArray[np.bool_]:
+    """Neurons that score no higher than if they had never been active on a failure, ``(neurons,)``.
 
     >>> from mutiny.verbs.locate.measures import Ochiai
-    >>> one = np.array([0.0, 2.0])
-    >>> innocent(Ochiai(), Counts(one, one, 2 - one, 2 - one)).tolist()
+    >>> active = np.array([0.0, 2.0])
+    >>> unsuspicious(Ochiai(), Counts(active, active, 2 - active, 2 - active)).tolist()
     [True, False]
     """
     if measure.both_ways:
@@ -151,14 +155,14 @@ def innocent(measure: Measure, counts: Counts) -> npt.NDArray[np.bool_]:
 
 
 def significance(counts: Counts, both_ways: bool = False) -> Floats:
-    """Exact p-values, ``(neurons,)``: as many failures among active inputs, or more, by chance.
+    """Exact p-values, ``(neurons,)``: probability of at least ``ef`` failures among the active inputs by chance.
 
-    With the number of failures and of active inputs given, ``ef`` alone decides every measure, so that its law over all
-    permutations of the failures, the hypergeometric one, is the measure's own.
+    For fixed numbers of failures and of active inputs, every measure is a monotone function of ``ef``. The distribution
+    of ``ef`` over all permutations of the failures is hypergeometric, so its tail is the p-value of the measure.
 
     Args:
-        counts: of all neurons.
-        both_ways: whether as few are as suspicious.
+        counts: Counts of all neurons.
+        both_ways: Use both tails.
     """
     failing, passing = counts.failing, counts.passing
     least, most = hypergeometric_tails(counts.ef, counts.ef + counts.ep, failing, failing + passing)
@@ -166,10 +170,10 @@ def significance(counts: Counts, both_ways: bool = False) -> Floats:
 
 
 def bounds(measure: Measure, counts: Counts, level: float = LEVEL) -> tuple[Floats, Floats]:
-    """Where scores lie if inputs were drawn anew, ``(neurons,)`` each.
+    """Lower and upper end of the interval of each score, ``(neurons,)`` each.
 
     The rates of activity on failing and on passing inputs lie in Clopper and Pearson's intervals, each with half of the
-    risk; a measure rises with the one and falls with the other, so its extremes are at corners.
+    error probability. A measure rises with the first rate and falls with the second, so its extremes are at corners.
     """
     failing, passing, risk = counts.failing, counts.passing, (1 - level) / 4
     rates = [
@@ -182,6 +186,6 @@ def bounds(measure: Measure, counts: Counts, level: float = LEVEL) -> tuple[Floa
         for f, p in ((least_f, most_p), (most_f, least_p))
     ]
     low, high = np.minimum(*ends), np.maximum(*ends)
-    if measure.both_ways:  # it falls to 0 where the rates are equal
+    if measure.both_ways:  # such a measure is 0 where both rates are equal
         low = np.where((least_f <= most_p) & (most_f >= least_p), 0.0, low)
     return low, high

@@ -1,23 +1,23 @@
-"""Inputs that exercise suspects: DeepFault's Algorithm 2, in batches."""
+"""Synthesizes inputs on which suspects are more active: DeepFault's Algorithm 2, in batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from mutiny.core.json_values import to_plain
+from mutiny.core.json_values import JsonObject, expect, from_plain, to_plain
 from mutiny.models.activation_gradients import activation_gradients
 from mutiny.models.capture import NeuronValue
 from mutiny.models.placement import placement
 from mutiny.subjects.data.balls import NORMS, Norm, distances
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.data.nested import concatenate, to_device
-from mutiny.verbs.locate.ascent import Ascent as Ascent  # part of what this module offers
+from mutiny.verbs.locate.ascent import Ascent
 from mutiny.verbs.locate.failures import truths
 from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.spectrum import Ints
@@ -25,24 +25,55 @@ from mutiny.verbs.locate.spectrum import Ints
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Keeps = Callable[[Any, Any], Any]
-"""From a batch of originals and of what became of them to one truth value per input: has it kept its label?"""
+"""Function from a batch of originals and their new inputs to one bool per input: does it keep its label?"""
+
+
+@dataclass(frozen=True)
+class DistanceSummary:
+    """Mean and largest distance between originals and new inputs."""
+
+    mean: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class SynthesisSummary:
+    """Numbers about synthesized inputs, as JSON holds them.
+
+    Attributes:
+        count: Number of new inputs.
+        failed: Number that fail.
+        kept: Number that keep the label of their original.
+        succeeded: Number that fail and keep their label.
+        success_rate: Share that fail and keep their label.
+        raised: Mean share of the suspects that are more active than before.
+        distances: Distances from the originals by norm.
+    """
+
+    count: int
+    failed: int
+    kept: int
+    succeeded: int
+    success_rate: float
+    raised: float
+    distances: Mapping[str, DistanceSummary]
 
 
 @dataclass(frozen=True, eq=False)
 class Synthesis:
-    """New inputs and what became of them.
+    """New inputs, and what the model does with them. JSON holds only `summary`, ``indices`` and ``settings``.
 
     Attributes:
-        indices: of the originals in the data, ``(n,)``.
-        originals: the inputs before, in their structure.
-        inputs: the inputs after.
-        failed: which of the new inputs fail, ``(n,)``; all originals passed.
-        kept: which still have the label of their original, ``(n,)``; all if no oracle told. If one of the others fails,
-            that shows nothing.
-        raised: share of the suspects that say more than before, ``(n,)``.
-        distances: ``l1``, ``l2`` and ``linf`` between old and new, ``(n,)`` each.
-        labels: targets of the originals, one row each; ``None`` if they are not known.
-        settings: how they were made.
+        indices: Positions of the originals in the data, ``(n,)``.
+        originals: Inputs before the change, in their structure; ``None`` if loaded from JSON.
+        inputs: New inputs; ``None`` if loaded from JSON.
+        failed: Which of the new inputs fail, ``(n,)``; all originals pass.
+        kept: Which new inputs keep the label of their original, ``(n,)``; all, if no ``keeps`` was given.
+        raised: Share of the suspects that are more active than before, ``(n,)``.
+        distances: ``l1``, ``l2`` and ``linf`` distances from the originals, ``(n,)`` each.
+        labels: Targets of the originals, one row each; ``None`` if they are not known.
+        settings: Everything that decided the result, as plain values.
+        loaded_summary: Summary in a synthesis loaded from JSON, whose arrays of outcomes and distances are empty.
     """
 
     indices: Ints
@@ -54,88 +85,135 @@ class Synthesis:
     distances: Mapping[Norm, Floats]
     labels: npt.NDArray[Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    loaded_summary: SynthesisSummary | None = None
 
     @property
     def succeeded(self) -> Bools:
-        """Which fail and have kept their label, ``(n,)``."""
+        """Which new inputs fail and keep their label, ``(n,)``."""
         return self.failed & self.kept
+
+    @property
+    def summary(self) -> SynthesisSummary:
+        """Counts, rates and distances over all new inputs."""
+        if self.loaded_summary is not None:
+            return self.loaded_summary
+        return SynthesisSummary(
+            count=len(self),
+            failed=int(self.failed.sum()),
+            kept=int(self.kept.sum()),
+            succeeded=int(self.succeeded.sum()),
+            success_rate=float(self.succeeded.mean()),
+            raised=float(self.raised.mean()),
+            distances={
+                str(norm): DistanceSummary(float(values.mean()), float(values.max()))
+                for norm, values in self.distances.items()
+            },
+        )
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values: how many, what became of them, and how they were made; the inputs themselves are left out."""
+        """Plain values, without the inputs."""
         return {
-            "count": len(self),
-            "failed": int(self.failed.sum()),
-            "kept": int(self.kept.sum()),
-            "succeeded": int(self.succeeded.sum()),
-            "success_rate": float(self.succeeded.mean()),
-            "raised": float(self.raised.mean()),
-            "distances": {
-                str(norm): {"mean": float(far.mean()), "largest": float(far.max())}
-                for norm, far in self.distances.items()
-            },
+            **to_plain(self.summary),
             "indices": self.indices.tolist(),
             "settings": to_plain(self.settings),
         }
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """A synthesis from what `to_json` returned. Every type is checked; nothing in it is run.
 
-def synthesis(
-    case: ModelUnderTest,
-    indices: Ints,
-    neurons: Mapping[str, Ints],
-    ascent: Ascent,
-    of: NeuronValue = "signal",
-    keeps: Keeps | None = None,
-) -> Synthesis:
-    """Changes the inputs at ``indices`` so that the neurons say more.
+        Args:
+            value: Plain values, as ``json.load`` gives them.
 
-    Args:
-        case: the model and its inputs; those at ``indices`` should pass.
-        indices: which inputs.
-        neurons: numbers of neurons by layer.
-        ascent: how.
-        of: what a neuron says, see `mutiny.models.capture.activations`.
-        keeps: tells whether a new input still has the label of its original.
-    """
-    ascent = ascent.fitted(case.data)
-    gradients, put = activation_gradients(case.view, neurons, case.call, of), placement(case.model).put
-    old, new, failed, kept, raised, apart = [], [], [], [], [], []
-    for at in range(0, len(indices), case.pace.batch_size):
-        where = indices[at : at + case.pace.batch_size]
-        start = put(case.data.read(where))
-        first = found = gradients(start, ascent.scale)
-        now = ascent.moved(start, start, found.gradient)
-        for _ in range(ascent.steps - 1):
-            found = gradients(now, ascent.scale)
-            now = ascent.moved(start, now, found.gradient)
-        after = gradients(now, None)
-        with torch.no_grad():
-            failed.append(case.failing(now, after.outputs, where).cpu().numpy())
-            kept.append(_kept(keeps, start, now, len(where)))
-        raised.append((after.values > first.values).double().mean(dim=1).cpu().numpy())
-        old.append(to_device(start, "cpu"))
-        new.append(to_device(now, "cpu"))
-        apart.append(distances(old[-1], new[-1]))
-    return Synthesis(
-        indices=indices,
-        originals=concatenate(old),
-        inputs=concatenate(new),
-        failed=np.concatenate(failed),
-        kept=np.concatenate(kept),
-        raised=np.concatenate(raised),
-        distances={norm: np.concatenate([one[norm] for one in apart]) for norm in NORMS},
-        labels=None if unknown(case.data.targets, case.task) else case.data.targets[indices],
-        settings=_settings(ascent, of, keeps),
+        Raises:
+            BadInput: A value is missing or is not what was expected; the message names its place.
+        """
+        return cls.from_plain(value, "")
+
+    @classmethod
+    def from_plain(cls, value: object, where: str) -> Self:
+        """Reads what `to_json` returned; ``where`` is its place in a larger JSON object."""
+        given, summary = JsonObject(value, where), from_plain(SynthesisSummary, value, where)
+        indices, settings = given.integers("indices"), given.get("settings", Mapping[str, Any])
+        place = f"{where}." if where else ""
+        expect(summary.count == len(indices) > 0, f"{place}count", summary.count, "the number of indices, at least 1")
+        counts = (summary.succeeded, summary.failed, summary.kept, summary.count)
+        fine = 0 <= summary.succeeded <= min(counts) and max(counts) == summary.count
+        expect(fine, f"{place}succeeded", [*counts], "succeeded, failed, kept and count, in agreement")
+        nested = any(isinstance(setting, (dict, list)) for setting in settings.values())
+        expect(not nested, f"{place}settings", settings, "numbers, texts, true, false and null")
+        none = np.empty(0, bool)
+        return cls(
+            indices=indices,
+            originals=None,
+            inputs=None,
+            failed=none,
+            kept=none,
+            raised=np.empty(0),
+            distances={},
+            settings=settings,
+            loaded_summary=summary,
+        )
+
+
+def joined(parts: Sequence[Synthesis]) -> Synthesis:
+    """All inputs of several syntheses, with the settings of the first."""
+    labels = [part.labels for part in parts if part.labels is not None]
+    return replace(
+        parts[0],
+        indices=np.concatenate([part.indices for part in parts]),
+        originals=concatenate([part.originals for part in parts]),
+        inputs=concatenate([part.inputs for part in parts]),
+        failed=np.concatenate([part.failed for part in parts]),
+        kept=np.concatenate([part.kept for part in parts]),
+        raised=np.concatenate([part.raised for part in parts]),
+        distances={norm: np.concatenate([part.distances[norm] for part in parts]) for norm in NORMS},
+        labels=np.concatenate(labels) if labels else None,
     )
 
 
-def _settings(ascent: Ascent, of: NeuronValue, keeps: Keeps | None) -> dict[str, Any]:
-    return {**vars(ascent), "project": ascent.project is not None, "at": of, "keeps": keeps is not None}
+def synthesis(
+    tested: ModelUnderTest,
+    indices: Ints,
+    neurons: Mapping[str, Ints],
+    ascent: Ascent,
+    at: NeuronValue = "signal",
+    keeps: Keeps | None = None,
+) -> Synthesis:
+    """Changes the inputs at ``indices`` so that the neurons become more active.
 
-
-def _kept(keeps: Keeps | None, originals: Any, inputs: Any, rows: int) -> Bools:
-    if keeps is None:
-        return np.ones(rows, bool)
-    return truths(keeps(originals, inputs), rows, "keeps", "the label of the original")
+    Args:
+        tested: Model with its inputs; those at ``indices`` should pass.
+        indices: Positions of the inputs.
+        neurons: Indices of neurons by layer.
+        ascent: Step, distance and range of the change.
+        at: Where activity is read, see `mutiny.models.capture.activations`.
+        keeps: Function that says whether a new input keeps the label of its original.
+    """
+    ascent = ascent.fitted(tested.data)
+    gradients, put = activation_gradients(tested.view, neurons, tested.call, at), placement(tested.model).put
+    parts = []
+    for start in range(0, len(indices), tested.pace.batch_size):
+        where = indices[start : start + tested.pace.batch_size]
+        old = put(tested.data.read(where))
+        before = gradients(old, ascent.scale)
+        new = ascent.moved(old, old, before.gradient)
+        for _ in range(ascent.steps - 1):
+            new = ascent.moved(old, new, gradients(new, ascent.scale).gradient)
+        after = gradients(new, None)
+        with torch.no_grad():
+            failed = tested.failing(new, after.outputs, where).cpu().numpy()
+            kept = np.ones(len(where), bool)
+            if keeps is not None:
+                kept = truths(keeps(old, new), len(where), "keeps", "the label of the original")
+        raised = (after.values > before.values).double().mean(dim=1).cpu().numpy()
+        old, new = to_device(old, "cpu"), to_device(new, "cpu")
+        parts.append(Synthesis(where, old, new, failed, kept, raised, distances(old, new)))
+    return replace(
+        joined(parts),
+        labels=None if unknown(tested.data.targets, tested.task) else tested.data.targets[indices],
+        settings={**vars(ascent), "project": ascent.project is not None, "at": at, "keeps": keeps is not None},
+    )

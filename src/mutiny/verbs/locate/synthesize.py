@@ -1,36 +1,28 @@
-"""`synthesize`: inputs that exercise suspicious neurons."""
+"""`synthesize`: inputs on which suspicious neurons are more active."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch import nn
 
-from mutiny.campaigns.runtime import Runtime
+from mutiny.campaigns.run import Progress, Runtime, Silent, run
 from mutiny.core.checks import check_whole
-from mutiny.core.errors import BadInput
-from mutiny.core.progress import Progress, Silent
-from mutiny.models import Forward, ModelState
+from mutiny.models import Forward
 from mutiny.models.activation_gradients import Scale
 from mutiny.models.capture import NeuronValue
-from mutiny.models.state import check_untouched
 from mutiny.subjects import Subject
-from mutiny.subjects.data.balls import NORMS
-from mutiny.subjects.data.nested import concatenate
 from mutiny.subjects.given import as_given
-from mutiny.subjects.inference.passes import check_constant, repeats
 from mutiny.subjects.tasks import Task
-from mutiny.verbs.locate.ascent import Ascent, usual
+from mutiny.verbs.locate.ascent import Ascent
 from mutiny.verbs.locate.failures import Oracle
 from mutiny.verbs.locate.result import Location
-from mutiny.verbs.locate.setup import check_failures, check_reading, model_under_test
+from mutiny.verbs.locate.setup import check_failures, check_function, check_reading
 from mutiny.verbs.locate.suspects import Suspect
-from mutiny.verbs.locate.synthesis import Keeps, Synthesis, synthesis
-from mutiny.verbs.locate.synthesis_inputs import accused, check_neurons, chosen, exercises
+from mutiny.verbs.locate.synthesis import Keeps, Synthesis
+from mutiny.verbs.locate.synthesis_verb import Synthesize, check_suspects
 
 
 def synthesize(
@@ -52,74 +44,40 @@ def synthesize(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Synthesis:
-    """Changes inputs that pass so that suspects say more, and sees whether they fail now (DeepFault, Algorithm 2).
+    """Changes passing inputs so that suspects become more active, and evaluates them (DeepFault, Algorithm 2).
 
     Args:
-        subject: what is tested, or a model with ``data``.
-        suspects: what `locate` found; with ``label=...`` only inputs of that class are changed; with ``by_class=True``
-            each input exercises the suspects of its own class, and classes without suspects are left out.
-        count: inputs to change, spread evenly over the classes; all that pass if there are fewer.
-        ascent: how. By default one step, as in the paper, of a tenth of the inputs' range at most, within that range;
-            ``"rms"`` is the same with gradients divided by their root mean square.
-        at: ``"signal"``: what suspects say after normalization, activation and pooling rises; ``"output"``: what they
-            say before, as in DeepFault's code, where leaky activations cannot hide a silent neuron.
-        data: labeled inputs; the test set if not given.
-        task: if ``subject`` is a model; by default classification by the largest output.
-        forward: how the model is called, if ``subject`` is a model.
-        oracle: tells failures, as for `locate`; it sees the new inputs.
-        against: another model; answers fail where it gives another one.
-        keeps: a function from originals and new inputs to one bool per input: does it still have the label of its
-            original? Asked once, after the last step. Those that lost it stay in the result, but are no success.
-        seed: of the choice of inputs.
-        device: where to run; where the model is if not given.
-        batch_size: inputs per forward pass; measured if not given.
-        folder: where trained originals are kept.
-        progress: told what is being done.
+        subject: Subject to test, or a model in evaluation mode with ``data``.
+        suspects: Result of `locate`, or suspects from it. After ``locate(label=...)`` only inputs of that class are
+            changed; after ``locate(by_class=True)`` each input activates the suspects of its own class, and classes
+            without suspects are left out.
+        count: Number of inputs to change, spread evenly over the classes; all that pass if there are fewer.
+        ascent: Step, distance and range of the change. By default one step of at most a tenth of the range of the data,
+            within that range; ``"rms"`` also divides gradients by their root mean square.
+        at: Where activity is read: ``"signal"``, after normalization, activation and pooling; or ``"output"``, before
+            them, as in DeepFault's code, where a leaky activation does not shrink the gradient of a silent neuron.
+        data: Labeled inputs; the test set by default.
+        task: Task, if ``subject`` is a model; classification by the largest output by default.
+        forward: Function that calls the model, if ``subject`` is a model.
+        oracle: Function from inputs and outputs to one bool per input that says whether it is a failure.
+        against: Another model; an answer is a failure if the two models disagree.
+        keeps: Function from originals and new inputs to one bool per input that says whether the new input keeps the
+            label of its original; called once per batch, after the last step. Inputs that lose their label stay in the
+            result, but do not count as successes.
+        seed: Seed of everything random.
+        device: Torch device; the device of the models by default.
+        batch_size: Inputs per forward pass; measured once per model and device by default.
+        folder: Folder for trained originals.
+        progress: Receiver of progress messages.
+
+    Returns:
+        A `Synthesis` with originals, new inputs and their outcomes.
     """
-    progress = progress or Silent()
     check_whole("count", count)
     check_reading(at)
-    if keeps is not None and not callable(keeps):
-        raise BadInput("keeps", repr(keeps), "a function of originals and new inputs")
-    everyone = accused(suspects)
-    given = as_given(subject, data, None, task, forward, "data", pool=False)
     check_failures(oracle, against)
-    runtime = Runtime(seed, device, batch_size, folder=folder, progress=progress)
-    model = given.originals(1, runtime.seed, device, folder, progress)[0]
-    state = ModelState.of(model)
-    repeatable = repeats(model, given.data, given.forward)
-    check_constant(model, state)
-    case = model_under_test(given, model, repeatable, oracle, against, seed, device, batch_size)
-    if not isinstance(ascent, Ascent):
-        ascent = replace(usual(given.data), scale=ascent or "none")
-    ascent = ascent.fitted(given.data)
-    check_neurons(case, everyone)
-    label = suspects.settings.get("label") if isinstance(suspects, Location) else None
-    parts = exercises(case, suspects, chosen(case, count, label))
-    if not parts:
-        raise BadInput(
-            "suspects", "none", "at least one neuron to exercise", "Where nothing fails nobody is suspicious."
-        )
-    progress.stage("synthesizing", len(parts))
-    found = []
-    for indices, neurons in parts:
-        found.append(synthesis(case, indices, neurons, ascent, at, keeps))
-        progress.step()
-    check_untouched([case.model], [state])
-    return replace(joined(found), settings={"count": int(count), "seed": seed, "label": label, **found[0].settings})
-
-
-def joined(parts: Sequence[Synthesis]) -> Synthesis:
-    """Several as one."""
-    labels = [one.labels for one in parts if one.labels is not None]
-    return replace(
-        parts[0],
-        indices=np.concatenate([one.indices for one in parts]),
-        originals=concatenate([one.originals for one in parts]),
-        inputs=concatenate([one.inputs for one in parts]),
-        failed=np.concatenate([one.failed for one in parts]),
-        kept=np.concatenate([one.kept for one in parts]),
-        raised=np.concatenate([one.raised for one in parts]),
-        distances={norm: np.concatenate([one.distances[norm] for one in parts]) for norm in NORMS},
-        labels=np.concatenate(labels) if labels else None,
-    )
+    check_suspects(suspects)
+    check_function("keeps", keeps, "originals and new inputs")
+    verb = Synthesize(suspects, int(count), ascent, at, oracle, against, keeps)
+    runtime = Runtime(seed, device, batch_size, folder=folder, progress=progress or Silent())
+    return run(verb, as_given(subject, data, None, task, forward, "data", pool=False), runtime)

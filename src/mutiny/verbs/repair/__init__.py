@@ -1,1 +1,1 @@
-"""Can the guilty be mended?"""
+"""The verb `repair`: search for a weight patch that fixes failures."""

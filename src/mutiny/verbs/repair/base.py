@@ -1,4 +1,4 @@
-"""What a method of repair is."""
+"""Base class of repair methods."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from typing import ClassVar
 from mutiny.core.parsing import described
 from mutiny.core.progress import Progress
 from mutiny.models import Patch
-from mutiny.verbs.repair.damage import Damage
+from mutiny.verbs.repair.problem import RepairProblem
 
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """Looks at damage and proposes patches."""
+    """A method that proposes patches. An author writes `patches`."""
 
     code: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
 
     @abstractmethod
-    def patches(self, damage: Damage, progress: Progress) -> Sequence[Patch]:
-        """Patches of weights, the most promising first; which one is taken is decided on inputs it has not seen."""
+    def patches(self, problem: RepairProblem, progress: Progress) -> Sequence[Patch]:
+        """Patches of weights, the most promising first; `repair` chooses on inputs that the method does not see.
+
+        Args:
+            problem: Model, failing and passing inputs, and layers that may change.
+            progress: Receiver of progress messages.
+        """
 
     def __str__(self) -> str:
         return described(self, self.code)

@@ -1,10 +1,10 @@
-"""Which weights are to blame? Arachne's two views of each: the gradient of the loss, and its part in the output.
+"""Blame of weights, as in Arachne: the gradient of the loss by each weight, and its impact on the outputs.
 
-Both are taken over failing inputs and divided by one plus the same over passing ones, so that weights which matter to
-failures and to nothing else come first. The part that a weight has in the output is the product of two shares: of its
-product with its input among all that its neuron sums up (per input and place, mean over them), and of its neuron among
-all of its layer in what moves the outputs. Recurrent layers and attention sum up inside torch; there the part is the
-weight times the outputs' gradient by it, as a share of its layer.
+Both are computed on failing inputs and divided by one plus the same on passing inputs, so that weights which matter to
+failures only come first. The impact is the product of two shares: the share of the weight's product in the sum of its
+neuron (mean over inputs and positions), and the share of the neuron in what its layer contributes to the gradient of
+the outputs. Recurrent layers and attention compute their sums inside torch; there the impact is the weight times the
+gradient of the outputs by it, as a share of its layer.
 """
 
 from __future__ import annotations
@@ -29,25 +29,26 @@ from mutiny.verbs.repair.credit import check_gradients, losses
 
 Floats = npt.NDArray[np.float64]
 LINEAR = frozenset(["linear", "bilinear", *CONVOLUTIONS, *TRANSPOSED, *PRODUCTS])
-"""Functions whose result is a sum of weights times inputs."""
+"""Torch functions whose result is a sum of weights times inputs."""
 OUTPUTS = 16
-"""So many outputs are asked how they depend on neurons; of more, as many drawn at random."""
+"""Largest number of outputs that are differentiated; of more outputs, this many are drawn at random."""
 SMALL = 1e-12
+"""Smallest divisor of shares, so that a layer without any effect has shares of 0."""
 
 
 class Blame(NamedTuple):
-    """What is held against each weight, layer by layer in the order of their entries.
+    """Blame of each weight, layer by layer.
 
     Attributes:
-        gradient: ``(weights,)``.
-        impact: ``(weights,)``.
+        gradient: Gradient of the loss, ``(weights,)``.
+        impact: Impact on the outputs, ``(weights,)``.
     """
 
     gradient: Floats
     impact: Floats
 
     def over(self, passing: Blame) -> Blame:
-        """That on failing inputs against that on passing ones."""
+        """Blame on failing inputs, divided by one plus the blame on passing inputs."""
         return Blame(self.gradient / (1 + passing.gradient), self.impact / (1 + passing.impact))
 
 
@@ -59,21 +60,21 @@ def blame(
     forward: Forward,
     rng: np.random.Generator,
 ) -> Blame:
-    """Both views of all weights of ``layers``, over some inputs with targets.
+    """Blame of all weights of ``layers`` on some inputs.
 
     Args:
-        view: of the model, which is never changed.
-        layers: whose weights are judged.
-        batches: inputs and targets.
-        task: what the loss is.
-        forward: how the model is called.
-        rng: draws outputs where there are many.
+        view: Structure of the model; the model itself is never changed.
+        layers: Layers whose weights are judged.
+        batches: Inputs and targets.
+        task: Task that defines the loss.
+        forward: Function that calls the model.
+        rng: Random generator that draws outputs if there are many.
     """
-    found = _Sums(view, layers)
+    sums = _Sums(view, layers)
     drawn: Sequence[int] = ()
     for inputs, targets in batches:
         with steady(), torch.inference_mode(False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-            leaves = {name: view.parameters[name].detach().clone().requires_grad_() for name in found.gradient}
+            leaves = {name: view.parameters[name].detach().clone().requires_grad_() for name in sums.gradient}
             swapped = {f"model.{alias}": leaves[name] for alias, name in aliases(view.model, leaves).items()}
             with _ProductRecorder(leaves) as recorder:
                 copied = replace_tensors(inputs, Tensor.clone)
@@ -81,13 +82,13 @@ def blame(
             check_gradients(outputs, view.model, "search")
             flat = outputs.reshape(len(targets), -1)
             drawn = drawn or np.sort(rng.permutation(flat.shape[1])[:OUTPUTS]).tolist()
-            found.add_loss(losses(task, outputs, targets).sum(), leaves)
-            found.add_impact([flat[:, at].sum() for at in drawn], recorder, leaves, len(targets))
-    return found.blame()
+            sums.add_loss(losses(task, outputs, targets).sum(), leaves)
+            sums.add_impact([flat[:, at].sum() for at in drawn], recorder, leaves, len(targets))
+    return sums.blame()
 
 
-class _Product(NamedTuple):
-    """A call that multiplied by a weight."""
+class _WeightProduct(NamedTuple):
+    """A call that multiplied inputs by a weight, and its result."""
 
     function: Any
     call: WeightedCall
@@ -95,27 +96,26 @@ class _Product(NamedTuple):
 
 
 class _ProductRecorder(CallHandler):
-    """Notes the calls that sum up products with the weights in question."""
+    """Records the calls that multiply by one of the weights, and which weights other calls read."""
 
     def __init__(self, leaves: Mapping[str, Tensor]) -> None:
         self._names = {id(leaf): name for name, leaf in leaves.items()}
-        self.products: dict[str, list[_Product]] = {}
+        self.products: dict[str, list[_WeightProduct]] = {}
         self.elsewhere: set[str] = set()
 
     def handle(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)
         used = [self._names[id(tensor)] for tensor in tensors((args, kwargs)) if id(tensor) in self._names]
         if len(used) == 1 and name in LINEAR:
-            self.products.setdefault(used[0], []).append(
-                _Product(func, WeightedCall(name, name, (), args, kwargs), result)
-            )
+            product = _WeightProduct(func, WeightedCall(name, name, (), args, kwargs), result)
+            self.products.setdefault(used[0], []).append(product)
         elif isinstance(result, Tensor) and result.is_floating_point():
             self.elsewhere.update(used)
         return result
 
 
 class _Sums:
-    """Sums over inputs, of which blame is made."""
+    """Sums over inputs from which blame is computed."""
 
     def __init__(self, view: ModelView, layers: Sequence[Layer]) -> None:
         self.layers, self.inputs = layers, 0
@@ -127,9 +127,9 @@ class _Sums:
         self._of = {layer.weights[0].parameter: layer for layer in layers if len(layer.weights) == 1}
 
     def add_loss(self, loss: Tensor, leaves: Mapping[str, Tensor]) -> None:
-        found = torch.autograd.grad(loss, [*leaves.values()], retain_graph=True, allow_unused=True)
-        for name, one in zip(leaves, found, strict=True):
-            self.gradient[name] += 0 if one is None else one.nan_to_num(0.0, 0.0, 0.0)
+        gradients = torch.autograd.grad(loss, [*leaves.values()], retain_graph=True, allow_unused=True)
+        for name, gradient in zip(leaves, gradients, strict=True):
+            self.gradient[name] += 0 if gradient is None else gradient.nan_to_num(0.0, 0.0, 0.0)
 
     def add_impact(
         self, outputs: Sequence[Tensor], recorder: _ProductRecorder, leaves: Mapping[str, Tensor], rows: int
@@ -142,9 +142,11 @@ class _Sums:
         totals = [torch.zeros_like(tensor) for tensor in wanted]
         live = [(tensor, total) for tensor, total in zip(wanted, totals, strict=True) if tensor.requires_grad]
         for output in outputs if live else ():
-            found = torch.autograd.grad(output, [one for one, _ in live], retain_graph=True, allow_unused=True)
-            for (_, total), one in zip(live, found, strict=True):
-                total += 0 if one is None else one.abs().nan_to_num(0.0, 0.0, 0.0)
+            gradients = torch.autograd.grad(
+                output, [tensor for tensor, _ in live], retain_graph=True, allow_unused=True
+            )
+            for (_, total), gradient in zip(live, gradients, strict=True):
+                total += 0 if gradient is None else gradient.abs().nan_to_num(0.0, 0.0, 0.0)
         for (name, product), total in zip(products, totals, strict=False):
             layer, calls = self._of[name], len(recorder.products[name])
             self.shares[name] += _shares(product, leaves[name], layer.neurons, rows) / calls
@@ -153,7 +155,7 @@ class _Sums:
             self.effects[name] += total * leaves[name].detach().abs()
 
     def blame(self) -> Blame:
-        """The means, in the order of the layers' entries."""
+        """Means over inputs, in the order of the layers."""
         gradients, impacts = [], []
         count = max(1, self.inputs)
         for layer in self.layers:
@@ -172,29 +174,31 @@ def _entries(tensors: Mapping[str, Tensor], weight: Weight) -> Tensor:
     return tensors[weight.parameter].flatten()[weight.offset : weight.offset + weight.size].cpu()
 
 
-def _shares(product: _Product, weight: Tensor, neurons: int, rows: int) -> Tensor:
-    """Sum over inputs of each weight's share of what its neuron sums up, mean over places.
+def _shares(product: _WeightProduct, weight: Tensor, neurons: int, rows: int) -> Tensor:
+    """Sum over inputs of each weight's share in the sum of its neuron, mean over positions.
 
-    What a neuron would sum up if all numbers were positive, divided by itself, has these shares as its gradient.
+    With absolute values everywhere, a neuron's sum divided by its own value, taken as a constant, has the gradient
+    ``input / sum`` by a weight; the gradient times the weight is the share. So one backward pass gives the shares for
+    any kind of product.
     """
-    own, bias = weight.detach().abs().requires_grad_(), product.call.bias
+    magnitude, bias = weight.detach().abs().requires_grad_(), product.call.bias
 
     def positive(tensor: Tensor) -> Tensor:
         if tensor is weight:
-            return own
+            return magnitude
         return torch.zeros_like(tensor) if tensor is bias else tensor.detach().abs()
 
     args, kwargs = replace_tensors((tuple(product.call.args), dict(product.call.kwargs)), positive)
     sums = product.function(*args, **kwargs)
-    total = sums.detach().where(sums.detach() > 0, 1)  # a neuron that hears nothing has no shares
-    (found,) = torch.autograd.grad((sums / total).sum(), own)
-    places = sums.numel() / rows / neurons
-    shares: Tensor = (found.double() * own.detach()).nan_to_num(nan=0.0, posinf=0.0) / places
+    total = sums.detach().where(sums.detach() > 0, 1)  # a neuron whose inputs are all 0 has no shares
+    (gradient,) = torch.autograd.grad((sums / total).sum(), magnitude)
+    positions = sums.numel() / rows / neurons
+    shares: Tensor = (gradient.double() * magnitude.detach()).nan_to_num(nan=0.0, posinf=0.0) / positions
     return shares
 
 
 def _moves(total: Tensor, layer: Layer, rows: int) -> Tensor:
-    """Sum over inputs of each neuron's share of what moves the outputs, ``(neurons,)``."""
+    """Sum over inputs of each neuron's share in the gradient of the outputs by its layer, ``(neurons,)``."""
     each = by_input(total, rows, -1 if layer.channel is None else layer.channel, layer.name).double()
     each = each.reshape(rows, -1, layer.neurons).sum(dim=1)
     return (each / each.sum(dim=1, keepdim=True).clamp_min(SMALL)).sum(dim=0)

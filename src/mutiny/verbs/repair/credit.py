@@ -1,4 +1,4 @@
-"""How good are answers, in a number that also tells wrong answers apart?"""
+"""Loss and credit of answers; credit is graded for wrong answers too, so that a search can follow it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mutiny.subjects.tasks import Classification, Task
 
 
 def losses(task: Task, outputs: Tensor, targets: Tensor) -> Tensor:
-    """The loss of each answer, ``(n,)``: cross-entropy, or the task's own for regression.
+    """Loss of each answer, ``(n,)``: cross-entropy, or the loss of the task for regression.
 
     >>> losses(Classification(2, "probabilities"), torch.tensor([[0.5, 0.5]]), torch.tensor([1]))
     tensor([0.6931])
@@ -24,28 +24,29 @@ def losses(task: Task, outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def check_gradients(outputs: Tensor, model: nn.Module, method: str) -> None:
-    """An error if outputs do not say which way the weights should go."""
+    """Raises an error if outputs have no gradient by the weights."""
     if not outputs.requires_grad:
-        raise BadInput(
-            "model", type(model).__name__, f"outputs with gradients by the weights in question: {method} needs them",
-            "Take no_grad, argmax or thresholds out of its forward pass, or use method scale, which works without.",
-        )  # fmt: skip
+        expected = f"outputs with gradients by the weights that may change, which {method} needs"
+        fix = (
+            "Remove no_grad, argmax or thresholds from its forward pass, or use method scale, which needs no gradients."
+        )
+        raise BadInput("model", type(model).__name__, expected, fix)
 
 
 def credits(task: Task, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Of several models at once: which answers are right, and their credit, both ``(models, n)``.
+    """Correctness and credit of the answers of several models, both ``(models, n)``.
 
     The credit is 1 for a right answer and ``1 / (1 + loss)`` for a wrong one (Arachne); 0 where the loss is not finite.
 
     Args:
-        task: what is right.
-        outputs: ``(models, n, ...)``.
-        targets: ``(n,)`` or ``(n, k)``.
+        task: Task that defines right answers.
+        outputs: Outputs, ``(models, n, ...)``.
+        targets: Targets, ``(n,)`` or ``(n, k)``.
     """
-    many, count = outputs.shape[:2]
+    models, count = outputs.shape[:2]
     flat = outputs.flatten(0, 1)
-    wanted = targets.repeat(many, *[1] * (targets.ndim - 1))
+    wanted = targets.repeat(models, *[1] * (targets.ndim - 1))
     right, _ = task.judge(flat, wanted)
     partial = (1 / (1 + losses(task, flat, wanted))).double().nan_to_num(nan=0.0, posinf=0.0)
     credit = torch.where(right, 1.0, partial)
-    return right.reshape(many, count), credit.reshape(many, count)
+    return right.reshape(models, count), credit.reshape(models, count)

@@ -1,4 +1,4 @@
-"""Differential evolution of whole populations: the objective is what takes time, so it sees them all at once."""
+"""Differential evolution; the objective evaluates a whole population at once, because that is where the time goes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mutiny.core.errors import BadInput
 
 Floats = npt.NDArray[np.float64]
 Objective = Callable[[Floats], Floats]
-"""From candidates ``(m, d)`` to how good each is, ``(m,)``; higher is better, NaN is worst."""
+"""Function from candidates ``(m, d)`` to scores ``(m,)``; higher is better, NaN is worst."""
 LEAST_STALE, STALE_SHARE = 10, 0.1
-"""Generations without gain after which the search ends: this many, or this share of all, whichever is more."""
+"""Generations without improvement that end the search: this number, or this share of all, whichever is larger."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class Evolution:
     """DE/rand/1/bin, with the settings of Arachne.
 
     Args:
-        population: candidates of a generation.
-        generations: at most so many.
-        weight: the range from which each candidate draws the factor of its difference vector.
-        crossover: probability that a number comes from the mutant.
+        population: Candidates per generation.
+        generations: Largest number of generations.
+        weight: Range from which each candidate draws the factor of its difference vector.
+        crossover: Probability that a number of a trial comes from the mutated vector.
     """
 
     population: int = 100
@@ -45,14 +45,14 @@ class Evolution:
 
 @dataclass(frozen=True)
 class Evolved:
-    """What a search found.
+    """Result of an evolution.
 
     Attributes:
-        best: the best candidate, ``(d,)``.
-        score: how good it is.
-        generations: that were computed.
-        history: the best score after each, the first population included.
-        ranked: the last population, best first, ``(population, d)``.
+        best: The best candidate, ``(d,)``.
+        score: Score of the best candidate.
+        generations: Number of generations computed.
+        history: Best score of the first population, then after each generation.
+        ranked: The last population, best first, ``(population, d)``.
     """
 
     best: Floats
@@ -65,50 +65,50 @@ class Evolved:
 def evolve(
     objective: Objective, start: Floats, low: Floats, high: Floats, settings: Evolution, rng: np.random.Generator
 ) -> Evolved:
-    """Maximises ``objective`` between ``low`` and ``high``.
+    """Maximizes ``objective`` between ``low`` and ``high``.
 
     Args:
-        objective: judges whole populations.
-        start: the first population, ``(population, d)``; it may hold the present values, so that nothing gets worse.
-        low: least value of each number, ``(d,)``.
-        high: largest value.
-        settings: see `Evolution`.
-        rng: of everything random.
+        objective: Function that scores a population.
+        start: The first population, ``(population, d)``. The best score never falls below that of its best member.
+        low: Smallest value of each number, ``(d,)``.
+        high: Largest value of each number, ``(d,)``.
+        settings: Settings of the evolution.
+        rng: Random generator.
 
     >>> rng = np.random.default_rng(0)
-    >>> found = evolve(lambda x: -(x**2).sum(1), rng.uniform(-3, 3, (20, 2)), np.full(2, -3.0), np.full(2, 3.0),
-    ...                Evolution(20, 60), rng)
-    >>> bool(found.score > -1e-3)
+    >>> start, low, high = rng.uniform(-3, 3, (20, 2)), np.full(2, -3.0), np.full(2, 3.0)
+    >>> evolved = evolve(lambda x: -(x**2).sum(1), start, low, high, Evolution(20, 60), rng)
+    >>> bool(evolved.score > -1e-3)
     True
     """
-    people = np.clip(start, low, high)
-    scores = _judged(objective, people)
+    population = np.clip(start, low, high)
+    scores = _scores(objective, population)
     history, stale = [float(scores.max())], 0
     patience = max(LEAST_STALE, int(STALE_SHARE * settings.generations))
     for _ in range(settings.generations):
-        trials = np.clip(_trials(people, settings, rng), low, high)
-        found = _judged(objective, trials)
-        better = found >= scores
-        people, scores = np.where(better[:, None], trials, people), np.where(better, found, scores)
+        trials = np.clip(_trials(population, settings, rng), low, high)
+        trial_scores = _scores(objective, trials)
+        better = trial_scores >= scores
+        population, scores = np.where(better[:, None], trials, population), np.where(better, trial_scores, scores)
         history.append(float(scores.max()))
         stale = 0 if history[-1] > history[-2] else stale + 1
         if stale >= patience:
             break
-    ranked = people[np.argsort(-scores, kind="stable")]
+    ranked = population[np.argsort(-scores, kind="stable")]
     return Evolved(ranked[0], float(scores.max()), len(history) - 1, tuple(history), ranked)
 
 
-def _trials(people: Floats, settings: Evolution, rng: np.random.Generator) -> Floats:
-    """One trial for each candidate: three others, of which two make a difference that is added to the third."""
-    count, size = people.shape
+def _trials(population: Floats, settings: Evolution, rng: np.random.Generator) -> Floats:
+    """One trial per candidate: another candidate plus the scaled difference of two more, crossed with the candidate."""
+    count, size = population.shape
     others = np.argsort(rng.random((count, count - 1)), axis=1)[:, :3]
     others += others >= np.arange(count)[:, None]  # never the candidate itself
-    base, first, second = (people[others[:, place]] for place in range(3))
+    base, first, second = (population[others[:, place]] for place in range(3))
     factor = rng.uniform(*settings.weight, (count, 1))
     crossed = rng.random((count, size)) < settings.crossover
-    crossed[np.arange(count), rng.integers(size, size=count)] = True
-    return np.where(crossed, base + factor * (first - second), people)
+    crossed[np.arange(count), rng.integers(size, size=count)] = True  # at least one number of each trial is new
+    return np.where(crossed, base + factor * (first - second), population)
 
 
-def _judged(objective: Objective, people: Floats) -> Floats:
-    return np.nan_to_num(objective(people), nan=-np.inf)
+def _scores(objective: Objective, population: Floats) -> Floats:
+    return np.nan_to_num(objective(population), nan=-np.inf)

@@ -1,4 +1,4 @@
-"""Patches as files: which weights, what they were, and what they become."""
+"""Files of patches (positions, old and new values of weights) and of repaired weights."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput
-from mutiny.models import Patch
-from mutiny.models.patch import WeightEdit
+from mutiny.models import Patch, WeightEdit
 
 FORMAT, SUFFIX = "mutiny patch 2", ".safetensors"
 PARTS = ("shape", "indices", "before", "after")
@@ -26,7 +25,7 @@ def save_patch(patch: Patch, model: nn.Module, path: str | Path) -> None:
     weights, tensors = dict(model.named_parameters()), {}
     for edit in patch.edits:
         if not isinstance(edit, WeightEdit):
-            raise BadInput("patch", type(edit).__name__, "a patch that changes weights and nothing else")
+            raise BadInput("patch", type(edit).__name__, "a patch that changes only weights")
         indices = torch.from_numpy(edit.indices)
         weight = weights[edit.parameter].detach()
         tensors[f"{edit.parameter}/shape"] = torch.tensor(weight.shape, dtype=torch.int64)
@@ -37,9 +36,10 @@ def save_patch(patch: Patch, model: nn.Module, path: str | Path) -> None:
 
 
 def load_patch(path: str | Path, model: nn.Module) -> Patch:
-    """Reads what `save_patch` wrote for this very model; ``patch.applied(model)`` runs it with the patch.
+    """Reads a patch that `save_patch` wrote for this model; ``patch.applied(model)`` runs the model with it.
 
-    A model without these weights, or one that gives them other values than the patch was made from, is refused.
+    Raises:
+        BadInput: The file is not a patch, or the model lacks these weights or has other values in them.
     """
     try:
         with safe_open(path, framework="pt") as file:
@@ -54,39 +54,39 @@ def load_patch(path: str | Path, model: nn.Module) -> Patch:
         shape, indices, before, after = (torch.empty(0) if part is None else part for part in parts)
         _check_whole(path, name, shape, indices, before, after)
         if name not in weights:
-            raise _other(path, f"It has no parameter {name}.")
+            raise _wrong_model(path, f"It has no parameter {name}.")
         weight = weights[name].detach()
         if list(weight.shape) != shape.tolist():
-            raise _other(path, f"The shape of {name} is {tuple(weight.shape)}, not {tuple(shape.tolist())}.")
+            raise _wrong_model(path, f"The shape of {name} is {tuple(weight.shape)}, not {tuple(shape.tolist())}.")
         now = weight.flatten()[indices.to(weight.device)].cpu()
         if now.dtype != before.dtype or not torch.equal(now, before):
-            raise _other(path, f"Its {name} has other values than the patch was made from.")
+            raise _wrong_model(path, f"Its {name} has other values than those the patch was made from.")
         edits.append(WeightEdit(name, indices.numpy(), after))
     return Patch(tuple(edits), about.get("first_layer", ""))
 
 
 def _check_whole(path: str | Path, name: str, shape: Tensor, indices: Tensor, before: Tensor, after: Tensor) -> None:
-    """An error if what the file says of a parameter does not fit together."""
+    """Raises an error if the tensors of a parameter contradict each other."""
     numbers = all(tensor.dtype == torch.int64 and tensor.ndim == 1 for tensor in (shape, indices))
     fits = numbers and indices.shape == before.shape == after.shape and before.dtype == after.dtype
     if not fits or bool(((indices < 0) | (indices >= int(shape.prod()))).any()):
-        raise BadInput("patch", path, "a file that save_patch wrote", f"What it says of {name} does not fit together.")
+        raise BadInput("patch", path, "a file that save_patch wrote", f"Its tensors for {name} contradict each other.")
 
 
-def _other(path: str | Path, why: str) -> BadInput:
-    return BadInput("model", f"another than that of {path}", "the model that the patch was made from", why)
+def _wrong_model(path: str | Path, reason: str) -> BadInput:
+    return BadInput("model", f"not that of {path}", "the model that the patch was made from", reason)
 
 
 def save_weights(model: nn.Module, path: str | Path) -> None:
     """Writes all weights and buffers, tied ones once, to a safetensors file that `mutiny.load_weights` reads."""
-    found: dict[str, torch.Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     seen: set[tuple[object, ...]] = set()
     for name, tensor in model.state_dict().items():
         place = (tensor.data_ptr(), tensor.shape, tensor.stride())
         if not tensor.numel() or place not in seen:
             seen.add(place)
-            found[name] = tensor.detach().cpu().contiguous().clone()
-    _write(found, path, {"format": "pt"})
+            tensors[name] = tensor.detach().cpu().contiguous().clone()
+    _write(tensors, path, {"format": "pt"})
 
 
 def _write(tensors: dict[str, torch.Tensor], path: str | Path, about: dict[str, str]) -> None:

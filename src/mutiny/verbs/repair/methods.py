@@ -1,4 +1,4 @@
-"""Methods of repair by name."""
+"""Repair methods by name."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from mutiny.core.errors import BadInput
 from mutiny.core.parsing import Names
 from mutiny.verbs.repair.base import Method
 from mutiny.verbs.repair.scale import Scale
-from mutiny.verbs.repair.search import Search
+from mutiny.verbs.repair.search import WeightSearch
 from mutiny.verbs.repair.tune import Tune
 
-REPAIRS: dict[str, type[Method]] = {method.code: method for method in (Search, Scale, Tune)}
+REPAIRS: dict[str, type[Method]] = {method.code: method for method in (WeightSearch, Scale, Tune)}
 NAMES = Names("methods", Method, REPAIRS, "search(generations=50)", "mutiny repair --help")
 
 
 def as_repair(wanted: str | Method) -> Method:
-    """A method from its name, with parameters if you like.
+    """A method from its name, with optional parameters.
 
     >>> str(as_repair("search(generations=50)"))
     'search(generations=50)'
     """
-    found = NAMES.parse(wanted) if isinstance(wanted, str) else (wanted,)
-    if len(found) != 1 or not isinstance(found[0], Method):
+    parsed = NAMES.parse(wanted) if isinstance(wanted, str) else (wanted,)
+    if len(parsed) != 1 or not isinstance(parsed[0], Method):
         raise BadInput("method", repr(wanted), f"one of {', '.join(REPAIRS)}")
-    method: Method = found[0]
-    return method
+    return parsed[0]

@@ -1,4 +1,4 @@
-"""Chooses among proposed patches by inputs that no method has seen."""
+"""Chooses among proposed patches, on validation inputs that no method has seen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import torch
 from torch import nn
 
 from mutiny.core.progress import Progress
-from mutiny.models import Forward, ModelView, Patch
-from mutiny.models.patch import WeightEdit
+from mutiny.models import Forward, ModelView, Patch, WeightEdit
 from mutiny.models.placement import placement
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
@@ -25,19 +24,25 @@ from mutiny.verbs.repair.verdict import Change
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 DOSES = (0.5, 0.25, 0.1)
-"""Fractions of the most promising patch that are tried too, because a search tends to overshoot."""
+"""Fractions of the first patch that are tried too, because a search tends to overshoot."""
 
 
 class Answers(NamedTuple):
-    """Which answers are right, ``(n,)``, the predicted classes, and where the loss is finite."""
+    """Answers of a model.
+
+    Attributes:
+        right: Which answers are right, ``(n,)``.
+        predicted: Predicted classes, ``(n,)``; 0 for regression.
+        finite: Which inputs have a finite loss, ``(n,)``.
+    """
 
     right: Bools
-    said: Ints
-    sound: Bools
+    predicted: Ints
+    finite: Bools
 
 
 class AnswerJudge:
-    """Which answers are right, with a patch or without."""
+    """Evaluates the answers of a model, with a patch applied."""
 
     def __init__(self, model: nn.Module, task: Task, data: Data, forward: Forward, batch_size: int | None) -> None:
         self.model, self.task, self.data, self.forward = model, task, data, forward
@@ -45,36 +50,45 @@ class AnswerJudge:
         self.pace = Pace(batch_size) if batch_size else measured_pace(model, data, forward)
 
     def view(self) -> ModelView:
-        """Of the model."""
+        """Structure of the model."""
         return ModelView.of(self.model, placement(self.model).put(self.data.first(PROBE_INPUTS)), self.forward)
 
     def answers(self, patch: Patch, indices: Ints) -> Answers:
-        """Of the model with a patch."""
-        none = torch.zeros(0, dtype=torch.bool)
-        right, sound, said, start = [none], [none], [], 0
+        """Answers to the inputs at ``indices``, of the model with a patch."""
+        none = torch.zeros(0, dtype=torch.bool)  # there may be no inputs
+        right, finite, predicted, start = [none], [none], [], 0
         with patch.applied(self.model, self.forward) as call:
             for outputs in rows(call, self.model, self.data, self.pace, indices):
-                wanted = self.targets[torch.from_numpy(indices[start : start + len(outputs)])].to(outputs.device)
-                right.append(self.task.judge(outputs, wanted)[0].cpu())
+                targets = self.targets[torch.from_numpy(indices[start : start + len(outputs)])].to(outputs.device)
+                right.append(self.task.judge(outputs, targets)[0].cpu())
                 known = ~outputs.flatten(1).isnan().any(dim=1) if outputs.ndim > 1 else ~outputs.isnan()
-                sound.append((known & losses(self.task, outputs, wanted).isfinite()).cpu())
+                finite.append((known & losses(self.task, outputs, targets).isfinite()).cpu())
                 if isinstance(self.task, Classification):
-                    said.append(self.task.probabilities(outputs).argmax(dim=1).cpu())
+                    predicted.append(self.task.probabilities(outputs).argmax(dim=1).cpu())
                 start += len(outputs)
-        classes = torch.cat(said).numpy() if said else np.zeros(start, np.int64)
-        return Answers(torch.cat(right).numpy(), classes, torch.cat(sound).numpy())
+        classes = torch.cat(predicted).numpy() if predicted else np.zeros(start, np.int64)
+        return Answers(torch.cat(right).numpy(), classes, torch.cat(finite).numpy())
 
 
 def best_patch(
-    patches: Sequence[Patch], judge: AnswerJudge, which: Bools, before: Bools, indices: Ints, progress: Progress
+    patches: Sequence[Patch], judge: AnswerJudge, failing: Bools, before: Bools, indices: Ints, progress: Progress
 ) -> Patch:
-    """The patch, or part of the first, with the largest gain on validation inputs; none if none gains."""
+    """The patch, or fraction of the first one, with the largest gain; a patch without edits if none has a gain.
+
+    Args:
+        patches: Proposed patches, the most promising first.
+        judge: Evaluates the model with a patch.
+        failing: Failures to fix, of all inputs.
+        before: Which answers are right without a patch, of all inputs.
+        indices: Positions of the validation inputs.
+        progress: Receiver of progress messages.
+    """
     tried = [*patches, *(dose(patches[0], judge.model, share) for share in DOSES if patches)]
     progress.stage("validating", len(tried))
     best, most = Patch(()), 0.0
     for patch in tried:
         after = judge.answers(patch, indices).right
-        gain = Change.of(which[indices], before[indices], after).gain
+        gain = Change.of(failing[indices], before[indices], after).gain
         if gain > most:
             best, most = patch, gain
         progress.step()
@@ -82,7 +96,7 @@ def best_patch(
 
 
 def dose(patch: Patch, model: nn.Module, share: float) -> Patch:
-    """A patch of weights that goes only a part of the way."""
+    """A patch that changes weights by only a share of what ``patch`` does."""
     weights, edits = dict(model.named_parameters()), []
     for edit in patch.edits:
         assert isinstance(edit, WeightEdit)

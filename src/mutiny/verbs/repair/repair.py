@@ -1,4 +1,4 @@
-"""`repair`: is there a weight patch that fixes failures?"""
+"""`repair`: search for a weight patch that fixes failures."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from mutiny.verbs.repair.target import Target
 from mutiny.verbs.repair.verb import FindPatch
 
 SHARES = (0.5, 0.25, 0.25)
+"""Default shares of the inputs for repair, validation and held-out evaluation."""
 
 
-@torch.inference_mode(False)  # blame and training need gradients, also where the caller wants none
+@torch.inference_mode(False)  # blame and training need gradients, even if the caller is in inference mode
 def repair(
     subject: Subject | nn.Module,
     method: str | Method = "search",
@@ -47,39 +48,41 @@ def repair(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> Repair:
-    """Looks for a patch of weights that mends failures, and judges it on inputs that took no part.
+    """Searches for a weight patch that fixes failures, and evaluates it on inputs that were not used in the search.
 
-    Inputs are split into three roles, failures and classes alike: a method proposes patches from the first, the second
-    chooses among them (or none), and the third alone says what the choice is worth. It is called a repair only if the
-    interval of its gain on held-out inputs, mended failures less broken passes, lies above 0, and at least 20 of them
-    passed before.
+    Inputs are split into three parts, stratified by failures and classes: a method proposes patches from the first, one
+    of them (or none) is chosen on the second, and the third shows its effect. The verdict is *repaired* only if the
+    interval of the gain on held-out inputs, fixed failures minus broken passes, lies above 0, and at least 20 of these
+    inputs passed before.
 
-    The search is one task, for each generation needs the one before: a store keeps what it found, and an engine with
-    several workers does not make it faster.
+    The search is one job, because each generation needs the one before; more workers do not make it faster.
 
     Args:
-        subject: what is tested; or simply a model in evaluation mode, with ``data``. It is never changed.
-        method: ``"search"`` (new values for the weights to blame), ``"scale"`` (factors for neurons), ``"tune"``
-            (training of the suspects), each with parameters if you like: ``"search(generations=50)"``.
-        target: ``"all"`` failures; the most frequent ``"confusion"``; or a pair, the true class and the one that is
-            said instead.
-        data: labeled inputs, passing ones as well as failures; the test set if not given.
-        task: if ``subject`` is a model; by default classification by the largest output.
-        forward: how the model is called, if ``subject`` is a model.
-        layers: names or patterns of layers whose weights may change; all if not given.
-        shares: of the inputs, for repair, validation and held-out.
-        seed: one seed, one answer.
-        device: where to run; where the model is if not given.
-        batch_size: inputs per forward pass; measured if not given.
-        engine: where the patch is looked for: ``"serial"`` (here), ``"processes"``, ``"ray"``, or an engine.
-        workers: how many processes.
-        store: a file that remembers what is done: the same call, interrupted or not, never does it again.
-        folder: where trained originals are kept.
-        progress: told what is being done.
+        subject: Subject to repair, or a model in evaluation mode with ``data``. It is never changed.
+        method: ``"search"`` (new values for the weights to blame), ``"scale"`` (factors for neurons) or ``"tune"``
+            (training of the suspects), with optional parameters: ``"search(generations=50)"``.
+        target: Failures to fix: ``"all"``, the most frequent ``"confusion"``, or a pair: the true class and the
+            predicted one.
+        data: Labeled inputs, passing as well as failing; the test set by default.
+        task: Task, if ``subject`` is a model; classification by the largest output by default.
+        forward: Function that calls the model, if ``subject`` is a model.
+        layers: Names or patterns of layers whose weights may change; all by default.
+        shares: Shares of the inputs for repair, validation and held-out evaluation.
+        seed: Seed of everything random.
+        device: Torch device; the device of the models by default.
+        batch_size: Inputs per forward pass; measured once per model and device by default.
+        engine: Engine that runs the search: ``"serial"``, ``"processes"``, ``"ray"``, or an instance.
+        workers: Number of worker processes.
+        store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
+        folder: Folder for trained originals.
+        progress: Receiver of progress messages.
+
+    Returns:
+        A `Repair`. Apart from times, it is the same on every engine and after any interruption.
 
     >>> x = torch.rand(400, 2, generator=torch.Generator().manual_seed(0))
     >>> net = nn.Sequential(nn.Linear(2, 2)).eval()
-    >>> with torch.no_grad():  # it should compare both numbers, but has a wrong weight
+    >>> with torch.no_grad():  # it should compare both inputs, but has a wrong weight
     ...     _ = net[0].weight.copy_(torch.tensor([[1.0, 0.5], [0.0, 1.0]])), net[0].bias.zero_()
     >>> repair(net, data=(x, (x[:, 1] > x[:, 0]).long()))
     Repair('search', repaired, held-out: 28 of 28 mended, 0 of 72 broken)
@@ -98,7 +101,5 @@ def _check_labels(given: Given) -> None:
         raise BadInput("data", f"{missing} of {len(given.data)} labels unknown", "labeled inputs")
     labels = given.task.check_targets(given.data.targets, "data")
     if isinstance(given.task, Classification) and len(np.unique(labels)) == 1:
-        raise BadInput(
-            "data labels", f"only class {int(labels[0])}", "at least two classes",
-            "A network that always gives this answer would look repaired.",
-        )  # fmt: skip
+        fix = "A network that always predicts this class would look repaired."
+        raise BadInput("data labels", f"only class {int(labels[0])}", "at least two classes", fix)

@@ -1,9 +1,9 @@
-"""What `repair` returns."""
+"""The result of `repair`, and the notes in it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,15 +15,20 @@ from mutiny.core.errors import BadInput
 from mutiny.core.json_values import JsonObject, expect, to_plain
 from mutiny.core.results import ModelAndInputs, Result, Rows, finite
 from mutiny.core.stats import Rate
-from mutiny.models import Patch
-from mutiny.models.patch import WeightEdit
+from mutiny.models import Patch, WeightEdit
+from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.verbs.repair.files import SUFFIX, save_patch, save_weights
-from mutiny.verbs.repair.verdict import Change, Verdict
+from mutiny.verbs.repair.verdict import PASSES, Change, Verdict
+
+FEW = 10
+"""Number of held-out failures below which hardly any patch can be shown to help."""
+NAMED = 3
+"""Largest number of classes that a note names."""
 
 
 @dataclass(frozen=True)
 class PatchSummary:
-    """What JSON says about a patch: the number of changed weights, in all and by parameter, and the digest."""
+    """Summary of a patch, as JSON holds it: number of changed weights, in all and by parameter, and the digest."""
 
     weights: int
     parameters: Mapping[str, int]
@@ -32,18 +37,16 @@ class PatchSummary:
 
 @dataclass(frozen=True, repr=False)
 class Repair(Result):
-    """A patch, and what it does.
+    """A weight patch, and its effect.
 
     Attributes:
-        method: as a user would write it.
-        target: which failures were to be mended.
-        patch: of weights; without edits if none was better than nothing on validation inputs, or if loaded from JSON.
-        changes: what it does on the inputs of each role: ``repair``, ``validation``, ``held-out``.
-        verdict: ``"repaired"`` only if the interval of the gain on held-out inputs lies above 0, and enough of them
-            passed before to see what breaks; ``"cannot tell"`` if only the first holds.
-        original: copy of the original model; ``None`` in loaded results, because stores and JSON hold no models.
-        notes: caveats, one sentence each.
-        loaded_patch: summary of the patch, in a result loaded from JSON.
+        method: Repair method, in the form that users type.
+        target: Failures to fix.
+        patch: The patch; without edits if no patch had a gain on validation inputs, or if loaded from JSON.
+        changes: Effect of the patch on each part of the inputs: ``repair``, ``validation``, ``held-out``.
+        original: Copy of the original model; ``None`` in loaded results, because stores and JSON hold no models.
+        notes: Caveats, one sentence each.
+        loaded_patch: Summary of the patch, in a result loaded from JSON.
     """
 
     verb: ClassVar[str] = "repair"
@@ -63,32 +66,36 @@ class Repair(Result):
 
     @property
     def held_out(self) -> Change:
-        """What it does to inputs that took no part."""
+        """Effect on the held-out inputs."""
         return self.changes["held-out"]
 
     @property
     def verdict(self) -> Verdict:
-        """What held-out inputs say."""
+        """Verdict on held-out inputs.
+
+        ``"repaired"`` if the interval of the gain lies above 0 and enough inputs passed before to see what breaks;
+        ``"cannot tell"`` if only the first holds; otherwise ``"not repaired"``.
+        """
         return self.held_out.verdict
 
     @property
     def repaired(self) -> bool:
-        """Whether it may be called a repair."""
+        """Whether the verdict is ``"repaired"``."""
         return self.verdict == "repaired"
 
     @property
     def repair_rate(self) -> Rate:
-        """Of the held-out failures that were to be mended."""
+        """Share of the targeted held-out failures that are fixed."""
         return self.held_out.repaired
 
     @property
     def break_rate(self) -> Rate:
-        """Of the held-out inputs that passed."""
+        """Share of the passing held-out inputs that now fail."""
         return self.held_out.broken
 
     @property
     def patch_summary(self) -> PatchSummary:
-        """Changed weights, in all and by parameter, and the digest of the patch."""
+        """Number of changed weights, in all and by parameter, and the digest of the patch."""
         if self.loaded_patch is not None:
             return self.loaded_patch
         edits = [edit for edit in self.patch.edits if isinstance(edit, WeightEdit)]
@@ -101,7 +108,7 @@ class Repair(Result):
         return self.patch_summary.weights
 
     def model(self) -> nn.Module:
-        """A copy of the model with the patch in it."""
+        """A copy of the original model with the patched weights."""
         model = copy.deepcopy(self._original())
         weights = dict(model.named_parameters())
         with torch.inference_mode():
@@ -113,18 +120,16 @@ class Repair(Result):
 
     def _original(self) -> nn.Module:
         if self.original is None:
-            raise BadInput(
-                "original", None, "the model", "Call mutiny.repair again, as before: stores and JSON hold no models."
-            )
+            raise BadInput("original", None, "the model", "Call mutiny.repair again: stores and JSON hold no models.")
         return self.original
 
     def save(self, weights: str | Path | None = None, patch: str | Path | None = None, anyway: bool = False) -> None:
         """Writes the repaired weights, or the patch alone, to safetensors files.
 
         Args:
-            weights: of the whole model; `mutiny.load_weights` reads them.
-            patch: the changed weights alone; `mutiny.verbs.repair.files.load_patch` reads them.
-            anyway: also what is no repair.
+            weights: File for all weights of the repaired model, which `mutiny.load_weights` reads.
+            patch: File for the changed weights alone, which `mutiny.verbs.repair.files.load_patch` reads.
+            anyway: Write the files even if the verdict is not ``"repaired"``.
         """
         if weights is None and patch is None:
             raise BadInput("weights", None, "a file for the weights, or patch=... one for the patch")
@@ -133,7 +138,7 @@ class Repair(Result):
                 raise BadInput(name, path, f"a file that ends in {SUFFIX}")
         if not self.repaired and not anyway:
             raise BadInput(
-                "save", "a patch that is no repair", "one that is shown to help on held-out inputs", "See anyway=True."
+                "save", "a patch that is no repair", "a gain on held-out inputs", "Give anyway=True to write it anyway."
             )
         if weights is not None:
             save_weights(self.model(), weights)
@@ -145,7 +150,7 @@ class Repair(Result):
         return f"Repair({self.method!r}, {self.verdict}, held-out: {' mended, '.join(rates)} broken)"
 
     def details(self) -> dict[str, Any]:
-        """The verb's own part of `to_json`."""
+        """The part of `to_json` that other verbs do not have."""
         return {
             "method": self.method,
             "target": to_plain(self.target),
@@ -160,7 +165,7 @@ class Repair(Result):
 
     @classmethod
     def read_details(cls, given: JsonObject) -> dict[str, Any]:
-        """The way back from `details`; the patch itself and the model are not in JSON."""
+        """Reads what `details` returned; JSON holds neither the patch itself nor the model."""
         changes = given.get("splits", Mapping[str, Change])
         expect("held-out" in changes, "splits", [*changes], "held-out among them")
         target = given.object("target")
@@ -177,28 +182,90 @@ class Repair(Result):
         }
 
     def tables(self) -> dict[str, Rows]:
-        """``roles``: what the patch does to inputs, by the part that they play."""
+        """``roles``: the effect of the patch on each part of the inputs."""
         return {
             "roles": [
                 {
                     "role": role,
-                    "inputs": one.inputs,
-                    "correct_before": one.before,
-                    "correct_after": one.after,
-                    "mended": one.repaired.count,
-                    "failing": one.repaired.total,
-                    "broken": one.broken.count,
-                    "passing": one.broken.total,
-                    "gain": one.gain,
-                    "low": one.gain_interval.low,
-                    "high": one.gain_interval.high,
+                    "inputs": change.inputs,
+                    "correct_before": change.before,
+                    "correct_after": change.after,
+                    "mended": change.repaired.count,
+                    "failing": change.repaired.total,
+                    "broken": change.broken.count,
+                    "passing": change.broken.total,
+                    "gain": change.gain,
+                    "low": change.gain_interval.low,
+                    "high": change.gain_interval.high,
                 }
-                for role, one in self.changes.items()
+                for role, change in self.changes.items()
             ]
         }
 
     def metrics(self) -> dict[str, float]:
-        """Of held-out inputs: shares that are mended and broken, and the gain."""
+        """Repair rate, break rate and gain on held-out inputs."""
         return finite(
             {"repair_rate": self.repair_rate.value, "break_rate": self.break_rate.value, "gain": self.held_out.gain}
         )
+
+
+def copied(model: nn.Module) -> nn.Module:
+    """A copy that stays as it is when the owner of the model changes the model later."""
+    try:
+        return copy.deepcopy(model)
+    except (RuntimeError, TypeError) as error:
+        raise BadInput("model", type(model).__name__, "a model that copy.deepcopy copies", str(error)) from error
+
+
+def notes_on_repair(
+    changes: Mapping[str, Change],
+    patch: Patch,
+    repeatable: bool,
+    originals: int,
+    not_finite: int,
+    unseen: Sequence[int],
+) -> Iterator[str]:
+    """Caveats, the most important first.
+
+    Args:
+        changes: Effect of the patch by role.
+        patch: The chosen patch.
+        repeatable: Whether the model gives the same answers twice.
+        originals: Number of originals of the subject.
+        not_finite: Number of inputs whose loss is not finite.
+        unseen: Classes without held-out inputs.
+    """
+    if originals > 1:
+        yield f"The subject has {originals} originals; only the first was repaired."
+    failures = {role: change.repaired.total for role, change in changes.items()}
+    if not sum(failures.values()):
+        yield "There is nothing to repair, because no input fails in this way."
+        return
+    yield from _notes_on_verdict(changes["held-out"], patch, failures)
+    if not any(change.before for change in changes.values()):
+        yield "Every input fails, so nothing can be broken; check that the labels belong to this model."
+    if unseen and patch.edits:
+        some = f"class {' or '.join(map(str, unseen))}" if len(unseen) <= NAMED else f"{len(unseen)} of the classes"
+        yield f"No held-out input is of {some}: the effect of the patch on such inputs is unknown."
+    if not_finite:
+        inputs = "1 input has" if not_finite == 1 else f"{not_finite:,} inputs have"
+        yield f"{inputs} NaN or infinite outputs; search and tune do not use such inputs."
+    if not repeatable:
+        yield f"{UNSTEADY}."
+
+
+def _notes_on_verdict(change: Change, patch: Patch, failures: Mapping[str, int]) -> Iterator[str]:
+    if not failures["repair"]:
+        yield "All failures are validation or held-out inputs, so no patch could be found: give more inputs."
+    elif not patch.edits:
+        yield "No patch had a gain on validation inputs, so the model stays as it is."
+    elif change.verdict == "not repaired":
+        yield "This is no repair: the interval of the held-out gain is not above 0."
+    elif change.verdict == "cannot tell":
+        yield (
+            f"Only {change.broken.total} of the held-out inputs passed before, too few to see what breaks (at least "
+            f"{PASSES} are needed): give all data, not only failures."
+        )
+    count = failures["held-out"]
+    if count < FEW:
+        yield f"Only {count} held-out failure{'s' * (count != 1)} to judge by, so the intervals are wide."

@@ -1,4 +1,4 @@
-"""Search for new values of the weights to blame (Arachne)."""
+"""Repair by a search for new values of the weights to blame (Arachne)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from mutiny.core.stats.pareto import pareto_front
 from mutiny.models import Patch
 from mutiny.verbs.repair.base import Method
 from mutiny.verbs.repair.blame import Blame, blame
-from mutiny.verbs.repair.damage import Damage, Ints
 from mutiny.verbs.repair.evolution import Evolution, Floats
-from mutiny.verbs.repair.knobs import Knobs
-from mutiny.verbs.repair.proposals import Weighing
+from mutiny.verbs.repair.fitness import Fitness
+from mutiny.verbs.repair.parametrization import Parametrization
+from mutiny.verbs.repair.problem import Ints, RepairProblem
 
 
 @dataclass(frozen=True)
-class Search(Method):
-    """Weights that failures depend on and passes do not, found by gradient and impact; then differential evolution.
+class WeightSearch(Method):
+    """Changes the weights that matter to failures and not to passes, by differential evolution.
 
-    A weight is changed if no other is at least as much to blame in both respects, see `mutiny.verbs.repair.blame`. Each
-    answer to a failing input counts ``alpha`` times.
+    The weights are those on the Pareto front of gradient and impact, see `mutiny.verbs.repair.blame`.
 
     Args:
-        population: candidates of a generation.
-        generations: at most so many; the search ends when a tenth of them brought no gain.
-        alpha: weight of failing inputs against passing ones.
-        failures: at most so many failing inputs are looked at.
-        passes: passing inputs that are looked at for each failing one. More of them keep a patch from breaking things.
-        weights: at least so many are changed: further fronts are added; the first front alone if not given.
+        population: Candidates per generation.
+        generations: Largest number of generations; a tenth of them without improvement ends the search.
+        alpha: Weight of a failing input relative to a passing one.
+        failures: Largest number of failing inputs to use.
+        passes: Passing inputs to use per failing one; more of them keep a patch from breaking passing inputs.
+        weights: Smallest number of weights to change: further Pareto fronts are added until it is reached; only the
+            first front by default.
     """
 
     code: ClassVar[str] = "search"
@@ -48,52 +48,58 @@ class Search(Method):
     weights: int | None = None
 
     def __post_init__(self) -> None:
-        Evolution(self.population, self.generations)  # which checks them
+        Evolution(self.population, self.generations)  # checks both
         check_whole("failures", self.failures)
         check_whole("weights", 1 if self.weights is None else self.weights)
         check_positive("alpha", self.alpha)
         check_positive("passes", self.passes)
 
-    def patches(self, damage: Damage, progress: Progress) -> Sequence[Patch]:
-        """The best candidates."""
-        fail, passing = damage.sample(self.failures, self.passes)
+    def patches(self, problem: RepairProblem, progress: Progress) -> Sequence[Patch]:
+        """The best candidates of an evolution of weights."""
+        fail, passing = problem.sample(self.failures, self.passes)
         progress.stage("blaming weights", 2)
-        guilt, excuse = (_blame(damage, damage.learnable(some, self.code), progress) for some in (fail, passing))
-        found = guilt.over(excuse)
-        weights = [weight for layer in damage.layers for weight in layer.weights]
-        knobs = Knobs.of_weights(damage.view, weights, fronts(found, self.weights))
-        start, low, high = self._start(damage, knobs)
-        weighing = Weighing(damage, knobs, fail, passing, self.alpha, progress)
+        on_failures, on_passes = (
+            _blame(problem, problem.learnable(indices, self.code), progress) for indices in (fail, passing)
+        )
+        weights = [weight for layer in problem.layers for weight in layer.weights]
+        chosen = fronts(on_failures.over(on_passes), self.weights)
+        parametrization = Parametrization.of_weights(problem.view, weights, chosen)
+        start, low, high = self._start(problem, parametrization)
+        fitness = Fitness(problem, parametrization, fail, passing, self.alpha, progress)
         evolution = Evolution(self.population, self.generations)
-        return weighing.patches(start, low, high, evolution, damage.rng("search"))
+        return fitness.patches(start, low, high, evolution, problem.rng("search"))
 
-    def _start(self, damage: Damage, knobs: Knobs) -> tuple[Floats, Floats, Floats]:
-        """The first population, drawn from the law of each weight's tensor, the present values among it; and bounds."""
-        size = sum(map(len, knobs.knob.values()))
+    def _start(self, problem: RepairProblem, parametrization: Parametrization) -> tuple[Floats, Floats, Floats]:
+        """The first population, and the bounds of each weight.
+
+        Values are drawn with the mean and spread of the weight's tensor; the first candidate is the current weights.
+        """
+        size = sum(map(len, parametrization.variable.values()))
         mean, spread, low, high, now = np.empty((5, size))
-        for name, which in knobs.knob.items():
-            tensor = damage.view.parameters[name].detach().double()
+        for name, variable in parametrization.variable.items():
+            tensor = problem.view.parameters[name].detach().double()
             least, most = float(tensor.min()), float(tensor.max())
-            mean[which], spread[which] = float(tensor.mean()), float(tensor.std(correction=0))
-            low[which], high[which], now[which] = least - abs(least), most + abs(most), knobs.now(name).double()
-        start = damage.rng("population").normal(mean, spread, (self.population, size))
+            mean[variable], spread[variable] = float(tensor.mean()), float(tensor.std(correction=0))
+            low[variable], high[variable] = least - abs(least), most + abs(most)
+            now[variable] = parametrization.current(name).double()
+        start = problem.rng("population").normal(mean, spread, (self.population, size))
         start[0] = now
         return start, low, high
 
 
-def fronts(found: Blame, least: int | None) -> Ints:
-    """Weights on the Pareto front, and on the fronts behind it until there are enough of them; rising."""
-    left, chosen = np.arange(len(found.gradient)), np.empty(0, np.int64)
+def fronts(blamed: Blame, least: int | None) -> Ints:
+    """Positions of the weights on the Pareto front, and on the next fronts until there are ``least``; ascending."""
+    left, chosen = np.arange(len(blamed.gradient)), np.empty(0, np.int64)
     while len(left) and (not len(chosen) or (least is not None and len(chosen) < least)):
-        front = pareto_front(found.gradient[left], found.impact[left])
+        front = pareto_front(blamed.gradient[left], blamed.impact[left])
         chosen = np.concatenate([chosen, left[front]])
         left = np.delete(left, front)
     return np.sort(chosen)
 
 
-def _blame(damage: Damage, indices: Ints, progress: Progress) -> Blame:
-    found = blame(
-        damage.view, damage.layers, damage.batches(indices), damage.task, damage.forward, damage.rng("outputs")
+def _blame(problem: RepairProblem, indices: Ints, progress: Progress) -> Blame:
+    blamed = blame(
+        problem.view, problem.layers, problem.batches(indices), problem.task, problem.forward, problem.rng("outputs")
     )
     progress.step()
-    return found
+    return blamed

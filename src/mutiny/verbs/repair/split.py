@@ -1,4 +1,4 @@
-"""Three roles for inputs: to repair with, to choose among repairs, and to judge what was chosen."""
+"""Splits inputs into three roles: to find patches, to choose one, and to evaluate the choice."""
 
 from __future__ import annotations
 
@@ -18,28 +18,27 @@ from mutiny.subjects.data.joined import contents
 Ints = npt.NDArray[np.int64]
 ROLES = ("repair", "validation", "held-out")
 TURN = (5**0.5 - 1) / 2
-"""Multiples of the golden ratio, taken modulo 1, spread evenly over 0..1, however many there are."""
+"""Golden ratio minus 1. Its multiples modulo 1 spread evenly over 0..1, whatever their number."""
 
 
 def check_shares(shares: Any) -> None:
-    """An error if these are not three shares of the inputs."""
-    fine = isinstance(shares, (tuple, list)) and len(shares) == len(ROLES)
-    fine = (
-        fine and all(isinstance(share, Real) and float(share) > 0 for share in shares) and abs(sum(shares) - 1) <= 1e-9
-    )
-    if not fine:
+    """Raises an error unless these are three shares that sum to 1."""
+    three = isinstance(shares, (tuple, list)) and len(shares) == len(ROLES)
+    positive = three and all(isinstance(share, Real) and float(share) > 0 for share in shares)
+    if not positive or abs(sum(shares) - 1) > 1e-9:
         raise BadInput("shares", shares, f"three numbers above 0 that sum to 1: {', '.join(ROLES)}")
 
 
 def split(strata: Ints, shares: Sequence[float], rng: np.random.Generator, groups: Ints | None = None) -> list[Ints]:
-    """Rising positions for each role, drawn so that every stratum is spread over the roles as the shares say.
+    """Positions of the inputs of each role, ascending; every stratum is split by the shares as closely as possible.
 
     Args:
-        strata: of each input, ``(n,)``.
-        shares: of the roles.
-        rng: draws.
-        groups: inputs with the same number share a role; each stands alone if not given. A group counts to the stratum
-            of its first input, and those of one size are spread together, so that shares stay as near as they can.
+        strata: Stratum of each input, ``(n,)``.
+        shares: Shares of the roles.
+        rng: Random generator.
+        groups: Group of each input, ``(n,)``; inputs of a group get the same role. By default each input is a group. A
+            group belongs to the stratum of its first input; within a stratum, groups are dealt by size, the largest
+            first, so that sizes are spread evenly too.
 
     >>> parts = split(np.repeat([0, 1], [80, 20]), (0.5, 0.25, 0.25), np.random.default_rng(0))
     >>> [(int((part < 80).sum()), int((part >= 80).sum())) for part in parts]
@@ -56,7 +55,7 @@ def split(strata: Ints, shares: Sequence[float], rng: np.random.Generator, group
 
 
 def equals(data: Data) -> Ints:
-    """A number for each input that equal inputs have in common, ``(n,)``; so have mutants of one input.
+    """Group number of each input, ``(n,)``: equal inputs share it, and so do mutations of the same input.
 
     >>> from mutiny.subjects.data import as_data
     >>> equals(as_data(([[1.0], [2.0], [1.0]], [0, 1, 1]), "data")).tolist()
@@ -67,5 +66,5 @@ def equals(data: Data) -> Ints:
     rows = np.repeat(np.arange(len(keys)), keys.shape[1])
     nodes = len(keys) + len(values)
     links = coo_array((np.ones(len(rows)), (rows, len(keys) + key.ravel())), shape=(nodes, nodes))
-    found: Ints = connected_components(links, directed=False)[1][: len(keys)].astype(np.int64)
-    return found
+    groups: Ints = connected_components(links, directed=False)[1][: len(keys)].astype(np.int64)
+    return groups

@@ -1,4 +1,4 @@
-"""Which failures are to be mended?"""
+"""Failures that a repair should fix: all, the most frequent confusion, or one confusion of two classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Target = str | tuple[int, int]
 
 
 def check_target(target: Any, task: Task) -> Target:
-    """All failures, the most frequent confusion, or a pair of classes: the true one and the one that is said.
+    """A target in its usual form: ``"all"``, ``"confusion"``, or the true class and the predicted one.
 
     >>> check_target("3,5", Classification(10))
     (3, 5)
@@ -26,42 +26,39 @@ def check_target(target: Any, task: Task) -> Target:
     if isinstance(target, str) and target == ALL:
         return ALL
     pair = target.split(",") if isinstance(target, str) and "," in target else target
-    fix = "all, confusion, or two classes such as 3,5: the true one and the one that is said instead"
+    expected = "all, confusion, or two classes such as 3,5: the true one and the predicted one"
     if not isinstance(task, Classification):
-        raise BadInput("target", repr(target), "all: regression has no classes")
+        raise BadInput("target", repr(target), "all, because regression has no classes")
     if isinstance(target, str) and target == CONFUSION:
         return CONFUSION
     try:
-        true, said = (int(one) if isinstance(one, str) else index(one) for one in pair)
+        true, predicted = (int(label) if isinstance(label, str) else index(label) for label in pair)
     except (TypeError, ValueError):
-        raise BadInput("target", repr(target), fix) from None
-    if (
-        any(isinstance(one, bool) for one in pair)
-        or true == said
-        or not (0 <= true < task.classes and 0 <= said < task.classes)
-    ):
-        raise BadInput("target", repr(target), fix)
-    return true, said
+        raise BadInput("target", repr(target), expected) from None
+    exist = all(0 <= label < task.classes for label in (true, predicted))
+    if not exist or true == predicted or any(isinstance(label, bool) for label in pair):
+        raise BadInput("target", repr(target), expected)
+    return true, predicted
 
 
-def targeted(target: Target, failing: Bools, labels: Ints, said: Ints) -> tuple[Bools, dict[str, Any]]:
-    """Failures that are to be mended, ``(n,)``, and what they are in words.
+def targeted(target: Target, failing: Bools, labels: Ints, predicted: Ints) -> tuple[Bools, dict[str, Any]]:
+    """Failures to fix, ``(n,)``, and a description of the target as plain values.
 
     Args:
-        target: see `check_target`.
-        failing: all failures.
-        labels: true classes; of regression, zeros.
-        said: what the model says.
+        target: Target from `check_target`.
+        failing: All failures, ``(n,)``.
+        labels: True classes, ``(n,)``; 0 for regression.
+        predicted: Predicted classes, ``(n,)``.
     """
     if target == ALL:
         return failing, {"kind": ALL, "failures": int(failing.sum())}
     if target == CONFUSION:
-        pairs, counts = np.unique(np.stack([labels[failing], said[failing]], axis=1), axis=0, return_counts=True)
+        pairs, counts = np.unique(np.stack([labels[failing], predicted[failing]], axis=1), axis=0, return_counts=True)
         if not len(pairs):
             return failing, {"kind": CONFUSION, "failures": 0}
-        true, wrong = (int(one) for one in pairs[counts.argmax()])
+        true, wrong = (int(label) for label in pairs[counts.argmax()])
     else:
         assert isinstance(target, tuple)
         true, wrong = target
-    which = failing & (labels == true) & (said == wrong)
-    return which, {"kind": CONFUSION, "label": true, "said": wrong, "failures": int(which.sum())}
+    confused = failing & (labels == true) & (predicted == wrong)
+    return confused, {"kind": CONFUSION, "label": true, "said": wrong, "failures": int(confused.sum())}

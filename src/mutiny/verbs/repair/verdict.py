@@ -1,4 +1,4 @@
-"""Did it help? What a patch changes on inputs that took no part in finding it."""
+"""Effect of a patch on a set of inputs, and the verdict that follows from it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from mutiny.core.stats import Interval, Rate, paired_difference
 Bools = npt.NDArray[np.bool_]
 Verdict = Literal["repaired", "not repaired", "cannot tell"]
 LEVEL = 0.95
+"""Confidence level of the interval of the gain."""
 PASSES = 20
-"""With fewer passing inputs than this, what a patch breaks cannot be seen, and any patch looks like a gain."""
+"""Smallest number of passing inputs for a verdict: with fewer, broken inputs would go unseen."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a patch does to one set of inputs.
+    """Effect of a patch on one set of inputs.
 
     Attributes:
-        inputs: how many.
-        before: inputs with right answers before; ``after`` with the patch.
-        repaired: of the failures that were to be mended, those that are.
-        broken: of the inputs that passed, those that fail now.
-        gain: mended failures less broken passes, as a share of all inputs.
-        gain_interval: where it lies on other inputs, see `mutiny.core.stats.paired_difference`; it lies above 0 only if
+        inputs: Number of inputs.
+        before: Number of right answers without the patch.
+        after: Number of right answers with the patch.
+        repaired: Share of the targeted failures that are fixed.
+        broken: Share of the passing inputs that now fail.
+        gain: Fixed failures minus broken passes, as a share of all inputs.
+        gain_interval: Interval of the gain, see `mutiny.core.stats.paired_difference`; it lies above 0 only if
             McNemar's exact test finds a gain too.
     """
 
@@ -42,7 +44,7 @@ class Change:
 
     @classmethod
     def of(cls, target: Bools, before: Bools, after: Bools) -> Change:
-        """From what should be mended, and which answers are right before and after, ``(n,)`` each."""
+        """From the targeted failures, and which answers are right without and with the patch, ``(n,)`` each."""
         repaired, broken = Rate.of(after[target]), Rate.of(~after[before])
         return cls(
             inputs=len(before),
@@ -61,14 +63,14 @@ class Change:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it helps, if there are enough passing inputs to see what it breaks."""
+        """Whether the patch helps, if enough inputs passed before to see what it breaks."""
         if not self.helps:
             return "not repaired"
         return "repaired" if self.broken.total >= PASSES else "cannot tell"
 
     @classmethod
     def from_plain(cls, value: object, where: str) -> Change:
-        """The way back from `to_json`."""
+        """Reads what `to_json` returned."""
         given = JsonObject(value, where)
         gain = given.object("gain")
         return cls(
