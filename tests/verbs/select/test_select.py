@@ -77,6 +77,13 @@ def test_a_selection_has_order_scores_and_quality(subject):
     assert again | {"timing": 0} == plain | {"timing": 0}
 
 
+def test_json_with_quality_but_without_references_is_refused(net):
+    value = mutiny.select(net, "deepgini", 5, pool=(X, Y)).to_json()
+    assert mutiny.Selection.from_json(value).budget == 5
+    with pytest.raises(BadInput, match="references"):
+        mutiny.Selection.from_json(value | {"references": {}})
+
+
 def test_the_test_set_is_the_pool_if_there_is_none(net):
     subject = mutiny.Subject(net, task=mutiny.Classification(2), train=(X, Y), test=(X[:30], Y[:30]))
     result = mutiny.select(subject, "random", 0.5, repeats=4)

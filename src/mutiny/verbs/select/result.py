@@ -122,6 +122,8 @@ class Selection(Result):
         references = given.get("references", Mapping[str, Mapping[str, float | None]])
         known = all({"fdr", "apfd", "rauc"} <= values.keys() for values in references.values())
         expect(known, "references", [*references], "fdr, apfd and rauc of each")
+        unlabeled = all(ranking.quality is None for ranking in rankings)
+        expect(unlabeled or "ideal" in references, "references", [*references], "ideal among them")
         if any(ranking.repeated for ranking in rankings):
             given.object("settings").get("repeats", int)
         return {
