@@ -77,8 +77,8 @@ def test_a_selection_has_order_scores_and_quality(subject):
     assert again | {"timing": 0} == plain | {"timing": 0}
 
 
-def test_json_with_quality_but_without_references_is_refused(subject):
-    value = mutiny.select(subject, "deepgini", 5).to_json()
+def test_json_with_quality_but_without_references_is_refused(net):
+    value = mutiny.select(net, "deepgini", 5, pool=(X, Y)).to_json()
     assert mutiny.Selection.from_json(value).budget == 5
     with pytest.raises(BadInput, match="references"):
         mutiny.Selection.from_json(value | {"references": {}})
