@@ -1,5 +1,7 @@
 """Files beside the package agree with pyproject.toml and with one another."""
 
+import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -63,3 +65,21 @@ def test_citation_names_the_license_and_leaves_the_version_to_the_package():
     assert citation["license"] == SETTINGS["project"]["license"]
     assert "version" not in citation
     assert citation["cff-version"] == "1.2.0"
+
+
+BESIDE = sorted(
+    file
+    for folder in "benchmarks docs examples studies tests torture".split()
+    for file in (ROOT / folder).rglob("*.py")
+)
+
+
+@pytest.mark.parametrize("file", BESIDE, ids=lambda file: str(file.relative_to(ROOT)))
+def test_every_name_that_is_imported_from_mutiny_exists(file):
+    """Also where nothing runs the file in these tests: pictures of the guides, slow tests, studies."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "mutiny":
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                if not hasattr(module, alias.name):
+                    importlib.import_module(f"{node.module}.{alias.name}")

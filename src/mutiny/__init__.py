@@ -17,11 +17,14 @@ __version__ = "0.1.0"
 # The public names, written once: type checkers read these imports, and the lines below read them as a table of what to
 # import when a name is first used, so that importing mutiny imports nothing heavy.
 if TYPE_CHECKING:
+    from mutiny.campaigns.engines.base import Engine as Engine
+    from mutiny.campaigns.stores.base import Store as Store
     from mutiny.core.errors import BadInput as BadInput
     from mutiny.core.errors import MutinyError as MutinyError
     from mutiny.core.errors import NotApplicable as NotApplicable
     from mutiny.core.errors import PreflightFailed as PreflightFailed
     from mutiny.core.errors import UntrustedFile as UntrustedFile
+    from mutiny.core.progress import Progress as Progress
     from mutiny.core.records import Verdict as Verdict
     from mutiny.faults import OPERATORS as OPERATORS
     from mutiny.faults import Operator as Operator
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from mutiny.verbs.select import METHODS as METHODS
     from mutiny.verbs.select import Selector as Selector
     from mutiny.verbs.select.result import Selection as Selection
+    from mutiny.verbs.select.retraining.result import Retraining as Retraining
     from mutiny.verbs.select.retraining.retraining import accuracy_after_retraining as accuracy_after_retraining
     from mutiny.verbs.select.select import select as select
     from mutiny.verbs.strengthen.result import Strengthening as Strengthening

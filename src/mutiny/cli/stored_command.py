@@ -19,8 +19,6 @@ FILES = ("inputs", "pool")
 """Options whose text may name a file or folder."""
 WORDS = {"select": ("test", "mutated")}
 """Values of these options, by command, that never name a file."""
-RENAMED = {"minimise": "minimize"}
-"""Options that earlier versions stored under another name."""
 
 
 def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,10 +36,9 @@ def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def from_stored(command: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a stored command that this version knows."""
     known = COMMANDS[command["verb"]].parameters
-    options = {RENAMED.get(name, name): value for name, value in command["arguments"].items()}
     return {
         name: Path(value["path"]) if isinstance(value, dict) else value
-        for name, value in options.items()
+        for name, value in command["arguments"].items()
         if name in known
     }
 
@@ -53,7 +50,6 @@ def command_line(command: Mapping[str, Any]) -> str:
     'mutiny assess digits --exact --seed 3'
     """
     verb, options = COMMANDS[command["verb"]], command["arguments"]
-    options = {RENAMED.get(name, name): value for name, value in options.items()}
     line = ["mutiny", verb.name, subject_typed(command)]
     for name, parameter in verb.parameters.items():
         value = options.get(name, parameter.default)
