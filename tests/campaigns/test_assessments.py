@@ -1,7 +1,9 @@
 """Assessments that are interrupted, resumed and run on several engines give one result."""
 
+import shutil
 import sqlite3
 from contextlib import closing
+from functools import cache
 
 import pytest
 from torch import nn
@@ -18,6 +20,7 @@ from toys import blobs, classifier
 
 QUICK = mutiny.Search(max_probes=4, k_max=2)
 TEXT = "WI,NI,GF,LA"
+TWO_OPERATORS = {"operators": "WI,NI", "search": QUICK, "screening": Screening(fewest=1000)}
 
 
 def subject_of(count=3, **more):
@@ -78,9 +81,7 @@ def interrupted(subject, store, step, **more):
 @pytest.mark.parametrize("make", [subject_of, screened])
 @pytest.mark.parametrize("step", [1, 7])
 def test_an_interrupted_assessment_ends_as_an_undisturbed_one(tmp_path, make, step):
-    more = {"operators": TEXT, "search": QUICK}
-    if make is screened:
-        more["screening"] = Screening(fewest=1000)
+    more = {"operators": TEXT, "search": QUICK} if make is subject_of else TWO_OPERATORS
     whole = Counting()
     undisturbed = mutiny.assess(make(), engine=whole, **more)
     done, result = interrupted(make(), tmp_path / "a.mutiny", step, **more)
@@ -93,7 +94,7 @@ def test_an_interrupted_assessment_ends_as_an_undisturbed_one(tmp_path, make, st
 
 def test_screening_depends_on_what_it_remembers(monkeypatch):
     """Ensures that the tests of interrupts cover stored memories."""
-    more = {"operators": "WI,NI", "search": QUICK, "screening": Screening(fewest=1000)}
+    more = TWO_OPERATORS
     remembering = mutiny.assess(screened(), **more)
     monkeypatch.setattr(Judge, "pieces", lambda *_: ())
     assert plain(mutiny.assess(screened(), **more))["evaluation"] != plain(remembering)["evaluation"]
@@ -205,7 +206,7 @@ def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path):
 
             yield from super().run(fragile, jobs)
 
-    more = {"operators": "WI,NI", "search": QUICK, "screening": Screening(fewest=1000)}
+    more = TWO_OPERATORS
     file = tmp_path / "a.mutiny"
     records = mutiny.assess(screened(), store=file, engine=FailsOnce(), **more).operators
     assert [record.status for record in records] == ["failed", "failed"]
@@ -232,13 +233,21 @@ def lose(file, name):
         connection.commit()
 
 
+@cache
+def finished_campaign(folder):
+    """A finished campaign of `TWO_OPERATORS`: its file, the jobs that were done, and the result."""
+    file, whole = folder / "finished.mutiny", Counting()
+    undisturbed = mutiny.assess(screened(), store=file, engine=whole, **TWO_OPERATORS)
+    return file, whole.done, undisturbed
+
+
 @pytest.mark.parametrize("split", ["train", "test"])
 @pytest.mark.parametrize("place", [0, 1, 3])
-def test_a_lost_result_costs_what_its_own_search_did_before(tmp_path, split, place):
-    more = {"operators": "WI,NI", "search": QUICK, "screening": Screening(fewest=1000)}
-    file, whole = tmp_path / "a.mutiny", Counting()
-    undisturbed = mutiny.assess(screened(), store=file, engine=whole, **more)
-    search = [name for name in whole.done if name.startswith("WI at") and name.endswith(f"on {split}")]
+def test_a_lost_result_costs_what_its_own_search_did_before(tmp_path_factory, tmp_path, split, place):
+    more, file = TWO_OPERATORS, tmp_path / "a.mutiny"
+    finished, done, undisturbed = finished_campaign(tmp_path_factory.getbasetemp())
+    shutil.copyfile(finished, file)
+    search = [name for name in done if name.startswith("WI at") and name.endswith(f"on {split}")]
     lose(file, search[place])
     engine = Counting()
     again = mutiny.assess(screened(), store=file, engine=engine, **more)

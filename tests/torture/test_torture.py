@@ -36,7 +36,14 @@ def finished(lab):
     return campaign
 
 
-@pytest.mark.parametrize("case", [kills, writers, signals], ids=["kills", "writers", "signals"])
+SLOW = pytest.mark.slow  # `make torture` runs it, and more often
+
+
+@pytest.mark.parametrize(
+    "case",
+    [kills, pytest.param(writers, marks=SLOW), pytest.param(signals, marks=SLOW)],
+    ids=["kills", "writers", "signals"],
+)
 def test_cheap_cases_hold(case, lab):
     count, checked = case.run(lab)
     assert count >= 1

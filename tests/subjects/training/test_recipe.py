@@ -165,7 +165,7 @@ def test_probabilities_train_with_the_log_of_probabilities():
 
 
 def test_one_column():
-    with pytest.raises(BadInput, match="say Classification"):
+    with pytest.raises(BadInput, match="use Classification"):
         Recipe(lambda: nn.Linear(4, 1)).train(DATA, Classification(2), 0)
     recipe = Recipe(lambda: nn.Linear(4, 1), epochs=60, learning_rate=0.05)
     model = recipe.train(DATA, Classification(2, "logits"), 0)
