@@ -187,7 +187,7 @@ before = ModelState.of(net)
     ("store", "told"),
     [
         ([], "finished work is kept. Resume with: mutiny resume interrupted_in_the_middle-subject.mutiny"),
-        (["--no-store"], "nothing else was written."),
+        (["--no-store"], "no result was written."),
     ],
 )
 def test_an_interrupt_leaves_with_3_writes_nothing_and_leaves_the_model_alone(run, write, tmp_path, store, told):

@@ -218,8 +218,8 @@ OPTIONS = {
     "a negative seed of a plan": (["--seed", "-1", "--dry-run"], ["--seed=-1", "at least 0"]),
     "no such device": (["--device", "abacus"], ["--device='abacus'", "a device of this machine"]),
     "a device without memory": (["--device", "meta"], ["--device='meta'", "a device of this machine"]),
-    "unknown operator": (["--operators", "WI,XX"], ["operator='XX'", "one of WI, NI"]),
-    "an operator that is nearly right": (["--operators", "NIE"], ["operator='NIE'", "Did you mean NI?"]),
+    "unknown operator": (["--operators", "WI,XX"], ["--operators='XX'", "one of WI, NI"]),
+    "an operator that is nearly right": (["--operators", "NIE"], ["--operators='NIE'", "Did you mean NI?"]),
     "unknown parameter": (["--operators", "NI(share=0.1)"], ["NI parameter='share=0.1'", "a name among ratio, "]),
     "parameter out of bounds": (["--operators", "NI(ratio=2)"], ["NI ratio=2.0", "between 0 and 1"]),
     "parameter that is no number": (["--operators", "NI(ratio=many)"], ["NI ratio='many'", "a number"]),
@@ -360,4 +360,4 @@ def test_usage_errors_are_exit_code_2_as_well(run, arguments):
 
 
 def test_unknown_operator_in_the_explaining_command(run, tmp_path):
-    refused(run("operators", "XX"), tmp_path, ["operator='XX'", "one of WI, NI"], left=())
+    refused(run("operators", "XX"), tmp_path, ["operators='XX'", "one of WI, NI"], left=())

@@ -1,5 +1,10 @@
-"""Parts of which all texts for a terminal are made."""
+"""Standard output, and the parts of which all texts for a terminal are made."""
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 from rich.console import Console, Group
 
 from mutiny.reports.terminal import legend, notes, table
@@ -34,3 +39,29 @@ def test_tables_have_a_line_below_the_titles_only():
     one.add_column("b")
     one.add_row("1", "2")
     assert shown([one]) == ["a   b", "─" * 5, "1   2"]
+
+
+PRINTS = (
+    "from mutiny.reports.terminal import Output; o = Output({fix!r}); [o.print('x' * 70) for _ in range(2000)]; exit(5)"
+)
+
+
+def printing(stdout, fix=""):
+    command = [sys.executable, "-c", PRINTS.format(fix=fix)]
+    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_reader_that_stops_reading_does_not_change_the_exit_code():
+    with printing(subprocess.PIPE) as process:
+        assert process.stdout.readline() == "x" * 70 + "\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_an_output_that_cannot_be_written_raises_a_sentence_with_its_fix():
+    with Path("/dev/full").open("w") as full:
+        process = printing(full, fix="Free some space.")
+        told = process.communicate()[1]
+    assert "BadInput: output=<the result>: expected a place to print it (No space left on device). Free" in told

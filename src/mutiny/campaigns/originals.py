@@ -35,7 +35,7 @@ class Trainings:
     folder: Path
 
     def __call__(self, job: Job) -> WithScratch:
-        """Trains one original. Its weights are scratch: they are kept in the folder, not in a store."""
+        """Trains one original. Its weights are saved in the folder, not in the store."""
         self.folder.mkdir(parents=True, exist_ok=True)
         model = train_original(
             self.recipe, self.data, self.task, job.arguments[1], self.seed, self.folder, self.forward, self.device

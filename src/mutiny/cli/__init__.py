@@ -32,7 +32,7 @@ def main() -> None:
     except SystemExit as end:
         if end.code != INTERRUPTED:
             raise
-        _say("mutiny: interrupted; nothing else was written. Trained originals are kept.")
+        _say("mutiny: interrupted; no result was written. Originals trained so far are kept.")
         sys.exit(3)
     except Exception as error:
         if frames := given_code(error):

@@ -20,9 +20,9 @@ def demo(
     no_report: Annotated[bool, option("Do not write an HTML report.", WRITE, "--no-report")] = False,
 ) -> None:
     """Train small networks on handwritten digits and measure which faults their tests would notice."""
-    from rich.console import Console
+    from mutiny.reports.terminal import Output
 
-    console = Console()
+    console = Output()
     console.print(
         f"\n [bold]mutiny[/]  Would a test set notice if a neural network went wrong?\n\n"
         f" This trains {originals} small CNNs on the digits of scikit-learn, injects faults, and\n"

@@ -24,6 +24,7 @@ from mutiny.core.results import Result
 from mutiny.reports.files import check_distinct, check_picture, check_writable, write_json
 from mutiny.reports.image_grid import images
 from mutiny.reports.progress import TerminalProgress
+from mutiny.reports.terminal import Output
 from mutiny.subjects import Subject, load_subject
 from mutiny.subjects.data import Data, as_pool
 
@@ -47,8 +48,11 @@ class Invocation:
     """
 
     def __init__(self, verb: str, options: Mapping[str, Any], console: Console | None = None) -> None:
-        self.verb, self.options, self.console = verb, options, console or Console()
+        self.verb, self.options = verb, options
         self.store: Path | None = None if options["no_store"] else options["store"] or file_for(options["subject"])
+        self.console = console or Output(
+            "" if self.store is None else "The result is kept: run the same command to show it again."
+        )
         self.quiet: bool = options["quiet"]
         self.settings = {name: options[name] for name in ("seed", "device", "batch_size")}
         self._loaded = False
@@ -115,16 +119,10 @@ class Invocation:
         """Print the result and the file that keeps it, unless the command is quiet."""
         if self.quiet:
             return
-        try:
-            self.console.print(text)
-            if self.store is not None:
-                kept = f" Kept in {quoted_path(self.store)}; the same command, or mutiny report, shows it again."
-                self.console.print(kept, style="dim", markup=False)
-        except BrokenPipeError:
-            raise  # the reader, such as head, closed the pipe; typer ends the command quietly
-        except OSError as error:
-            fix = "" if self.store is None else "The result is kept: run the same command to show it again."
-            raise BadInput("output", "<the result>", f"a place to print it ({error.strerror})", fix) from error
+        self.console.print(text)
+        if self.store is not None:
+            kept = f" Kept in {quoted_path(self.store)}; the same command, or mutiny report, shows it again."
+            self.console.print(kept, style="dim", markup=False)
 
     def write_and_show(self, result: Result, text: RenderableType) -> None:
         """Write the result to the file of ``--json``, if there is one, and print its text."""

@@ -6,14 +6,12 @@ import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from mutiny.reports import terminal
 
 
 def explain(instances: Iterable[Any]) -> None:
     """Print title, source and the whole docstring of each instance."""
-    console = Console()
+    console = terminal.Output()
     for instance in instances:
         console.print(f"[bold]{instance.code}[/]  {instance.title}  [dim]({instance.source})[/]\n", highlight=False)
         console.print(f"{_reflowed(inspect.getdoc(type(instance)) or '')}\n", markup=False, highlight=False)
@@ -21,7 +19,7 @@ def explain(instances: Iterable[Any]) -> None:
 
 def show(titles: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> None:
     """Print a table, and a hint below it."""
-    console = Console()
+    console = terminal.Output()
     table = terminal.table()
     for title in titles:
         table.add_column(title, no_wrap=title == "code")

@@ -24,13 +24,12 @@ def report(
 ) -> None:
     """Show the latest result of a file again, or write an HTML report; nothing is computed."""
     with loading():
-        from rich.console import Console
-
         from mutiny.cli.report_page import page_for
         from mutiny.reports.files import check_distinct, check_writable, write_json
         from mutiny.reports.loading import is_json, matching_results, read_json, read_results
         from mutiny.reports.page.render import write_html
         from mutiny.reports.result_text import result_text
+        from mutiny.reports.terminal import Output
 
     for file in files:
         if not file.is_file():
@@ -44,7 +43,7 @@ def report(
         check_distinct({"--json": json, "--out": out, "FILE": files[0]})
         if len(files) > 1 or is_json(files[0]):
             raise BadInput("--json", json, "a single campaign file, the latest result of which is written")
-    console = Console()
+    console = Output()
     if out is not None:
         matching, omitted = matching_results(read_results(files))
         write_html(out, page_for(matching, omitted=omitted))

@@ -53,7 +53,7 @@ def strengthen(
     tie_break: Annotated[
         str | None,
         option(
-            "Selection method that breaks ties and fills the budget; the default of select by default.",
+            "Selection method that breaks ties and fills the budget; by default the one that `mutiny select` uses.",
             JUDGE,
             complete=completion.methods,
         ),
@@ -63,7 +63,7 @@ def strengthen(
         option("Mutants per operator used to choose inputs; the same number is held out for scoring.", JUDGE),
     ] = 5,
     exact: Annotated[
-        bool, option("Evaluate every input if an assessment has to be made first.", JUDGE, "--exact")
+        bool, option("If no assessment is stored, make one that evaluates every input.", JUDGE, "--exact")
     ] = False,
     repeats: Annotated[int, option("Number of repetitions with other mutants, for intervals.", RUN)] = 5,
     tests: Annotated[

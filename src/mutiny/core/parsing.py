@@ -65,7 +65,7 @@ class Names:
             near = get_close_matches(given.casefold(), [name.casefold() for name in self.kinds], 1)
             similar = [name for name in self.kinds if name.casefold() in near]
             hint = f"Did you mean {similar[0]}?" if similar else f"`{self.command}` explains each."
-            raise BadInput(self.argument[:-1], repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
+            raise BadInput(self.argument, repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
         names = {field.name: str(field.type) for field in fields(self.kinds[code])}
         settings: dict[str, Any] = {}
         for pair in (part for part in (text or "").split(",") if part.strip()):

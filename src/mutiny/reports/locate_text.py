@@ -137,7 +137,7 @@ def _silenced(ablation: Ablation, count: int) -> Text:
     ]
     if len(mended):
         lines.append(
-            f"{len(mended)} random draws of as many others of those layers: {mended.mean():.1f} mended (most "
+            f"{len(mended)} random draws of as many other neurons in those layers: {mended.mean():.1f} mended (most "
             f"{mended.max():,}; p {ablation.p_mended:.2g}), {broken.mean():.1f} broken (most {broken.max():,}; "
             f"p {ablation.p_broken:.2g})."
         )

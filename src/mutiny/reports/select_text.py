@@ -132,7 +132,7 @@ def _legend(result: Selection, graded: bool) -> Iterator[str]:
         first = result.rankings[0].method
         yield f"in common: share of the first {result.budget:,} inputs that {first} also chooses."
     if len(result.rankings) > 1:
-        yield "sec.: seconds; what methods share counts for the first that needed it."
+        yield "sec.: seconds; shared work is counted for the first method that needs it."
     for name, reason in result.skipped.items():
         yield f"{name} is left out: {reason}."
 

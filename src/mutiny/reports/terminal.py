@@ -1,15 +1,49 @@
-"""Building blocks of terminal output: tables, legends and notes."""
+"""Standard output of commands, and its building blocks: tables, legends and notes."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from mutiny.core.errors import BadInput
+
+
+class Output(Console):
+    """Standard output of a command.
+
+    When its reader, such as ``head``, closes the pipe, the rest of the output is discarded; the exit code stays that of
+    the result.
+
+    Args:
+        fix: What to do if the output cannot be printed, such as on a full disk.
+    """
+
+    def __init__(self, fix: str = "") -> None:
+        super().__init__()
+        self.fix = fix
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Prints as rich does; an output that cannot be written raises `BadInput`."""
+        try:
+            super().print(*objects, **options)
+        except BrokenPipeError:
+            self.on_broken_pipe()
+        except OSError as error:
+            raise BadInput("output", "<the result>", f"a place to print it ({error.strerror})", self.fix) from error
+
+    def on_broken_pipe(self) -> None:
+        """Discards what is still to be printed; rich itself would end the command with exit code 1."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def table(**options: Any) -> Table:

@@ -92,7 +92,7 @@ def as_given(
         inputs = matched(inputs, subject.train, subject.task)
         return Given(subject.name, inputs, source, subject.train, subject.task, subject.forward, subject, None)
     if not isinstance(subject, nn.Module):
-        raise BadInput("subject", type(subject).__name__, f"a mutiny.Subject, or a model with {argument}=...")
+        raise _no_subject(subject, f"{argument}=...")
     if data is None:
         raise BadInput(argument, None, "inputs for the model", f"Give {argument}=inputs.")
     inputs, call = as_pool(data, argument), forward or default_forward
@@ -117,7 +117,7 @@ def as_subject(subject: Any, data: Any, train: Any, task: Task | None, forward: 
         _refuse_beside_subject(data=data, train=train, task=task, forward=forward)
         return subject
     if not isinstance(subject, nn.Module):
-        raise BadInput("subject", type(subject).__name__, "a mutiny.Subject, or a model with data=... and train=...")
+        raise _no_subject(subject, "data=... and train=...")
     for name, value, which in (("data", data, "test"), ("train", train, "training")):
         if value is None:
             raise BadInput(name, None, f"the {which} set of the model", f"Give {name}=(inputs, targets).")
@@ -153,3 +153,13 @@ def _guessed(model: nn.Module, data: Data, forward: Forward) -> Task:
             "Give task=mutiny.Classification(2) or task=mutiny.Regression(tolerance=...).",
         )
     return Classification(outputs.shape[1])
+
+
+def _no_subject(value: Any, arguments: str) -> BadInput:
+    """The error for something that is neither a subject nor a model."""
+    if isinstance(value, str):
+        value, fix = repr(value), f"Load a subject by its name: mutiny.load_subject({value!r})."
+    else:
+        several = isinstance(value, (list, tuple)) and any(isinstance(item, nn.Module) for item in value)
+        value, fix = type(value).__name__, "Put several models into mutiny.Subject(models=[...])." if several else ""
+    return BadInput("subject", value, f"a mutiny.Subject, or a model with {arguments}", fix)

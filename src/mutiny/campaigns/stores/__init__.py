@@ -1,1 +1,1 @@
-"""What has been planned and what is done, on disk."""
+"""Stores of planned and finished jobs, in a file or in memory."""

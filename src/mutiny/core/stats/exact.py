@@ -14,7 +14,10 @@ from mutiny.core.errors import BadInput
 Integers = NDArray[np.int64]
 
 MAX_WORK = 2**25
-"""Lattice points times different magnitudes up to which :func:`sign_flip_counts` is exact (about half a second)."""
+"""Largest product of lattice points and distinct magnitudes for which :func:`sign_flip_counts` is exact.
+
+It takes about half a second then.
+"""
 
 
 def fisher(correct_a: int, n_a: int, correct_b: int, n_b: int) -> float:

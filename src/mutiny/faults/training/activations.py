@@ -132,7 +132,7 @@ class AddedActivation(LayerOperator):
 
 @dataclass(frozen=True)
 class RemovedActivation(LayerOperator):
-    """Removes the activation after one layer, module or function, unless it is that of the output. DeepCrime.
+    """Removes the activation after one layer, module or function, but never the output's activation. DeepCrime.
 
     Args:
         layer: Name of the layer before it.

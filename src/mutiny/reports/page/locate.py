@@ -145,6 +145,6 @@ def _silenced(ablation: Ablation, suspects: int) -> str:
         return effect
     mended, broken = (np.mean([getattr(draw, name) for draw in ablation.random]) for name in ("mended", "broken"))
     return (
-        f"{effect} {count(len(ablation.random), 'random draw')} of as many others of those layers: {mended:.1f} mended "
-        f"on average (p {ablation.p_mended:.2g}), {broken:.1f} broken (p {ablation.p_broken:.2g})."
+        f"{effect} {count(len(ablation.random), 'random draw')} of as many other neurons in those layers: "
+        f"{mended:.1f} mended on average (p {ablation.p_mended:.2g}), {broken:.1f} broken (p {ablation.p_broken:.2g})."
     )

@@ -146,8 +146,8 @@ class KillRule:
         alpha: Significance level of the kill rule.
         effect: Effect size: ``auto``, ``cohen-d``, ``a12`` or ``cohen-g``. ``auto`` is Cohen's d, or g with McNemar's
             test.
-        beta: Smallest effect size of a killed mutant; a medium effect by default. That is 0.5, 0.64 and 0.15 for d,
-            A12 and g.
+        beta: Effect size that a mutant needs to be killed; a medium effect by default. That is 0.5, 0.64 and 0.15 for
+            d, A12 and g.
 
     >>> rule = KillRule().resolve(originals=20)
     >>> rule.test, rule.effect, rule.beta

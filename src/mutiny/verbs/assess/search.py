@@ -20,7 +20,7 @@ class Search:
 
     Args:
         k_max: Maximum number of repetitions of a mutant per original. Line 6 of the algorithm.
-        rse: Largest relative standard error of the metric of a stable mutant. Line 10 and eq. 5.
+        rse: Relative standard error of the metric above which a mutant is unstable. Line 10 and eq. 5.
         precision: Width of the strength interval at which a search stops. Operators before training have their own
             precision, unless a value other than the default is given.
         lower: Lower bound of the strength; the operator's own by default.

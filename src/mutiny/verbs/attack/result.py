@@ -19,7 +19,9 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MUTANTS, ORIGINAL, BUDGET, SANE = "mutants", "original", "same budget", "sane step"
-"""Names of ways: with mutants; the original alone; alone with as many passes; alone with a step that fits the distance.
+"""Names of the ways to attack.
+
+With mutants; the original alone; alone with as many passes; alone with a step that fits the distance.
 """
 ALPHA = 0.05
 """Significance level."""
