@@ -5,7 +5,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.invocation import Invocation
@@ -64,8 +63,9 @@ class Full(io.StringIO):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_full_disk_behind_the_output_gets_a_sentence(tmp_path):
+def test_a_full_disk_behind_the_output_gets_a_sentence(tmp_path, monkeypatch):
     options = {name: parameter.default for name, parameter in COMMANDS["select"].parameters.items()}
     options = {**options, "subject": "digits", "store": tmp_path / "a.mutiny"}
+    monkeypatch.setattr("sys.stdout", Full())
     with pytest.raises(BadInput, match=r"a place to print it \(No space left on device\). The result is kept"):
-        Invocation("select", options, Console(file=Full())).show("text")
+        Invocation("select", options).show("text")

@@ -23,6 +23,7 @@ class Names:
         kinds: Classes by name.
         example: Example of a text with parameters.
         command: Command that explains the classes.
+        takes_several: Whether the user's argument is called by the plural too, because it takes several.
     """
 
     argument: str
@@ -30,6 +31,7 @@ class Names:
     kinds: Mapping[str, type[Any]]
     example: str
     command: str
+    takes_several: bool = False
 
     def parse(self, wanted: str | Iterable[Any]) -> tuple[Any, ...]:
         """Instances from names, text with parameters, instances, or a mixture of them."""
@@ -65,7 +67,8 @@ class Names:
             near = get_close_matches(given.casefold(), [name.casefold() for name in self.kinds], 1)
             similar = [name for name in self.kinds if name.casefold() in near]
             hint = f"Did you mean {similar[0]}?" if similar else f"`{self.command}` explains each."
-            raise BadInput(self.argument, repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
+            argument = self.argument if self.takes_several else self.argument[:-1]
+            raise BadInput(argument, repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
         names = {field.name: str(field.type) for field in fields(self.kinds[code])}
         settings: dict[str, Any] = {}
         for pair in (part for part in (text or "").split(",") if part.strip()):

@@ -13,8 +13,9 @@ from mutiny.faults.training import TRAINING_OPERATORS
 from mutiny.faults.training.base import TrainingOperator
 
 EXAMPLE, COMMAND = "WI,NI(ratio=0.1)", "mutiny operators"
-NAMES = Names("operators", Operator, OPERATORS, EXAMPLE, COMMAND)
-BOTH = Names("operators", (Operator, TrainingOperator), JoinedRegistry(OPERATORS, TRAINING_OPERATORS), EXAMPLE, COMMAND)
+NAMES = Names("operators", Operator, OPERATORS, EXAMPLE, COMMAND, takes_several=True)
+FAULTS = JoinedRegistry(OPERATORS, TRAINING_OPERATORS)
+BOTH = Names("operators", (Operator, TrainingOperator), FAULTS, EXAMPLE, COMMAND, takes_several=True)
 EVERY = "all"
 
 Fault = Operator | TrainingOperator
