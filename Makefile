@@ -20,10 +20,11 @@ test: .venv/installed-dev
 # As if on other processors, as far as MKL, oneDNN, OpenBLAS and torch can be told to leave instruction sets unused.
 PLAIN := MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Sandybridge ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41
 AVX2 := MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2
+ROUNDING := tests/models tests/subjects tests/faults tests/verbs tests/studies
 
 test-processors: .venv/installed-dev
-	$(PLAIN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding tests/models tests/subjects tests/faults tests/verbs
-	$(AVX2) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding tests/models tests/subjects tests/faults tests/verbs
+	$(PLAIN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding $(ROUNDING)
+	$(AVX2) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m rounding $(ROUNDING)
 
 test-lowest: .venv-lowest/installed
 	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n auto --dist loadfile -m "not slow and not browser" \
