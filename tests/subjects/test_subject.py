@@ -81,3 +81,10 @@ def test_splits_hold_what_was_given():
 def test_a_weak_set_may_have_one_class_only():
     x, y = blobs(30)
     blob_subject(weak=(x[y == 0], y[y == 0])).check()
+
+
+def test_a_name_or_a_list_of_models_is_refused_with_what_to_write_instead():
+    with pytest.raises(BadInput, match=r"subject='digits'.*mutiny\.load_subject\('digits'\)"):
+        mutiny.assess("digits")
+    with pytest.raises(BadInput, match=r"subject=list.*mutiny\.Subject\(models=\[\.\.\.\]\)"):
+        mutiny.select([nn.Linear(1, 2)])
