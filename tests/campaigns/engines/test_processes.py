@@ -46,14 +46,18 @@ def children():
     return sorted(found)
 
 
+@LINUX
 def test_an_inner_with_leaves_the_workers_to_the_outer_one():
+    before = set(children())
     with Processes(1) as engine:
         with engine:
             list(engine.run(lambda job: job.arguments, [Job("a", 1)]))
-            before = children()
-        assert before
-        assert children() == before
-    assert not set(before) & set(children())
+            started = set(children()) - before
+        assert started
+        assert set(children()) - before == started
+        results = engine.run(lambda job: os.getpid(), [Job("a", 1)])
+        assert {result.value for result in results} == started
+    assert not gone(started)
 
 
 def gone(processes, seconds=30):
@@ -73,21 +77,21 @@ def script(tmp_path, text, **options):
 
 
 def test_keeps_the_contract():
-    check_engine(lambda: Processes(2))
+    check_engine(lambda: Processes(2, retries=0))
 
 
 def test_a_killed_worker_is_replaced_and_its_task_done_again(two, tmp_path):
     def work(job):
         number = job.arguments[0]
         mark = tmp_path / f"{number}"
-        if number % 4 == 0 and not mark.exists():
+        if number == 4 and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return number * 10
 
     results = list(two.run(work, [Job("a", (n,)) for n in range(10)]))
     assert values(results) == {n: n * 10 for n in range(10)}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "4", "8"]
+    assert [path.name for path in tmp_path.iterdir()] == ["4"]
 
 
 @LINUX
@@ -103,7 +107,8 @@ def test_a_worker_killed_from_outside_changes_nothing(two):
     assert seen == {n: n for n in range(60)}
 
 
-def test_workers_leave_signals_to_their_parent():
+@LINUX
+def test_workers_leave_signals_to_their_parent(two):
     """SIGTERM to the whole process group, as schedulers send it, loses no running job."""
 
     def work(job):
@@ -111,8 +116,9 @@ def test_workers_leave_signals_to_their_parent():
             os.kill(os.getpid(), number)
         return os.getpid()
 
-    with Processes(1) as one:
-        assert values(one.run(work, [Job("a", (1,))])) == values(one.run(lambda _: os.getpid(), [Job("a", (1,))]))
+    signaled = values(two.run(work, [Job("a", (n,)) for n in range(4)]))
+    assert sorted(signaled) == [0, 1, 2, 3]
+    assert set(signaled.values()) <= set(children())
 
 
 def test_a_task_that_always_kills_its_worker_fails_and_the_rest_goes_on(tmp_path):
@@ -124,7 +130,7 @@ def test_a_task_that_always_kills_its_worker_fails_and_the_rest_goes_on(tmp_path
         return job.arguments[0]
 
     jobs = [Job("a", (0,)), Job("deadly", (1,)), *(Job("a", (n,)) for n in range(2, 8))]
-    results = {r.job.arguments[0]: r for r in Processes(2, retries=1).run(work, jobs)}
+    results = {r.job.arguments[0]: r for r in Processes(1, retries=1).run(work, jobs)}
     assert results[1].failure == "the worker died 2 times: killed by signal 9 (SIGKILL; perhaps out of memory)"
     assert [results[n].value for n in (0, *range(2, 8))] == [0, *range(2, 8)]
     assert (tmp_path / "tries").read_text() == "xx"
@@ -139,11 +145,10 @@ def test_workers_stay_between_runs_and_no_longer():
         assert second == [(first[0], 1000.0)]
         os.kill(first[0], signal.SIGKILL)
         time.sleep(0.2)
-        assert [r.failure for r in engine.run(lambda _: 1, [Job("a")])] == [None]
-        assert len(children()) >= 1
-    assert not gone(first)
-    (last,) = [r.value for r in Processes(1).run(lambda _: os.getpid(), [Job("a")])]
-    assert not gone([last])
+        (third,) = engine.run(lambda _: os.getpid(), [Job("a")])
+        assert third.failure is None
+        assert third.value in children()
+    assert not gone([*first, third.value])
 
 
 @LINUX
@@ -160,20 +165,29 @@ def test_a_run_that_raises_leaves_no_process():
 
 def test_one_thread_each_and_the_same_torch(two):
     def work(_):
-        return torch.get_num_threads(), os.environ["OMP_NUM_THREADS"], str(torch.get_default_dtype())
+        deterministic = torch.are_deterministic_algorithms_enabled()
+        return torch.get_num_threads(), os.environ["OMP_NUM_THREADS"], str(torch.get_default_dtype()), deterministic
 
     torch.set_default_dtype(torch.float64)
+    torch.use_deterministic_algorithms(True)
     try:
         (result,) = two.run(work, [Job("a")])
     finally:
         torch.set_default_dtype(torch.float32)
-    assert result.value == (1, "1", "torch.float64")
+        torch.use_deterministic_algorithms(False)
+    assert result.value == (1, "1", "torch.float64", True)
     (result,) = two.run(work, [Job("a")])
-    assert result.value == (1, "1", "torch.float32")
+    assert result.value == (1, "1", "torch.float32", False)
+
+
+def test_a_worker_starts_without_the_compiler_of_torch():
+    """Importing it takes as long as importing the rest of torch."""
+    (result,) = Processes(1).run(lambda _: "torch._inductor" in sys.modules, [Job("a")])
+    assert result.value is False
 
 
 @LINUX
-def test_workers_share_models_and_data():
+def test_workers_share_models_and_data(two):
     size = 256 << 20
     tensor, array = torch.ones(size // 4), np.ones(size, np.uint8)
 
@@ -183,7 +197,7 @@ def test_workers_share_models_and_data():
         lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
         return total, os.getpid(), {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
 
-    results = [r.value for r in Processes(2).run(work, [Job("a", (n,)) for n in range(6)])]
+    results = [r.value for r in two.run(work, [Job("a", (n,)) for n in range(6)])]
     assert {total for total, _, _ in results} == {size / 4 + size}
     assert len({process for _, process, _ in results}) == 2
     for _, _, memory in results[-2:]:
@@ -193,9 +207,9 @@ def test_workers_share_models_and_data():
 
 
 @LINUX
-def test_the_file_with_the_work_has_no_name(tmp_path, monkeypatch):
+def test_the_file_with_the_work_has_no_name(two, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    for result in Processes(1).run(lambda job: 1, [Job("a")]):
+    for result in two.run(lambda job: 1, [Job("a")]):
         assert result.value == 1
         assert not list(tmp_path.iterdir())
 
@@ -268,6 +282,7 @@ def test_a_script_needs_no_guard_and_its_prints_spoil_nothing(tmp_path):
     assert err.count("a word from the work") == 4
 
 
+@pytest.mark.slow
 def test_code_from_the_command_line(tmp_path):
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(SCRIPT)], capture_output=True, text=True, check=False)
     assert done.stdout == "done 1\n", done.stderr
@@ -313,7 +328,15 @@ def workers_of(process):
 
 
 @LINUX
-@pytest.mark.parametrize("way", ["killed", "killed on another system", "interrupted", "interrupted as a group"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("killed", marks=pytest.mark.slow),
+        "killed on another system",
+        pytest.param("interrupted", marks=pytest.mark.slow),
+        "interrupted as a group",
+    ],
+)
 def test_workers_end_with_their_parent(tmp_path, way):
     (tmp_path / "temporary").mkdir()
     process = script(

@@ -91,8 +91,10 @@ def torch_settings() -> dict[str, Any]:
 
 def apply_torch_settings(settings: Mapping[str, Any]) -> None:
     """Sets the `torch_settings` of another process in this one."""
+    here = torch_settings()
     torch.set_default_dtype(settings["dtype"])
-    torch.use_deterministic_algorithms(settings["deterministic"], warn_only=settings["warn_only"])
+    if any(here[name] != settings[name] for name in ("deterministic", "warn_only")):  # the call imports torch's compiler
+        torch.use_deterministic_algorithms(settings["deterministic"], warn_only=settings["warn_only"])
     torch.set_float32_matmul_precision(settings["precision"])
     torch.backends.mkldnn.enabled = settings["mkldnn"]
     torch.set_flush_denormal(settings["flushed"])
