@@ -93,7 +93,7 @@ def apply_torch_settings(settings: Mapping[str, Any]) -> None:
     """Sets the `torch_settings` of another process in this one."""
     here = torch_settings()
     torch.set_default_dtype(settings["dtype"])
-    if any(here[name] != settings[name] for name in ("deterministic", "warn_only")):  # the call imports torch's compiler
+    if any(here[name] != settings[name] for name in ("deterministic", "warn_only")):  # it imports a compiler
         torch.use_deterministic_algorithms(settings["deterministic"], warn_only=settings["warn_only"])
     torch.set_float32_matmul_precision(settings["precision"])
     torch.backends.mkldnn.enabled = settings["mkldnn"]
