@@ -1,6 +1,7 @@
 """The notice rate: against scipy, loops spelled out, and simulations of what its intervals promise."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_negative_counts_are_refused():
 
 def rate_spelled_out(costs, noticed):
     shares = []
-    for low, high in zip(POINTS, POINTS[1:], strict=False):
+    for low, high in pairwise(POINTS):
         inside = [hit for cost, hit in zip(costs, noticed, strict=True) if low <= cost < high]
         if inside:
             shares.append(sum(inside) / len(inside))
