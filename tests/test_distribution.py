@@ -68,7 +68,7 @@ def test_module_and_command_are_the_same_program():
     (script,) = distribution("mutiny-nn").entry_points.select(group="console_scripts")
     assert (script.name, script.load()) == ("mutiny", sys.modules["mutiny.cli"].main)
     run = f"import sys; from {script.module} import main; sys.argv[0] = 'mutiny'; main()"
-    for arguments in (["--help"], ["assess", "no-such-subject"]):
+    for arguments in (["--help"], ["no-such-command"]):
         by_module, by_script = (
             subprocess.run([sys.executable, *how, *arguments], capture_output=True, text=True, check=False)
             for how in (["-m", "mutiny"], ["-c", run])

@@ -1,9 +1,9 @@
 """Assessments that are interrupted, resumed and run on several engines give one result."""
 
+import copy
 import shutil
 import sqlite3
 from contextlib import closing
-from functools import cache
 
 import pytest
 from torch import nn
@@ -78,35 +78,52 @@ def interrupted(subject, store, step, **more):
         return done + engine.done, result
 
 
-@pytest.mark.parametrize("make", [subject_of, screened])
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished campaign of `TWO_OPERATORS`: its file, the jobs that were done, and the result."""
+    file, whole = tmp_path_factory.mktemp("finished") / "finished.mutiny", Counting()
+    undisturbed = mutiny.assess(screened(), store=file, engine=whole, **TWO_OPERATORS)
+    return file, whole.done, undisturbed
+
+
 @pytest.mark.parametrize("step", [1, 7])
-def test_an_interrupted_assessment_ends_as_an_undisturbed_one(tmp_path, make, step):
-    more = {"operators": TEXT, "search": QUICK} if make is subject_of else TWO_OPERATORS
-    whole = Counting()
-    undisturbed = mutiny.assess(make(), engine=whole, **more)
-    done, result = interrupted(make(), tmp_path / "a.mutiny", step, **more)
-    assert plain(result) == plain(undisturbed)
+def test_an_interrupted_assessment_ends_as_an_undisturbed_one(tmp_path, step):
+    more, whole = {"operators": TEXT, "search": QUICK}, Counting()
+    undisturbed = mutiny.assess(subject_of(), engine=whole, **more)
+    done, result = interrupted(subject_of(), tmp_path / "a.mutiny", step, **more)
+    assert_same(result, undisturbed)
     assert sorted(done) == sorted(whole.done)  # nothing twice, nothing left out
+
+
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.slow), 7])
+def test_an_interrupted_screening_ends_as_an_undisturbed_one(tmp_path, finished, step):
+    _, all_jobs, undisturbed = finished
+    done, result = interrupted(screened(), tmp_path / "a.mutiny", step, **TWO_OPERATORS)
+    assert_same(result, undisturbed)
+    assert sorted(done) == sorted(all_jobs)
+
+
+def assert_same(result, undisturbed):
+    assert plain(result) == plain(undisturbed)
     assert result.kills.keys() == undisturbed.kills.keys()
     for key, bits in undisturbed.kills.items():
         assert (result.kills[key].kills() == bits.kills()).all()
 
 
-def test_screening_depends_on_what_it_remembers(monkeypatch):
+def test_screening_depends_on_what_it_remembers(monkeypatch, finished):
     """Ensures that the tests of interrupts cover stored memories."""
-    more = TWO_OPERATORS
-    remembering = mutiny.assess(screened(), **more)
+    _, _, remembering = finished
     monkeypatch.setattr(Judge, "pieces", lambda *_: ())
-    assert plain(mutiny.assess(screened(), **more))["evaluation"] != plain(remembering)["evaluation"]
+    assert plain(mutiny.assess(screened(), **TWO_OPERATORS))["evaluation"] != plain(remembering)["evaluation"]
 
 
 def test_faults_before_training_survive_as_well(tmp_path):
-    recipe = Recipe(build_classifier, epochs=4, batch_size=16, learning_rate=0.01)
+    recipe = Recipe(build_classifier, epochs=2, batch_size=16, learning_rate=0.01)
 
     def make():
-        return mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(), test=blobs(90, seed=1))
+        return mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(90), test=blobs(90, seed=1))
 
-    more = {"operators": "HNE,OCH,WI", "search": QUICK, "originals": 5}
+    more = {"operators": "HNE,OCH(optimizer=sgd),WI", "search": QUICK, "originals": 3}
     undisturbed = mutiny.assess(make(), folder=tmp_path / "one", **more)
     _, result = interrupted(make(), tmp_path / "a.mutiny", 7, folder=tmp_path / "two", **more)
     assert plain(result) == plain(undisturbed)
@@ -114,21 +131,16 @@ def test_faults_before_training_survive_as_well(tmp_path):
 
 
 def test_processes_and_serial_have_one_answer(tmp_path, one_thread, two_workers):
-    recipe = Recipe(build_classifier, epochs=3, batch_size=16, learning_rate=0.01)
-    subject = mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(), test=blobs(90, seed=1))
+    recipe = Recipe(build_classifier, epochs=2, batch_size=16, learning_rate=0.01)
+    subject = mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(90), test=blobs(90, seed=1))
     more = {"operators": "WI,LA,HNE,TRD", "search": QUICK, "originals": 3}
     here = mutiny.assess(subject, folder=tmp_path / "one", **more)
     there = mutiny.assess(subject, folder=tmp_path / "two", engine=two_workers, **more)
-    _, both = interrupted_once(subject, tmp_path / "a.mutiny", two_workers, folder=tmp_path / "three", **more)
-    assert plain(here) == plain(there) == plain(both)
-
-
-def interrupted_once(subject, store, engine, **more):
-    done, result = [], None
+    more |= {"store": tmp_path / "a.mutiny", "folder": tmp_path / "three"}
     with pytest.raises(KeyboardInterrupt):
-        mutiny.assess(subject, store=store, engine=Counting(9), **more)
-    result = mutiny.assess(subject, store=store, engine=engine, **more)
-    return done, result
+        mutiny.assess(subject, engine=Counting(9), **more)
+    both = mutiny.assess(subject, engine=two_workers, **more)
+    assert plain(here) == plain(there) == plain(both)
 
 
 def test_a_finished_assessment_is_shown_and_not_done_again(tmp_path):
@@ -150,6 +162,13 @@ def test_a_further_operator_finds_what_the_others_did(tmp_path):
     assert len(store.campaigns()) == 2
 
 
+@pytest.fixture(scope="module")
+def inhibited():
+    store = MemoryStore()
+    mutiny.assess(subject_of(), "WI", search=QUICK, store=store)
+    return store
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -162,9 +181,8 @@ def test_a_further_operator_finds_what_the_others_did(tmp_path):
     ],
     ids=["seed", "rule", "search", "batches", "originals", "forward"],
 )
-def test_what_decides_a_result_makes_another_task(other):
-    store = MemoryStore()
-    mutiny.assess(subject_of(), "WI", search=QUICK, store=store)
+def test_what_decides_a_result_makes_another_task(other, inhibited):
+    store = copy.deepcopy(inhibited)
     engine, settings = Counting(), {"subject": subject_of(), "search": QUICK, **other}
     mutiny.assess(settings.pop("subject"), "WI", store=store, engine=engine, **settings)
     assert any(name.startswith("WI at") for name in engine.done)
@@ -196,7 +214,7 @@ def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path):
     assert plain(again) == plain(mutiny.assess(subject_of(), TEXT, search=QUICK))
 
 
-def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path):
+def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path, finished):
     class FailsOnce(Counting):
         def run(self, work, jobs):
             def fragile(job):
@@ -213,7 +231,7 @@ def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path):
     told = salvage(file, tmp_path / "new.mutiny")
     assert told.lost == told.notes == ()
     again = mutiny.assess(screened(), store=file, **more)
-    assert plain(again) == plain(mutiny.assess(screened(), **more))
+    assert plain(again) == plain(finished[2])
     with SqliteStore(tmp_path / "new.mutiny", write=False) as store:
         tally = store.tally(store.campaigns()[0].id)
     assert (tally.finished, sum(tally.done.values())) == (False, told.results)  # what failed is still to be done
@@ -233,20 +251,11 @@ def lose(file, name):
         connection.commit()
 
 
-@cache
-def finished_campaign(folder):
-    """A finished campaign of `TWO_OPERATORS`: its file, the jobs that were done, and the result."""
-    file, whole = folder / "finished.mutiny", Counting()
-    undisturbed = mutiny.assess(screened(), store=file, engine=whole, **TWO_OPERATORS)
-    return file, whole.done, undisturbed
-
-
-@pytest.mark.parametrize("split", ["train", "test"])
-@pytest.mark.parametrize("place", [0, 1, 3])
-def test_a_lost_result_costs_what_its_own_search_did_before(tmp_path_factory, tmp_path, split, place):
+@pytest.mark.parametrize(("split", "place"), [("train", 0), ("train", 3), ("test", 1)])
+def test_a_lost_result_costs_what_its_own_search_did_before(tmp_path, finished, split, place):
     more, file = TWO_OPERATORS, tmp_path / "a.mutiny"
-    finished, done, undisturbed = finished_campaign(tmp_path_factory.getbasetemp())
-    shutil.copyfile(finished, file)
+    whole, done, undisturbed = finished
+    shutil.copyfile(whole, file)
     search = [name for name in done if name.startswith("WI at") and name.endswith(f"on {split}")]
     lose(file, search[place])
     engine = Counting()

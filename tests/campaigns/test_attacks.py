@@ -1,5 +1,6 @@
 """Attacks that are interrupted, resumed and run on several engines give one result."""
 
+import copy
 from functools import partial
 
 import numpy as np
@@ -110,9 +111,8 @@ def test_a_further_distance_finds_what_the_others_did():
     assert_same(both, attack(eps=(0.05, 0.2)))
 
 
-def test_other_mutants_leave_the_baselines():
-    store, engine = MemoryStore(), Counting()
-    attack(store)
+def test_other_mutants_leave_the_baselines(done):
+    store, engine = copy.deepcopy(done), Counting()
     attack(store, engine, mutants=Choice(2, iterations=5, ratios=(0.2, 0.4)))
     assert sorted(engine.done) == ["2 mutants", "mutants at 0.05", "mutants at 0.2"]
 
@@ -124,6 +124,13 @@ class Doubled(nn.Module):
 
     def forward(self, x):
         return 2 * self.inner(x)
+
+
+@pytest.fixture(scope="module")
+def done():
+    store = MemoryStore()
+    attack(store)
+    return store
 
 
 @pytest.mark.parametrize(
@@ -142,9 +149,8 @@ class Doubled(nn.Module):
     ],
     ids=["seed", "attack", "combine", "count", "range", "batches", "weights", "code", "data", "forward"],
 )
-def test_what_decides_a_result_makes_another_task(other):
-    store, engine = MemoryStore(), Counting()
-    attack(store)
+def test_what_decides_a_result_makes_another_task(other, done):
+    store, engine = copy.deepcopy(done), Counting()
     attack(store, engine, **other)
     assert "mutants at 0.05" in engine.done
     assert len(store.campaigns()) == 2

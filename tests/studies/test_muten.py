@@ -73,9 +73,9 @@ def few(unit):
     if part is epsilon:
         return level in ("0.1", "0.4", "7")
     if part is number:
-        return arm in ("diverse 1", "diverse 10", "restarts 2", "restarts 11", "original")
+        return attack != arms.FIXED and arm in ("diverse 1", "diverse 10", "restarts 2", "restarts 11", "original")
     if part is choice:
-        return level == "0.1"
+        return level == "0.1" and attack == arms.ART
     return defence in (JPEG, DISTILLATION) and attack == arms.ART and arm in (arms.ORIGINAL, arms.MUTEN)
 
 

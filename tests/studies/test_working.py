@@ -19,7 +19,7 @@ from studies.working import Desk, run
 
 @pytest.fixture(scope="module")
 def processes():
-    with Processes(3) as engine:
+    with Processes(2) as engine:
         yield engine
 
 

@@ -1,9 +1,13 @@
 """The pytest plugin as its users have it: in a test suite of their own, in a process of its own."""
 
 import os
+import runpy
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,10 +47,10 @@ def test_high(assert_mutation_score):
 """
 
 
-def pytest_in(folder, *arguments):
+def pytest_in(folder):
     quiet = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"],
         cwd=folder, capture_output=True, text=True, timeout=200, check=False, env=quiet,
     )  # fmt: skip
 
@@ -75,18 +79,17 @@ def test_a_failure_says_what_the_tests_miss_and_nothing_of_our_code(ran):
 
 
 def test_what_was_computed_is_looked_up(ran):
-    """A store that is read, not written again: the same results, and not one task more."""
-    import sqlite3
-
+    """A store that is read by another process, not written again: the same results, and not one task more."""
     folder, _ = ran
+    store, suite = folder / ".mutiny" / "linear.mutiny", runpy.run_path(str(folder / "test_mine.py"))
 
     def results():
-        with sqlite3.connect(folder / ".mutiny" / "linear.mutiny") as file:
+        with closing(sqlite3.connect(store)) as file:
             return file.execute("select count(*) from results").fetchone()
 
     before = results()
     assert before[0] > 0
-    assert pytest_in(folder, "-k", "low").returncode == 0
+    suite["test_low"](partial(assert_mutation_score, store=store))
     assert results() == before
 
 
@@ -114,7 +117,7 @@ import sys, time, pathlib
 from mutiny.campaigns.stores.lock import Lock
 lock = Lock(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
-time.sleep(2)
+time.sleep(1)
 lock.release()
 """
 

@@ -36,14 +36,8 @@ def finished(lab):
     return campaign
 
 
-SLOW = pytest.mark.slow  # `make torture` runs it, and more often
-
-
-@pytest.mark.parametrize(
-    "case",
-    [kills, pytest.param(writers, marks=SLOW), pytest.param(signals, marks=SLOW)],
-    ids=["kills", "writers", "signals"],
-)
+@pytest.mark.slow  # `make torture` runs them, and more often
+@pytest.mark.parametrize("case", [kills, writers, signals], ids=["kills", "writers", "signals"])
 def test_cheap_cases_hold(case, lab):
     count, checked = case.run(lab)
     assert count >= 1

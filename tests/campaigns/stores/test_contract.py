@@ -2,6 +2,8 @@
 
 import itertools
 
+import pytest
+
 from mutiny.campaigns.stores.memory import MemoryStore
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.testing.store_survival import check_one_writer, check_reader, check_survival
@@ -24,8 +26,9 @@ def test_sqlite(tmp_path):
     check_store(lambda: SqliteStore(tmp_path / f"{next(numbers)}.mutiny"), reopen, sequences=40)
 
 
-def test_what_a_killed_process_saved_is_there(tmp_path):
-    assert check_survival(OPENER, tmp_path / "store", kills=12) > 20
+@pytest.mark.parametrize("kills", [4, pytest.param(12, marks=pytest.mark.slow)])
+def test_what_a_killed_process_saved_is_there(tmp_path, kills):
+    assert check_survival(OPENER, tmp_path / "store", kills=kills) > 20
 
 
 def test_one_process_writes(tmp_path):

@@ -4,6 +4,7 @@ import random
 import shutil
 import sqlite3
 from contextlib import closing
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,14 +17,20 @@ from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import StoreDamaged, StoreError
 
 PAGE = 4096
-COUNT = 300
+COUNT = 120
 CAMPAIGN = Campaign("c1", "assess", "digits", {"seed": 3})
+
+
+def seeds(quick, most):
+    """Seeds of which only the first run in `make test`, and all in `make torture`."""
+    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, most))]
 
 
 def job(i):
     return Job("probe", (i,), name=f"job {i}")
 
 
+@cache
 def value(i):
     """Random bytes of 10 to 200,000, and their number."""
     size = int(10 ** (1 + (i * 37 % COUNT) / COUNT * 4.3))
@@ -111,7 +118,7 @@ def cut(content, draw):
     return pages
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(4, 8))
 @pytest.mark.parametrize("damage", [flip, scramble, blank, cut], ids=lambda f: f.__name__)
 def test_all_that_lies_on_intact_pages_comes_back(damage, seed, pristine, owners, tmp_path):
     draw = random.Random(f"{damage.__name__} {seed}")
@@ -190,7 +197,7 @@ def test_a_result_that_is_gone_is_noticed(pristine, tmp_path):
         SqliteStore(tmp_path / "broken")
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(24, 60))
 def test_a_flipped_bit_on_the_first_page_is_damage_and_costs_nothing(seed, pristine, tmp_path):
     """The first page holds the list of tables: SQLite's message may not be valid text, and columns may be swapped."""
     draw, content = random.Random(seed), bytearray(pristine.read_bytes())
@@ -287,7 +294,7 @@ def test_the_log_counts(killed, tmp_path):
         assert all(same(store.load(job(i)).value, value(i)) for i in range(160))
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(10, 15))
 def test_damage_in_the_log_costs_only_what_it_hit(seed, killed, tmp_path):
     draw = random.Random(seed)
     path = copied(killed, tmp_path)
@@ -434,14 +441,19 @@ def test_older_pages_make_up_for_newer_ones(tmp_path):
         assert all(same(store.load(job(i)).value, value(i)) for i in range(60))
 
 
-def test_damage_where_nothing_is_sealed_is_noticed_at_once(pristine, tmp_path):
-    with closing(sqlite3.connect(pristine)) as connection:
+def test_damage_where_nothing_is_sealed_is_noticed_at_once(tmp_path):
+    with SqliteStore(tmp_path / "store") as store:  # tables and indices of several pages
+        store.open(CAMPAIGN)
+        for i in range(400):
+            store.begin("c1", job(i))
+            store.save("c1", JobResult(job(i), i))
+    with closing(sqlite3.connect(tmp_path / "store")) as connection:
         pages = connection.execute(
             "SELECT name, pageno FROM dbstat WHERE name LIKE '%tasks%' OR name IN ('campaigns', 'wanted', 'failures')"
         ).fetchall()
     assert len(pages) > 10
     for _, page in pages:
-        content = bytearray(pristine.read_bytes())
+        content = bytearray((tmp_path / "store").read_bytes())
         content[(page - 1) * PAGE : page * PAGE] = bytes(PAGE)
         (tmp_path / "broken").write_bytes(content)
         for write in (True, False):

@@ -130,7 +130,7 @@ def test_without_errors_the_corners_are_the_sample_that_evaluating_everything_gi
 
 
 @given(st.integers(0, 10**9), st.sampled_from(["glm", "welch"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_corners_bound_statistic_and_effect_of_tests_of_means(seed, test):
     rng = np.random.default_rng(seed)
     clean, estimate = scene(rng)
@@ -177,7 +177,7 @@ def unlike(test, times, seed=0, **more):
 
 @pytest.mark.parametrize("test", ["glm", "welch", "mann-whitney", "wilcoxon", "fisher"])
 def test_a_verdict_on_which_all_corners_agree_holds_for_all_that_the_errors_allow(test):
-    wrong, clear = unlike(test, 30 if test == "fisher" else 80)
+    wrong, clear = unlike(test, 20 if test == "fisher" else 40)
     assert clear > 50
     assert not wrong
 
@@ -366,7 +366,7 @@ def test_a_surer_estimate_lies_within_the_less_sure_one(factor, ends):
 
 # Whole searches on networks
 
-QUICK = Search(precision=0.04)
+QUICK = Search(precision=0.1)
 EAGER = Screening(fewest=100, tail_checks=1000)
 ROUNDING = 1e-6
 """Of predictions of about 3 in single precision, which depend on the batch that an input is in."""
@@ -420,7 +420,8 @@ def test_a_screened_search_finds_what_an_exact_one_finds(operator):
 
 @pytest.mark.parametrize("test", ["wilcoxon", "welch", "mann-whitney", "paired-t", "fisher"])
 def test_a_screened_search_finds_the_same_with_every_test(test):
-    agree(searched("WI", test=test), searched("WI", test=test, screening=None))
+    originals = 3 if test == "fisher" else 5  # its p-values take long
+    agree(*(searched("WI", test=test, originals=originals, screening=screening) for screening in (EAGER, None)))
 
 
 @pytest.mark.parametrize("operator", ["WI", "NI"])
@@ -457,8 +458,9 @@ def test_a_mutant_judged_alone_agrees_with_one_judged_in_a_search():
         assert judge_of("GF")(strength, "train").record.verdict is record.verdict
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("out of luck")])
-@pytest.mark.parametrize(("operator", "calls"), [("WI", 40), ("NI", 7)])
+@pytest.mark.parametrize(
+    ("operator", "error", "calls"), [("WI", KeyboardInterrupt(), 40), ("NI", RuntimeError("out of luck"), 7)]
+)
 def test_models_are_untouched_after_an_interrupt_in_the_middle(operator, error, calls):
     fuse = {"left": 10**9}
 
@@ -489,7 +491,7 @@ def test_an_assessment_says_how_its_verdicts_were_reached():
         train=blobs(4000, seed=3),
         test=blobs(3000, seed=4),
     )
-    quick = mutiny.Search(precision=0.1)
+    quick = mutiny.Search(precision=0.2)
     screened = mutiny.assess(subject, "WI,GF", search=quick, screening=EAGER, batch_size=512)
     exact = mutiny.assess(subject, "WI,GF", search=quick, exact=True, batch_size=512)
     for record, truth in zip(screened.operators, exact.operators, strict=True):

@@ -166,8 +166,7 @@ def uneven(split, position, original, strength):
     return position >= INPUTS - 3 * original - more - original * (more > 1)
 
 
-@pytest.mark.parametrize("steps", [0, 4])
-@pytest.mark.parametrize("test", ["glm", "welch", "wilcoxon"])
+@pytest.mark.parametrize(("test", "steps"), [("glm", 0), ("glm", 4), ("welch", 4), ("wilcoxon", 4)])
 def test_hidden_counts_the_survivors_that_a_paired_rank_test_kills(test, steps):
     """In quarters, several strengths are the very same mutant, which counts once."""
     result = turned(uneven, originals=6, steps=steps, rule=mutiny.KillRule(test))

@@ -1,6 +1,9 @@
 """Faults before training at their edges: what cannot be trained, limits of searches, verdicts that are not monotone."""
 
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -29,7 +32,7 @@ from mutiny.verbs.assess.kill_rule import KillRule
 from mutiny.verbs.assess.search import Search
 from mutiny.verbs.assess.trained_judge import TrainedJudge
 from mutiny.verbs.assess.training_run import TrainingRun
-from verbs.assess.test_training_run import COUNT, RECIPE, all_optimizers, build, made, run
+from verbs.assess.test_training_run import COUNT, LIGHT, RECIPE, all_optimizers, build, made, run
 
 
 def subject_of(recipe=RECIPE, items=150):
@@ -97,7 +100,7 @@ class Counting(Progress):
 def test_the_progress_bar_ends_at_its_end(tmp_path, operators):
     progress = Counting()
     assess(
-        subject_of(),
+        subject_of(LIGHT),
         operators,
         originals=2,
         folder=tmp_path,
@@ -121,7 +124,7 @@ def test_limits_of_the_search_hold_before_training_too(tmp_path):
         assert len(trace.probes) <= 2
         assert all(2 <= epochs <= 7 for epochs, _ in trace.probes)
     assert (run.span.mild, run.span.severe) == (7, 2)
-    closer, _ = searched(trainer, LowerLearningRate(), Search(precision=0.004))
+    closer, _ = searched(trainer, LowerLearningRate(), Search(precision=0.004, max_probes=1))
     assert closer.span.precision == 0.004
     usual, _ = searched(trainer, LowerLearningRate(), Search(max_probes=1))
     assert usual.span.precision == pytest.approx(1e-4)
@@ -157,7 +160,7 @@ def test_every_instance_has_faults_of_its_own(tmp_path):
 
 def test_instability_is_the_share_with_little_power(tmp_path):
     shares = []
-    for record in (all_optimizers(), run(made(tmp_path), ChangedLoss())):
+    for record in (all_optimizers(), run(made(tmp_path, LIGHT), ChangedLoss())):
         powers = [mutant.power for mutant in record.mutants if mutant.guiding_set == "train"]
         shares.append(sum(power < 0.8 for power in powers) / len(powers))
         assert record.sets["train"].instability == pytest.approx(shares[-1])
@@ -210,6 +213,14 @@ def scripted(wrong_at):
     return Subject(recipe=recipe, task=Classification(2, "logits"), train=split(0), test=split(1), name="scripted")
 
 
+@cache
+def noticed_up_to_five_and_three():
+    """Train kills up to 5 epochs, test up to 3, with no doubt about either."""
+    subject = scripted({n: (0.5 if n <= 5 else 0.0, 0.5 if n <= 3 else 0.0) for n in range(1, 8)})
+    with TemporaryDirectory() as folder:
+        return assess(subject, "HNE", originals=6, folder=Path(folder))
+
+
 def test_a_training_set_that_does_not_notice_the_severest_has_no_score(tmp_path):
     """Test notices 1 epoch and train does not, though it would notice 4."""
     subject = scripted({1: (0.0, 0.5), 4: (0.5, 0.5)})
@@ -222,10 +233,8 @@ def test_a_training_set_that_does_not_notice_the_severest_has_no_score(tmp_path)
     assert any(note.startswith("not monotone on train: killed at 4 but survived at 1") for note in record.notes)
 
 
-def test_score_and_interval_come_from_the_same_mutants(tmp_path):
-    """Train kills up to 5 epochs, test up to 3, with no doubt about either."""
-    subject = scripted({n: (0.5 if n <= 5 else 0.0, 0.5 if n <= 3 else 0.0) for n in range(1, 8)})
-    result = assess(subject, "HNE", originals=6, folder=tmp_path)
+def test_score_and_interval_come_from_the_same_mutants():
+    result = noticed_up_to_five_and_three()
     (record,) = result.operators
     assert record.sets["train"].weakest_killed == 5
     assert record.sets["test"].weakest_killed == 3
@@ -244,20 +253,19 @@ def test_what_another_search_tried_decides_nothing(tmp_path):
     assert (result.score.interval.low, result.score.interval.high) == (1.0, 1.0)
 
 
-def test_words_follow_the_direction(tmp_path):
+def test_words_follow_the_direction():
     from rich.console import Console
 
-    subject = scripted({n: (0.5 if n <= 5 else 0.0, 0.5 if n <= 3 else 0.0) for n in range(1, 8)})
     console = Console(width=200, record=True, file=None, quiet=False)
     with console.capture() as captured:
-        console.print(assess_text(assess(subject, "HNE", originals=6, folder=tmp_path), 200))
+        console.print(assess_text(noticed_up_to_five_and_three(), 200))
     assert "train notices epochs 5, test only epochs 3 and less." in captured.get()
 
 
 def test_words_for_lists_of_configurations(tmp_path):
     from rich.console import Console
 
-    result = assess(subject_of(), "OCH", originals=COUNT, folder=tmp_path)
+    result = assess(subject_of(LIGHT), "OCH", originals=COUNT, folder=tmp_path)
     (record,) = result.operators
     console = Console(width=100)
     with console.capture() as captured:

@@ -73,12 +73,19 @@ def all_optimizers():
         return run(made(Path(folder)), ChangedOptimizer())
 
 
+@cache
+def fewer_epochs():
+    """The record of a whole search, made once for all tests that read it."""
+    with TemporaryDirectory() as folder:
+        return run(made(Path(folder)), FewerEpochs())
+
+
 def weights(model):
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
 
 
-def test_fewer_epochs_by_binary_search(tmp_path):
-    record = run(made(tmp_path), FewerEpochs())
+def test_fewer_epochs_by_binary_search():
+    record = fewer_epochs()
     assert record.status is Status.SCORED
     values = [mutant.strength for mutant in record.mutants if mutant.guiding_set == "train" and mutant.searched]
     assert values[0] == 1
@@ -154,9 +161,9 @@ def test_a_network_that_is_not_there_is_trained_unless_it_diverges(tmp_path):
         trainer.network(LowerLearningRate(1e30), 0)
 
 
-def test_killability_and_instability(tmp_path):
+def test_killability_and_instability():
     """Killability of a list is a share of its configurations, of a strength a share of the way."""
-    listed, searched = all_optimizers(), run(made(tmp_path), FewerEpochs())
+    listed, searched = all_optimizers(), fewer_epochs()
     on_train = [mutant for mutant in listed.mutants if mutant.guiding_set == "train"]
     killed = [mutant for mutant in on_train if mutant.verdict is Verdict.KILLED]
     assert listed.sets["train"].killability == len(killed) / len(on_train) > 0
@@ -170,7 +177,7 @@ def test_killability_and_instability(tmp_path):
 
 def test_a_group_is_enough_where_the_others_cannot_matter(tmp_path):
     trainer = made(tmp_path, savings=Savings(first_group=2))
-    record = run(trainer, LowerLearningRate(1e-9))
+    record = run(trainer, LowerLearningRate(1e-9), Search(max_probes=2))
     early = [mutant for mutant in record.mutants if mutant.basis is Basis.FOREGONE]
     assert early
     for mutant in early:
@@ -260,7 +267,7 @@ def test_a_regression_that_diverges_has_no_verdict(tmp_path):
     y = x.sum(1, keepdim=True)
     recipe = Recipe(lambda: nn.Linear(2, 1), epochs=4, batch_size=20, learning_rate=0.1, optimizer="sgd")
     trainer = made(tmp_path, recipe, task=Regression(tolerance=0.1), data=((x, y), (x[:50], y[:50])))
-    record = run(trainer, LowerLearningRate())
+    record = run(trainer, LowerLearningRate(), SHORT)
     assert record.status in (Status.SCORED, Status.NOT_KILLABLE)
     assert trainer.instance(LowerLearningRate(1e30), 0).outcomes["test"].metric == float("inf")
 
@@ -279,7 +286,7 @@ class Fussy(nn.Module):
 
 
 def test_a_program_that_raises_is_invalid_with_the_reason(tmp_path):
-    record = run(made(tmp_path, replace(RECIPE, build=Fussy)), DisabledBatching())
+    record = run(made(tmp_path, replace(LIGHT, build=Fussy)), DisabledBatching())
     assert record.status is Status.INVALID
     assert "training raised RuntimeError: too many at once" in record.reason
 
@@ -305,13 +312,14 @@ def test_both_kinds_in_one_campaign(tmp_path):
     train, test = toys.blobs(150), toys.blobs(90, seed=1)
     subject = Subject(recipe=RECIPE, task=Classification(3), train=train, test=test)
     settings = {"originals": COUNT, "folder": tmp_path, "search": Search(max_probes=3)}
-    result = assess(subject, "HNE,OCH,RCP,WI", **settings)
+    operators = "HNE,OCH(optimizer=sgd),RCP,WI"
+    result = assess(subject, operators, **settings)
     status = {record.code: record.status for record in result.operators}
     assert status["RCP"] is Status.INVALID
     assert status["HNE"] is status["OCH"] is Status.SCORED
     assert {(label.partition("(")[0], split) for label, _, split in result.kills} >= {("OCH", "test"), ("HNE", "train")}
     assert result.score.tried == 4
-    again = assess(subject, "HNE,OCH,RCP,WI", **settings)
+    again = assess(subject, operators, **settings)
     plain, repeated = result.to_json(), again.to_json()
     for result_json in (plain, repeated):
         result_json.pop("timing")
@@ -330,7 +338,7 @@ def test_the_user_is_told_which_trainings_diverged(tmp_path):
     y = x.sum(1, keepdim=True) / 1e4
     recipe = Recipe(lambda: nn.Linear(2, 1), epochs=20, batch_size=20, learning_rate=0.01, optimizer="adam")
     trainer = made(tmp_path, recipe, task=Regression(tolerance=0.1), data=((x, y), (x[:30], y[:30])))
-    record = run(trainer, ChangedOptimizer())
+    record = run(trainer, ChangedOptimizer("sgd"))
     assert any(note.startswith("OCH(optimizer=sgd): 5 of 5 trainings diverged") for note in record.notes)
     (first, *_) = [mutant for mutant in record.mutants if "sgd" in mutant.operator]
     assert first.verdict is not Verdict.SURVIVED
