@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import dis
 import enum
 import functools
 import hashlib
@@ -26,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.subjects.data import Data
+from mutiny.subjects.training.code import code_text, names_read, source_of
 
 Described = dict[str, Any]
 
@@ -179,7 +179,7 @@ class _Describer:
                 if inner is not None and not inspect.ismodule(inner):
                     described[key.strip("_")] = self.describe(inner)
             return described
-        described |= self.source(thing, _followed(thing)) | {"code": _sha(_code_text(thing.__code__).encode())}
+        described |= self.source(thing, _followed(thing)) | {"code": _sha(code_text(thing.__code__).encode())}
         defaults = [*(thing.__defaults__ or ()), *sorted((thing.__kwdefaults__ or {}).items())]
         cells = zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=False)
         captured = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
@@ -194,7 +194,7 @@ class _Describer:
         if _standard(kind) or _top(kind.__module__) in _LIBRARIES:
             return described | _version(kind.__module__)
         if not _followed(kind):
-            codes = [_code_text(f.__code__) for _, value in sorted(vars(kind).items()) for f in _functions(value)]
+            codes = [code_text(f.__code__) for _, value in sorted(vars(kind).items()) for f in _functions(value)]
             return described | _version(kind.__module__) | {"code": _sha("\n".join(codes).encode())}
         members: Described = {}
         for key, value in vars(kind).items():
@@ -209,10 +209,8 @@ class _Describer:
     def source(self, thing: Any, wanted: bool) -> Described:
         if not wanted:
             return _version(thing.__module__ or "")
-        try:
-            return {"source": inspect.getsource(thing)}
-        except (OSError, TypeError, IndexError, SyntaxError):  # generated, typed at a prompt, or no longer there
-            return {}
+        source = source_of(thing)
+        return {} if source is None else {"source": source}
 
 
 def _name(thing: Any) -> str:
@@ -286,33 +284,18 @@ def _functions(value: Any) -> list[types.FunctionType]:
 def _globals_used(code: types.CodeType, scope: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Global names that the code reads, with their values; for modules of the user, the attributes that it reads."""
     name, value = "", None
-    for step in dis.get_instructions(code):
-        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") and step.argval in scope:
-            name, value = step.argval, scope[step.argval]
-        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and inspect.ismodule(value) and _followed(value):
-            name, value = f"{name}.{step.argval}", getattr(value, step.argval, None)
+    for read in names_read(code):
+        if read.kind == "global" and read.name in scope:
+            name, value = read.name, scope[read.name]
+        elif read.kind == "attribute" and inspect.ismodule(value) and _followed(value):
+            name, value = f"{name}.{read.name}", getattr(value, read.name, None)
         else:
-            if step.opname != "EXTENDED_ARG":  # it belongs to the next step
-                name, value = "", None
+            name, value = "", None
             continue
         yield name, value
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _globals_used(constant, scope)
-
-
-def _code_text(code: types.CodeType) -> str:
-    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-    return "\n".join([code.co_code.hex(), repr(names), *map(_constant_text, code.co_consts)])
-
-
-def _constant_text(constant: Any) -> str:
-    if isinstance(constant, types.CodeType):
-        return _code_text(constant)
-    if isinstance(constant, (tuple, frozenset)):
-        texts = [_constant_text(each) for each in constant]
-        return repr(sorted(texts) if isinstance(constant, frozenset) else texts)
-    return repr(constant)
 
 
 def _short(described: Any) -> Any:
