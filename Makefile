@@ -55,7 +55,7 @@ bench: .venv/installed-dev
 
 torture: .venv/installed-dev
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture
-	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests/campaigns
+	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-sys.dont_write_bytecode = True  # tests look at what is left in folders, and rewrite modules within a second
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the same for commands that tests start
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # for commands that tests start: they look at what is left in folders
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,6 +24,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_finish():
+    sys.dont_write_bytecode = True  # tests look at what is left in folders, and rewrite modules within a second
     # Collected tests live to the end. Without this, each full garbage collection would visit them all: 0.4 seconds.
     gc.collect()
     gc.freeze()

@@ -102,6 +102,7 @@ def test_every_engine_gives_the_same(engine):
     assert plain(replace(asked(engine=engine), settings={})) == plain(replace(asked(), settings={}))
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced(tmp_path):
     fatal = tmp_path / "fatal"
     fatal.touch()

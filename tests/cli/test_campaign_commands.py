@@ -183,7 +183,10 @@ def test_resume_says_that_the_subject_has_changed(run, write, tmp_path):
     assert "the subject has changed since this campaign was started" in ran.err
 
 
-@pytest.mark.parametrize("options", [("--engine", "serial"), ("--engine", "processes", "--workers", "1")])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param(("--engine", "serial"), marks=pytest.mark.slow), ("--engine", "processes", "--workers", "1")],
+)
 def test_resume_elsewhere(run, write, tmp_path, options):
     from mutiny.campaigns.stores.sqlite import SqliteStore
 
@@ -218,7 +221,7 @@ def until(condition, seconds=300):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupt_ends_with_3_and_is_resumed_from_another_folder(run, write, tmp_path, number):
     subject = write(SLOW)
     undisturbed = run("assess", subject, *QUICK, "--no-store", "-q", "--json", tmp_path / "whole")

@@ -14,7 +14,10 @@ from torture.watching import Lost, no_orphans, results
 
 from torture import kills, signals, writers
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc"),
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,6 @@ def finished(lab):
     return campaign
 
 
-@pytest.mark.slow  # `make torture` runs them, and more often
 @pytest.mark.parametrize("case", [kills, writers, signals], ids=["kills", "writers", "signals"])
 def test_cheap_cases_hold(case, lab):
     count, checked = case.run(lab)

@@ -405,6 +405,7 @@ def test_what_a_task_brings_may_be_unsendable(two):
     assert "the job cannot be sent to another process: TypeError" in failures["a"]
 
 
+@pytest.mark.slow
 def test_children_of_the_work_do_not_keep_a_dead_worker_alive(tmp_path):
     """A forked child that outlives its parent must not keep the pipe open, whose end signals the parent's death."""
 

@@ -126,6 +126,7 @@ def test_work_that_cannot_be_loaded_there_is_an_error(two):
         list(two.run(Unloadable(), [Job("a")]))
 
 
+@pytest.mark.slow
 def test_a_cluster_of_its_own_ends_with_the_run(tmp_path):
     """In another process, since this one has joined a cluster; as a script with its own classes and no main guard."""
     code = """
