@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import NoneType
 
 import torch
 
@@ -14,6 +15,7 @@ from mutiny.campaigns.engines.parsing import as_engine
 from mutiny.campaigns.stores.base import Store
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress, Silent
 
 
@@ -42,12 +44,14 @@ class Runtime:
     engine: str | Engine | None = None
     workers: int | None = None
     store: str | Path | Store | None = None
-    folder: Path | None = None
+    folder: str | Path | None = None
     progress: Progress = field(default_factory=Silent)
 
     def __post_init__(self) -> None:
         check_whole("seed", self.seed, 0)
         check_whole("batch_size", 1 if self.batch_size is None else self.batch_size)
+        if not isinstance(self.folder, (str, Path, NoneType)):
+            raise BadInput("folder", repr(self.folder)[:60], "the path of a folder")
         plain = {
             "seed": int(self.seed),
             "batch_size": None if self.batch_size is None else int(self.batch_size),
@@ -65,6 +69,11 @@ class Runtime:
             if store is not None and not isinstance(store, Store):
                 store = stack.enter_context(SqliteStore(store))
             yield replace(self, engine=engine, workers=None, store=store)
+
+    @property
+    def originals_folder(self) -> Path | None:
+        """Folder for trained networks; ``None`` for the default."""
+        return None if self.folder is None else Path(self.folder)
 
     @property
     def threads(self) -> int:

@@ -96,12 +96,10 @@ class Session:
     def models(self) -> list[nn.Module]:
         """The originals; they are trained first if the subject has only a recipe."""
         given, runtime = self.given, self.runtime
+        how = runtime.seed, runtime.device, runtime.originals_folder, runtime.progress
         if given.subject is not None:
-            count = given.count(self.originals)
-            train_at_once(
-                self.running, given.subject, count, runtime.seed, runtime.device, runtime.folder, runtime.progress
-            )
-        models = given.originals(self.originals, runtime.seed, runtime.device, runtime.folder, runtime.progress)
+            train_at_once(self.running, given.subject, given.count(self.originals), *how)
+        models = given.originals(self.originals, *how)
         self._states = [ModelState.of(model) for model in models]
         return models
 

@@ -350,7 +350,7 @@ def test_fewer_originals_than_given_are_the_first_ones():
     assert result.operators == other.operators
 
 
-def test_a_recipe_trains_originals_once_and_reports_progress():
+def test_a_recipe_trains_originals_once_and_reports_progress(tmp_path):
     said = []
 
     class Listener:
@@ -362,10 +362,14 @@ def test_a_recipe_trains_originals_once_and_reports_progress():
 
     subject = blob_subject(models=None, recipe=mutiny.Recipe(small, epochs=8, learning_rate=0.05))
     search = mutiny.Search(max_probes=2, k_max=3)
-    first = mutiny.assess(subject, "WI(ratio=0.3),LR", originals=2, search=search, progress=Listener())
+    more = {"originals": 2, "search": search, "folder": str(tmp_path)}
+    first = mutiny.assess(subject, "WI(ratio=0.3),LR", progress=Listener(), **more)
+    assert len(list(tmp_path.glob("*.safetensors"))) == 2
     assert [title for title, *_ in said] == ["training originals", "clean passes and pre-flight", "searching mutants"]
     assert all(total == done for _, total, done in said)
-    again = mutiny.assess(subject, "WI(ratio=0.3),LR", originals=2, search=search)
+    again = mutiny.assess(subject, "WI(ratio=0.3),LR", **more)
+    with pytest.raises(mutiny.BadInput, match="folder=5: expected the path of a folder"):
+        mutiny.assess(subject, "WI", folder=5)
     assert again.operators == first.operators
     assert first.subject.originals == 2
 

@@ -44,7 +44,7 @@ def assess(
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Assessment:
     """Mutation testing of trained models: MUFF's Algorithm 1 for each operator, guided by train, test and weak set.

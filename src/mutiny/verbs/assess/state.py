@@ -56,7 +56,7 @@ class AssessState:
         trainer = None
         if subject.recipe is not None:
             program = Program(subject.recipe, subject.train, subject.task, subject.forward)
-            folder = session.runtime.folder
+            folder = session.runtime.originals_folder
             trainer = Trainer(program, runner, None if folder is None else folder / "mutants", options.savings)
         return cls(runner, judges, trainer)
 

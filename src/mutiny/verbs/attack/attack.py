@@ -52,7 +52,7 @@ def attack(
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Robustness:
     """Attacks a model together with mutants of it (MUTEN), and the model alone for a fair comparison.
@@ -132,7 +132,7 @@ def mutants_of(
     seed: int = 0,
     device: str | None = None,
     batch_size: int = 128,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
 ) -> tuple[Mutant, ...]:
     """Returns the mutants that `attack` uses, for an `Ensemble` of your own; the arguments are those of `attack`.
 
@@ -148,7 +148,7 @@ def mutants_of(
     check_whole("count", count)
     runtime = Runtime(seed, device, batch_size, folder=folder)
     given = labeled(subject, data, task, forward)
-    model = given.originals(1, runtime.seed, device, folder, runtime.progress)[0]
+    model = given.originals(1, runtime.seed, device, runtime.originals_folder, runtime.progress)[0]
     attacked, _ = attacked_model(given, model, ModelState.of(model), count, runtime.seed, batch_size)
     return create_mutants(attacked, _choice(mutants))
 

@@ -47,7 +47,7 @@ def locate(
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Location:
     """Ranks hidden neurons by how closely their activity follows the model's failures (DeepFault, Algorithm 1).

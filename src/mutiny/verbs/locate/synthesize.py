@@ -41,7 +41,7 @@ def synthesize(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Synthesis:
     """Changes passing inputs so that suspects become more active, and evaluates them (DeepFault, Algorithm 2).

@@ -45,7 +45,7 @@ def repair(
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Repair:
     """Searches for a weight patch that fixes failures, and evaluates it on inputs that were not used in the search.

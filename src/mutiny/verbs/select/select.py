@@ -45,7 +45,7 @@ def select(
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Selection:
     """Ranks a pool of unlabeled inputs by how likely the model is to answer them wrongly.

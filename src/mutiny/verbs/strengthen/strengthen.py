@@ -55,7 +55,7 @@ def strengthen(
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Strengthening:
     """Proposes inputs of a pool that kill the most surviving mutants per label, and measures what they are worth.

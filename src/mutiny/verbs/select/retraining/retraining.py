@@ -45,7 +45,7 @@ def accuracy_after_retraining(
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
-    folder: Path | None = None,
+    folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Retraining:
     """Adds the inputs that each method selects to the training data, trains a copy of the model further, and compares.
