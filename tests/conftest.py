@@ -1,4 +1,4 @@
-"""Lets tests import the zoo and the references, whatever directory they lie in, and makes their numbers repeatable."""
+"""Lets tests import the zoo and the references, whatever directory they lie in."""
 
 import gc
 import os
@@ -28,12 +28,6 @@ def pytest_collection_finish():
     # Collected tests live to the end. Without this, each full garbage collection would visit them all: 0.4 seconds.
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(autouse=True)
-def _repeatable():
-    if "torch" in sys.modules:  # tests without torch stay without it
-        sys.modules["torch"].manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,10 @@
 
 >>> import torch
 >>> from mutiny.verbs.attack.pgd import Pgd
->>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
->>> inputs = torch.rand(20, 4, generator=torch.Generator().manual_seed(0))
+>>> model = torch.nn.Linear(2, 2).eval()
+>>> with torch.no_grad():
+...     _ = model.weight.copy_(torch.tensor([[5.0, -5.0], [-5.0, 5.0]])), model.bias.zero_()
+>>> inputs = torch.rand(20, 2, generator=torch.Generator().manual_seed(0))
 >>> check_attack(Pgd(iterations=5), model, inputs, eps=0.9)
 """
 
