@@ -60,6 +60,7 @@ def test_an_interrupted_attack_ends_as_an_undisturbed_one(tmp_path, step):
     assert len(done) == 2 + 2 * 4
 
 
+@pytest.mark.slow
 def test_processes_and_serial_have_one_answer(one_thread, two_workers):
     more = {"beside": ("fgsm",)}
     assert_same(attack(engine=two_workers, **more), attack(**more))

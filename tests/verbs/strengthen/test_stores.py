@@ -65,6 +65,7 @@ def test_an_interrupted_call_ends_as_an_undisturbed_one(tmp_path):
         assert all(store.tally(each.id).finished for each in store.campaigns())
 
 
+@pytest.mark.slow
 def test_processes_and_serial_have_one_answer():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
