@@ -30,7 +30,9 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    """Trained originals go to a folder of the test session, never to the user's."""
-    monkeypatch.setenv("MUTINY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """Trained originals go to a folder of the test session, never to the user's; also those of fixtures of a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MUTINY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
