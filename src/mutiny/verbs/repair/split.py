@@ -63,9 +63,8 @@ def equals(data: Data) -> Ints:
     """
     keys = contents(data)
     values, key = np.unique(keys, return_inverse=True)
-    rows = np.repeat(np.arange(len(keys), dtype=np.int32), keys.shape[1])  # scipy before 1.12 takes no others
+    rows = np.repeat(np.arange(len(keys)), keys.shape[1])
     nodes = len(keys) + len(values)
-    columns = (len(keys) + key.ravel()).astype(np.int32)
-    links = coo_array((np.ones(len(rows)), (rows, columns)), shape=(nodes, nodes))
+    links = coo_array((np.ones(len(rows)), (rows, len(keys) + key.ravel())), shape=(nodes, nodes))
     groups: Ints = connected_components(links, directed=False)[1][: len(keys)].astype(np.int64)
     return groups
