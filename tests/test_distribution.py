@@ -42,7 +42,7 @@ def test_no_file_installs_the_other_project():
     read = [path for path in FILES if path != Path(__file__)]
     assert {ROOT / "README.md", ROOT / "examples" / "github-actions.yml"} <= set(read)
     for path in read:
-        wrong = OTHER_PROJECT.search(path.read_text(encoding="utf-8"))
+        wrong = OTHER_PROJECT.search(path.read_text(encoding="utf-8", errors="replace"))
         assert not wrong, f"{path.relative_to(ROOT)}: {wrong[0]}"
 
 
