@@ -37,10 +37,10 @@ from mutiny.faults.evaluation import Runner, Screening
 from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.judge import Judge
-from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.operator_run import OperatorRun
-from mutiny.verbs.assess.search import Search, binary_search
+from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.kill_rule import KillRule
+from mutiny.verbs.assess.muff.operator_run import OperatorRun
+from mutiny.verbs.assess.muff.search import Search, binary_search
 
 CODES = "WI,GF,NEB,NAI,NI,WS"
 OVERHEAD_GOAL, SPEED_GOAL, EMPTY_GOAL = 1.03, 1.8, 200.0

@@ -33,9 +33,9 @@ from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
 from mutiny.models.layout import laid_out
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.judge import Judge
-from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.search import Search, Trace, binary_search
+from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.kill_rule import KillRule
+from mutiny.verbs.assess.muff.search import Search, Trace, binary_search
 
 INSTANCES = 20
 MEGABYTE = 2**20

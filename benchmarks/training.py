@@ -32,12 +32,12 @@ from mutiny.subjects.data import Data, as_data
 from mutiny.subjects.tasks import Classification
 from mutiny.subjects.training import Recipe
 from mutiny.subjects.training.together import reason_against, train_together
-from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.options import Savings, WeakSet
-from mutiny.verbs.assess.search import Search, Trace
-from mutiny.verbs.assess.trained_judge import TrainedJudge
-from mutiny.verbs.assess.trainer import Trainer
-from mutiny.verbs.assess.training_run import TrainingRun
+from mutiny.verbs.assess.muff.kill_rule import KillRule
+from mutiny.verbs.assess.muff.options import Savings, WeakSet
+from mutiny.verbs.assess.muff.search import Search, Trace
+from mutiny.verbs.assess.muff.trained_judge import TrainedJudge
+from mutiny.verbs.assess.muff.trainer import Trainer
+from mutiny.verbs.assess.muff.training_run import TrainingRun
 
 OPERATORS = ("HNE", "RCP", "TRD", "HLR")
 GOALS = {"HNE": 3.0, "RCP": 3.0, "TRD": 1.5, "HLR": 1.5, "all four": 3.0}

@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 import mutiny
-from mutiny.reports.loading import matching_results, read_results
+from mutiny.reports.loading import read_results
 from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.blocks import Chart, Charts, Fold, Subsection
 from mutiny.reports.page.charts import drawing
@@ -32,7 +32,8 @@ COLOURS, SHARP = 128, 160
 """Colours of a picture, which keep it small, and its dots per inch."""
 HARD = "hard.npz"
 COMMANDS = (
-    "assess digits --operators WI,NI,GF,NEB,NS --originals 20",
+    "assess digits --method muff --operators NS --originals 20 --store muff.mutiny",
+    "assess digits --operators WI,NI,GF,NEB,NS,LR",
     "select digits --pool mutated --compare deepgini,dsa,nss,random --budget 10% --plot select.png",
     f"locate digits --inputs {HARD} --k 8 --active quantile(share=0.5)",
     f"repair digits --inputs {HARD} --method tune",
@@ -50,18 +51,22 @@ def main() -> None:
         for command in COMMANDS:
             words = [sys.executable, "-m", "mutiny", *command.split()]
             subprocess.run(words, check=not command.startswith("repair"), stdout=subprocess.DEVNULL)
-        found = {
-            verb: loaded.result for verb, loaded in matching_results(read_results([Path("digits.mutiny")]))[0].items()
-        }
-        charts = dict(_charts(page_of(found, CommandParts("digits", "mutiny assess digits"), {}).sections))
-        _save("assess", charts["scores"])
-        _save("strengths", max((one for one in charts.values() if isinstance(one, Strengths)), key=_fall))
+        found, charts = _results("digits.mutiny")
+        _save("assess", charts["notice"])
+        searches = [picture for picture in _results("muff.mutiny")[1].values() if isinstance(picture, Strengths)]
+        _save("strengths", max(searches, key=_fall))
         _save("locate", charts["layers"])
         _save("repair", _mended(found["repair"]))
         _save("strengthen", _stronger((DOCS / "strengthen.md").read_text(encoding="utf-8")))
         for name in ("select", "attack"):
             _small(Image.open(f"{name}.png"), name, width=1000)
         _screenshot(Path("report.html"))
+
+
+def _results(store: str) -> tuple[dict[str, Any], dict[str, Picture]]:
+    """The results in a store by verb, and the charts of their page by name."""
+    found: dict[str, Any] = {loaded.verb: loaded.result for loaded in read_results([Path(store)])}
+    return found, dict(_charts(page_of(found, CommandParts("digits", "mutiny assess digits"), {}).sections))
 
 
 def _charts(parts: Any) -> Iterator[tuple[str, Picture]]:
@@ -86,9 +91,9 @@ def _fall(picture: Strengths) -> float:
 
 def _mended(result: Any) -> Ranges:
     """What a repair does to inputs that it was made from, and to others."""
-    both = (("mended", "repair_rate"), ("broken", "break_rate"))
+    both = (("mended", "repaired"), ("broken", "broken"))
     roles = [(role, what, name) for role in ("repair", "held-out") for what, name in both]
-    rows = [(f"{role}: {what}", getattr(result.splits[role], name)) for role, what, name in roles]
+    rows = [(f"{role}: {what}", getattr(result.changes[role], name)) for role, what, name in roles]
     ends = [rate.interval for _, rate in rows]
     return Ranges(
         tuple(name for name, _ in rows), tuple(rate.value for _, rate in rows),
@@ -105,7 +110,7 @@ def _stronger(page: str) -> Lines:
         Line(name, tuple((float(row[0]), row[at] / 100) for row in rows))
         for at, name in enumerate(("strengthen", "random", "deepgini"), 1)
     ]
-    return Lines(tuple(lines), "inputs labelled", "score on mutants not seen before")
+    return Lines(tuple(lines), "inputs labeled", "notice rate on held-out faults")
 
 
 def _save(name: str, picture: Picture) -> None:

@@ -52,7 +52,9 @@ class Lab:
 
     def campaign(self, seed: int = 0, name: str = "subject", operators: str | None = None) -> Campaign:
         """A new assessment in its own folder, not started."""
-        return self.of("assess", "--operators", operators or self.operators, *SIZES, seed=seed, name=name)
+        return self.of(
+            "assess", "--method", "muff", "--operators", operators or self.operators, *SIZES, seed=seed, name=name
+        )
 
     def of(self, verb: str, *options: str, seed: int = 0, name: str = "subject") -> Campaign:
         """A new campaign of any verb in its own folder, not started."""

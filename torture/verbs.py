@@ -1,4 +1,4 @@
-"""(j) Every other verb on all engines, and killed half-way and continued on another engine: one hash each."""
+"""(j) The notice rate and other verbs on all engines, and killed half-way and continued on another: one hash each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from torture.lab import ENGINES, Campaign, Lab, digest
 from torture.watching import attempts, check, note, wait_for
 
 OPTIONS = {
+    "assess": "--operators GF,NEB,LA --originals 5",
     "select": "--compare deepgini,dsa,mlsa,kill-rate,random --repeats 3",
     "locate": "--k 3 --validate 9",
     "repair": "--method scale(generations=60)",
     "attack": "--attack pgd(iterations=3) --eps 0.1,0.2,0.3 --mutants 2 --low -9 --high 9 --count 200",
-    "strengthen": "--operators WI(ratio=0.3),GF --originals 5 --mutants 2 --repeats 2 --budget 5",
+    "strengthen": "--operators WI(ratio=0.3),GF --originals 5 --budget 5",
 }
 NAMES = {"repair": "spoilt", "strengthen": "pooled"}
 """Subjects other than the default, by verb."""

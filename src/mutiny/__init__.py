@@ -44,11 +44,13 @@ if TYPE_CHECKING:
     from mutiny.subjects.training import Recipe as Recipe
     from mutiny.subjects.training import load_weights as load_weights
     from mutiny.verbs.assess.assess import assess as assess
-    from mutiny.verbs.assess.kill_rule import KillRule as KillRule
-    from mutiny.verbs.assess.options import Savings as Savings
-    from mutiny.verbs.assess.options import WeakSet as WeakSet
+    from mutiny.verbs.assess.muff.kill_rule import KillRule as KillRule
+    from mutiny.verbs.assess.muff.options import Savings as Savings
+    from mutiny.verbs.assess.muff.options import WeakSet as WeakSet
+    from mutiny.verbs.assess.muff.result import MuffAssessment as MuffAssessment
+    from mutiny.verbs.assess.muff.search import Search as Search
+    from mutiny.verbs.assess.paired_test import PairedTest as PairedTest
     from mutiny.verbs.assess.result import Assessment as Assessment
-    from mutiny.verbs.assess.search import Search as Search
     from mutiny.verbs.attack.attack import attack as attack
     from mutiny.verbs.attack.base import Attack as Attack
     from mutiny.verbs.attack.methods import ATTACKS as ATTACKS

@@ -12,8 +12,8 @@ import mutiny
 from mutiny.faults.evaluation import Runner, Screening
 from mutiny.faults.training.base import Program
 from mutiny.subjects.training.originals import default_folder
-from mutiny.verbs.assess.options import Savings
-from mutiny.verbs.assess.trainer import Trainer
+from mutiny.verbs.assess.muff.options import Savings
+from mutiny.verbs.assess.muff.trainer import Trainer
 from studies.muff import lab as muff
 from studies.store import Rows
 

@@ -12,10 +12,10 @@ from mutiny.core.records import MutantRecord
 from mutiny.core.stats import relative_standard_error
 from mutiny.faults.parsing import Fault, as_faults, describe
 from mutiny.faults.training.base import TrainingOperator
-from mutiny.verbs.assess.judge import Judge
-from mutiny.verbs.assess.operator_run import OperatorRun
-from mutiny.verbs.assess.trained_judge import TrainedJudge
-from mutiny.verbs.assess.training_run import TrainingRun
+from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.operator_run import OperatorRun
+from mutiny.verbs.assess.muff.trained_judge import TrainedJudge
+from mutiny.verbs.assess.muff.training_run import TrainingRun
 from studies.deepcrime.lab import SETS, Lab, in_text
 from studies.deepcrime.paper import OPERATORS, tool_of
 from studies.deepcrime.spent import COSTS, Spent

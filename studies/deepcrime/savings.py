@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 import mutiny
 from mutiny.subjects.tasks import Task
-from mutiny.verbs.assess.early_verdict import surely_killed
-from mutiny.verbs.assess.kill_rule import Sample
-from mutiny.verbs.assess.options import Savings
+from mutiny.verbs.assess.muff.early_verdict import surely_killed
+from mutiny.verbs.assess.muff.kill_rule import Sample
+from mutiny.verbs.assess.muff.options import Savings
 from studies.deepcrime.paper import DEEPCRIME
 
 CsvRow = Mapping[str, str]

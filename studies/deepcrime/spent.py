@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mutiny.verbs.assess.trainer import Trainer
+from mutiny.verbs.assess.muff.trainer import Trainer
 from studies.clock import Clock
 from studies.store import Rows, number
 

@@ -14,7 +14,7 @@ from torch import nn
 import mutiny
 from mutiny.core.random import generator_for
 from mutiny.faults.evaluation import Runner, Screening
-from mutiny.verbs.assess.preflight import preflight
+from mutiny.verbs.assess.muff.preflight import preflight
 from studies.store import Rows
 
 SUBJECT_COLUMNS = (

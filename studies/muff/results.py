@@ -92,7 +92,7 @@ def sensitivity_of(row: CsvRow | None) -> Cell | None:
         return None
     if row["status"] == "invalid":
         return NOT_APPLICABLE
-    if row["status"] == "not killable":
+    if row["status"] in ("not killable", "unstable"):
         return NOT_KILLABLE
     value = number(row, "sensitivity")
     return "none" if value is None else value

@@ -8,7 +8,7 @@ import mutiny
 from mutiny.core.errors import NotApplicable
 from mutiny.core.records import Verdict
 from mutiny.faults import OPERATORS
-from mutiny.verbs.assess.judge import Judge
+from mutiny.verbs.assess.muff.judge import Judge
 from studies.clock import Clock
 from studies.muff.lab import Lab
 from studies.muff.paper import OF_LAYERS, WITH_RATIO

@@ -11,9 +11,9 @@ import numpy as np
 
 from mutiny.core.records import MutantRecord, Status, Verdict
 from mutiny.faults.parsing import as_operators, describe
-from mutiny.verbs.assess.judge import Judge
-from mutiny.verbs.assess.operator_run import OperatorRun
-from mutiny.verbs.assess.score import score_interval
+from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.operator_run import OperatorRun
+from mutiny.verbs.assess.muff.score import score_interval
 from studies.clock import Clock
 from studies.muff.lab import Lab
 from studies.muff.paper import OPERATORS

@@ -8,9 +8,9 @@ from typing import Any
 import mutiny
 from mutiny.core.records import Verdict
 from mutiny.faults.parsing import as_operators
-from mutiny.verbs.assess.judge import Judge
-from mutiny.verbs.assess.score import interval_score, sensitivity
-from mutiny.verbs.assess.search import binary_search
+from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.score import interval_score, sensitivity
+from mutiny.verbs.assess.muff.search import binary_search
 from studies.clock import Clock
 from studies.muff import rq3
 from studies.muff.lab import Lab

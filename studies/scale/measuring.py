@@ -104,7 +104,7 @@ def campaign(data: Path | None) -> dict[str, Any]:
     weighing = Weighing()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "a.mutiny"
-        mutiny.assess(subject, OPERATORS, engine=weighing, store=file, originals=10)
+        mutiny.assess(subject, OPERATORS, engine=weighing, store=file, originals=10, method="muff")
         with SqliteStore(file, write=False) as store:
             tasks = sum(store.tally(store.campaigns()[0].id).done.values())
         kept = file.stat().st_size / tasks

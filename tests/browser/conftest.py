@@ -60,9 +60,39 @@ def file(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def notice_file(tmp_path_factory):
+    """The page of a notice rate, with names that would like to be code."""
+    from mutiny.reports.page.advice import CommandParts
+    from mutiny.reports.page.page import page_of
+    from mutiny.reports.page.render import write_html
+    from reports.page.handmade import fault, rated
+
+    costs = [0.6, 0.9, 1.5, 3.0, 5.0, 7.0, 12.0]
+    faults = {
+        code: [fault(code, cost, cost > 2 + at, n, hits=n % 3) for n, cost in enumerate(costs * 2)]
+        for at, code in enumerate(["WI", "NI(ratio=0.1,layers=features.0.block.conv1)", EVIL])
+    }
+    found = rated({**faults, "LR": []}, reasons={"LR": EVIL}, name=EVIL, notes=(EVIL, "A note."))
+    again = "mutiny assess toy.py:subject --operators " + ",".join(["WI"] * 30)
+    path = tmp_path_factory.mktemp("browser") / "notice.html"
+    write_html(path, page_of({"assess": found}, CommandParts("toy.py:subject", again, "a.mutiny"), {"assess": again}))
+    return path
+
+
 @pytest.fixture
 def opened(chromium, file):
     """Opens the page with a window of its own; whatever goes wrong in it fails the test."""
+    yield from _opener(chromium, file)
+
+
+@pytest.fixture
+def opened_notice(chromium, notice_file):
+    """The same for the page of a notice rate."""
+    yield from _opener(chromium, notice_file)
+
+
+def _opener(chromium, file):
     contexts, wrong = [], []
 
     def open_(width=1280, height=900, **options):

@@ -15,7 +15,7 @@ from mutiny.campaigns.stores.salvage import salvage
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.faults.evaluation import Screening
 from mutiny.subjects.training import Recipe
-from mutiny.verbs.assess.judge import Judge
+from mutiny.verbs.assess.muff.judge import Judge
 from toys import blobs, classifier
 
 QUICK = mutiny.Search(max_probes=4, k_max=2)
@@ -71,7 +71,7 @@ def interrupted(subject, store, step, **more):
     while True:
         engine = Counting(step)
         try:
-            result = mutiny.assess(subject, store=store, engine=engine, **more)
+            result = mutiny.assess(subject, store=store, engine=engine, **more, method="muff")
         except KeyboardInterrupt:
             done += engine.done
             continue
@@ -82,14 +82,14 @@ def interrupted(subject, store, step, **more):
 def finished(tmp_path_factory):
     """A finished campaign of `TWO_OPERATORS`: its file, the jobs that were done, and the result."""
     file, whole = tmp_path_factory.mktemp("finished") / "finished.mutiny", Counting()
-    undisturbed = mutiny.assess(screened(), store=file, engine=whole, **TWO_OPERATORS)
+    undisturbed = mutiny.assess(screened(), store=file, engine=whole, **TWO_OPERATORS, method="muff")
     return file, whole.done, undisturbed
 
 
 @pytest.mark.parametrize("step", [1, 7])
 def test_an_interrupted_assessment_ends_as_an_undisturbed_one(tmp_path, step):
     more, whole = {"operators": TEXT, "search": QUICK}, Counting()
-    undisturbed = mutiny.assess(subject_of(), engine=whole, **more)
+    undisturbed = mutiny.assess(subject_of(), engine=whole, **more, method="muff")
     done, result = interrupted(subject_of(), tmp_path / "a.mutiny", step, **more)
     assert_same(result, undisturbed)
     assert sorted(done) == sorted(whole.done)  # nothing twice, nothing left out
@@ -114,7 +114,10 @@ def test_screening_depends_on_what_it_remembers(monkeypatch, finished):
     """Ensures that the tests of interrupts cover stored memories."""
     _, _, remembering = finished
     monkeypatch.setattr(Judge, "pieces", lambda *_: ())
-    assert plain(mutiny.assess(screened(), **TWO_OPERATORS))["evaluation"] != plain(remembering)["evaluation"]
+    assert (
+        plain(mutiny.assess(screened(), **TWO_OPERATORS, method="muff"))["evaluation"]
+        != plain(remembering)["evaluation"]
+    )
 
 
 def test_faults_before_training_survive_as_well(tmp_path):
@@ -124,7 +127,7 @@ def test_faults_before_training_survive_as_well(tmp_path):
         return mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(90), test=blobs(90, seed=1))
 
     more = {"operators": "HNE,OCH(optimizer=sgd),WI", "search": QUICK, "originals": 3}
-    undisturbed = mutiny.assess(make(), folder=tmp_path / "one", **more)
+    undisturbed = mutiny.assess(make(), folder=tmp_path / "one", **more, method="muff")
     _, result = interrupted(make(), tmp_path / "a.mutiny", 7, folder=tmp_path / "two", **more)
     assert plain(result) == plain(undisturbed)
     assert result.trainings == undisturbed.trainings > 0
@@ -134,38 +137,38 @@ def test_processes_and_serial_have_one_answer(tmp_path, one_thread, two_workers)
     recipe = Recipe(build_classifier, epochs=2, batch_size=16, learning_rate=0.01)
     subject = mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(90), test=blobs(90, seed=1))
     more = {"operators": "WI,LA,HNE,TRD", "search": QUICK, "originals": 3}
-    here = mutiny.assess(subject, folder=tmp_path / "one", **more)
-    there = mutiny.assess(subject, folder=tmp_path / "two", engine=two_workers, **more)
+    here = mutiny.assess(subject, folder=tmp_path / "one", **more, method="muff")
+    there = mutiny.assess(subject, folder=tmp_path / "two", engine=two_workers, **more, method="muff")
     more |= {"store": tmp_path / "a.mutiny", "folder": tmp_path / "three"}
     with pytest.raises(KeyboardInterrupt):
-        mutiny.assess(subject, engine=Counting(9), **more)
-    both = mutiny.assess(subject, engine=two_workers, **more)
+        mutiny.assess(subject, engine=Counting(9), **more, method="muff")
+    both = mutiny.assess(subject, engine=two_workers, **more, method="muff")
     assert plain(here) == plain(there) == plain(both)
 
 
 def test_a_finished_assessment_is_shown_and_not_done_again(tmp_path):
-    first = mutiny.assess(subject_of(), TEXT, search=QUICK, store=tmp_path / "a.mutiny")
+    first = mutiny.assess(subject_of(), TEXT, search=QUICK, store=tmp_path / "a.mutiny", method="muff")
     again = Counting()
-    second = mutiny.assess(subject_of(), TEXT, search=QUICK, store=tmp_path / "a.mutiny", engine=again)
+    second = mutiny.assess(subject_of(), TEXT, search=QUICK, store=tmp_path / "a.mutiny", engine=again, method="muff")
     assert second.to_json() == first.to_json()
     assert again.done == []
 
 
 def test_a_further_operator_finds_what_the_others_did(tmp_path):
     store = MemoryStore()
-    mutiny.assess(subject_of(), "WI", search=QUICK, store=store)
+    mutiny.assess(subject_of(), "WI", search=QUICK, store=store, method="muff")
     engine = Counting()
-    both = mutiny.assess(subject_of(), "WI,GF", search=QUICK, store=store, engine=engine)
+    both = mutiny.assess(subject_of(), "WI,GF", search=QUICK, store=store, engine=engine, method="muff")
     assert engine.done
     assert all(name.startswith("GF at") for name in engine.done)
-    assert plain(both) == plain(mutiny.assess(subject_of(), "WI,GF", search=QUICK))
+    assert plain(both) == plain(mutiny.assess(subject_of(), "WI,GF", search=QUICK, method="muff"))
     assert len(store.campaigns()) == 2
 
 
 @pytest.fixture(scope="module")
 def inhibited():
     store = MemoryStore()
-    mutiny.assess(subject_of(), "WI", search=QUICK, store=store)
+    mutiny.assess(subject_of(), "WI", search=QUICK, store=store, method="muff")
     return store
 
 
@@ -184,7 +187,7 @@ def inhibited():
 def test_what_decides_a_result_makes_another_task(other, inhibited):
     store = copy.deepcopy(inhibited)
     engine, settings = Counting(), {"subject": subject_of(), "search": QUICK, **other}
-    mutiny.assess(settings.pop("subject"), "WI", store=store, engine=engine, **settings)
+    mutiny.assess(settings.pop("subject"), "WI", store=store, engine=engine, **settings, method="muff")
     assert any(name.startswith("WI at") for name in engine.done)
 
 
@@ -199,7 +202,7 @@ def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path):
             yield from super().run(fragile, jobs)
 
     file = tmp_path / "a.mutiny"
-    result = mutiny.assess(subject_of(), TEXT, search=QUICK, store=file, engine=Fails())
+    result = mutiny.assess(subject_of(), TEXT, search=QUICK, store=file, engine=Fails(), method="muff")
     status = {record.code: record.status for record in result.operators}
     assert status["GF"] == "failed"
     assert status["WI"] != "failed" != status["LA"]
@@ -209,9 +212,9 @@ def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path):
     assert tally.finished
     assert "MemoryError: no room" in tally.failed[0].reason
     engine = Counting()
-    again = mutiny.assess(subject_of(), TEXT, search=QUICK, store=file, engine=engine)
+    again = mutiny.assess(subject_of(), TEXT, search=QUICK, store=file, engine=engine, method="muff")
     assert all(name.startswith("GF at") for name in engine.done)
-    assert plain(again) == plain(mutiny.assess(subject_of(), TEXT, search=QUICK))
+    assert plain(again) == plain(mutiny.assess(subject_of(), TEXT, search=QUICK, method="muff"))
 
 
 def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path, finished):
@@ -226,17 +229,19 @@ def test_a_search_that_failed_half_way_goes_on_with_what_it_remembers(tmp_path, 
 
     more = TWO_OPERATORS
     file = tmp_path / "a.mutiny"
-    records = mutiny.assess(screened(), store=file, engine=FailsOnce(), **more).operators
+    records = mutiny.assess(screened(), store=file, engine=FailsOnce(), **more, method="muff").operators
     assert [record.status for record in records] == ["failed", "failed"]
     told = salvage(file, tmp_path / "new.mutiny")
     assert told.lost == told.notes == ()
-    again = mutiny.assess(screened(), store=file, **more)
+    again = mutiny.assess(screened(), store=file, **more, method="muff")
     assert plain(again) == plain(finished[2])
     with SqliteStore(tmp_path / "new.mutiny", write=False) as store:
         tally = store.tally(store.campaigns()[0].id)
     assert (tally.finished, sum(tally.done.values())) == (False, told.results)  # what failed is still to be done
     engine = Counting()
-    assert plain(mutiny.assess(screened(), store=tmp_path / "new.mutiny", engine=engine, **more)) == plain(again)
+    assert plain(
+        mutiny.assess(screened(), store=tmp_path / "new.mutiny", engine=engine, **more, method="muff")
+    ) == plain(again)
     with SqliteStore(file, write=False) as store:
         assert len(engine.done) == sum(store.tally(store.campaigns()[0].id).done.values()) - told.results
 
@@ -259,7 +264,7 @@ def test_a_lost_result_costs_what_its_own_search_did_before(tmp_path, finished, 
     search = [name for name in done if name.startswith("WI at") and name.endswith(f"on {split}")]
     lose(file, search[place])
     engine = Counting()
-    again = mutiny.assess(screened(), store=file, engine=engine, **more)
+    again = mutiny.assess(screened(), store=file, engine=engine, **more, method="muff")
     assert plain(again) == plain(undisturbed)
     assert engine.done == search[: place + 1]
     lose(file, search[place])
@@ -273,11 +278,11 @@ def test_originals_whose_files_are_gone_are_trained_by_the_workers_again(tmp_pat
     subject = mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(), test=blobs(90, seed=1))
     file = tmp_path / "a.mutiny"
     more = {"operators": "WI", "search": mutiny.Search(max_probes=2, k_max=3), "originals": 2, "store": file}
-    first = mutiny.assess(subject, engine=two_workers, folder=tmp_path / "one", **more)
+    first = mutiny.assess(subject, engine=two_workers, folder=tmp_path / "one", **more, method="muff")
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("DELETE FROM outcomes")
         connection.commit()
-    again = mutiny.assess(subject, engine=two_workers, folder=tmp_path / "two", **more)
+    again = mutiny.assess(subject, engine=two_workers, folder=tmp_path / "two", **more, method="muff")
     assert plain(again) == plain(first)
     with closing(sqlite3.connect(file)) as connection:
         query = "SELECT kind, sum(attempts) FROM wanted JOIN tasks ON task = number GROUP BY kind"

@@ -8,7 +8,7 @@ import pytest
 from mutiny import __version__
 from mutiny.faults import ALL
 from mutiny.models import ModelState
-from mutiny.verbs.assess.score import missed_bar
+from mutiny.verbs.assess.muff.score import missed_bar
 
 SEVERAL = "subject = blob_subject(4)"
 ONE = "subject = blob_subject(1)"
@@ -46,7 +46,18 @@ def strict(path):
 def test_a_users_own_file(run, write, tmp_path, count):
     """The whole path: a file that trains its own networks, a table, a JSON file with every promised key."""
     file = write(OWN_FILE.replace("COUNT", str(count)))
-    ran = run("assess", file, "--operators", "WI(ratio=0.3),GF", "--precision", "0.1", "--json", tmp_path / "out.json")
+    ran = run(
+        "assess",
+        "--method",
+        "muff",
+        file,
+        "--operators",
+        "WI(ratio=0.3),GF",
+        "--precision",
+        "0.1",
+        "--json",
+        tmp_path / "out.json",
+    )
     assert (ran.code, ran.err) == (0, "")
     assert "Mutation score" in ran.out
     assert ("One original" in ran.out) == (count == 1)
@@ -82,7 +93,22 @@ def answers(path):
 def test_one_seed_one_answer(run, write, tmp_path, body):
     file = write(body)
     for name, seed in (("a", 5), ("b", 5), ("c", 6)):
-        assert run("assess", file, *QUICK, "--seed", seed, "--quiet", "--no-store", "--json", tmp_path / name).code == 0
+        assert (
+            run(
+                "assess",
+                "--method",
+                "muff",
+                file,
+                *QUICK,
+                "--seed",
+                seed,
+                "--quiet",
+                "--no-store",
+                "--json",
+                tmp_path / name,
+            ).code
+            == 0
+        )
     same, again, other = (answers(tmp_path / name) for name in "abc")
     assert same == again
     assert (same["settings"].pop("seed"), other["settings"].pop("seed")) == (5, 6)
@@ -91,11 +117,22 @@ def test_one_seed_one_answer(run, write, tmp_path, body):
 
 def test_the_bar_decides_between_0_and_1_and_the_result_is_written_either_way(run, write, tmp_path):
     file = write(SEVERAL)
-    assert run("assess", file, *QUICK, "--json", tmp_path / "a.json").code == 0
+    assert run("assess", "--method", "muff", file, *QUICK, "--json", tmp_path / "a.json").code == 0
     score = strict(tmp_path / "a.json")["score"]["value"]
     assert 0.01 < score < 0.99
-    assert run("assess", file, *QUICK, "--quiet", "--fail-under", score).code == 0
-    below = run("assess", file, *QUICK, "--quiet", "--fail-under", score + 0.01, "--json", tmp_path / "b.json")
+    assert run("assess", "--method", "muff", file, *QUICK, "--quiet", "--fail-under", score).code == 0
+    below = run(
+        "assess",
+        "--method",
+        "muff",
+        file,
+        *QUICK,
+        "--quiet",
+        "--fail-under",
+        score + 0.01,
+        "--json",
+        tmp_path / "b.json",
+    )
     assert (below.code, below.out) == (1, "")
     warning, verdict = below.err.splitlines()
     assert warning == "mutiny: the bar applies to 1 of 3 operators; the others have no score"
@@ -104,13 +141,25 @@ def test_the_bar_decides_between_0_and_1_and_the_result_is_written_either_way(ru
 
 
 def test_quiet_says_nothing(run, write):
-    ran = run("assess", write(ONE), *QUICK, "--quiet")
+    ran = run("assess", "--method", "muff", write(ONE), *QUICK, "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
 def test_kills_are_readable_without_pickle_and_agree_with_the_records(run, write, tmp_path):
     assert (
-        run("assess", write(SEVERAL), *QUICK, "-q", "--json", tmp_path / "a", "--kills", tmp_path / "k.npz").code == 0
+        run(
+            "assess",
+            "--method",
+            "muff",
+            write(SEVERAL),
+            *QUICK,
+            "-q",
+            "--json",
+            tmp_path / "a",
+            "--kills",
+            tmp_path / "k.npz",
+        ).code
+        == 0
     )
     operators = strict(tmp_path / "a")["operators"]
     sizes = {name: info["inputs"] for name, info in strict(tmp_path / "a")["subject"]["splits"].items()}
@@ -129,7 +178,7 @@ def test_kills_are_readable_without_pickle_and_agree_with_the_records(run, write
 
 
 def test_labels_name_the_parameters_that_were_given(run, write, tmp_path):
-    run("assess", write(SEVERAL), *QUICK, "-q", "--json", tmp_path / "a")
+    run("assess", "--method", "muff", write(SEVERAL), *QUICK, "-q", "--json", tmp_path / "a")
     result = strict(tmp_path / "a")
     labels = ["WI(ratio=0.3)", "NI(ratio=0.5, direction=incoming)", "LR"]
     assert [operator["label"] for operator in result["operators"]] == result["settings"]["operators"] == labels
@@ -141,7 +190,7 @@ def test_labels_name_the_parameters_that_were_given(run, write, tmp_path):
 @pytest.mark.parametrize("body", [SEVERAL, ONE, "subject = line_subject(2)"])
 def test_everything_fits_80_columns_and_rows_stay_whole(run, write, tmp_path, body):
     file = write(body)
-    ran = run("assess", file, *QUICK, "--rse", "0.3", "--json", tmp_path / "a")
+    ran = run("assess", "--method", "muff", file, *QUICK, "--rse", "0.3", "--json", tmp_path / "a")
     lines = ran.out.splitlines()
     assert max(map(len, lines)) <= 80
     for operator in strict(tmp_path / "a")["operators"]:
@@ -153,14 +202,37 @@ def test_everything_fits_80_columns_and_rows_stay_whole(run, write, tmp_path, bo
 
 
 def test_no_killable_mutant_is_an_answer_not_an_error(run, write, tmp_path):
-    ran = run("assess", write(SEVERAL), "--operators", "WI(ratio=0)", "--precision", "0.2", "--json", tmp_path / "a")
+    ran = run(
+        "assess",
+        "--method",
+        "muff",
+        write(SEVERAL),
+        "--operators",
+        "WI(ratio=0)",
+        "--precision",
+        "0.2",
+        "--json",
+        tmp_path / "a",
+    )
     assert (ran.code, ran.err) == (0, "")
     assert "No score: no operator has a stable mutant that the training set kills." in ran.out
     result = strict(tmp_path / "a")
     assert result["score"] == {"value": None, "interval": None, "operators": 0, "tried": 1}
     assert result["operators"][0]["status"] == "not killable"
     assert result["operators"][0]["reason"] == "the training set kills no mutant"
-    bar = run("assess", write(SEVERAL), "--operators", "WI(ratio=0)", "--precision", "0.2", "-q", "--fail-under", "0.1")
+    bar = run(
+        "assess",
+        "--method",
+        "muff",
+        write(SEVERAL),
+        "--operators",
+        "WI(ratio=0)",
+        "--precision",
+        "0.2",
+        "-q",
+        "--fail-under",
+        "0.1",
+    )
     assert bar.code == 1
     assert "there is no score, so it is not at least 10%" in bar.err
 
@@ -192,7 +264,9 @@ before = ModelState.of(net)
 )
 def test_an_interrupt_leaves_with_3_writes_nothing_and_leaves_the_model_alone(run, write, tmp_path, store, told):
     file = write(INTERRUPTED, "interrupted_in_the_middle.py")
-    ran = run("assess", file, *QUICK, "--json", tmp_path / "a", "--kills", tmp_path / "b.npz", *store)
+    ran = run(
+        "assess", "--method", "muff", file, *QUICK, "--json", tmp_path / "a", "--kills", tmp_path / "b.npz", *store
+    )
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.startswith(f"mutiny: interrupted; {told}")
     assert ran.err.count("\n") == 1
@@ -204,7 +278,12 @@ def test_an_interrupt_leaves_with_3_writes_nothing_and_leaves_the_model_alone(ru
 
 def test_an_older_result_survives_an_interrupt(run, write, tmp_path):
     (tmp_path / "a").write_text("precious")
-    assert run("assess", write(INTERRUPTED, "interrupted_again.py"), *QUICK, "--json", tmp_path / "a").code == 3
+    assert (
+        run(
+            "assess", "--method", "muff", write(INTERRUPTED, "interrupted_again.py"), *QUICK, "--json", tmp_path / "a"
+        ).code
+        == 3
+    )
     assert (tmp_path / "a").read_text() == "precious"
 
 
@@ -233,7 +312,7 @@ def test_no_arguments_show_the_help(run):
 
 def test_the_device_that_the_models_are_on_changes_nothing(run, write, tmp_path):
     for name, device in (("a", []), ("b", ["--device", "cpu"])):
-        assert run("assess", write(ONE), *QUICK, "-q", "--json", tmp_path / name, *device).code == 0
+        assert run("assess", "--method", "muff", write(ONE), *QUICK, "-q", "--json", tmp_path / name, *device).code == 0
     assert answers(tmp_path / "a") == answers(tmp_path / "b")
 
 
@@ -252,7 +331,7 @@ def test_every_setting_reaches_the_assessment(run, write, tmp_path):
         for part in (f"--{name.replace('_', '-')}", value)
     ]
     more = ("--weak-share", 0.25, "--batch-size", 50, "--seed", 3, "--originals", 2, "--operators", "WI,GF")
-    assert run("assess", write(SEVERAL), *options, *more, "-q", "--json", tmp_path / "a").code == 0
+    assert run("assess", "--method", "muff", write(SEVERAL), *options, *more, "-q", "--json", tmp_path / "a").code == 0
     result = strict(tmp_path / "a")
     settings = result["settings"]
     assert {name: settings[name] for name in given} == given

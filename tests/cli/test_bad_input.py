@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-QUICK = ("--operators", "WI", "--precision", "0.3")
+QUICK = ("--operators", "WI", "--seeds", "1")
+MUFF = ("--method", "muff", "--operators", "WI", "--precision", "0.3")
 
 DATA = {
     "empty split": (
@@ -262,7 +263,7 @@ def test_models(run, write, tmp_path, body, words):
 
 @pytest.mark.parametrize(("body", "words"), [pytest.param(*case, id=name) for name, case in PREFLIGHT.items()])
 def test_subjects_with_which_nothing_could_be_noticed(run, write, tmp_path, body, words):
-    refused(run("assess", write(body), *QUICK, "--json", tmp_path / "out.json"), tmp_path, words)
+    refused(run("assess", write(body), *MUFF, "--json", tmp_path / "out.json"), tmp_path, words)
 
 
 @pytest.mark.parametrize(("body", "words"), [pytest.param(*case, id=name) for name, case in FILES.items()])
@@ -274,13 +275,13 @@ def test_files(run, write, tmp_path, monkeypatch, body, words):
 def test_a_file_that_raises_names_its_line_also_by_a_relative_path(run, write, tmp_path, monkeypatch):
     write("1 / 0")
     monkeypatch.chdir(tmp_path)
-    refused(run("assess", "mine.py:subject"), tmp_path, ["'mine.py'", "line 7: ZeroDivisionError"])
+    refused(run("assess", "--method", "muff", "mine.py:subject"), tmp_path, ["'mine.py'", "line 7: ZeroDivisionError"])
 
 
 @pytest.mark.parametrize(("options", "words"), [pytest.param(*case, id=name) for name, case in OPTIONS.items()])
 def test_options(run, write, tmp_path, options, words):
     file = write("subject = blob_subject()")
-    refused(run("assess", file, "--json", tmp_path / "out.json", *options), tmp_path, words)
+    refused(run("assess", "--method", "muff", file, "--json", tmp_path / "out.json", *options), tmp_path, words)
 
 
 def test_a_demo_without_a_seed(run):
@@ -292,7 +293,9 @@ def test_a_demo_without_a_seed(run):
 @pytest.mark.parametrize("place", ["nowhere/out", ".", "mine.py/out"])
 def test_output_that_cannot_be_written_is_refused_before_anything_runs(run, write, tmp_path, option, place):
     file = write("raise AssertionError('must not run')")
-    refused(run("assess", file, option, tmp_path / place), tmp_path, [f"{option}=", "existing folder"])
+    refused(
+        run("assess", "--method", "muff", file, option, tmp_path / place), tmp_path, [f"{option}=", "existing folder"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,13 +312,23 @@ def test_output_that_cannot_be_written_is_refused_before_anything_runs(run, writ
     ],
 )
 def test_unknown_subjects_and_missing_data(run, tmp_path, name, words):
-    refused(run("assess", name), tmp_path, words, left=())
+    refused(run("assess", "--method", "muff", name), tmp_path, words, left=())
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist/lenet1", "cifar10/vgg16"])
 def test_data_folders_without_the_data(run, tmp_path, name):
-    refused(run("assess", name, "--data", tmp_path / "nowhere"), tmp_path, ["--data=", "an existing folder"], left=())
-    refused(run("assess", name, "--data", tmp_path), tmp_path, [f"--data={tmp_path}", "in it", "get it from"], left=())
+    refused(
+        run("assess", "--method", "muff", name, "--data", tmp_path / "nowhere"),
+        tmp_path,
+        ["--data=", "an existing folder"],
+        left=(),
+    )
+    refused(
+        run("assess", "--method", "muff", name, "--data", tmp_path),
+        tmp_path,
+        [f"--data={tmp_path}", "in it", "get it from"],
+        left=(),
+    )
 
 
 class Evil:
@@ -336,7 +349,12 @@ def test_the_evil_pickle_of_these_tests_would_run(tmp_path):
 def test_a_malicious_weights_file_is_refused_and_not_executed(run, write, tmp_path):
     torch.save({"0.weight": Evil(tmp_path / "mark")}, tmp_path / "net.pt")
     file = write(f"subject = blob_subject(models=mutiny.load_weights(classifier(), {str(tmp_path / 'net.pt')!r}))")
-    refused(run("assess", file), tmp_path, ["net.pt", "unpickling", "trust_pickle=True"], left=("mine.py", "net.pt"))
+    refused(
+        run("assess", "--method", "muff", file),
+        tmp_path,
+        ["net.pt", "unpickling", "trust_pickle=True"],
+        left=("mine.py", "net.pt"),
+    )
 
 
 def test_a_malicious_npz_file_is_refused_and_not_executed(run, write, tmp_path):
@@ -344,12 +362,23 @@ def test_a_malicious_npz_file_is_refused_and_not_executed(run, write, tmp_path):
     objects[:] = [Evil(tmp_path / "mark")] * 4
     np.savez(tmp_path / "data.npz", x=objects, y=np.arange(4))
     file = write(f"subject = blob_subject(train={str(tmp_path / 'data.npz')!r})")
-    refused(run("assess", file), tmp_path, ["data.npz", "Python objects", "numbers"], left=("mine.py", "data.npz"))
+    refused(
+        run("assess", "--method", "muff", file),
+        tmp_path,
+        ["data.npz", "Python objects", "numbers"],
+        left=("mine.py", "data.npz"),
+    )
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["assess"], ["assess", "digits", "--nosuch"], ["assess", "digits", "--seed", "x"], ["nosuch"], ["--nosuch"]],
+    [
+        ["assess"],
+        ["assess", "--method", "muff", "digits", "--nosuch"],
+        ["assess", "--method", "muff", "digits", "--seed", "x"],
+        ["nosuch"],
+        ["--nosuch"],
+    ],
 )
 def test_usage_errors_are_exit_code_2_as_well(run, arguments):
     ran = run(*arguments)

@@ -33,16 +33,18 @@ def untimed(path):
 
 
 def test_a_finished_campaign_is_shown_again(run, write, tmp_path):
-    first = run("assess", write(SUBJECT), *QUICK, "--json", tmp_path / "a")
+    first = run("assess", "--method", "muff", write(SUBJECT), *QUICK, "--json", tmp_path / "a")
     assert first.code == 0
     assert "Kept in mine-subject.mutiny" in first.out
-    second = run("assess", write(SUBJECT), *QUICK, "--json", tmp_path / "b")
+    second = run("assess", "--method", "muff", write(SUBJECT), *QUICK, "--json", tmp_path / "b")
     assert second.code == 0
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
 
 
 def test_report_and_status_need_nothing_but_the_file(run, write, tmp_path):
-    shown = run("assess", write(SUBJECT), *QUICK, "--store", tmp_path / "x.mutiny", "--json", tmp_path / "a").out
+    shown = run(
+        "assess", "--method", "muff", write(SUBJECT), *QUICK, "--store", tmp_path / "x.mutiny", "--json", tmp_path / "a"
+    ).out
     (tmp_path / "mine.py").unlink()
     report = run("report", tmp_path / "x.mutiny", "--json", tmp_path / "b")
     assert report.code == 0
@@ -80,7 +82,7 @@ def test_a_file_that_is_no_store(run, tmp_path):
 
 
 def test_nothing_is_left_to_resume(run, write, tmp_path):
-    run("assess", write(SUBJECT), *QUICK, "--store", tmp_path / "x.mutiny", "-q")
+    run("assess", "--method", "muff", write(SUBJECT), *QUICK, "--store", tmp_path / "x.mutiny", "-q")
     ran = run("resume", tmp_path / "x.mutiny")
     assert ran.code == 2
     assert "all in it are finished" in ran.err
@@ -100,9 +102,9 @@ def test_a_campaign_begun_in_python_says_how_to_go_on(run, tmp_path):
 
 def test_results_never_replace_the_campaign_they_come_from(run, write, tmp_path):
     file = tmp_path / "x.mutiny"
-    run("assess", write(SUBJECT), *QUICK, "--store", file, "-q")
+    run("assess", "--method", "muff", write(SUBJECT), *QUICK, "--store", file, "-q")
     content = file.read_bytes()
-    for command in (("report", file), ("assess", write(SUBJECT), *QUICK, "--store", file)):
+    for command in (("report", file), ("assess", "--method", "muff", write(SUBJECT), *QUICK, "--store", file)):
         for option in ("--json", *(("--junit", "--summary") if command[0] == "assess" else ())):
             ran = run(*command, option, file)
             assert ran.code == 2
@@ -113,9 +115,9 @@ def test_results_never_replace_the_campaign_they_come_from(run, write, tmp_path)
 def test_a_name_does_not_depend_on_the_folder(run, write, tmp_path, monkeypatch):
     unnamed = SUBJECT.replace(', name="blobs"', "")
     subject = write(unnamed)
-    run("assess", subject, *QUICK, "--store", tmp_path / "x.mutiny", "-q", "--json", tmp_path / "a")
+    run("assess", "--method", "muff", subject, *QUICK, "--store", tmp_path / "x.mutiny", "-q", "--json", tmp_path / "a")
     monkeypatch.chdir(tmp_path)
-    run("assess", "mine.py:subject", *QUICK, "--store", "x.mutiny", "-q", "--json", "b")
+    run("assess", "--method", "muff", "mine.py:subject", *QUICK, "--store", "x.mutiny", "-q", "--json", "b")
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
     assert json.loads((tmp_path / "a").read_text())["subject"]["name"] == "mine.py:subject"
     assert run("status", "x.mutiny").out.count("assess mine.py:subject") == 1
@@ -145,7 +147,9 @@ def test_a_result_with_failures_is_kept_shown_and_tried_again(run, write, tmp_pa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mood.txt").write_text("")
     file = tmp_path / "x.mutiny"
-    assert run("assess", write(FAILING), "--operators", "WI,NEB(ratio=1.0)", "--store", file).code == 0
+    assert (
+        run("assess", "--method", "muff", write(FAILING), "--operators", "WI,NEB(ratio=1.0)", "--store", file).code == 0
+    )
     report = run("report", file)
     assert report.code == 0
     assert "not today" in " ".join(report.out.split())
@@ -164,7 +168,9 @@ def test_a_result_with_failures_is_kept_shown_and_tried_again(run, write, tmp_pa
 def test_what_is_asked_for_last_is_reported(run, write, tmp_path):
     file, subject = tmp_path / "x.mutiny", write(SUBJECT)
     for code in ("WI", "GF", "WI"):
-        assert run("assess", subject, "--operators", code, *QUICK[2:], "--store", file, "-q").code == 0
+        assert (
+            run("assess", "--method", "muff", subject, "--operators", code, *QUICK[2:], "--store", file, "-q").code == 0
+        )
         run("report", file, "--json", tmp_path / "last")
         (operator,) = json.loads((tmp_path / "last").read_text())["operators"]
         assert operator["code"] == code
@@ -174,7 +180,7 @@ def test_resume_says_that_the_subject_has_changed(run, write, tmp_path):
     from mutiny.campaigns.stores.sqlite import SqliteStore
 
     file = tmp_path / "x.mutiny"
-    run("assess", write(SUBJECT), *QUICK, "--store", file, "-q")
+    run("assess", "--method", "muff", write(SUBJECT), *QUICK, "--store", file, "-q")
     with SqliteStore(file) as store:  # as if it had been interrupted
         store._connection.execute("DELETE FROM outcomes")
     write(SUBJECT.replace("range(3)", "range(1, 4)"))
@@ -191,7 +197,7 @@ def test_resume_elsewhere(run, write, tmp_path, options):
     from mutiny.campaigns.stores.sqlite import SqliteStore
 
     file = tmp_path / "x.mutiny"
-    run("assess", write(SUBJECT), *QUICK, "--store", file, "-q", "--workers", "2")
+    run("assess", "--method", "muff", write(SUBJECT), *QUICK, "--store", file, "-q", "--workers", "2")
     with SqliteStore(file) as store:
         store._connection.execute("DELETE FROM outcomes")
     assert run("resume", file, "-q", *options).code == 0
@@ -224,16 +230,18 @@ def until(condition, seconds=300):
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupt_ends_with_3_and_is_resumed_from_another_folder(run, write, tmp_path, number):
     subject = write(SLOW)
-    undisturbed = run("assess", subject, *QUICK, "--no-store", "-q", "--json", tmp_path / "whole")
+    undisturbed = run("assess", "--method", "muff", subject, *QUICK, "--no-store", "-q", "--json", tmp_path / "whole")
     assert undisturbed.code == 0
     work = tmp_path / "work"
     work.mkdir()
     file = work / "x.mutiny"
-    command = started(work, "assess", "../mine.py:subject", *QUICK, "--store", "x.mutiny", "--json", "../a")
+    command = started(
+        work, "assess", "--method", "muff", "../mine.py:subject", *QUICK, "--store", "x.mutiny", "--json", "../a"
+    )
     until(lambda: file.exists() and "probe" in run("status", file).out)
     running = run("status", file)
     assert f"running: mutiny (process {command.pid})" in running.out
-    busy = run("assess", subject, *QUICK, "--store", file)
+    busy = run("assess", "--method", "muff", subject, *QUICK, "--store", file)
     assert busy.code == 2
     assert str(command.pid) in busy.err
     command.send_signal(number)

@@ -35,7 +35,7 @@ OPTIONS = {
     ),
     "select": ("--compare", "deepgini,dsa,random", "--repeats", "2"),
     "locate": ("--k", "3", "--validate", "3"),
-    "strengthen": "--operators WI(ratio=0.3) --mutants 2 --repeats 1 --budget 5 --minimize".split(),
+    "strengthen": "--operators NEB --seeds 1 --budget 5 --minimize".split(),
     "repair": ("--method", "scale(generations=25)"),
 }
 
@@ -89,7 +89,7 @@ def test_names_with_brackets_are_shown_whole(run, write):
     assert "Kept in 'runs[old].mutiny';" in told.out
     told = run("report", "runs[old].mutiny", "-o", "page[old].html")
     assert told.out == " The report is in 'page[old].html'.\n"
-    told = run("assess", subject, "--operators", "WI", "--dry-run")
+    told = run("assess", "--method", "muff", subject, "--operators", "WI", "--dry-run")
     assert "blobs[old], 1 original: " in told.out
 
 

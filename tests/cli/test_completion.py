@@ -11,7 +11,8 @@ from mutiny.campaigns.engines.parsing import ENGINES
 from mutiny.cli import completion
 from mutiny.faults.parsing import BOTH
 from mutiny.subjects.builtin import BUILTIN
-from mutiny.verbs.assess.kill_rule import EFFECTS, TESTS
+from mutiny.verbs.assess.assess import METHODS as ASSESS_METHODS
+from mutiny.verbs.assess.muff.kill_rule import EFFECTS, TESTS
 from mutiny.verbs.attack.methods import ATTACKS
 from mutiny.verbs.locate.measures import MEASURES
 from mutiny.verbs.repair.methods import REPAIRS
@@ -27,6 +28,7 @@ REGISTRIES = {
     "TESTS": ("auto", *TESTS),
     "EFFECTS": ("auto", *EFFECTS),
     "ENGINES": ENGINES,
+    "ASSESS_METHODS": ASSESS_METHODS,
 }
 FILE = """
 raise AssertionError("completion must not run this")
@@ -68,7 +70,7 @@ def bash(words):
 
 def test_completion_does_not_import_torch():
     code = "import sys; from mutiny.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
-    environment = {**os.environ, **bash(["mutiny", "assess", "digits", "--operators", "WI,NA"])}
+    environment = {**os.environ, **bash(["mutiny", "assess", "--method", "muff", "digits", "--operators", "WI,NA"])}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("WI,NAI\n", "")
 
@@ -77,17 +79,21 @@ def test_completion_does_not_import_torch():
     ("words", "offered"),
     [
         (["mutiny", "str"], ["strengthen"]),
-        (["mutiny", "assess", "dig"], ["digits"]),
-        (["mutiny", "assess", "mi"], ["mine.py:first", "mine.py:second"]),
-        (["mutiny", "assess", "mine.py", ":"], ["build", "first", "second"]),
-        (["mutiny", "assess", "mine.py", ":", "fi"], ["first"]),
-        (["mutiny", "assess", "mine.py", ":", "first", "--test", "mc"], ["mcnemar"]),
-        (["mutiny", "assess", "digits", "--operators", "WI,N"], ["WI,NI", "WI,NEB", "WI,NAI", "WI,NS", "WI,NP"]),
-        (["mutiny", "assess", "digits", "--test", "=", "w"], ["welch", "wilcoxon"]),
+        (["mutiny", "assess", "--method", "muff", "dig"], ["digits"]),
+        (["mutiny", "assess", "--method", "muff", "mi"], ["mine.py:first", "mine.py:second"]),
+        (["mutiny", "assess", "--method", "muff", "mine.py", ":"], ["build", "first", "second"]),
+        (["mutiny", "assess", "--method", "muff", "mine.py", ":", "fi"], ["first"]),
+        (["mutiny", "assess", "--method", "muff", "mine.py", ":", "first", "--test", "mc"], ["mcnemar"]),
+        (
+            ["mutiny", "assess", "--method", "muff", "digits", "--operators", "WI,N"],
+            ["WI,NI", "WI,NEB", "WI,NAI", "WI,NS", "WI,NP"],
+        ),
+        (["mutiny", "assess", "--method", "muff", "digits", "--test", "=", "w"], ["welch", "wilcoxon"]),
+        (["mutiny", "assess", "digits", "--method", "m"], ["muff"]),
         (["mutiny", "select", "digits", "--method", "deepgini+ds"], ["deepgini+dsa"]),
         (["mutiny", "locate", "digits", "--measure", "tar"], ["tarantula"]),
         (["mutiny", "attack", "digits", "--attack", "p"], ["pgd"]),
-        (["mutiny", "assess", "digits", "--engine", ""], ["serial", "processes", "ray"]),
+        (["mutiny", "assess", "--method", "muff", "digits", "--engine", ""], ["serial", "processes", "ray"]),
     ],
     ids=lambda part: " ".join(part),
 )

@@ -28,11 +28,11 @@ def page(run, write, tmp_path):
 
     def made(later):
         first = write(SUBJECT)
-        assert run("assess", first, *QUICK).code == 0
-        small = ("--minimize", "--mutants", "2", "--repeats", "1", "--budget", "3")
+        assert run("assess", "--method", "muff", first, *QUICK).code == 0
+        small = ("--minimize", "--seeds", "1", "--budget", "3")
         assert run("strengthen", first, *QUICK, *small).code == 0
         assert run("select", first, "-q", "--store", "one.mutiny").code == 0
-        assert run("assess", first.replace(":subject", f":{later}"), *QUICK).code == 0
+        assert run("assess", "--method", "muff", first.replace(":subject", f":{later}"), *QUICK).code == 0
         ran = run("report", "one.mutiny", "-o", tmp_path / "page.html")
         assert ran.code == 0, ran.err
         return ran, (tmp_path / "page.html").read_text()
@@ -62,7 +62,7 @@ def test_strengthening_of_another_test_set_is_left_out(page):
 
 def test_what_fits_is_found_again(page, run, write, tmp_path):
     page("other")
-    assert run("assess", write(SUBJECT), *QUICK).code == 0  # the last that was asked for
+    assert run("assess", "--method", "muff", write(SUBJECT), *QUICK).code == 0  # the last that was asked for
     ran = run("report", "one.mutiny", "-o", tmp_path / "page.html")
     assert "left out" not in ran.out
     assert '<section id="strengthen"' in (tmp_path / "page.html").read_text()
@@ -75,6 +75,6 @@ def test_campaigns_of_older_files_have_no_network(run, write):
     assert {field.name for field in fields(Campaign)} - set(told["fields"]) == {"network"}
     old = Decoder([]).decode(json.loads(json.dumps(told)))
     assert old.network == ""
-    assert run("assess", write(SUBJECT), *QUICK).code == 0
+    assert run("assess", "--method", "muff", write(SUBJECT), *QUICK).code == 0
     with SqliteStore("one.mutiny", write=False) as store:
         assert len(store.campaigns()[0].network) > 8

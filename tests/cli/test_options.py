@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 import mutiny
-from mutiny.cli.assess import KILL_RULE, SCREENING, SEARCH, WEAK_SET
+from mutiny.cli.assess import KILL_RULE, PAIRED_TEST, SCREENING, SEARCH, WEAK_SET
 from mutiny.cli.attack import CHOICE
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.errors import in_options
@@ -16,7 +16,7 @@ from mutiny.cli.options import SHARED
 from mutiny.cli.settings import declared_fields
 from mutiny.core.errors import BadInput, PreflightFailed
 
-SETTINGS = (KILL_RULE, SEARCH, WEAK_SET, SCREENING, CHOICE)
+SETTINGS = (PAIRED_TEST, KILL_RULE, SEARCH, WEAK_SET, SCREENING, CHOICE)
 TEXT = {("select", "budget"), ("strengthen", "budget"), ("locate", "active"), ("attack", "eps"), ("attack", "beside")}
 """Options that are given as text, or not at all, where Python has a number or several values."""
 
@@ -54,7 +54,7 @@ def test_help_has_panels_and_five_options_before_them(run, verb):
     panels = re.split(r"╭─ (.*?) ─+╮", run(verb, "--help").out)
     order = [title for title in panels[1::2] if title != "Arguments"]
     assert order[0] == "Options"
-    rest = ["What to test", "How to judge", "How to run", "What to write"]
+    rest = ["What to test", "How to judge", "How to run", "What to write", "Method muff"]
     assert order[1:] == [title for title in rest if title in order]
     first = re.findall(r"^│ (--[a-z-]+)", panels[panels.index("Options") + 1], re.MULTILINE)
     assert len(first) == 6
@@ -100,7 +100,11 @@ def test_errors_in_python_name_arguments():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("assess", "--lower", "0.5", "--upper", "0.2"), "--lower=0.5: expected less than --upper 0.2."),
+        (
+            ("assess", "--method", "muff", "--lower", "0.5", "--upper", "0.2"),
+            "--lower=0.5: expected less than --upper 0.2.",
+        ),
+        (("assess", "--seeds", "0"), "--seeds=0: expected a whole number"),
         (("attack", "--low", "1", "--high", "0"), "--low, --high="),
         (("attack", "--mutants", "0"), "mutiny: inputs=numbers from"),
         (("attack", "--mutants", "0"), "State their range with --low and --high"),
@@ -119,5 +123,5 @@ def test_commands_refuse_bad_values_in_the_words_of_the_command_line(run, write,
 
 def test_an_error_in_a_users_file_stays_in_the_words_of_python(run, write):
     """There, ``test`` is the user's test data, not the option --test."""
-    ran = run("assess", write("x, y = blobs()\nsubject = blob_subject(test=(x[:0], y[:0]))"))
+    ran = run("assess", "--method", "muff", write("x, y = blobs()\nsubject = blob_subject(test=(x[:0], y[:0]))"))
     assert ran.err.startswith("mutiny: test=an empty split")

@@ -11,6 +11,7 @@ import pytest
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.demo import write_page
 from mutiny.cli.stored_command import OUTPUT_OPTIONS, command_line
+from reports.page.handmade import rated
 
 SUBJECT = """
 subject = mutiny.Subject([classifier(seed) for seed in range(5)], task=mutiny.Classification(3), train=blobs(),
@@ -20,7 +21,17 @@ QUICK = ("--operators", "NEB,AFR", "--max-probes", "3", "--k-max", "2", "--batch
 
 
 def assessed(run, write, folder):
-    ran = run("assess", write(SUBJECT), *QUICK, "--store", folder / "x.mutiny", "--json", folder / "x.json")
+    ran = run(
+        "assess",
+        "--method",
+        "muff",
+        write(SUBJECT),
+        *QUICK,
+        "--store",
+        folder / "x.mutiny",
+        "--json",
+        folder / "x.json",
+    )
     assert ran.code == 0, ran
     return folder / "x.mutiny", folder / "x.json"
 
@@ -46,7 +57,7 @@ def test_a_store_becomes_a_page(run, write, tmp_path):
     assert "<h1>blobs&lt;b&gt;</h1>" in text
     assert 'id="chart-matrix"' in text
     subject = f"{tmp_path}/mine.py:subject"
-    assert f"<code>mutiny assess {subject} --operators NEB,AFR --k-max 2 --max-probes 3" in text
+    assert f"<code>mutiny assess {subject} --operators NEB,AFR --method muff" in text
     assert f"<code>mutiny locate {subject} --store {store}</code>" in text
     assert not list(tmp_path.glob(".*part"))
 
@@ -63,7 +74,8 @@ def test_json_becomes_a_page_and_says_what_it_lacks(run, kept, tmp_path):
     text = (tmp_path / "page.html").read_text()
     assert "a JSON result has no kill bits" in text
     assert 'id="chart-matrix"' not in text
-    assert "mutiny assess FILE.py:NAME --operators NEB,AFR --originals 5 --seed 0 --k-max 2 --max-probes 3" in text
+    muff = "mutiny assess FILE.py:NAME --method muff"
+    assert f"{muff} --operators NEB,AFR --originals 5 --seed 0 --k-max 2 --max-probes 3" in text
 
 
 def test_json_is_shown_on_a_terminal(run, kept):
@@ -228,15 +240,15 @@ def test_no_command_line_writes_files():
     assert files - {"data"} <= OUTPUT_OPTIONS
 
 
-def test_the_demo_writes_its_page(run, kept, tmp_path, monkeypatch):
-    from mutiny.campaigns.stores.sqlite import SqliteStore
-
-    with SqliteStore(kept[0], write=False) as store:
-        result = store.outcome(store.campaigns()[0].id)
+def test_the_demo_writes_its_page(tmp_path, monkeypatch):
+    result = rated({"GF": [(0.6, False), (5.0, True)]}, name="digits")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert write_page(result, "mutiny demo --seed 5").endswith(": mutiny-report.html")
-    assert "<code>mutiny demo --seed 5</code>" in (tmp_path / "here" / "mutiny-report.html").read_text()
+    text = (tmp_path / "here" / "mutiny-report.html").read_text()
+    assert "<code>mutiny demo --seed 5</code>" in text
+    assert "Your 449 tests notice 50%" in text
+    assert "<code>mutiny strengthen digits" in text
     (tmp_path / "here" / "mutiny-report.html").unlink()
     (tmp_path / "here" / "mutiny-report.html").mkdir()
     (tmp_path / "here" / "mutiny-report.html" / "full").write_text("")

@@ -52,7 +52,9 @@ def test_a_name_too_long_for_the_unfinished_part_is_refused(tmp_path):
 
 def test_one_file_for_two_results_is_refused_before_anything_runs(run, write, tmp_path):
     file = write("raise AssertionError('must not run')")
-    ran = run("assess", file, "--json", tmp_path / "out.npz", "--kills", Path(f"{tmp_path}/./out.npz"))
+    ran = run(
+        "assess", "--method", "muff", file, "--json", tmp_path / "out.npz", "--kills", Path(f"{tmp_path}/./out.npz")
+    )
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"mutiny: --kills={tmp_path / 'out.npz'}: expected another file than that of --json.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]

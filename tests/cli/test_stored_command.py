@@ -12,8 +12,8 @@ from verbs.strengthen.tables import weak_subject
 
 subject = weak_subject(1)
 """
-ASSESSED = ("--operators", "NEB,WI(ratio=0.3)", "--precision", "0.03", "--seed", "3", "-q")
-STRONGER = ("--mutants", "2", "--repeats", "1", "--budget", "5", "--seed", "3", "-q")
+ASSESSED = ("--operators", "NEB,WI(ratio=0.3)", "--seeds", "2", "--alpha", "0.04", "--seed", "3", "-q")
+STRONGER = ("--seeds", "1", "--budget", "5", "--seed", "3", "-q")
 ALONE = ("--operators", "NEB", "--minimize")
 
 
@@ -62,9 +62,9 @@ def test_a_strengthening_that_assessed_by_itself_gates_with_assess(run, write, c
 
 def test_the_usual_store_needs_no_name_and_another_keeps_its_quotes(run, write, commands, tmp_path):
     subject, odd = write(SUBJECT), tmp_path / "'q'.mutiny"
-    assert run("assess", subject, "--operators", "NEB", "-q").code == 0
+    assert run("assess", "--method", "muff", subject, "--operators", "NEB", "-q").code == 0
     assert not any("--store" in line for line in commands("mine-subject.mutiny"))
-    assert run("assess", subject, "--operators", "NEB", "-q", "--store", odd).code == 0
+    assert run("assess", "--method", "muff", subject, "--operators", "NEB", "-q", "--store", odd).code == 0
     named = [shlex.split(line) for line in commands(odd) if "--store" in line]
     assert {words[1] for words in named} >= {"strengthen", "select", "locate", "assess"}
     assert all(words[words.index("--store") + 1] == str(odd) for words in named)

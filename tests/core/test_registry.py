@@ -146,7 +146,7 @@ def test_commands_use_what_a_package_adds(site, tmp_path):
     own.write_text(SUBJECT)
     what = [f"{own}:subject", "--operators", "sf(ratio=0.3)", "--precision", "0.5"]
     how = ["--engine", "processes", "--workers", "1", "--store", store, "--json", file, "--quiet"]
-    done = run(site, "-m", "mutiny", "assess", *map(str, what + how))
+    done = run(site, "-m", "mutiny", "assess", "--method", "muff", *map(str, what + how))
     assert file.exists(), done.stderr
     assert json.loads(file.read_text())["operators"][0]["code"] == "SF"
 

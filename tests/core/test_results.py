@@ -39,7 +39,7 @@ class Reader(HTMLParser):
             self.rows[-1][-1] += data
 
 
-@pytest.fixture(scope="module", params=["assess", "strengthen", "select", "locate", "repair", "attack"])
+@pytest.fixture(scope="module", params=["assess", "muff", "strengthen", "select", "locate", "repair", "attack"])
 def result(request):
     import mutiny
     from toys import blob_subject
@@ -48,9 +48,11 @@ def result(request):
         return {"select": SELECTION, "locate": location(), "attack": robustness((4, 1, 8, 8))}[request.param]
     subject = blob_subject(3, name="blobs")
     if request.param == "assess":
-        return mutiny.assess(subject, "WI(ratio=0.3),AFR", batch_size=256)
+        return mutiny.assess(subject, "GF,LR", seeds=2)
+    if request.param == "muff":
+        return mutiny.assess(subject, "WI(ratio=0.3),AFR", batch_size=256, method="muff")
     if request.param == "strengthen":
-        return mutiny.strengthen(subject, pool=subject.train, budget=5, operators="WI(ratio=0.3)", repeats=2)
+        return mutiny.strengthen(subject, pool=subject.train, budget=5, operators="NEB", seeds=1)
     return mutiny.repair(faulty()[0], "scale(population=6, generations=2)", data=data(300))
 
 

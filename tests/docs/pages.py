@@ -10,6 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
+VARYING = re.compile(r"^ (By cost|Weak spot|Not even noticed|They notice every)\b.*?\. *$\n?", flags=re.M | re.S)
+"""Sentences that depend on which faults a network happens to have."""
 FILE = re.compile(r"`([\w.-]+\.py)`[^`\n]*:$")
 
 
@@ -50,8 +52,14 @@ def commands(page: str) -> list[str]:
 
 def words(text: str) -> list[str]:
     """Lines without numbers, which depend a little on the processor, and without what stands for one."""
-    bare = (re.sub(r"[+-]?\d[\d,.]*%?|(?<=\s)-(?=\s|$)|\bany\b|\bnone\b", "#", line) for line in text.splitlines())
+    number = r"[+-]?\d[\d,.]*%?(/\d+)?|(?<=\s)-(?=\s|$)|\bany\b|\bnone\b"
+    bare = (re.sub(number, "#", line) for line in text.splitlines())
     return [" ".join(line.split()) for line in bare if line.strip()]
+
+
+def flowing(text: str) -> str:
+    """The words in one line, wherever lines end, without sentences that only some results have."""
+    return " ".join(words(VARYING.sub("", text)))
 
 
 def forget() -> None:

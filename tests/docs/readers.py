@@ -20,7 +20,7 @@ class Named(nn.Module):
 
 def readme(folder):
     (folder / "my_project.py").write_text(
-        "import toys\n\nx_train, y_train = toys.blobs(classes=10)\nx_test, y_test = toys.blobs(120, 10, seed=1)\n\n\n"
+        "import toys\n\nx_val, y_val = toys.blobs(240, 10, seed=2)\nx_test, y_test = toys.blobs(120, 10, seed=1)\n\n\n"
         "def load_net(path):\n    return toys.classifier(ord(path[0]), 10)\n"
     )
     return {}
@@ -61,13 +61,14 @@ def confused(model, neuron, factor, x, y):
 
 
 def ci(folder):
-    x = torch.randn(300, 4)
+    x = torch.randn(600, 4)
     y = (x.sum(1) > 0).long()
     model = nn.Linear(4, 2).eval()
     with torch.no_grad():
         model.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4]))
         model.bias.zero_()
-    return {"subject": mutiny.Subject(model, task=mutiny.Classification(2), train=(x[:200], y[:200]), test=(x, y))}
+    sets = {"validation": (x[:300], y[:300]), "test": (x[300:], y[300:])}
+    return {"subject": mutiny.Subject(model, task=mutiny.Classification(2), **sets)}
 
 
 def adding(folder):
@@ -89,9 +90,9 @@ class Answers(nn.Module):
 
 
 def faq(folder):
-    x, y = toys.blobs()
+    (x_val, y_val), (x_test, y_test) = toys.blobs(), toys.blobs(seed=1)
     return {
-        "subject": toys.blob_subject(1), "x": x, "y": y,
+        "subject": toys.blob_subject(1), "x_val": x_val, "y_val": y_val, "x_test": x_test, "y_test": y_test,
         "model_with_scores": Answers(lambda said: {"scores": said, "hidden": said + 1}).eval(),
         "with_softmax": Answers(lambda said: said.softmax(1)).eval(),
     }  # fmt: skip

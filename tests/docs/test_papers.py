@@ -93,4 +93,4 @@ def test_parts_of_studies_are_headings_of_their_pages(paper):
 
 def test_the_check_of_names_bites():
     with pytest.raises(AttributeError):
-        found("mutiny.verbs.assess.score.no_such_score")
+        found("mutiny.verbs.assess.muff.score.no_such_score")

@@ -35,7 +35,7 @@ def test_the_fault_before_training_of_the_guide_can_be_assessed(tmp_path, monkey
     guide = importlib.import_module("guide_fault")
     recipe = Recipe(lambda: nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 3)), epochs=8, learning_rate=0.02)
     subject = Subject(task=Classification(3), train=toys.blobs(120), test=toys.blobs(60, seed=1), recipe=recipe)
-    (record,) = assess(subject, [guide.SmoothedLabels()], originals=3, folder=tmp_path).operators
+    (record,) = assess(subject, [guide.SmoothedLabels()], originals=3, folder=tmp_path, method="muff").operators
     tried = [mutant.strength for mutant in record.mutants if mutant.guiding_set == "train" and mutant.searched]
     assert (record.code, record.bounds, tried[0]) == ("TLS", (0.0, 0.9), 0.9)
     other = Program(replace(recipe, loss="hinge"), subject.train, subject.task)

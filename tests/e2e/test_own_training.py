@@ -147,7 +147,7 @@ def test_what_is_not_obeyed_says_so(subject, name):
 
 
 def test_a_campaign(subject, name, tmp_path):
-    result = assess(subject, f"HNE,{ARM.get(name, 'ARM')}", originals=2, folder=tmp_path)
+    result = assess(subject, f"HNE,{ARM.get(name, 'ARM')}", originals=2, folder=tmp_path, method="muff")
     assert [one.code for one in result.operators] == ["HNE", "ARM"]
     assert {one.status for one in result.operators} <= {Status.SCORED, Status.NOT_KILLABLE}
     assert all(one.mutants for one in result.operators)
@@ -221,7 +221,7 @@ def changed_parts(code):
 
 def test_the_plan_on_the_page_is_what_the_command_prints(folder, monkeypatch, capsys):
     (shown,) = re.findall(r"dry-run`, shortened:\n\n```\n(.*?)```", PAGE, flags=re.S)
-    arguments = ["assess", f"{folder / 'my_subject'}.py:subject", "--operators", "all", "--dry-run"]
+    arguments = ["assess", "--method", "muff", f"{folder / 'my_subject'}.py:subject", "--operators", "all", "--dry-run"]
     monkeypatch.setattr(sys, "argv", ["mutiny", *arguments])
     monkeypatch.setenv("COLUMNS", "100")
     with pytest.raises(SystemExit) as end:

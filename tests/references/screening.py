@@ -20,9 +20,9 @@ from mutiny.faults import Operator
 from mutiny.faults.evaluation import CleanPass, Outcome, ScreenedMutant, Screening
 from mutiny.subjects.inference.condensed_outputs import condense
 from mutiny.subjects.tasks import Classification, Regression
-from mutiny.verbs.assess.judge import Judge
-from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.search import Search, binary_search
+from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.kill_rule import KillRule
+from mutiny.verbs.assess.muff.search import Search, binary_search
 
 SIZES = [(10, 4000), (10, 10_000), (15, 6000), (20, 4000), (20, 10_000)]
 """Originals and inputs."""

@@ -17,7 +17,7 @@ NASTY = "a|b <script>alert(1)</script>\x00 *c* \ud7ff"
 @pytest.fixture(scope="module")
 def result():
     """One operator with a score, one that does not apply."""
-    return assess(toys.blob_subject(), "NI(ratio=0.9),RCD", search=Search(precision=0.2))
+    return assess(toys.blob_subject(), "NI(ratio=0.9),RCD", search=Search(precision=0.2), method="muff")
 
 
 def parsed(text):

@@ -15,9 +15,9 @@ from mutiny.core.records import MutantRecord, Verdict
 from mutiny.core.stats import glm
 from mutiny.faults.training.base import Program
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.early_verdict import surely_killed
-from mutiny.verbs.assess.options import Savings
-from mutiny.verbs.assess.trainer import Trainer
+from mutiny.verbs.assess.muff.early_verdict import surely_killed
+from mutiny.verbs.assess.muff.options import Savings
+from mutiny.verbs.assess.muff.trainer import Trainer
 
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -97,7 +97,7 @@ def of(folder, *codes):
 def test_a_row_is_what_assess_says(done):
     found = mutiny.assess(
         toy(), "HNE,WI", originals=COUNT, search=SETTINGS.search, weak=mutiny.WeakSet(regression="high-loss"),
-        savings=Savings(first_group=None),
+        savings=Savings(first_group=None), method="muff",
     )  # fmt: skip
     for record in found.operators:
         row, mutants = operators.rows(done[0]).get(NAME, record.label), of(done[0], record.label)

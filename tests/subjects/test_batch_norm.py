@@ -24,7 +24,7 @@ def test_models_with_buffers_are_assessed(originals):
     subject.check()
     assert subject.models[0][1].num_batches_tracked.shape == ()
     before = [ModelState.of(model) for model in subject.models]
-    result = mutiny.assess(subject, "WI(ratio=0.3)", search=mutiny.Search(max_probes=1, k_max=5))
+    result = mutiny.assess(subject, "WI(ratio=0.3)", search=mutiny.Search(max_probes=1, k_max=5), method="muff")
     assert {m.instances for m in result.operators[0].mutants} >= {5 if originals == 1 else 6}
     assert [ModelState.of(model) for model in subject.models] == before
 

@@ -85,6 +85,6 @@ def test_a_weak_set_may_have_one_class_only():
 
 def test_a_name_or_a_list_of_models_is_refused_with_what_to_write_instead():
     with pytest.raises(BadInput, match=r"subject='digits'.*mutiny\.load_subject\('digits'\)"):
-        mutiny.assess("digits")
+        mutiny.assess("digits", method="muff")
     with pytest.raises(BadInput, match=r"subject=list.*mutiny\.Subject\(models=\[\.\.\.\]\)"):
         mutiny.select([nn.Linear(1, 2)])

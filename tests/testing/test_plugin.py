@@ -1,6 +1,7 @@
 """The pytest plugin as its users have it: in a test suite of their own, in a process of its own."""
 
 import os
+import re
 import runpy
 import sqlite3
 import subprocess
@@ -16,8 +17,15 @@ import toys
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput, StoreBusy
 from mutiny.reports.markdown import markdown_summary
-from mutiny.testing.gate import assert_mutation_score, failure, kept
-from reports.page.handmade import KILLED, SURVIVED, assessment, operator
+from mutiny.testing.gate import (
+    UndecidedWarning,
+    assert_mutation_score,
+    assert_notice_rate,
+    kept,
+    notice_failure,
+    score_failure,
+)
+from reports.page.handmade import KILLED, SURVIVED, assessment, operator, rated
 
 SUITE = """
 import torch
@@ -26,15 +34,15 @@ from torch import nn
 import mutiny
 
 
-def subject():
+def subject(easy=True):
     x = torch.randn(300, 4, generator=torch.Generator().manual_seed(0))
     y = (x.sum(1) > 0).long()
     net = nn.Linear(4, 2).eval()
     with torch.no_grad():
         net.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4]))
         net.bias.zero_()
-    easy = x[200:][x[200:].sum(1).abs() > 2]
-    test = (easy, (easy.sum(1) > 0).long())
+    some = x[200:][x[200:].sum(1).abs() > 2 * easy]
+    test = (some, (some.sum(1) > 0).long())
     return mutiny.Subject(net, task=mutiny.Classification(2), train=(x[:200], y[:200]), test=test, name="linear")
 
 
@@ -44,6 +52,27 @@ def test_low(assert_mutation_score):
 
 def test_high(assert_mutation_score):
     assert_mutation_score(subject(), at_least=1.0, operators="WI(ratio=0.5)")
+
+
+QUICK = {"operators": "GF", "seeds": 4}
+
+
+def test_low_rate(assert_notice_rate):
+    assert 0 < assert_notice_rate(subject(False), at_least=0.0, strict=True, **QUICK).notice.rate < 1
+
+
+def test_high_rate(assert_notice_rate):
+    assert_notice_rate(subject(), at_least=1.0, **QUICK)
+
+
+def test_undecided_rate(assert_notice_rate):
+    rate = assert_notice_rate(subject(False), at_least=0.0, **QUICK).notice.rate
+    assert_notice_rate(subject(False), at_least=rate, **QUICK)
+
+
+def test_undecided_strict_rate(assert_notice_rate):
+    rate = assert_notice_rate(subject(False), at_least=0.0, **QUICK).notice.rate
+    assert_notice_rate(subject(False), at_least=rate, strict=True, **QUICK)
 """
 
 
@@ -62,20 +91,37 @@ def ran(tmp_path_factory):
     return folder, pytest_in(folder)
 
 
-def test_it_passes_and_fails(ran):
+def test_it_passes_fails_and_warns(ran):
     _, done = ran
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "1 failed, 1 passed" in done.stdout
+    assert "3 failed, 3 passed, 1 warning" in done.stdout
+    failed = re.findall(r"^FAILED test_mine.py::(\w+)", done.stdout, re.MULTILINE)
+    assert failed == ["test_high", "test_high_rate", "test_undecided_strict_rate"]
+    warned = done.stdout[done.stdout.index("warnings summary") :]
+    assert "test_mine.py::test_undecided_rate" in warned
+    assert "UndecidedWarning: cannot tell whether the notice rate is at least" in warned
+
+
+def errors(done, test):
+    """The lines of the message with which a test failed."""
+    (part,) = re.findall(rf"_+ {test} _+\n(.*?)\n(?=_{{9}}|=)", done.stdout, re.DOTALL)
+    return [line for line in part.splitlines() if line.startswith("E ")]
 
 
 def test_a_failure_says_what_the_tests_miss_and_nothing_of_our_code(ran):
     _, done = ran
-    (first, *rest) = [line for line in done.stdout.splitlines() if line.startswith("E ")]
+    (first, *rest) = errors(done, "test_high")
     assert "AssertionError: mutation score" in first
     assert "is below 100.0%" in first
     assert any("WI(ratio=0.5) (weight inhibitor), score" in line for line in rest)
-    assert any("mutiny report" in line and "linear.mutiny" in line for line in rest)
-    assert "gate.py" not in done.stdout
+    for test in ("test_high", "test_high_rate", "test_undecided_strict_rate"):
+        assert "mutiny report" in errors(done, test)[-1]
+        assert "linear.mutiny" in errors(done, test)[-1]
+    (first, second, *_) = errors(done, "test_high_rate")
+    assert "AssertionError: the notice rate is below 100%: " in first
+    assert "tests notice" in second
+    assert "AssertionError: cannot tell whether" in errors(done, "test_undecided_strict_rate")[0]
+    assert "testing/gate.py:" not in done.stdout
 
 
 def test_what_was_computed_is_looked_up(ran):
@@ -90,26 +136,54 @@ def test_what_was_computed_is_looked_up(ran):
     before = results()
     assert before[0] > 0
     suite["test_low"](partial(assert_mutation_score, store=store))
+    suite["test_low_rate"](partial(assert_notice_rate, store=store))
     assert results() == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"at_least": 80}, "at_least=80: expected a score between 0 and 1"),
-        ({"at_least": "80%"}, "at_least='80%': expected a score between 0 and 1"),
+        ({"at_least": 80}, "at_least=80: expected a share between 0 and 1"),
+        ({"at_least": "80%"}, "at_least='80%': expected a share between 0 and 1"),
         ({"at_least": None}, "at_least=None"),
         ({"subject": 3}, r"subject=3: expected a mutiny\.Subject, or its name"),
         ({"subject": toys.classifier(0)}, r"expected a mutiny\.Subject, or its name"),
         ({"store": "file/x.mutiny"}, "a file in a folder that can be made"),
+        ({"method": "muff"}, "assert_notice_rate is for the method notice, assert_mutation_score for the method muff"),
     ],
-    ids=["80", "80%", "none", "subject", "model", "store"],
+    ids=["80", "80%", "none", "subject", "model", "store", "method"],
 )
-def test_what_cannot_be_gets_a_sentence(arguments, told, tmp_path, monkeypatch):
+@pytest.mark.parametrize("function", [assert_mutation_score, assert_notice_rate], ids=["score", "rate"])
+def test_what_cannot_be_gets_a_sentence(function, arguments, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(BadInput, match=told):
-        assert_mutation_score(**{"subject": "digits", "at_least": 0.8, "store": "x.mutiny", **arguments})
+        function(**{"subject": "digits", "at_least": 0.8, "store": "x.mutiny", **arguments})
+
+
+def test_an_undecided_rate_warns_or_fails(tmp_path):
+    quick = {"operators": "GF", "seeds": 3, "store": tmp_path / "x.mutiny"}
+    subject = toys.blob_subject(1, validation=toys.blobs(300, seed=7))
+    result = assert_notice_rate(subject, at_least=0.0, **quick)
+    assert result.notice.interval.low < result.notice.rate < result.notice.interval.high
+    with pytest.warns(UndecidedWarning, match="cannot tell whether") as warned:
+        assert_notice_rate(subject, at_least=result.notice.rate, **quick)
+    assert warned[0].filename == __file__
+    with pytest.raises(AssertionError, match="cannot tell whether"):
+        assert_notice_rate(subject, at_least=result.notice.rate, strict=True, **quick)
+
+
+def test_the_message_about_a_rate_names_weak_spots_drastic_faults_and_failed_jobs():
+    faults = {"GF": [(5.0, True)] * 8, "WI": [(5.0, False)] * 6 + [(20.0, False)] * 7, "LR": []}
+    result = rated(faults, reasons={"LR": "the worker died"}, failed={"LR"})
+    lines = notice_failure(result, "the notice rate is below 80%", Path("x.mutiny")).splitlines()
+    assert lines[0] == "the notice rate is below 80%"
+    assert any(line.startswith("  weak spot: faults of WI: 0% noticed") for line in lines)
+    named = [line for line in lines if line.startswith("  not even noticed: ")]
+    assert named[-1] == "  not even noticed: 2 more"
+    assert len(named) == 6
+    assert "  LR: the worker died" in lines
+    assert lines[-1] == "  all of it: mutiny report x.mutiny --out report.html"
 
 
 HOLD = """
@@ -137,8 +211,8 @@ def test_it_does_not_wait_for_itself(tmp_path):
 
 def test_a_score_just_below_the_bar_does_not_look_like_it():
     just = assessment(operator("WI", {"train": {0.5: KILLED}, "test": {0.5: SURVIVED}}, score=0.7995), interval=None)
-    assert "mutation score 79.95% is below 80.00%" in failure(just, 0.8, Path("x.mutiny"))
-    assert "mutation score 79.95% is below 99.90%" not in failure(just, 0.999, Path("x.mutiny"))
+    assert "mutation score 79.95% is below 80.00%" in score_failure(just, 0.8, Path("x.mutiny"))
+    assert "mutation score 79.95% is below 99.90%" not in score_failure(just, 0.999, Path("x.mutiny"))
     told = markdown_summary(just, 0.8)
     assert "toy: 79.9" in told
     assert "the bar of 80.0" in told
@@ -148,8 +222,8 @@ def test_milder_is_not_always_less():
     epochs = operator("HNE", {"train": {5.0: KILLED}, "test": {3.0: KILLED, 5.0: SURVIVED}}, score=0.5)
     rising = assessment(epochs, interval=None)
     falling = assessment(replace(epochs, bounds=(19.0, 1.0)), interval=None)
-    assert "test only 3 and more" in failure(rising, 0.8, Path("x.mutiny"))
-    assert "test only 3 and less" in failure(falling, 0.8, Path("x.mutiny"))
+    assert "test only 3 and more" in score_failure(rising, 0.8, Path("x.mutiny"))
+    assert "test only 3 and less" in score_failure(falling, 0.8, Path("x.mutiny"))
 
 
 def test_subjects_have_files_of_their_own():

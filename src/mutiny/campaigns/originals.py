@@ -15,11 +15,11 @@ from mutiny.campaigns.schedule import ask
 from mutiny.core.progress import Progress
 from mutiny.core.random import seed_for
 from mutiny.models import Forward
-from mutiny.subjects.data import Data
 from mutiny.subjects.subject import Subject, as_device
 from mutiny.subjects.tasks import Task
 from mutiny.subjects.training import Recipe, default_folder
-from mutiny.subjects.training.originals import Stored, settings, train_original
+from mutiny.subjects.training.folds import TrainingSet
+from mutiny.subjects.training.originals import Stored, stored_original, train_original
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Trainings:
     """Work that trains original number ``job.arguments[1]``, unless the folder has it, and returns its weights."""
 
     recipe: Recipe
-    data: Data
+    training: TrainingSet
     task: Task
     seed: int
     forward: Forward
@@ -37,9 +37,9 @@ class Trainings:
     def __call__(self, job: Job) -> WithScratch:
         """Trains one original. Its weights are saved in the folder, not in the store."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        model = train_original(
-            self.recipe, self.data, self.task, job.arguments[1], self.seed, self.folder, self.forward, self.device
-        )
+        number = job.arguments[1]
+        data = self.training.of(number)
+        model = train_original(self.recipe, data, self.task, number, self.seed, self.folder, self.forward, self.device)
         return WithScratch(True, {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()})
 
 
@@ -57,7 +57,7 @@ def train_at_once(
         return
     torch_device = torch.device("cpu") if device is None else as_device(device)
     kept_in = default_folder() if folder is None else Path(folder)
-    work = Trainings(subject.recipe, subject.train, subject.task, seed, subject.forward, torch_device, kept_in)
+    work = Trainings(subject.recipe, subject.training, subject.task, seed, subject.forward, torch_device, kept_in)
     identities = subject.fingerprints(count, seed=seed, device=device)
     missing = [number for number in range(count) if not _exists(work, number)]
     if not missing:
@@ -77,10 +77,8 @@ def train_at_once(
 
 
 def _stored(work: Trainings, number: int) -> Stored:
-    seed = seed_for(work.seed, "original", number)
-    return Stored(
-        work.folder, settings(work.recipe, work.data, work.task, seed, forward=work.forward, device=work.device)
-    )
+    seed, data = seed_for(work.seed, "original", number), work.training.of(number)
+    return stored_original(work.recipe, data, work.task, seed, work.folder, work.forward, work.device)
 
 
 def _exists(work: Trainings, number: int) -> bool:

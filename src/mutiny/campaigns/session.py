@@ -64,7 +64,17 @@ class Session:
         subject = identity_of(self.given, self.originals, self.runtime.seed, self.runtime.device)
         self._known, id_ = identifiers(verb, self.given, subject, self.settings)
         earlier = next((campaign for campaign in store.campaigns() if campaign.id == id_), None)
-        self.campaign = replace(earlier or replace(self.campaign, id=id_), network=subject["originals"][0])
+        self.campaign = replace(earlier or replace(self.campaign, id=id_), network=self._network(subject["originals"]))
+
+    def _network(self, originals: list[str]) -> str:
+        """Hash of the first original, by which reports tell whether two results are of the same network.
+
+        Originals that each hold out a fold of the training set count as those of the same recipe without folds.
+        """
+        subject = self.given.subject
+        if subject is None or subject.folds is None:
+            return originals[0]
+        return subject.holding_out(None).fingerprints(1, seed=self.runtime.seed, device=self.runtime.device)[0]
 
     @property
     def progress(self) -> Progress:

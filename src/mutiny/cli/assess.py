@@ -6,122 +6,143 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from mutiny.cli import completion
+from mutiny.cli.assess_gate import check_gate, comparison_with, earlier_faults, with_comparison
+from mutiny.cli.assess_plan import announce_trainings, show_plan
 from mutiny.cli.command import verb
-from mutiny.cli.options import JUDGE, WRITE, option
+from mutiny.cli.options import JUDGE, MUFF, WRITE, option
 from mutiny.cli.settings import Settings
 
 if TYPE_CHECKING:
     from mutiny.cli.invocation import Invocation
-    from mutiny.subjects import Subject
+    from mutiny.verbs.assess.muff.result import MuffAssessment
     from mutiny.verbs.assess.result import Assessment
 
 KILL_RULE = Settings(
-    "mutiny.verbs.assess.kill_rule",
+    "mutiny.verbs.assess.muff.kill_rule",
     "KillRule",
-    JUDGE,
+    MUFF,
+    {"test": "test", "effect": "effect", "beta": "beta"},
     complete={"test": completion.tests, "effect": completion.effects},
 )
-SEARCH = Settings("mutiny.verbs.assess.search", "Search", JUDGE)
-WEAK_SET = Settings("mutiny.verbs.assess.options", "WeakSet", JUDGE, {"share": "weak_share"})
-SCREENING = Settings("mutiny.faults.evaluation.screened", "Screening", JUDGE, {"confidence": "confidence"})
+SEARCH = Settings("mutiny.verbs.assess.muff.search", "Search", MUFF)
+WEAK_SET = Settings("mutiny.verbs.assess.muff.options", "WeakSet", MUFF, {"share": "weak_share"})
+SCREENING = Settings("mutiny.faults.evaluation.screened", "Screening", MUFF, {"confidence": "confidence"})
+PAIRED_TEST = Settings("mutiny.verbs.assess.paired_test", "PairedTest", JUDGE)
+MUFF_SETTINGS = {"rule": KILL_RULE, "search": SEARCH, "weak": WEAK_SET, "screening": SCREENING}
 
 
-@verb(KILL_RULE, SEARCH, WEAK_SET, SCREENING)
+@verb(PAIRED_TEST, KILL_RULE, SEARCH, WEAK_SET, SCREENING)
 def assess(
     invocation: Invocation,
     operators: Annotated[
         str | None,
         option(
-            'Operators by code, with optional parameters: "WI,NI(ratio=0.1)"; those on trained models by default. '
-            '"all" adds those before training.',
+            'Operators by code, with optional parameters: "WI,NI(ratio=0.1)"; those on trained models by default.',
             complete=completion.operators,
         ),
     ] = None,
     originals: Annotated[int | None, option("Number of originals to use or train.")] = None,
-    fail_under: Annotated[float | None, option("Lowest accepted score, from 0 to 1; exit code 1 below it.")] = None,
+    fail_under: Annotated[
+        float | None, option("Lowest accepted notice rate, from 0 to 1; exit code 1 if it is surely lower.")
+    ] = None,
+    against: Annotated[
+        Path | None, option("JSON or campaign file of an earlier assessment; compare test sets on the same faults.")
+    ] = None,
     dry_run: Annotated[bool, option("Show the plan and its estimated duration.", None, "--dry-run")] = False,
-    exact: Annotated[bool, option("Evaluate every mutant on every input.", None, "--exact")] = False,
-    kills: Annotated[Path | None, option("NPZ file for the table of inputs that kill each mutant.", WRITE)] = None,
+    method: Annotated[
+        str,
+        option(
+            "notice: share of the faults of known cost that the tests notice; muff: mutation score of the paper.",
+            JUDGE,
+            complete=completion.assess_methods,
+        ),
+    ] = "notice",
+    strict: Annotated[
+        bool, option("With --fail-under, exit with code 1 also if the rate may be lower.", JUDGE, "--strict")
+    ] = False,
+    seeds: Annotated[
+        int | None,
+        option("Random choices per operator and original; ten over all originals by default.", JUDGE),
+    ] = None,
+    exact: Annotated[bool, option("Evaluate every fault on every input.", JUDGE, "--exact")] = False,
+    kills: Annotated[Path | None, option("NPZ file for the answers to test inputs that faults change.", WRITE)] = None,
     junit: Annotated[Path | None, option("JUnit XML file, for CI servers.", WRITE)] = None,
     summary: Annotated[Path | None, option("Markdown file for a summary.", WRITE)] = None,
-) -> Assessment | None:
+) -> Assessment | MuffAssessment | None:
     """Measure which faults in the network your tests would notice (mutation testing)."""
-    from mutiny.core.errors import BadInput
+    from mutiny.cli.report_page import command_parts
+    from mutiny.cli.stored_command import to_stored
+    from mutiny.core.json_values import to_plain
     from mutiny.faults.parsing import as_faults
-    from mutiny.reports.assess_text import assess_text, plan_text
     from mutiny.reports.result_files import write_ci_reports, write_kills
+    from mutiny.reports.result_text import result_text
     from mutiny.verbs.assess.assess import assess
-    from mutiny.verbs.assess.dry_run import plan
+    from mutiny.verbs.assess.gate import check_bar
 
-    if fail_under is not None and not 0 <= fail_under <= 1:
-        raise BadInput("--fail-under", fail_under, "a score between 0 and 1")
+    check_bar(fail_under, "--fail-under")
+    _check_method(method, {"--seeds": seeds, "--against": against, "--strict": strict or None}, fail_under)
     invocation.check({"--kills": kills, "--junit": junit, "--summary": summary})
-    settings = {
-        "operators": as_faults(operators),
-        "originals": originals,
-        "exact": exact,
-        "rule": KILL_RULE.filled(invocation.options),
-        "search": SEARCH.filled(invocation.options),
-        "weak": WEAK_SET.filled(invocation.options),
-        "screening": SCREENING.filled(invocation.options),
-    }
-    planned = {
-        "operators": settings["operators"],
-        "originals": originals,
-        "search": settings["search"],
-        "seed": invocation.settings["seed"],
-    }
+    settings: dict[str, Any] = {"operators": as_faults(operators), "originals": originals, "method": method}
+    settings |= {"exact": exact, **_settings_of(method, seeds, invocation.options)}
+    seed = invocation.settings["seed"]
+    earlier = None if against is None else earlier_faults(against, settings["operators"], seed)
     subject = invocation.subject()
     if dry_run:
-        steps = plan(subject, **planned)
-        invocation.console.print(plan_text(steps, str(subject.name), subject.count(originals)))
+        show_plan(invocation, subject, settings)
         return None
     if not invocation.quiet:
-        _announce_trainings(subject, planned)
+        announce_trainings(invocation, subject, settings)
     with invocation.running() as runtime:
-        result = assess(subject, **runtime, **settings)
-    invocation.write_and_show(result, assess_text(result, invocation.console.width))
+        result: Assessment | MuffAssessment = assess(subject, **runtime, **settings)
+    compared = None if earlier is None else comparison_with(earlier, result)
+    invocation.write(result, **({} if earlier is None else {"against": to_plain(compared)}))
+    invocation.show(with_comparison(result_text(result, invocation.console.width), compared))
     if kills is not None:
         write_kills(kills, result)
-    write_ci_reports(result, fail_under, junit, summary)
+    write_ci_reports(
+        result,
+        junit,
+        summary,
+        fail_under=fail_under,
+        strict=strict,
+        against=compared,
+        parts=command_parts(to_stored(invocation.verb, invocation.options), invocation.store),
+    )
     if fail_under is not None:
-        _compare_with_bar(result, fail_under)
+        check_gate(result, fail_under, strict)
     return result
 
 
-def _compare_with_bar(result: Assessment, bar: float) -> None:
-    """Exit with code 1 if the score is below the bar, or if there is none."""
-    from mutiny.verbs.assess.score import missed_bar
+def _check_method(method: str, of_notice: Mapping[str, Any], fail_under: float | None) -> None:
+    """An error for an unknown method, for an option of the notice rate with the other method, or without its bar."""
+    from mutiny.core.checks import check_whole
+    from mutiny.core.errors import BadInput
+    from mutiny.verbs.assess.assess import METHODS
 
-    if 0 < result.score.operators < result.score.tried:
-        scored = f"{result.score.operators} of {result.score.tried} operators"
-        typer.echo(f"mutiny: the bar applies to {scored}; the others have no score", err=True)
-    missed = missed_bar(result.score.value, bar)
-    if missed:
-        typer.echo(f"mutiny: {missed}", err=True)
-        raise typer.Exit(1)
+    if method not in METHODS:
+        raise BadInput("--method", repr(method), f"one of {', '.join(METHODS)}")
+    for flag, value in of_notice.items():
+        if method == "muff" and value is not None:
+            raise BadInput(flag, value, "--method notice", "Method muff does not use it.")
+    if of_notice["--seeds"] is not None:
+        check_whole("--seeds", of_notice["--seeds"])
+    if of_notice["--strict"] and fail_under is None:
+        raise BadInput("--strict", True, "--fail-under as well", "Without a bar, there is nothing to be strict about.")
 
 
-def _announce_trainings(subject: Subject, planned: Mapping[str, Any]) -> None:
-    """Print how long operators before training will take, because that can be hours.
+def _settings_of(method: str, seeds: int | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a method; an error for an option of the other method."""
+    from dataclasses import replace
 
-    Args:
-        subject: Subject to test.
-        planned: Arguments of `plan`.
-    """
-    from mutiny.faults.training.base import TrainingOperator
-    from mutiny.verbs.assess.dry_run import plan, rounded
+    from mutiny.core.errors import BadInput
 
-    before_training = [operator for operator in planned["operators"] if isinstance(operator, TrainingOperator)]
-    if not before_training or subject.recipe is None:
-        return
-    steps = plan(subject, **{**planned, "operators": before_training})
-    trainings, seconds = sum(step.trainings for step in steps), sum(step.seconds or 0.0 for step in steps)
-    typer.echo(
-        f"mutiny: operators before training need at most {trainings:,} trainings, about {rounded(seconds)} with one "
-        "worker; stored trainings are reused (--dry-run shows the plan)",
-        err=True,
-    )
+    if method == "muff":
+        given = {name: settings.filled(options) for name, settings in MUFF_SETTINGS.items()}
+        return {**given, "rule": replace(given["rule"], alpha=options["alpha"])}
+    for settings in MUFF_SETTINGS.values():
+        for parameter in settings.parameters():
+            if options[parameter.name] != parameter.default:
+                flag = f"--{parameter.name.replace('_', '-')}"
+                raise BadInput(flag, options[parameter.name], "--method muff", "Method notice does not use it.")
+    return {"seeds": seeds, "judge": PAIRED_TEST.filled(options)}

@@ -26,6 +26,7 @@ REPAIRS = "search scale tune"
 TESTS = "auto glm welch mann-whitney wilcoxon paired-t fisher mcnemar"
 EFFECTS = "auto cohen-d a12 cohen-g"
 ENGINES = "serial processes ray"
+ASSESS_METHODS = "notice muff"
 """Built-in names. A test compares them with the registries, whose modules import PyTorch."""
 
 SPLIT = "_MUTINY_SPLIT"
@@ -38,6 +39,7 @@ def words(names: str) -> Callable[[str], list[str]]:
 
 
 engines, tests, effects, repairs = map(words, (ENGINES, TESTS, EFFECTS, REPAIRS))
+assess_methods = words(ASSESS_METHODS)
 
 
 def operators(incomplete: str) -> list[str]:

@@ -15,17 +15,17 @@ PAGE = Path("mutiny-report.html")
 
 
 def demo(
-    originals: Annotated[int, option("Number of networks to train.")] = 20,
+    originals: Annotated[int, option("Number of networks to test.")] = 10,
     seed: Seed = 0,
     no_report: Annotated[bool, option("Do not write an HTML report.", WRITE, "--no-report")] = False,
 ) -> None:
-    """Train small networks on handwritten digits and measure which faults their tests would notice."""
+    """Measure which faults in small networks for handwritten digits their tests would notice."""
     from mutiny.reports.terminal import Output
 
     console = Output()
     console.print(
         f"\n [bold]mutiny[/]  Would a test set notice if a neural network went wrong?\n\n"
-        f" This trains {originals} small CNNs on the digits of scikit-learn, injects faults, and\n"
+        f" This injects faults into {originals} small CNNs for the digits of scikit-learn, and\n"
         f" measures which of them 449 test images notice. It takes about a minute.",
         highlight=False,
     )

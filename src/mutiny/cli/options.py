@@ -11,6 +11,7 @@ import typer
 from mutiny.cli import completion
 
 TEST, JUDGE, RUN, WRITE = "What to test", "How to judge", "How to run", "What to write"
+MUFF = "Method muff"
 """Titles of the help panels; options without a panel come first."""
 
 
@@ -82,5 +83,5 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "quiet": (Quiet, False),
 }
 """Options of every verb, after its own: type and default by name."""
-PANELS = (None, TEST, JUDGE, RUN, WRITE)
+PANELS = (None, TEST, JUDGE, RUN, WRITE, MUFF)
 """Order of the help panels."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from mutiny.campaigns.stores.base import file_for
 from mutiny.cli.paths import quoted_path
@@ -15,8 +17,23 @@ from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.method import UNKNOWN, assess_command, assess_line
 from mutiny.reports.page.page import Page, page_of
 from mutiny.subjects.builtin import BUILTIN
+from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.result import Strengthening
+
+
+def command_parts(command: Mapping[str, Any], store: Path | None) -> CommandParts:
+    """Parts of commands for the subject of a command.
+
+    Args:
+        command: Command of an assessment, in plain values.
+        store: Campaign file; ``None`` if there is none.
+    """
+    arguments = command["arguments"]
+    usual = file_for(str(arguments["subject"])).resolve()
+    kept = "" if store is None or store.resolve() == usual else quoted_path(store)
+    subject = subject_typed(command) + data_typed(command)
+    return CommandParts(subject, command_line(command), kept, arguments["seed"])
 
 
 def page_for(
@@ -57,12 +74,12 @@ def page_for(
     return page_of({verb: loaded.result for verb, loaded in results.items()}, parts, repeats, omitted)
 
 
-def _assessment(results: Mapping[str, LoadedResult]) -> Assessment | None:
+def _assessment(results: Mapping[str, LoadedResult]) -> Assessment | MuffAssessment | None:
     loaded = results.get("assess")
-    return loaded.result if loaded is not None and isinstance(loaded.result, Assessment) else None
+    return loaded.result if loaded is not None and isinstance(loaded.result, Assessment | MuffAssessment) else None
 
 
-def _starts_from(result: Strengthening, assessment: Assessment | None) -> bool:
+def _starts_from(result: Strengthening, assessment: Assessment | MuffAssessment | None) -> bool:
     """Whether a strengthening started from the survivors of an assessment with the same settings."""
     if assessment is None or result.subject.originals != assessment.subject.originals:
         return False

@@ -58,7 +58,7 @@ class Settings:
         options: Option names by field name, in the order of the help; every field under its own name by default.
         complete: Completion functions by option name.
 
-    >>> rule = Settings("mutiny.verbs.assess.kill_rule", "KillRule", "How to judge", {"alpha": "alpha"})
+    >>> rule = Settings("mutiny.verbs.assess.muff.kill_rule", "KillRule", "How to judge", {"alpha": "alpha"})
     >>> [(option.name, option.default) for option in rule.parameters()]
     [('alpha', 0.05)]
     >>> rule.filled({"alpha": 0.01}).alpha
@@ -98,7 +98,7 @@ class Settings:
 def declared_fields(module: str, name: str) -> dict[str, DeclaredField]:
     """The fields of a dataclass of this package, read from the source text.
 
-    >>> declared_fields("mutiny.verbs.assess.search", "Search")["k_max"].default
+    >>> declared_fields("mutiny.verbs.assess.muff.search", "Search")["k_max"].default
     5
     """
     package, _, path = module.partition(".")

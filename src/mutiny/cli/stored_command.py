@@ -12,7 +12,7 @@ from mutiny.cli.paths import short_path
 
 OUTPUT_OPTIONS = frozenset(
     "json kills junit summary quiet store no_store dry_run fail_under engine workers address save grid plot indices "
-    "patch anyway tests".split()
+    "patch anyway tests strict against".split()
 )
 """Options that affect where a command runs and writes, but not its result."""
 FILES = ("inputs", "pool")

@@ -9,7 +9,7 @@ import typer
 
 from mutiny.cli import completion
 from mutiny.cli.command import verb
-from mutiny.cli.options import JUDGE, RUN, TEST, WRITE, Indices, option
+from mutiny.cli.options import JUDGE, TEST, WRITE, Indices, option
 from mutiny.cli.paths import quoted_path
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ def strengthen(
         ),
     ] = None,
     minimize: Annotated[
-        bool, option("Also find a small part of the test set that kills as many mutants.", None, "--minimize")
+        bool, option("Also find a small part of the test set that notices as many faults.", None, "--minimize")
     ] = False,
     indices: Indices = None,
     originals: Annotated[
         int | None, option("Number of originals; that of the stored assessment by default.", TEST)
     ] = None,
     synthesize: Annotated[
-        int, option("Maximum number of inputs to synthesize for mutants that the pool cannot kill; 0 for none.", TEST)
+        int, option("Maximum number of inputs to synthesize for faults that the pool cannot show; 0 for none.", TEST)
     ] = 20,
     compare: Annotated[
         str | None,
@@ -58,20 +58,19 @@ def strengthen(
             complete=completion.methods,
         ),
     ] = None,
-    mutants: Annotated[
-        int,
-        option("Mutants per operator used to choose inputs; the same number is held out for scoring.", JUDGE),
-    ] = 5,
-    exact: Annotated[
-        bool, option("If no assessment is stored, make one that evaluates every input.", JUDGE, "--exact")
-    ] = False,
-    repeats: Annotated[int, option("Number of repetitions with other mutants, for intervals.", RUN)] = 5,
+    seeds: Annotated[
+        int | None,
+        option("Random choices per operator and original for held-out faults; as many as assessed by default.", JUDGE),
+    ] = None,
+    tolerance: Annotated[
+        float, option("Largest loss of the notice rate by --minimize: 0.02 is two points.", JUDGE)
+    ] = 0.02,
     tests: Annotated[
         Path | None, option("File for the indices of the sufficient tests (--minimize), one per line.", WRITE)
     ] = None,
     save: Annotated[Path | None, option("NPZ file for synthesized inputs.", WRITE)] = None,
 ) -> Strengthening:
-    """Find the inputs that would make your tests notice surviving mutants."""
+    """Find the inputs that would make your tests notice the faults they miss."""
     from mutiny.core.errors import BadInput
     from mutiny.faults.parsing import as_operators
     from mutiny.reports.result_files import write_candidates, write_indices
@@ -100,20 +99,19 @@ def strengthen(
             originals=originals,
             methods=compare,
             tie_break=tie_break,
-            mutants=mutants,
-            repeats=repeats,
+            seeds=seeds,
             minimize=minimize,
+            tolerance=tolerance,
             synthesize=synthesize,
-            exact=exact,
             **runtime,
         )
     invocation.write_and_show(result, strengthen_text(result))
     if indices is not None:
         write_indices(indices, result.order.tolist(), result.names)
-    if tests is not None and result.subset is not None and len(result.subset):
-        write_indices(tests, sorted(result.subset.indices.tolist()), subject.test.names)
+    if tests is not None and result.subset is not None:
+        write_indices(tests, result.subset.indices.tolist(), subject.test.names)
     elif tests is not None:
-        typer.echo(f"mutiny: the tests kill no mutant, so {quoted_path(tests)} was not written", err=True)
+        typer.echo(f"mutiny: the tests notice no fault, so {quoted_path(tests)} was not written", err=True)
     if save is not None and result.candidates is not None:
         write_candidates(save, result.candidates)
     elif save is not None:

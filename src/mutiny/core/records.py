@@ -27,6 +27,8 @@ class Status(StrEnum):
 
     SCORED = "scored"
     NOT_KILLABLE = "not killable"
+    UNSTABLE = "unstable"
+    """The training set kills mutants, but the test set's verdicts on them are unstable."""
     INVALID = "invalid"
     FAILED = "failed"
 
@@ -40,6 +42,8 @@ class Basis(StrEnum):
     """Random samples of inputs were evaluated; the bounds hold for any outputs on the other inputs."""
     EXTRAPOLATED = "extrapolated"
     """As SAMPLED, but inputs far from the decision boundary are bounded by how little the sampled outputs moved."""
+    PREDICTED = "predicted"
+    """Random samples of inputs were evaluated; answers to the others were predicted, nearly all with one result."""
     FOREGONE = "foregone"
     """Some instances were evaluated on every input; the other instances cannot change the verdict."""
 
@@ -201,6 +205,37 @@ class OperatorRecord:
             for split in ("train", "test")
         }
         return len(killed["train"] - killed["test"]), len(killed["train"])
+
+
+@dataclass(frozen=True)
+class FaultRecord:
+    """One fault: an operator at one strength on one original with one seed.
+
+    Attributes:
+        operator: Label of the operator.
+        configuration: Operator with all its parameters, as `mutiny.mutants` reads it.
+        parameter: Name of the parameter that ``strength`` is the value of; ``None`` if the operator has no strength.
+        strength: Value of the operator's strength; ``None`` if it has none.
+        original: Number of the original, from 0.
+        seed: Number of the random choice of weights, neurons or layers, from 0.
+        cost: What the fault loses on the reference set, in the unit of the assessment.
+        noticed: Whether the test set notices it.
+        p_value: P-value of the paired test on the test set.
+        basis: Evidence for cost and p-value: every input, or samples.
+        hits: Class that bears at least half of the cost; ``None`` if no class does.
+    """
+
+    operator: str
+    configuration: str
+    parameter: str | None
+    strength: float | None
+    original: int
+    seed: int
+    cost: float
+    noticed: bool
+    p_value: float
+    basis: Basis = Basis.EXACT
+    hits: int | None = None
 
 
 @dataclass(frozen=True)

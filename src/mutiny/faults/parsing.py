@@ -56,3 +56,21 @@ def describe(operator: Fault) -> str:
     'NI(direction=incoming)'
     """
     return described(operator, operator.code, without=operator.strength)
+
+
+def operators_by_label(operators: str | Iterable[str | Fault] | None) -> dict[str, Operator]:
+    """Operators by label; an error for operators before training, and if one is given twice."""
+    wanted = as_faults(operators)
+    before = [describe(operator) for operator in wanted if not isinstance(operator, Operator)]
+    if before:
+        raise BadInput(
+            "operators",
+            ", ".join(before[:3]),
+            "operators on trained models",
+            "Operators before training need the method muff.",
+        )
+    labels = [describe(operator) for operator in wanted]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise BadInput("operators", ", ".join(twice), "each operator once", "Vary a parameter that is not searched.")
+    return {label: operator for label, operator in zip(labels, wanted, strict=True) if isinstance(operator, Operator)}

@@ -1,8 +1,8 @@
-"""An assessment, and the plan of one, as text for a terminal."""
+"""An assessment as text for a terminal: the answer, then the table behind it, then how it was done."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -10,196 +10,113 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
-from mutiny.reports import formatting, terminal
-from mutiny.verbs.assess.dry_run import Planned, rounded
-from mutiny.verbs.assess.redundancy import TRIVIAL
+from mutiny.reports import terminal
+from mutiny.reports.formatting import count, percent
+from mutiny.reports.notice_sentences import (
+    bins_sentence,
+    cost_range,
+    cost_words,
+    fraction,
+    headline,
+    named_fault,
+    plan_sentence,
+    weak_spots,
+)
+from mutiny.verbs.assess.cost_unit import TOLERATED
+from mutiny.verbs.assess.notice import NoticedBin, OperatorRate
 from mutiny.verbs.assess.result import Assessment
 
-METHOD = {
-    "glm": "GLM z-test between trainings",
-    "welch": "Welch's t-test between trainings",
-    "mann-whitney": "Mann-Whitney test between trainings",
-    "wilcoxon": "Wilcoxon test over originals",
-    "paired-t": "paired t-test over originals",
-    "fisher": "Fisher's exact test on pooled correctness",
-    "mcnemar": "paired exact test over inputs (McNemar)",
-}
-EFFECT = {"cohen-d": "Cohen's d", "a12": "A12", "cohen-g": "Cohen's g"}
-
-
-def percent(value: float | None) -> str:
-    """A share as a percentage.
-
-    >>> percent(0.914), percent(None), percent(1.0), percent(0.997)
-    ('91%', '-', '100%', '99.7%')
-    """
-    return "-" if value is None else formatting.percent(value)
-
-
-def number(value: float | None) -> str:
-    """A strength with three digits.
-
-    >>> number(0.0625), number(None)
-    ('0.0625', '-')
-    """
-    return "-" if value is None else f"{value:.3g}"
+GOOD, FAIR = 0.8, 0.5
+"""Rates from which on a number is green or yellow; lower ones are red."""
+NAMED = 3
+"""Missed drastic faults that are named one by one."""
 
 
 def assess_text(result: Assessment, width: int = 80) -> RenderableType:
-    """The whole text; below 72 columns the counts of verdicts are left out."""
-    parts: list[RenderableType] = [_head(result), _table(result, width)]
+    """The whole text."""
+    parts: list[RenderableType] = [Padding(_answer(result), (1, 1), expand=False)]
+    if result.notice.rate is not None:
+        parts.append(_table(result, width))
+        parts.append(Text(""))
     parts.extend(terminal.legend(_legend(result)))
-    parts.append(Padding(_answer(result), (1, 1), expand=False))
-    parts.extend(terminal.notes(result.notes))
+    parts.extend(terminal.notes(result.notes, above=1))
     return Group(*parts)
 
 
-def _head(result: Assessment) -> RenderableType:
-    subject, rule = result.subject, result.settings["rule"]
-    count, metric = subject.originals, subject.task.metric
-    name, model = escape(subject.name), escape(subject.model)
-    splits = ", ".join(f"{split} {info.inputs:,} ({info.metric_mean:.4g})" for split, info in subject.splits.items())
-    lines = [
-        f"[bold]{name}[/]  {model}, {count} original{'s' * (count != 1)}",
-        f"inputs (mean {metric}): {splits}",
-        f"killed: {METHOD[rule['test']]}, p < {rule['alpha']:g} and {EFFECT[rule['effect']]} >= {rule['beta']:g}",
-    ]
-    return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
+def _answer(result: Assessment) -> Text:
+    notice = result.notice
+    lines = [f"[bold {color(notice.rate)}]{escape(headline(result))}[/]"]
+    lines.append(escape(bins_sentence(notice)))
+    lines.append(escape(plan_sentence(result)))
+    missed = result.missed_drastic()
+    if missed:
+        more = f" and {len(missed) - NAMED} more" if len(missed) > NAMED else ""
+        named = ", ".join(map(named_fault, missed[:NAMED]))
+        lines.append(f"[red]Not even noticed:[/] {escape(named)}{more}.")
+    lines.extend(f"[yellow]Weak spot:[/] {escape(spot.sentence)}." for spot in weak_spots(notice))
+    return Text.from_markup("\n".join(filter(None, lines)))
 
 
-WEAKEST = ("train\nfrom", "test\nfrom", "weak\nfrom")
-COUNTS = ("\nkilled", "\nalive", "\nunst.", "\ninst.")
-ANSWER = ("\nscore", "\nsens.")
-NARROW = 72
+def color(rate: float | None) -> str:
+    """Style of a rate."""
+    return "yellow" if rate is None else "green" if rate >= GOOD else "yellow" if rate >= FAIR else "red"
 
 
 def _table(result: Assessment, width: int) -> Table:
-    titles = (*WEAKEST, *(COUNTS if width >= NARROW else ()), *ANSWER)
-    widest = max(16, width - 7 * len(titles) - 1)
+    notice = result.notice
     table = terminal.table(padding=0)
+    widest = max(16, width - 8 * (len(notice.bins) + 3) - 1)
     table.add_column(" \n operator", no_wrap=True, min_width=9, max_width=widest, overflow="ellipsis")
+    titles = ["\nfaults", "\ncost", *(f"noticed\n{cost_range(each.low, each.high)}" for each in notice.bins), "\nrate"]
     for title in titles:
-        table.add_column(title, justify="right", no_wrap=True, min_width=6)
-    for record in result.operators:
-        counts = _counts(record) if width >= NARROW else ()
-        table.add_row(Text(f" {record.label}"), *_weakest(record), *counts, *_scores(record))
+        table.add_column(title, justify="right", no_wrap=True, min_width=7)
+    for label, rate in notice.operators.items():
+        cells = [_cell(each) for each in rate.bins]
+        table.add_row(Text(f" {label}"), *_faults(result, label, rate), *cells, _rate(rate.rate))
     return table
 
 
-def _weakest(record: OperatorRecord) -> list[RenderableType]:
-    if record.status in (Status.INVALID, Status.FAILED):
-        style = "red" if record.status is Status.FAILED else "dim"
-        return [Text(record.status.value, style=style), Text(""), Text("")]
-    shown = [Text(weakest_text(record, record.sets.get(split))) for split in ("train", "test", "weak")]
-    return [Text("none", style="yellow"), *shown[1:]] if record.status is Status.NOT_KILLABLE else [*shown]
+def _faults(result: Assessment, label: str, rate: OperatorRate) -> list[Text]:
+    if rate.failed:
+        return [Text("failed", style="red"), Text("")]
+    costs = [fault.cost for fault in result.faults if fault.operator == label]
+    if not costs:
+        return [Text("none", style="dim"), Text("")]
+    return [Text(str(rate.faults)), Text(f"{max(0.0, min(costs)):.1f}-{max(costs):.3g}", style="dim")]
 
 
-def _counts(record: OperatorRecord) -> list[RenderableType]:
-    searched = [mutant for mutant in record.mutants if mutant.searched and mutant.verdict is not Verdict.INVALID]
-    if not searched:
-        return [Text("")] * len(COUNTS)
-    verdicts = [mutant.verdict for mutant in searched]
-    counts = [verdicts.count(verdict) for verdict in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)]
-    instances = sum(mutant.instances for mutant in searched) / len(searched)
-    return [*(Text(str(count)) for count in counts), Text(f"{instances:.0f}")]
+def _cell(each: NoticedBin) -> Text:
+    return Text("-", style="dim") if not each.faults else Text(f"{each.noticed}/{each.faults}")
 
 
-def _scores(record: OperatorRecord) -> list[RenderableType]:
-    sensitivity = "<0%" if (record.sensitivity or 0) < 0 else percent(record.sensitivity)
-    return [Text(percent(record.score), style=_color(record.score)), Text(sensitivity)]
-
-
-def weakest_text(record: OperatorRecord, summary: SetSummary | None) -> str:
-    """The weakest mutant of an operator that a set of inputs kills, in a word or a number."""
-    if summary is None:
-        return "-"
-    if record.strength is not None:
-        return number(summary.weakest_killed)
-    tried = summary.killed + summary.survived + summary.unstable
-    if tried > 1:
-        return f"{summary.killed}/{tried}"
-    return "killed" if summary.killed else "alive" if summary.survived else "unst."
-
-
-def _color(score: float | None) -> str:
-    if score is None:
-        return ""
-    return "green" if score >= 0.8 else "yellow" if score >= 0.5 else "red"
+def _rate(rate: float | None) -> Text:
+    return Text("-", style="dim") if rate is None else Text(percent(rate), style=color(rate))
 
 
 def _legend(result: Assessment) -> Iterator[str]:
-    yield "from: the mildest strength that each set kills; milder is better."
-    unsearched = [record for record in result.operators if record.strength is None]
-    if any("/" in weakest_text(record, record.sets.get("test")) for record in unsearched):
-        yield "2/4: kills two of four configurations."
-    yield "killed, alive, unst(able): mutants tried on all sets; inst.: mean instances."
-    yield "score: share of the strengths killed by train that test kills as well."
-    yield "sens(itivity): share of the score that is lost if only easy tests remain."
-    spent, screening = result.evaluation, result.settings["screening"]
-    if spent["evaluated"] < spent["pairs"]:
-        yield (
-            f"screened: {spent['evaluated'] / spent['pairs']:.1%} of all answers were evaluated; verdicts are those of "
-            f"all with {screening['confidence']:.1%} confidence (--exact evaluates all)."
-        )
-    if result.trainings:
-        yield f"{result.trainings:,} networks were trained for faults before training."
-    for record in result.operators:
-        if record.status is not Status.SCORED:
-            yield f"{record.label}: {record.reason}."
-    judged = [m for record in result.operators for m in record.mutants if m.guiding_set == "test"]
-    trivial = sum(1 for mutant in judged if (mutant.triviality or 0) >= TRIVIAL)
-    if trivial:
-        yield f"{trivial} of {len(judged)} mutants judged on test are trivial: nearly every input kills them."
+    notice, subject = result.notice, result.subject
+    splits = ", ".join(f"{name} {info.inputs:,} ({info.metric_mean:.4g})" for name, info in subject.splits.items())
+    originals = count(subject.originals, "original")
+    yield f"{subject.name}: {subject.model}, {originals}; inputs (mean {subject.task.metric}): {splits}."
+    if notice.rate is not None:
+        edges = f"{fraction(notice.bins[0].low)} or more than {fraction(notice.bins[-1].high)}"
+        yield f"cost: {cost_words(notice)}."
+        yield f"faults: those in the bins; {_outside(result)} that cost less than {edges} do not count."
+    if subject.task.kind == "classification":
+        yield f"noticed: McNemar's test of the fault against its own original, p < {notice.alpha:g}, one-sided."
+    else:
+        growth = f"the {subject.task.metric} grows by more than {percent(TOLERATED)}"
+        yield f"noticed: one-sided t-test that {growth} against its own original, p < {notice.alpha:g}."
+    alarms = notice.false_alarms
+    if alarms is not None:
+        yield f"false alarms: {alarms.noticed} of {alarms.changes} harmless changes of all weights are noticed."
+    plan = [f"{fraction(p.cost)}: {p.inputs:,}" for p in notice.plan if p.inputs is not None]
+    if plan:
+        yield f"inputs that notice a cost four times in five: {'; '.join(plan)}."
+    for label, rate in notice.operators.items():
+        if rate.reason:
+            yield f"{label}: {rate.reason}."
 
 
-def _answer(result: Assessment) -> Text:
-    score = result.score
-    if score.value is None:
-        return Text("No score: no operator has a stable mutant that the training set kills.", style="bold yellow")
-    text = f"[bold {_color(score.value)}]Mutation score {percent(score.value)}[/] "
-    text += f"(mean of {score.operators} out of {score.tried} operators)"
-    if score.interval is not None:
-        low, high = percent(score.interval.low), percent(score.interval.high)
-        text += f"; 95% interval {low} to {high}, {score.interval.method}"
-    operators = result.weakest_first()
-    if not operators:
-        return Text.from_markup(f"{text}.\nThe test set notices every fault that the training set does.")
-    worst = operators[0]
-    train, test = worst.sets["train"].weakest_killed, worst.sets["test"].weakest_killed
-    text += f".\nThe test set is weakest against {escape(worst.label)} ({worst.title}): "
-    if worst.strength is None:
-        missed, noticed = worst.missed()
-        several = f"test misses {missed} of {noticed} configurations that train notices"
-        return Text.from_markup(f"{text}{several if noticed > 1 else 'train notices it, test does not'}.")
-    noticed_on_test = f"only {worst.strength} {number(test)} and {worst.severer}"
-    noticed_on_test = "no strength at all" if test is None else noticed_on_test
-    return Text.from_markup(f"{text}train notices {worst.strength} {number(train)}, test {noticed_on_test}.")
-
-
-def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableType:
-    """The text of ``--dry-run``: mutants, trainings and time of each operator, at most."""
-    table = terminal.table()
-    table.add_column(" operator", no_wrap=True)
-    table.add_column("level")
-    for title in ("mutants", "trainings", "time"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("")
-    for step in plan:
-        counts = ("", "", "") if step.reason else _planned_counts(step)
-        table.add_row(Text(f" {step.label}"), step.level, *counts, Text(step.reason, style="dim"))
-    total = sum(step.seconds or 0.0 for step in plan)
-    trainings = sum(step.trainings for step in plan)
-    summary = f"At most {trainings:,} trainings and about {rounded(total)} in all, after the originals are trained."
-    head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: plan only, nothing was run"
-    lines = (
-        "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",
-        "time: at most; searches end earlier, large sets are screened, epochs and patience share trainings.",
-    )
-    legend = terminal.legend(lines)
-    return Group(Padding(head, (1, 1), expand=False), table, *legend, Padding(summary, (1, 1), expand=False))
-
-
-def _planned_counts(step: Planned) -> tuple[str, str, str]:
-    trainings = f"{step.trainings:,}" if step.trainings else "-"
-    return f"{step.configurations:,}", trainings, "-" if step.seconds is None else rounded(step.seconds)
+def _outside(result: Assessment) -> int:
+    return sum(rate.harmless + rate.drastic for rate in result.notice.operators.values())

@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from mutiny.core.records import OperatorRecord, Status
-from mutiny.reports.assess_text import number, percent
+from mutiny.reports.muff_text import number, percent
+from mutiny.reports.notice_sentences import bins_sentence, headline, named_fault, plan_sentence, weak_spots
+from mutiny.reports.page.missed_faults import missed_faults
+from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
+from mutiny.verbs.assess.muff.result import MuffAssessment
+from mutiny.verbs.assess.muff.score import missed_bar
+from mutiny.verbs.assess.notice import OperatorRate
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.assess.score import missed_bar
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not allow."""
+LISTED = 20
+"""Number of missed faults of an operator that are listed."""
 
 
-def junit_xml(result: Assessment, fail_under: float | None = None) -> str:
-    """One test case for the score, which fails below the bar, and one test case for each operator.
+def junit_xml(result: Assessment | MuffAssessment, fail_under: float | None = None, strict: bool = False) -> str:
+    """One test case for the notice rate or the mutation score, and one test case for each operator.
 
-    An operator without a score is skipped, with the reason; an operator whose jobs failed is an error. The output of a
-    test case lists the mutants that the training set kills and the test set does not.
+    The first case fails below the bar. A notice rate may also be undecided, if its interval contains the bar: then the
+    case passes with a warning in its output, or fails if ``strict``. An operator without faults or without a score is
+    skipped, with the reason; an operator whose jobs failed is an error. The output of a test case lists what the test
+    set misses.
 
     Args:
         result: Result of `mutiny.assess`.
-        fail_under: Lowest accepted score.
+        fail_under: Lowest accepted notice rate or mutation score.
+        strict: Whether an undecided notice rate fails.
     """
-    cases = [_score(result, fail_under), *(_operator(result, record) for record in result.operators)]
-    counts = {kind: str(sum(case.find(kind[:-1]) is not None for case in cases)) for kind in ("failures", "errors")}
-    skipped = str(sum(case.find("skipped") is not None for case in cases))
-    about = {"name": f"mutiny: {plain(result.subject.name)}", "tests": str(len(cases)), **counts, "skipped": skipped}
-    timing = {"time": f"{result.seconds:.3f}", "timestamp": result.created[:19]}
-    suite = ElementTree.Element("testsuite", about | timing)
-    suite.extend(cases)
+    if isinstance(result, Assessment):
+        cases = [_rate(result, fail_under, strict)]
+        cases += [_operator_rate(result, label, rate) for label, rate in result.notice.operators.items()]
+    else:
+        cases = [_score(result, fail_under), *(_operator(result, record) for record in result.operators)]
     root = ElementTree.Element("testsuites")
-    root.append(suite)
+    root.append(_suite(result, cases))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -46,30 +55,77 @@ def plain(text: object) -> str:
     return FORBIDDEN.sub("?", str(text))
 
 
-def _case(result: Assessment, name: str) -> ElementTree.Element:
+def _suite(result: Assessment | MuffAssessment, cases: Sequence[ElementTree.Element]) -> ElementTree.Element:
+    counts = {kind: str(sum(case.find(kind[:-1]) is not None for case in cases)) for kind in ("failures", "errors")}
+    skipped = str(sum(case.find("skipped") is not None for case in cases))
+    about = {"name": f"mutiny: {plain(result.subject.name)}", "tests": str(len(cases)), **counts, "skipped": skipped}
+    timing = {"time": f"{result.seconds:.3f}", "timestamp": result.created[:19]}
+    suite = ElementTree.Element("testsuite", about | timing)
+    suite.extend(cases)
+    return suite
+
+
+def _case(result: Assessment | MuffAssessment, name: str) -> ElementTree.Element:
     return ElementTree.Element("testcase", {"classname": plain(result.subject.name), "name": plain(name)})
 
 
-def _score(result: Assessment, fail_under: float | None) -> ElementTree.Element:
+def _add(case: ElementTree.Element, outcome: str, message: str, kind: str = "", text: str = "") -> None:
+    """Add an outcome other than success to a test case."""
+    about = {"message": plain(message), **({"type": kind} if kind else {})}
+    ElementTree.SubElement(case, outcome, about).text = plain(text) or None
+
+
+def _output(case: ElementTree.Element, lines: Sequence[str]) -> ElementTree.Element:
+    """The test case with its output."""
+    ElementTree.SubElement(case, "system-out").text = plain("\n".join(filter(None, lines)))
+    return case
+
+
+def _rate(result: Assessment, fail_under: float | None, strict: bool) -> ElementTree.Element:
+    case = _case(result, "notice rate" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
+    lines = [headline(result), bins_sentence(result.notice), plan_sentence(result)]
+    lines += [f"Weak spot: {spot.sentence}." for spot in weak_spots(result.notice)]
+    if fail_under is not None:
+        gate = compare_with_bar(result.notice, fail_under)
+        if gate.fails(strict):
+            _add(case, "failure", gate.sentence, "NoticeRate", headline(result))
+        elif gate.outcome is GateOutcome.UNDECIDED:
+            lines.insert(0, f"Warning: {gate.sentence}.")
+    return _output(case, [*lines, *result.notes])
+
+
+def _operator_rate(result: Assessment, label: str, rate: OperatorRate) -> ElementTree.Element:
+    case = _case(result, f"{label} ({rate.title})")
+    if rate.failed:
+        _add(case, "error", rate.reason, "JobFailed")
+    elif rate.rate is None:
+        _add(case, "skipped", rate.reason or "no fault that counts")
+    missed = [fault for fault in missed_faults(result) if fault.operator == label]
+    lines = [f"notice rate {percent(rate.rate)}: {rate.noticed} of {rate.faults} faults noticed"]
+    lines += [f"missed: {named_fault(fault)}" for fault in missed[:LISTED]]
+    if len(missed) > LISTED:
+        lines.append(f"missed: {len(missed) - LISTED} more")
+    return _output(case, lines)
+
+
+def _score(result: MuffAssessment, fail_under: float | None) -> ElementTree.Element:
     score = result.score
     case = _case(result, "mutation score" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
     value = f"{percent(score.value)}, mean of {score.operators} out of {score.tried} operators"
     if fail_under is not None and (missed := missed_bar(score.value, fail_under)):
-        ElementTree.SubElement(case, "failure", {"message": missed, "type": "MutationScore"}).text = value
-    ElementTree.SubElement(case, "system-out").text = plain("\n".join([value, *result.notes]))
-    return case
+        _add(case, "failure", missed, "MutationScore", value)
+    return _output(case, [value, *result.notes])
 
 
-def _operator(result: Assessment, record: OperatorRecord) -> ElementTree.Element:
+def _operator(result: MuffAssessment, record: OperatorRecord) -> ElementTree.Element:
     case = _case(result, f"{record.label} ({record.title})")
     if record.status is Status.FAILED:
-        ElementTree.SubElement(case, "error", {"message": plain(record.reason), "type": "JobFailed"})
+        _add(case, "error", record.reason, "JobFailed")
     elif record.status is not Status.SCORED:
-        ElementTree.SubElement(case, "skipped", {"message": plain(f"{record.status.value}: {record.reason}")})
+        _add(case, "skipped", f"{record.status.value}: {record.reason}")
     lines = [f"score {percent(record.score)}, sensitivity {percent(record.sensitivity)}"]
     lines += [f"train kills it, test does not: {m.operator}" + _at(m.strength) for m in record.survivors()]
-    ElementTree.SubElement(case, "system-out").text = plain("\n".join(lines))
-    return case
+    return _output(case, lines)
 
 
 def _at(strength: float | None) -> str:

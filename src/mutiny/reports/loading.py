@@ -14,6 +14,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.json_values import shown
 from mutiny.core.results import SCHEMA, Result
 from mutiny.reports.formatting import count
+from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.attack.result import Robustness
 from mutiny.verbs.locate.result import Location
@@ -25,7 +26,7 @@ from mutiny.verbs.strengthen.result import Strengthening
 KINDS: Mapping[str, type[Result]] = {
     kind.verb: kind for kind in (Assessment, Strengthening, Selection, Retraining, Location, Repair, Robustness)
 }
-"""Classes of results by verb."""
+"""Classes of results by verb; an assessment by the method muff is a `MuffAssessment`."""
 LARGEST = 1 << 30
 """Maximum size of a JSON file in bytes."""
 
@@ -68,7 +69,8 @@ def load_result(path: str | Path, *, verb: str | None = None, campaign: str | No
         campaign: Id of a campaign, or its beginning, as ``mutiny status`` prints it; only for stores.
 
     Returns:
-        `Assessment`, `Selection`, `Retraining`, `Strengthening`, `Location`, `Repair` or `Robustness`.
+        `Assessment`, `MuffAssessment`, `Selection`, `Retraining`, `Strengthening`, `Location`, `Repair` or
+        `Robustness`.
 
     Raises:
         BadInput: The file is missing, is neither a store nor a result, or has no such result.
@@ -140,7 +142,7 @@ def read_json(path: Path) -> LoadedResult:
     except (ValueError, RecursionError) as error:
         raise BadInput("file", path, "JSON that mutiny wrote", f"It cannot be read: {error}.") from None
     verb, schema = (value.get(key) for key in ("verb", "schema"))
-    kind = KINDS.get(verb) if isinstance(verb, str) else None
+    kind = result_class(value)
     if kind is None or schema != SCHEMA:
         raise BadInput(
             "file",
@@ -153,6 +155,13 @@ def read_json(path: Path) -> LoadedResult:
     except BadInput as error:
         raise BadInput("file", path, "a result that mutiny wrote", f"In it, {error}") from None
     return LoadedResult(result, file=path)
+
+
+def result_class(value: Mapping[str, Any]) -> type[Result] | None:
+    """The class of a result in JSON, by its verb and, for `assess`, its method; ``None`` if the verb is unknown."""
+    verb = value.get("verb")
+    kind = KINDS.get(verb) if isinstance(verb, str) else None
+    return MuffAssessment if kind is Assessment and "notice" not in value else kind
 
 
 def matching_results(results: Sequence[LoadedResult]) -> tuple[dict[str, LoadedResult], tuple[str, ...]]:
@@ -184,7 +193,7 @@ def _mismatch(loaded: LoadedResult, newest: LoadedResult) -> str:
     """Why a result does not belong on the page of another, in a sentence; empty if it does, or if that is unknown."""
     if loaded.network and newest.network and loaded.network != newest.network:
         return f"The result of {loaded.verb} is left out: it is of another network than that of {newest.verb}."
-    if isinstance(loaded.result, Strengthening) and isinstance(newest.result, Assessment):
+    if isinstance(loaded.result, Strengthening) and isinstance(newest.result, Assessment | MuffAssessment):
         tests, test_set = loaded.result.subject.test, newest.result.subject.splits.get("test")
         if test_set is not None and tests != test_set.inputs:
             sizes = f"{count(tests, 'test')}, the assessment about {test_set.inputs:,}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,12 @@ from mutiny.reports.image_grid import draw_changes
 from mutiny.reports.junit import junit_xml
 from mutiny.reports.markdown import markdown_summary
 from mutiny.subjects.data.nested import leaves
+from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.attack.result import MUTANTS
 
 if TYPE_CHECKING:
+    from mutiny.reports.page.advice import CommandParts
+    from mutiny.verbs.assess.against import TestSetComparison
     from mutiny.verbs.assess.result import Assessment
     from mutiny.verbs.attack.result import Robustness
     from mutiny.verbs.locate.synthesis import Synthesis
@@ -37,16 +41,46 @@ def write_indices(path: Path, indices: Sequence[int], names: Sequence[str] | Non
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
-def write_ci_reports(result: Assessment, fail_under: float | None, junit: Path | None, summary: Path | None) -> None:
-    """Write an assessment as JUnit XML and as a Markdown summary, each if a path is given."""
+def write_ci_reports(
+    result: Assessment | MuffAssessment,
+    junit: Path | None,
+    summary: Path | None,
+    *,
+    fail_under: float | None = None,
+    strict: bool = False,
+    against: TestSetComparison | None = None,
+    parts: CommandParts | None = None,
+) -> None:
+    """Write an assessment as JUnit XML and as a Markdown summary, each if a path is given.
+
+    Args:
+        result: Assessment of either method.
+        junit: File for JUnit XML.
+        summary: File for Markdown.
+        fail_under: Lowest accepted notice rate or mutation score.
+        strict: Whether an undecided notice rate misses the bar.
+        against: Comparison with an earlier test set.
+        parts: Parts of commands for this subject.
+    """
     if junit is not None:
-        write_text(junit, junit_xml(result, fail_under))
+        write_text(junit, junit_xml(result, fail_under, strict))
     if summary is not None:
-        write_text(summary, markdown_summary(result, fail_under))
+        write_text(summary, markdown_summary(result, fail_under, strict=strict, against=against, parts=parts))
 
 
-def write_kills(path: Path, result: Assessment) -> None:
-    """Write one packed array per mutant and set, named ``operator@strength/set``; unpack along the last axis."""
+def write_kills(path: Path, result: Assessment | MuffAssessment) -> None:
+    """Write which test inputs notice which faults.
+
+    For the notice rate, the arrays of `ChangedAnswers`, with one entry per changed answer: ``fault`` is its place in
+    the ``faults`` of the JSON result. For the method muff, one packed array per mutant and set, named
+    ``operator@strength/set``; unpack it along the last axis.
+    """
+    if not isinstance(result, MuffAssessment):
+        changed = result.changed
+        if changed is None:
+            raise BadInput("result", "loaded from JSON", "changed answers", "Call mutiny.assess, or use its store.")
+        write_npz(path, {part.name: getattr(changed, part.name) for part in fields(changed)})
+        return
     arrays: dict[str, Any] = {}
     for (label, strength, split), bits in result.kills.items():
         key = f"{label}@{'-' if strength is None else repr(strength)}/{split}"
@@ -78,13 +112,13 @@ def write_adversarial(path: Path, result: Robustness) -> None:
 
 
 def write_candidates(path: Path, candidates: Candidates) -> None:
-    """Write inputs synthesized for mutants: ``x``, ``original``, their indices in the pool, mutants and answers.
+    """Write inputs synthesized for faults: ``x``, ``original``, their indices in the pool, faults and answers.
 
     There is no ``y``. After a person has labeled the inputs and added it, other verbs can read the file.
     """
     if candidates.inputs is None or candidates.starts is None:
         raise BadInput("result", "loaded from JSON", "synthesized inputs", "Call mutiny.strengthen, or use its store.")
-    labels, strengths = zip(*candidates.mutants, strict=True)
+    faults = candidates.faults
     write_npz(
         path,
         {
@@ -92,9 +126,10 @@ def write_candidates(path: Path, candidates: Candidates) -> None:
             "original": candidates.starts.numpy(),
             "index": candidates.indices,
             "answer": candidates.answers,
-            "lost": candidates.lost,
-            "operator": np.array(labels),
-            "strength": np.array([np.nan if strength is None else strength for strength in strengths]),
+            "operator": np.array([fault.configuration for fault in faults]),
+            "model": np.array([fault.original for fault in faults]),
+            "seed": np.array([fault.seed for fault in faults]),
+            "cost": np.array([fault.cost for fault in faults]),
             **{str(norm): distances for norm, distances in candidates.distances.items()},
         },
     )

@@ -12,9 +12,11 @@ from mutiny.core.results import Result
 from mutiny.reports.assess_text import assess_text
 from mutiny.reports.attack_text import attack_text
 from mutiny.reports.locate_text import locate_text
+from mutiny.reports.muff_text import muff_text
 from mutiny.reports.repair_text import repair_text
 from mutiny.reports.select_text import select_text
 from mutiny.reports.strengthen_text import strengthen_text
+from mutiny.verbs.assess.muff.result import MuffAssessment
 
 TEXTS: Mapping[str, Callable[[Any, int], RenderableType]] = {
     "assess": assess_text,
@@ -29,6 +31,8 @@ TEXTS: Mapping[str, Callable[[Any, int], RenderableType]] = {
 
 def result_text(result: Any, width: int) -> RenderableType:
     """The text that the result's verb shows; that of ``str`` for a result of a verb outside of mutiny."""
+    if isinstance(result, MuffAssessment):
+        return muff_text(result, width)
     if isinstance(result, Result) and result.verb in TEXTS:
         return TEXTS[result.verb](result, width)
     return Text(str(result))

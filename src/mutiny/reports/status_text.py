@@ -60,7 +60,7 @@ def _lines(tally: CampaignTally, writer: str | None, file: Path) -> list[str]:
     lines = []
     done = sum(tally.done.values())
     if tally.most and not tally.finished:
-        lines.append(f"{done} of at most {tally.most} jobs are done; a search plans its next job from the last result.")
+        lines.append(f"{done} of at most {tally.most} jobs are done.")
     lost = tally.attempts - done - len(tally.failed)
     if tally.begun:
         names = ", ".join(tally.begun[:SHOWN]) + (f" and {len(tally.begun) - SHOWN} more" * (len(tally.begun) > SHOWN))

@@ -1,8 +1,7 @@
-"""A strengthening as text for a terminal: inputs to label, their effect, and a smaller test set."""
+"""A strengthening as text for a terminal: the decision, then the table behind it, then how it was done."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
@@ -12,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
-from mutiny.reports.formatting import count
-from mutiny.reports.smaller_test_set_text import between, falls, held_out_sentence, kills_sentence
-from mutiny.verbs.select.metrics import Repeated
-from mutiny.verbs.strengthen.held_out_scores import LabelGain
+from mutiny.reports.formatting import count, percent
+from mutiny.reports.notice_sentences import cost_range
+from mutiny.reports.strengthen_sentences import headline, loses, points, smaller, unclear
+from mutiny.verbs.strengthen.held_out import DRAWS, OWN, LabelGain, RateChange
 from mutiny.verbs.strengthen.result import Strengthening
 
 SHOWN, SHOWN_NAMES = 12, 5
@@ -24,122 +23,87 @@ SHOWN, SHOWN_NAMES = 12, 5
 
 def strengthen_text(result: Strengthening) -> RenderableType:
     """The whole text."""
-    parts: list[RenderableType] = [_head(result)]
+    parts: list[RenderableType] = [Padding(_answer(result), (1, 1), expand=False)]
     if result.measured:
         parts.append(_table(result))
-        parts.extend(terminal.legend(_legend(result)))
-    texts = [text for text in (_answer(result), _synthesized(result), _subset(result)) if text is not None]
-    parts.extend(Padding(text, (1, 1, 0, 1), expand=False) for text in texts)
+        parts.append(Text(""))
+    parts.extend(terminal.legend(_legend(result)))
     parts.extend(terminal.notes(result.notes, above=1))
     return Group(*parts, Text(""))
 
 
-def _head(result: Strengthening) -> RenderableType:
-    subject, pool = result.subject, result.subject.pool
-    model = f"{escape(subject.model)}, {count(subject.originals, 'original')}"
-    value = result.score.value
-    score = "no score" if value is None else f"mutation score {value:.0%}"
-    lines = [
-        f"[bold]{escape(subject.name)}[/]  {model}",
-        f"test: {subject.test:,} inputs, {score}" + ("" if pool is None else f"; pool: {pool.inputs:,} inputs"),
-    ]
-    if result.survivors:
-        by_operator = Counter(label for label, _ in result.survivors)
-        named = ", ".join(f"{label} {survivors}" for label, survivors in by_operator.items())
-        survivors = count(len(result.survivors), "mutant")
-        slip = "slips" if len(result.survivors) == 1 else "slip"
-        lines.append(f"{survivors} that train kills {slip} through: {escape(named)}")
-    return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
+def _answer(result: Strengthening) -> Text:
+    lines = [f"[bold {_color(result)}]{escape(headline(result))}[/]"]
+    if result.budgets:
+        lines.append(_first(result))
+        lines.append(escape(smaller(result)))
+    if result.candidates is not None:
+        lines.append(_synthesized(result))
+    return Text.from_markup("\n".join(filter(None, lines)))
+
+
+def _color(result: Strengthening) -> str:
+    if not result.budgets:
+        return "yellow" if loses(result) or result.notice.rate is None else "green"
+    own = result.gain(OWN, result.budgets[-1])
+    return "yellow" if own is None or unclear(own.gain) else "green"
+
+
+def _first(result: Strengthening) -> str:
+    names = result.names
+    most = SHOWN if names is None else SHOWN_NAMES
+    shown = ", ".join(str(at) if names is None else escape(names[at]) for at in result.order[:most].tolist())
+    more = f" and {len(result.order) - most:,} more" if len(result.order) > most else ""
+    return f"Label first: {shown}{more}."
+
+
+def _synthesized(result: Strengthening) -> str:
+    candidates = result.candidates
+    assert candidates is not None
+    distance = ""
+    if candidates.distances:
+        distance = f", on average {candidates.distances['linf'].mean():.3g} (Linf) from an input of the pool"
+    return (
+        f"{count(len(candidates), 'input')} synthesized for faults that the pool cannot make noticed{distance}. They "
+        "are proposals: a person must label them, and they count in no rate. --save FILE.npz writes them."
+    )
 
 
 def _table(result: Strengthening) -> Table:
     table = terminal.table()
     table.add_column(" labels", justify="right", no_wrap=True)
     table.add_column("chosen by", no_wrap=True, overflow="ellipsis")
-    for title in ("score", "95%", "gain", "strengthen ahead by"):
+    for title in ("notice rate", "gain (95%)", "strengthen ahead (95%)"):
         table.add_column(title, justify="right", no_wrap=True)
     if result.before is not None:
-        table.add_row(*map(Text, ("0", "(before)", *_score(result.before), "", "")), style="dim")
+        table.add_row(*map(Text, ("0", "(before)", f"{result.before.rate:.1%}", "", "")), style="dim")
     last = 0
     for gain in result.measured:
         budget = f"{gain.budget:,}" if gain.budget != last else ""
-        is_strengthen = gain.ahead is None
-        cells = (budget, gain.method, *_score(gain.score), *_gain(gain))
-        table.add_row(*map(Text, cells), style="bold" if is_strengthen else "")
+        table.add_row(*map(Text, (budget, *_cells(gain))), style="bold" if gain.method == OWN else "")
         last = gain.budget
     return table
 
 
-def _score(value: Repeated) -> tuple[str, str]:
-    return f"{value.mean:.1%}", between(value) or "-"
+def _cells(gain: LabelGain) -> tuple[str, ...]:
+    return gain.method, f"{gain.rate:.1%}", _change(gain.gain), "" if gain.ahead is None else _change(gain.ahead)
 
 
-def _gain(gain: LabelGain) -> tuple[str, str]:
-    if gain.ahead is None:
-        return f"{100 * gain.gain.mean:+.1f}", ""
-    interval = gain.ahead.interval
-    ends = "" if interval is None else f" ({_points(interval.low)} to {_points(interval.high)})"
-    return f"{100 * gain.gain.mean:+.1f}", f"{100 * gain.ahead.mean:+.1f}{ends}"
-
-
-def _points(value: float) -> str:
-    """A difference of scores in points, cut at 100, which an interval of Student's t may exceed."""
-    return f"{100 * min(1.0, max(-1.0, value)):+.1f}"
+def _change(change: RateChange) -> str:
+    ends = change.interval
+    return points(change.value) + ("" if ends is None else f" ({points(ends.low)} to {points(ends.high)})")
 
 
 def _legend(result: Strengthening) -> Iterator[str]:
-    mutants, repeats = result.settings["mutants"], result.measured[0].score.n
-    yield f"score: share killed of held-out mutants that train kills, {mutants} tried per operator."
-    if repeats > 1:
-        yield f"95%: interval over {repeats} repeats."
-    yield "gain, ahead: points of the score, in the same repeats."
-
-
-def _answer(result: Strengthening) -> Text | None:
-    if not result.budgets:
-        return None
-    names = result.names
-    most = SHOWN if names is None else SHOWN_NAMES
-    first = result.order[:most].tolist()
-    shown = ", ".join(str(index) if names is None else escape(names[index]) for index in first)
-    more = f" and {len(result.order) - most:,} more" if len(result.order) > most else ""
-    lines = [f"[bold]Label first[/]: {shown}{more}."]
-    for budget, killed in result.predicted.items():
-        tried, verb = count(len(result.tried), "survivor"), "is" if len(result.tried) == 1 else "are"
-        lines.append(f"With {count(budget, 'label')}, {killed} of {tried} tried {verb} predicted to be killed.")
-    return Text.from_markup("\n".join(lines))
-
-
-def _synthesized(result: Strengthening) -> Text | None:
-    candidates = result.candidates
-    if candidates is None:
-        return None
-    distance = ""
-    if candidates.distances:
-        distance = f", on average {candidates.distances['linf'].mean():.3g} (Linf) from an input of the pool"
-    return Text.from_markup(
-        f"[bold]Synthesized[/] {count(len(candidates), 'input')} for survivors that the pool cannot kill{distance}. "
-        "They are proposals: a person must label them, and they count in no score. --save FILE.npz writes them."
-    )
-
-
-def _subset(result: Strengthening) -> Text | None:
-    subset, held_out = result.subset, result.smaller
-    if subset is None:
-        return None
-    if not len(subset):
-        return Text("The test set kills no mutant, so there is no score that a smaller one could keep.")
-    size = f"{len(subset):,} of {subset.of:,} tests kill all that the whole set kills"
-    scores = _scores(subset.score, subset.score_of_all)
-    sentences = [f"[bold]Enough[/]: {size}{scores}."]
-    if falls(held_out):
-        sentences = [f"[bold]Fewer[/]: {size}{scores}, but fewer of other mutants."]
-    sentences.append(kills_sentence(len(subset.kept), len(subset.more), subset.fresh))
-    sentences += [] if held_out is None else [held_out_sentence(held_out)]
-    return Text.from_markup(" ".join(sentences))
-
-
-def _scores(part: float | None, whole: float | None) -> str:
-    if part is None or whole is None:
-        return ""
-    return f" (score {part:.0%})" if round(part, 2) == round(whole, 2) else f" (score {part:.0%}, of all {whole:.0%})"
+    subject, pool, bins = result.subject, result.subject.pool, result.notice.bins
+    sizes = f"{subject.test:,} tests" + ("" if pool is None else f", pool of {pool.inputs:,}")
+    yield f"{subject.name}: {subject.model}, {count(subject.originals, 'original')}; {sizes}."
+    if bins:
+        missed = f"{result.notice.faults - result.notice.noticed:,} of {count(result.notice.faults, 'fault')}"
+        costs = f"{cost_range(bins[0].low, bins[-1].high)} {result.unit}"
+        yield f"the assessment: {percent(result.notice.rate)} noticed; {missed} that cost {costs} are missed."
+    if result.before is not None:
+        over = "originals" if subject.originals > 1 else "random choices"
+        yield f"notice rate: on {count(result.before.faults, 'fault')} of other seeds; 95%: over {over}, in points."
+    if any(gain.method == "random" for gain in result.measured):
+        yield f"random: mean of {DRAWS} random choices."

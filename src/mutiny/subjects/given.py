@@ -102,8 +102,10 @@ def as_given(
     return Given(type(model).__name__, matched(inputs, known, task), "given", known, task, call, None, model)
 
 
-def as_subject(subject: Any, data: Any, train: Any, task: Task | None, forward: Forward | None) -> Subject:
-    """The given subject, or one made of a model, its test set and its training set.
+def as_subject(
+    subject: Any, data: Any, train: Any, task: Task | None, forward: Forward | None, validation: Any = None
+) -> Subject:
+    """The given subject, or one made of a model, its test set and, if they are known, its other sets.
 
     Args:
         subject: A `Subject` or a model.
@@ -111,21 +113,28 @@ def as_subject(subject: Any, data: Any, train: Any, task: Task | None, forward: 
         train: Training set of a model.
         task: Task; guessed from the number of outputs by default.
         forward: Function that calls the model.
+        validation: Validation set of a model.
     """
     _check_task(task)
     if isinstance(subject, Subject):
-        _refuse_beside_subject(data=data, train=train, task=task, forward=forward)
+        _refuse_beside_subject(data=data, train=train, task=task, forward=forward, validation=validation)
         return subject
     if not isinstance(subject, nn.Module):
         raise _no_subject(subject, "data=... and train=...")
-    for name, value, which in (("data", data, "test"), ("train", train, "training")):
-        if value is None:
-            raise BadInput(name, None, f"the {which} set of the model", f"Give {name}=(inputs, targets).")
+    if data is None:
+        raise BadInput("data", None, "the test set of the model", "Give data=(inputs, targets).")
     model, call = check_model(subject, "model"), forward or default_forward
-    known, tests = as_data(train, "train"), as_data(data, "data")
+    known, tests = None if train is None else as_data(train, "train"), as_data(data, "data")
     task = task or _guessed(model, tests, call)
-    name = type(model).__name__
-    return Subject(model, task=task, train=known, test=matched(tests, known, task), forward=forward, name=name)
+    return Subject(
+        model,
+        task=task,
+        train=known,
+        test=matched(tests, known, task),
+        validation=None if validation is None else matched(as_data(validation, "validation"), known, task),
+        forward=forward,
+        name=type(model).__name__,
+    )
 
 
 def _check_task(task: Any) -> None:

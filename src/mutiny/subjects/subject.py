@@ -23,6 +23,7 @@ from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.tasks import Classification, Task
 from mutiny.subjects.training import Recipe, fingerprint, train_originals
 from mutiny.subjects.training.describe import describe
+from mutiny.subjects.training.folds import TrainingSet
 from mutiny.subjects.training.loop import built
 
 DEFAULT_ORIGINALS = 10
@@ -36,8 +37,10 @@ class Subject:
         models: Originals: trained instances of one program in evaluation mode. One is the common case; several,
             trained independently, let verdicts account for the randomness of training.
         task: `Classification` or `Regression`.
-        train: Training set of the originals, in any form that `mutiny.subjects.data.as_data` reads.
+        train: Training set of the originals, in any form that `mutiny.subjects.data.as_data` reads. A recipe needs it.
         test: Test set under assessment.
+        validation: Labeled inputs that are neither in the training set nor in the test set. `assess` measures on them
+            what a fault costs.
         weak: Weaker test set for sensitivity; made from ``test`` by default.
         pool: Inputs to choose from, which may be unlabeled, for the verbs that need them.
         recipe: Recipe that trains the originals, instead of ``models``.
@@ -55,8 +58,9 @@ class Subject:
         models: nn.Module | Sequence[nn.Module] | None = None,
         *,
         task: Task,
-        train: Any,
+        train: Any = None,
         test: Any,
+        validation: Any = None,
         weak: Any = None,
         pool: Any = None,
         recipe: Recipe | None = None,
@@ -68,21 +72,40 @@ class Subject:
             raise BadInput("models", models, "at least one trained model, or a recipe that trains them")
         if not isinstance(task, Task):
             raise BadInput("task", repr(task), "mutiny.Classification(...) or mutiny.Regression(...)")
+        if train is None and not given:
+            raise BadInput("train", None, "the training set, which the recipe needs")
         self.models, self.task, self.recipe, self.name = given, task, recipe, name
         self.forward: Forward = forward or default_forward
-        self.train, self.test = as_data(train, "train"), as_data(test, "test")
+        self.train = None if train is None else as_data(train, "train")
+        self.test = as_data(test, "test")
+        self.validation = None if validation is None else as_data(validation, "validation")
+        self.folds: int | None = None
         self.weak = None if weak is None else as_data(weak, "weak")
         self.pool = None if pool is None else as_pool(pool)
 
     def __repr__(self) -> str:
         count = len(self.models)
         trained = f"{count} original{'s' * (count != 1)}" if count else "originals from a recipe"
-        return f"Subject({self.name!r}, {trained}, {self.task}, train={len(self.train)}, test={len(self.test)})"
+        sizes = ", ".join(f"{name}={len(data)}" for name, data in self.splits().items() if name != "weak")
+        return f"Subject({self.name!r}, {trained}, {self.task}, {sizes})"
 
     def splits(self) -> dict[str, Data]:
         """The labeled splits by name."""
-        splits = {"train": self.train, "test": self.test, "weak": self.weak}
+        splits = {"train": self.train, "test": self.test, "validation": self.validation, "weak": self.weak}
         return {name: data for name, data in splits.items() if data is not None}
+
+    @property
+    def training(self) -> TrainingSet:
+        """The training set of each original; an error if the subject has none."""
+        if self.train is None:
+            raise BadInput("train", None, "the training set of the subject", "Give Subject(train=(inputs, targets)).")
+        return TrainingSet(self.train, self.folds)
+
+    def holding_out(self, folds: int | None) -> Subject:
+        """A copy of this subject whose recipe trains original ``i`` without fold ``i`` modulo ``folds``, if any."""
+        other = copy.copy(self)
+        other.folds = folds
+        return other
 
     def check(self) -> None:
         """Raises `BadInput` if the data would make verdicts meaningless."""
@@ -123,7 +146,7 @@ class Subject:
                 check_parameters(_new(self.recipe), "the recipe's network")  # before hours of training, not after
             models = train_originals(
                 self.recipe,
-                self.train,
+                self.training.of,
                 self.task,
                 number,
                 seed,
@@ -145,8 +168,18 @@ class Subject:
         number, target = self.count(count), torch.device("cpu") if device is None else as_device(device)
         if self.models or self.recipe is None:
             return [hash_of(describe(model)) for model in self.models[:number]]
-        recipe, seeds = self.recipe, (seed_for(seed, "original", index) for index in range(number))
-        return [fingerprint(recipe, self.train, self.task, s, forward=self.forward, device=target) for s in seeds]
+        recipe, training = self.recipe, self.training
+        return [
+            fingerprint(
+                recipe,
+                training.of(index),
+                self.task,
+                seed_for(seed, "original", index),
+                forward=self.forward,
+                device=target,
+            )
+            for index in range(number)
+        ]
 
     def ready(
         self, count: int | None, *, seed: int, device: str | None, folder: Path | None, progress: Progress

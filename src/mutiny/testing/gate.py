@@ -1,14 +1,16 @@
-"""`assert_mutation_score`: an assertion about a mutation score, for test suites of users."""
+"""`assert_notice_rate` and `assert_mutation_score`: assertions about test sets, for test suites of users."""
 
 from __future__ import annotations
 
 import shlex
+import warnings
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mutiny.subjects import Subject
+    from mutiny.verbs.assess.muff.result import MuffAssessment
     from mutiny.verbs.assess.result import Assessment
 
 FOLDER = ".mutiny"
@@ -16,7 +18,64 @@ FOLDER = ".mutiny"
 WAIT = 1800.0
 """Seconds to wait for a store that another process writes; if tests run in parallel, only one of them computes."""
 MOST = 5
-"""Largest number of operators in the message of a failure."""
+"""Largest number of operators or faults in the message of a failure."""
+
+
+class UndecidedWarning(UserWarning):
+    """The interval of a notice rate contains the bar, so that nobody can tell whether the bar is reached."""
+
+
+def assert_notice_rate(
+    subject: Subject | str,
+    *,
+    at_least: float = 0.8,
+    strict: bool = False,
+    operators: str | None = None,
+    store: str | Path | None = None,
+    **settings: Any,
+) -> Assessment:
+    """Raises `AssertionError` if the notice rate of a subject's test set is surely too low.
+
+    It is surely too low if its whole interval is below the bar. If the interval contains the bar, or if there is no
+    notice rate, there is an `UndecidedWarning`, or an `AssertionError` if ``strict``.
+
+    The result is stored in ``.mutiny/NAME.mutiny``: as long as networks, data and settings are the same, the next run
+    only reads it. Keep that folder between CI jobs, and out of version control.
+
+    Args:
+        subject: Subject, or its name as on the command line: ``"digits"``, ``"file.py:subject"``.
+        at_least: Smallest notice rate that passes, 0 to 1.
+        strict: Whether to fail also if the notice rate may be too low.
+        operators: Operators, as in `mutiny.assess`.
+        store: File for the result, instead of the default.
+        settings: Further arguments of `mutiny.assess`.
+
+    Returns:
+        The assessment, for further assertions.
+
+    >>> import torch
+    >>> from torch import nn
+    >>> from mutiny import Classification, Subject
+    >>> x = torch.randn(500, 4, generator=torch.Generator().manual_seed(0)); y = (x.sum(1) > 0).long()
+    >>> net = nn.Linear(4, 2).eval()
+    >>> with torch.no_grad():
+    ...     _ = net.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4])), net.bias.zero_()
+    >>> subject = Subject(net, task=Classification(2), validation=(x[:250], y[:250]), test=(x[250:], y[250:]))
+    >>> import tempfile; file = tempfile.mkdtemp() + "/linear.mutiny"
+    >>> assert_notice_rate(subject, at_least=0.1, operators="GF", store=file).notice.rate > 0.2
+    True
+    """
+    __tracebackhide__ = True  # the traceback that pytest shows ends in the test
+    from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
+
+    result: Assessment
+    result, file = _assessed(subject, at_least, "notice", operators, store, settings)
+    gate = compare_with_bar(result.notice, at_least)
+    if gate.fails(strict):
+        raise AssertionError(notice_failure(result, gate.sentence, file))
+    if gate.outcome is GateOutcome.UNDECIDED:
+        warnings.warn(gate.sentence, UndecidedWarning, stacklevel=2)
+    return result
 
 
 def assert_mutation_score(
@@ -26,18 +85,17 @@ def assert_mutation_score(
     operators: str | None = None,
     store: str | Path | None = None,
     **settings: Any,
-) -> Assessment:
-    """Raises `AssertionError` if the mutation score of a subject's test set is too low.
+) -> MuffAssessment:
+    """Raises `AssertionError` if the mutation score of a subject's test set, by the method muff, is too low.
 
-    The result is stored in ``.mutiny/NAME.mutiny``: as long as networks, data and settings are the same, the next run
-    only reads it. Keep that folder between CI jobs, and out of version control.
+    The result is stored as that of `assert_notice_rate`.
 
     Args:
         subject: Subject, or its name as on the command line: ``"digits"``, ``"file.py:subject"``.
         at_least: Smallest score that passes, 0 to 1.
         operators: Operators, as in `mutiny.assess`.
         store: File for the result, instead of the default.
-        settings: Further arguments of `mutiny.assess`.
+        settings: Further arguments of `mutiny.assess` with ``method="muff"``.
 
     Returns:
         The assessment, for further assertions.
@@ -55,13 +113,32 @@ def assert_mutation_score(
     1
     """
     __tracebackhide__ = True  # the traceback that pytest shows ends in the test
+    result: MuffAssessment
+    result, file = _assessed(subject, at_least, "muff", operators, store, settings)
+    if result.score.value is None or result.score.value < at_least:
+        raise AssertionError(score_failure(result, at_least, file))
+    return result
+
+
+def _assessed(
+    subject: Subject | str,
+    at_least: float,
+    method: str,
+    operators: str | None,
+    store: str | Path | None,
+    settings: dict[str, Any],
+) -> tuple[Any, Path]:
+    """The assessment, and the file that it is stored in."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
     from mutiny.core.errors import BadInput
     from mutiny.subjects import load_subject
     from mutiny.verbs.assess.assess import assess
 
     if isinstance(at_least, bool) or not isinstance(at_least, Real) or not 0 <= at_least <= 1:
-        raise BadInput("at_least", repr(at_least), "a score between 0 and 1")
+        raise BadInput("at_least", repr(at_least), "a share between 0 and 1")
+    if "method" in settings:
+        fix = "assert_notice_rate is for the method notice, assert_mutation_score for the method muff."
+        raise BadInput("method", repr(settings["method"]), "no method", fix)
     default = kept(subject)
     file = default if store is None else Path(store)
     loaded = load_subject(subject) if isinstance(subject, str) else subject
@@ -70,10 +147,8 @@ def assert_mutation_score(
     except OSError as error:
         raise BadInput("store", str(file), f"a file in a folder that can be made ({error.strerror})") from None
     with SqliteStore(file, patience=WAIT) as open_store:
-        result = assess(loaded, operators, store=open_store, **settings)
-    if result.score.value is None or result.score.value < at_least:
-        raise AssertionError(failure(result, at_least, file))
-    return result
+        arguments: dict[str, Any] = {**settings, "method": method, "store": open_store}
+        return assess(loaded, operators, **arguments), file
 
 
 def kept(subject: Subject | str, root: Path | None = None) -> Path:
@@ -91,9 +166,23 @@ def kept(subject: Subject | str, root: Path | None = None) -> Path:
     return (root or Path()) / FOLDER / file_for(subject if isinstance(subject, str) else subject.name)
 
 
-def failure(result: Assessment, at_least: float, store: Path) -> str:
+def notice_failure(result: Assessment, sentence: str, store: Path) -> str:
+    """Message for a notice rate that is too low: why, which faults the test set misses, and what to do."""
+    from mutiny.reports.notice_sentences import bins_sentence, headline, named_fault, weak_spots
+
+    lines = [sentence, headline(result), bins_sentence(result.notice)]
+    lines += [f"weak spot: {spot.sentence}" for spot in weak_spots(result.notice)]
+    drastic = result.missed_drastic()
+    lines += [f"not even noticed: {named_fault(fault)}" for fault in drastic[:MOST]]
+    if len(drastic) > MOST:
+        lines.append(f"not even noticed: {len(drastic) - MOST} more")
+    lines += [f"{label}: {rate.reason}" for label, rate in result.notice.operators.items() if rate.failed]
+    return "\n  ".join([*filter(None, lines), _all_of_it(store)])
+
+
+def score_failure(result: MuffAssessment, at_least: float, store: Path) -> str:
     """Message for a score that is too low: by how much, which faults the test set misses, and what to do."""
-    from mutiny.verbs.assess.score import apart
+    from mutiny.verbs.assess.muff.score import apart
 
     score = result.score
     if score.value is None:
@@ -112,6 +201,11 @@ def failure(result: Assessment, at_least: float, store: Path) -> str:
         lines.append(f"  {record.label} ({record.title}), score {record.score:.0%}{seen}")
     if len(missed) > MOST:
         lines.append(f"  and {len(missed) - MOST} more operators")
+    return "\n".join([*lines, f"  {_all_of_it(store)}"])
+
+
+def _all_of_it(store: Path) -> str:
+    """The command that shows everything that is stored."""
     here = Path.cwd()
     file = store.resolve().relative_to(here) if store.resolve().is_relative_to(here) else store
-    return "\n".join([*lines, f"  all of it: mutiny report {shlex.quote(str(file))} --out report.html"])
+    return f"all of it: mutiny report {shlex.quote(str(file))} --out report.html"

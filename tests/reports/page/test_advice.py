@@ -93,11 +93,12 @@ def test_a_list_of_models_cannot_be_asked_for_more():
 
 
 def test_what_was_not_judged_gets_another_chance():
-    assert f"mutiny assess {PARTS.subject} --operators 'NI(ratio=0.1)' --rse 0.1 --store a.mutiny" in lines(
-        assessment(MISSED, SHAKY)
+    assert (
+        f"mutiny assess {PARTS.subject} --method muff --operators 'NI(ratio=0.1)' --rse 0.1 --store a.mutiny"
+        in lines(assessment(MISSED, SHAKY))
     )
     hidden = operator("GF", {"train": {0.5: SURVIVED}}, score=None, hidden=3)
-    assert f"mutiny assess {PARTS.subject} --operators GF --test wilcoxon --store a.mutiny" in lines(
+    assert f"mutiny assess {PARTS.subject} --method muff --operators GF --test wilcoxon --store a.mutiny" in lines(
         assessment(MISSED, hidden)
     )
 
@@ -107,7 +108,7 @@ def test_where_nothing_is_left_to_find_other_faults_are_tried(monkeypatch):
     (found,) = [line for line in lines(assessment(FINE, originals=20)) if "--operators" in line]
     assert "--operators " + ",".join(code for code in OPERATORS.builtin if code != "WI") + " " in found
     none = lines(assessment(SHAKY, originals=20))
-    assert any(line.startswith(f"mutiny assess {PARTS.subject} --operators WI,NI,") for line in none)
+    assert any(line.startswith(f"mutiny assess {PARTS.subject} --method muff --operators WI,NI,") for line in none)
     every = [operator(code, {"train": {0.5: KILLED}, "test": {0.5: KILLED}}, score=1.0) for code in OPERATORS.builtin]
     assert any("--operators all " in line for line in lines(assessment(*every, originals=20)))
 
@@ -136,7 +137,8 @@ def test_every_command_is_one(result):
 
 def test_the_command_is_made_from_settings():
     result = assessment(MISSED, SHAKY, originals=3)
-    assert assess_command(result, "toy") == ("mutiny assess toy --operators 'WI,NI(ratio=0.1)' --originals 3 --seed 0")
+    line = assess_command(result, "toy")
+    assert line == "mutiny assess toy --method muff --operators 'WI,NI(ratio=0.1)' --originals 3 --seed 0"
     other = {
         **result.settings,
         "seed": 7,
@@ -147,15 +149,16 @@ def test_the_command_is_made_from_settings():
     }
     line = assess_command(assessment(MISSED, originals=3, settings=other), "toy")
     assert (
-        line == "mutiny assess toy --operators 'WI,NI(ratio=0.1)' --originals 3 --seed 7 --alpha 0.01 --k-max 9 "
-        "--weak-share 0.25 --exact"
+        line == "mutiny assess toy --method muff --operators 'WI,NI(ratio=0.1)' --originals 3 --seed 7 --alpha 0.01 "
+        "--k-max 9 --weak-share 0.25 --exact"
     )
     get_command(app).commands["assess"].make_context("assess", shlex.split(line)[2:])
 
 
 def test_real_settings_give_the_command_that_made_them(assessed):
     line = assess_command(assessed, "toy")
-    assert line == "mutiny assess toy --operators WI,NEB,AFR --originals 6 --seed 0 --k-max 2 --max-probes 4"
+    muff = "mutiny assess toy --method muff"
+    assert line == f"{muff} --operators WI,NEB,AFR --originals 6 --seed 0 --k-max 2 --max-probes 4"
 
 
 def test_the_method_tells_rule_seed_versions_and_command():

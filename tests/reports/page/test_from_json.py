@@ -13,14 +13,15 @@ from rich.console import Console
 from mutiny.core.errors import BadInput
 from mutiny.core.json_values import from_plain, to_plain
 from mutiny.core.records import MutantRecord, OperatorRecord, Verdict
-from mutiny.reports.loading import KINDS, read_json
+from mutiny.reports.loading import read_json, result_class
 from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.render import html_of
 from mutiny.reports.result_text import result_text
+from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.select.retraining.result import Retraining, gains
-from reports.page.handmade import KILLED, SURVIVED, assessment, operator
+from reports.page.handmade import KILLED, SURVIVED, assessment, fault, operator, rated
 from reports.page.test_strengthen import STRENGTHENED
 from reports.page.test_verbs import COMMON, SELECTION, location, repair, robustness
 
@@ -36,6 +37,14 @@ def test_an_assessment_comes_back_from_its_json(assessed, tmp_path):
     assert found.verb == "assess"
     assert found.result.to_json() == json.loads(json.dumps(assessed.to_json()))
     assert found.result.kills == {}
+
+
+def test_a_notice_rate_comes_back_from_its_json(tmp_path):
+    (tmp_path / "a").write_text(json.dumps(RATED))
+    found = read_json(tmp_path / "a").result
+    assert isinstance(found, Assessment)
+    assert found.to_json() == RATED
+    assert found.changed is None
 
 
 def test_what_is_no_finite_number_was_null():
@@ -73,6 +82,9 @@ SMALL = assessment(
     operator("WI", {"train": {0.5: KILLED, 0.25: SURVIVED}, "test": {0.5: SURVIVED, 0.75: KILLED}}),
     operator("LR", {"train": {None: SURVIVED}, "test": {None: SURVIVED}}, score=None, strength=None),
 ).to_json()
+RATED = rated(
+    {"GF": [(0.6, True), (1.5, False), (5.0, True)], "WI": [fault("WI", 3.0, False, hits=1)] * 6 + [(20.0, False)]}
+).to_json()
 LEAVES = st.sampled_from(
     [None, True, -1, 0, 3, 0.5, 1e98, -1e98, 1e-300, "", "killed", "\ud800<b>\x00&", [], {}, [[]], ["a"], {"a": 1}]
 )
@@ -97,10 +109,11 @@ def spoil(data, told):
             owner[last] = copy.deepcopy(data.draw(LEAVES))  # a shared list could be put into itself
 
 
+@pytest.mark.parametrize("whole", [SMALL, RATED], ids=["muff", "notice"])
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, data):
-    told = copy.deepcopy(SMALL)
+def test_a_spoilt_file_gives_a_page_or_a_sentence(tmp_path, whole, data):
+    told = copy.deepcopy(whole)
     spoil(data, told)
     (tmp_path / "a").write_text(json.dumps(told))
     try:
@@ -131,18 +144,22 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("verb", [*OTHERS, "assess"])
+WHOLE = {**OTHERS, "assess": RATED, "assess with muff": SMALL}
+
+
+@pytest.mark.parametrize("name", WHOLE)
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_a_spoilt_result_of_any_verb_gives_its_text_and_tables_or_a_sentence(verb, data):
-    told = copy.deepcopy(OTHERS.get(verb, SMALL))
+def test_a_spoilt_result_of_any_verb_gives_its_text_and_tables_or_a_sentence(name, data):
+    told = copy.deepcopy(WHOLE[name])
+    kind = result_class(told)
     spoil(data, told)
     try:
-        result = KINDS[verb].from_json(told)
+        result = kind.from_json(told)
     except BadInput:
         return
     Console(file=io.StringIO(), width=80).print(result_text(result, 80))
-    page_of({verb: result}, CommandParts(UNKNOWN, "mutiny assess"), {})
+    page_of({result.verb: result}, CommandParts(UNKNOWN, "mutiny assess"), {})
     assert json.dumps(result.to_json(), allow_nan=False)
     assert result.tables()
     assert isinstance(result.metrics(), dict)
@@ -152,6 +169,10 @@ def test_a_spoilt_result_of_any_verb_gives_its_text_and_tables_or_a_sentence(ver
 @pytest.mark.parametrize(
     ("way", "value", "told"),
     [
+        ("notice.rate", 7.5, r"notice.rate=.*: expected a number between 0 and 1"),
+        ("notice.bins.0.noticed", 9, r"noticed=9: expected at most the faults of the bin"),
+        ("notice.plan.0.inputs", 0, r"notice.plan: inputs=0: expected at least 1"),
+        ("notice.false_alarms.noticed", 99, r"notice.false_alarms.noticed=99: expected at most all changes"),
         ("score.value", 7.5, r"score.value=.*: expected a number between 0 and 1"),
         ("score.interval.low", -2, r"score.interval.low=.*: expected a number between 0 and 1"),
         ("subject.splits.test.inputs", -3, "inputs=.*: expected at least 1"),
@@ -163,7 +184,7 @@ def test_a_spoilt_result_of_any_verb_gives_its_text_and_tables_or_a_sentence(ver
     ],
 )
 def test_numbers_that_cannot_be_are_refused(tmp_path, way, value, told):
-    spoilt = copy.deepcopy(SMALL)
+    spoilt = copy.deepcopy(RATED if way.startswith("notice") else SMALL)
     *steps, last = way.split(".")
     owner = spoilt
     for step in steps:

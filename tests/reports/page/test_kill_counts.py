@@ -10,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 from mutiny.reports.page.classes import by_class, classes_part, killable
 from mutiny.reports.page.effective_tests import effective_tests_section
 from mutiny.reports.page.kill_counts import COLUMNS, busiest_half, concentration, kill_counts_of, matrix_of
-from mutiny.reports.page.smaller_test_set import SmallerTestSet
 from reports.page.handmade import KILLED, SURVIVED, UNSTABLE, assessment, bits, operator
 
 
@@ -136,17 +135,3 @@ def test_what_is_missing_is_said(assessed, regressed):
     result = assessment(nothing, kills={("WI", 0.5, "test"): told}, labels=np.zeros(4, np.uint8))
     assert "no test can kill anything" in texts(effective_tests_section(result))
     assert "no class has anything to notice" in texts(classes_part(result))
-
-
-def test_a_smallest_subset_has_its_place(assessed):
-    parts = {
-        part.title: part
-        for part in effective_tests_section(assessed, SmallerTestSet((7, 3, 4), 120, 0.5, 0.5)).blocks
-        if part.kind == "part"
-    }
-    told = parts["A smallest set of tests"]
-    assert texts(told) == "3 inputs of 120 (2.5%) keep the score: 50.0% with these alone, 50.0% with all."
-    assert told.blocks[1].blocks[0].text == "3\u20134, 7"
-    assert "A smallest set of tests" not in [
-        block.title for block in effective_tests_section(assessed).blocks if block.kind == "part"
-    ]

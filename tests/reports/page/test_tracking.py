@@ -10,9 +10,11 @@ import torch
 
 from mutiny.core.errors import MissingExtra
 from mutiny.reports.tracking import log_to_mlflow, log_to_tensorboard
+from reports.page.handmade import rated
 from reports.page.test_verbs import SELECTION, location, robustness
 
-RESULTS = {"select": SELECTION, "locate": location(), "attack": robustness((4, 1, 8, 8))}
+RATED = rated({"GF": [(0.6, True), (1.5, False), (5.0, True)], "WI(ratio=0.3)": [(3.0, False)], "LR": []})
+RESULTS = {"notice": RATED, "select": SELECTION, "locate": location(), "attack": robustness((4, 1, 8, 8))}
 
 
 @pytest.fixture(params=["assess", *RESULTS])
@@ -56,6 +58,14 @@ def test_mlflow(result, tmp_path, monkeypatch):
     assert told.data.tags["mutiny.mutiny"] == result.versions["mutiny"]
     assert json.loads((folder / "result.json").read_text())["verb"] == result.verb
     assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_numbers_of_a_notice_rate():
+    assert RATED.metrics() == {
+        "notice": pytest.approx(2 / 4),
+        "notice.GF": pytest.approx(2 / 3),
+        "notice.WI(ratio=0.3)": 0.0,
+    }
 
 
 def test_without_mlflow(monkeypatch):

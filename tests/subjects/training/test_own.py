@@ -17,7 +17,7 @@ from mutiny.faults.training.base import Program
 from mutiny.subjects.data import as_data
 from mutiny.subjects.training import OwnTraining, TrainingSettings
 from mutiny.subjects.training.own import PARTS
-from mutiny.verbs.assess.dry_run import plan
+from mutiny.verbs.assess.muff.dry_run import plan
 
 EVERYTHING = tuple(PARTS)
 
@@ -113,7 +113,7 @@ def test_the_plan_says_what_applies():
 
 def test_a_campaign(tmp_path):
     subject = Subject(recipe=own(), task=Classification(3), train=toys.blobs(150), test=toys.blobs(90, seed=1))
-    result = assess(subject, "HNE,OCH", originals=3, folder=tmp_path)
+    result = assess(subject, "HNE,OCH", originals=3, folder=tmp_path, method="muff")
     assert {one.code: one.status for one in result.operators}["OCH"] is Status.SCORED
     assert result.operators[0].status in (Status.SCORED, Status.NOT_KILLABLE)
 

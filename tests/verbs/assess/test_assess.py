@@ -1,511 +1,480 @@
-import copy
+"""Assessments by the notice rate, from end to end, on networks that take no time."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 from torch import nn
 
 import mutiny
-from mutiny.core.records import Status, Verdict
+from mutiny.faults import Operator
 from mutiny.faults.parsing import as_operators
-from mutiny.models import ModelState
+from mutiny.models import ModelState, WeightEdit
+from mutiny.reports.notice_sentences import headline, plan_sentence
+from mutiny.verbs.assess.notice import Notice
 from references import verdicts
-from toys import blob_subject, blobs, classifier, line, line_subject, trained
+from verbs.assess.found import points, rate_spelled_out, regression, separator, subject
 
 pytestmark = pytest.mark.rounding
 
-QUICK = mutiny.Search(precision=0.1)
-TEXT = "WI(ratio=0.3),NI(ratio=0.5, direction=incoming)"
+WEIGHTS = "GF,WI"
 
 
-def judged_by_hand(subject, result, judge, pick):
-    """Each picked record beside what brute force says about the same mutant."""
-    for operator, record in zip(as_operators(TEXT), result.operators, strict=True):
-        for mutant in record.mutants[::pick]:
-            split = {"train": subject.train, "test": subject.test}.get(mutant.guiding_set)
-            if split is None:
-                continue
-            data = (split.read(slice(None)), torch.as_tensor(split.targets))
-            repetitions = mutant.instances // len(subject.models)
-            probe, seed = subject.train.first(4), result.settings["seed"]
-            at = operator.at(mutant.strength)
-            yield record, mutant, verdicts.truth(subject.models, probe, at, seed, repetitions, data, judge)
+def assessed(some, operators=WEIGHTS, **more):
+    return mutiny.assess(some, operators, **{"seeds": 2, "batch_size": 512, **more})
 
 
-@pytest.mark.parametrize("originals", [1, 3])
-def test_verdicts_metrics_and_kills_are_those_of_brute_force(originals):
-    subject = blob_subject(originals)
-    result = mutiny.assess(subject, TEXT, seed=4, search=QUICK)
-    seen = set()
-    for record, mutant, truth in judged_by_hand(subject, result, verdicts.accuracy, pick=3):
-        metrics = truth.metrics.ravel()
-        assert mutant.metric_mean == pytest.approx(metrics.mean(), abs=1e-12)
-        assert mutant.rse == pytest.approx(stats.sem(metrics) / metrics.mean(), abs=1e-12)
-        differences = (truth.clean_right[None].astype(int) - truth.right).sum(axis=(0, 1))
-        if originals == 1:
-            p, effect, beta = verdicts.sign_flip_p(differences), verdicts.cohen_g(differences), 0.15
-        else:
-            p, effect, beta = verdicts.glm_p(truth.clean, metrics), verdicts.cohen_d(truth.clean, metrics), 0.5
-        assert mutant.p_value == pytest.approx(p, rel=1e-6, abs=1e-12)
-        assert mutant.effect_size == pytest.approx(effect, rel=1e-6)
-        assert mutant.verdict is (Verdict.KILLED if p < 0.05 and effect >= beta else Verdict.SURVIVED)
-        kills = truth.clean_right[None] & ~truth.right
-        bits = result.kills[record.label, mutant.strength, mutant.guiding_set]
-        assert np.array_equal(bits.kills(), kills)
-        assert np.array_equal(bits.per_input(), kills.sum(axis=(0, 1)))
-        assert mutant.triviality == pytest.approx(kills.mean())
-        labels = getattr(subject, mutant.guiding_set).targets
-        hit = [len(set(labels[row])) / 3 for row in kills.reshape(-1, len(labels))]
-        assert mutant.killed_classes == pytest.approx(np.mean(hit))
-        seen.add(mutant.verdict)
-    assert seen == {Verdict.KILLED, Verdict.SURVIVED}
+def arrays(data):
+    return torch.as_tensor(data.read(slice(None))), torch.as_tensor(data.targets)
 
 
-@pytest.mark.parametrize(("metric", "power", "originals"), [("mse", 2, 1), ("mae", 1, 3)])
-def test_regression_is_that_of_brute_force(metric, power, originals):
-    subject = line_subject(originals, metric)
-    result = mutiny.assess(subject, TEXT, search=mutiny.Search(precision=0.3, rse=0.5))
-    assert result.subject.task.metric == metric
-    killed = 0
-    for _, mutant, truth in judged_by_hand(subject, result, verdicts.losses(0.3, power), pick=2):
-        assert mutant.metric_mean == pytest.approx(truth.metrics.mean(), rel=1e-5)
-        assert mutant.killed_classes is None
-        if originals == 1:
-            differences = (truth.clean_right[None].astype(int) - truth.right).sum(axis=(0, 1))
-            assert mutant.p_value == pytest.approx(verdicts.sign_flip_p(differences), rel=1e-6, abs=1e-12)
-        else:
-            p = verdicts.glm_p(truth.clean, truth.metrics.ravel())
-            assert mutant.p_value == pytest.approx(p, rel=1e-3, abs=1e-12)
-            assert (mutant.effect_size > 0) == (truth.metrics.mean() > truth.clean.mean())  # a larger loss is worse
-        killed += mutant.verdict is Verdict.KILLED
-    assert killed
+def by_hand(some, result):
+    """Each fault beside original and mutant, made again from nothing but its record."""
+    for fault in result.faults:
+        (operator,) = as_operators(fault.configuration)
+        original = some.models[fault.original]
+        probe = torch.as_tensor(some.test.first(4))
+        seed = result.settings["seed"]
+        yield fault, original, verdicts.mutant(original, probe, operator, seed, fault.original, fault.seed)
 
 
 @pytest.fixture(scope="module")
 def several():
-    return mutiny.assess(blob_subject(3), TEXT, search=QUICK)
+    some = subject(originals=3)
+    return some, assessed(some, seed=4)
 
 
-def test_scores_follow_from_the_records(several):
-    for record in several.operators:
-        weakest = {
-            split: min(
-                (
-                    m.strength
-                    for m in record.mutants
-                    if (m.guiding_set, m.searched, m.verdict) == (split, True, "killed")
-                ),
-                default=None,
+def test_costs_verdicts_and_classes_are_those_of_brute_force(several):
+    some, result = several
+    assert len(result.faults) > 20
+    sets = {name: arrays(data) for name, data in (("test", some.test), ("validation", some.validation))}
+    for fault, original, mutant in by_hand(some, result):
+        right = {}
+        for name, (x, y) in sets.items():
+            with torch.no_grad():
+                right[name] = [(net(x).argmax(1) == y).numpy() for net in (original, mutant)]
+        before, after = right["validation"]
+        assert fault.cost == pytest.approx(100 * (before.mean() - after.mean()), abs=1e-6)
+        before, after = right["test"]
+        broken, repaired = int((before & ~after).sum()), int((~before & after).sum())
+        p = stats.binomtest(broken, broken + repaired, alternative="greater").pvalue if broken + repaired else 1.0
+        assert fault.p_value == pytest.approx(p)
+        assert fault.noticed == (p < 0.05)
+        labels = sets["validation"][1].numpy()
+        before, after = right["validation"]
+        lost = [int(before[labels == c].sum()) - int(after[labels == c].sum()) for c in range(3)]
+        assert fault.hits == (int(np.argmax(lost)) if max(lost) > 0 and 2 * max(lost) >= sum(lost) else None)
+
+
+def test_the_summary_is_that_of_the_faults(several):
+    _, result = several
+    edges = (0.5, 1, 2, 4, 8)
+    costs, noticed = [fault.cost for fault in result.faults], [fault.noticed for fault in result.faults]
+    assert result.notice.rate == pytest.approx(rate_spelled_out(costs, noticed, edges))
+    assert 0 < result.notice.rate < 1
+    for label, rate in result.notice.operators.items():
+        mine = [fault for fault in result.faults if fault.operator == label]
+        expected = rate_spelled_out([f.cost for f in mine], [f.noticed for f in mine], edges)
+        assert rate.rate == pytest.approx(expected)
+        assert (rate.reason, rate.failed) == ("", False)
+    assert result.notice.resampled == "originals"
+    assert {fault.original for fault in result.faults} == {0, 1, 2}
+    assert {fault.seed for fault in result.faults} == {0, 1}
+    interval, other = result.notice.interval, result.notice.interval_other_inputs
+    assert other.low <= interval.low < result.notice.rate < interval.high <= other.high
+    assert result.complete
+
+
+def test_the_table_of_changed_answers_explains_every_verdict(several):
+    _, result = several
+    changed = result.changed
+    assert changed.inputs == 300
+    for number, fault in enumerate(result.faults):
+        mine = changed.change[changed.fault == number]
+        broken, repaired = int((mine > 0).sum()), int((mine < 0).sum())
+        p = stats.binomtest(broken, broken + repaired, alternative="greater").pvalue if broken + repaired else 1.0
+        assert fault.p_value == pytest.approx(p)
+    assert (changed.weight == 1).all()
+
+
+def test_faults_fall_into_all_bins(several):
+    assert all(each.faults for each in several[1].notice.bins)
+    for rate in several[1].notice.operators.values():
+        assert sum(each.faults > 0 for each in rate.bins) >= 3
+
+
+def test_the_sentence_begins_with_the_answer(several):
+    told = headline(several[1])
+    assert told.startswith("Your 300 tests notice ")
+    assert "of the faults that cost 1/2 to 8 accuracy points (95%: " in told
+    assert told.endswith("over 3 originals).")
+    assert "four times in five takes about" in plan_sentence(several[1])
+
+
+def test_json_has_the_promised_keys_and_no_value_that_is_not_a_number(several):
+    told = several[1].to_json()
+    text = json.dumps(told, allow_nan=False)
+    notice = told["notice"]
+    assert {"rate", "interval", "interval_other_inputs", "bins", "false_alarms", "plan"} <= set(notice)
+    assert {"low", "high"} <= set(notice["interval"]) & set(notice["interval_other_inputs"])
+    assert all(set(each) == {"low", "high", "faults", "noticed", "rate"} for each in notice["bins"])
+    assert all({"cost", "inputs"} <= set(each) for each in notice["plan"])
+    keys = {"operator", "strength", "original", "seed", "cost", "noticed", "p_value", "basis"}
+    assert all(keys <= set(fault) for fault in told["faults"])
+    for group in (*notice["operators"].values(), *notice["classes"].values()):
+        assert {"rate", "interval", "bins"} <= set(group)
+    assert (told["verb"], told["settings"]["method"]) == ("assess", "notice")
+    again = mutiny.Assessment.from_json(json.loads(text))
+    assert again.to_json() == told
+    assert again.notice == several[1].notice
+    assert again.faults == several[1].faults
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("notice", "rate"), 1.5),
+        (("notice", "bins", 0, "noticed"), 10**6),
+        (("notice", "plan", 0, "inputs"), -1),
+        (("notice", "false_alarms", "noticed"), 99),
+        (("faults", 0, "cost"), "much"),
+        (("faults", 0, "original"), None),
+    ],
+)
+def test_a_file_with_impossible_values_is_refused(several, place, value):
+    told = json.loads(json.dumps(several[1].to_json()))
+    part = told
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    with pytest.raises(mutiny.BadInput):
+        mutiny.Assessment.from_json(told)
+
+
+def test_one_seed_one_answer(several):
+    some, result = several
+    again = assessed(some, seed=4)
+    assert again.notice == result.notice
+    assert again.faults == result.faults
+    assert assessed(some, seed=5).faults != result.faults
+
+
+def test_serial_and_processes_give_one_answer():
+    some = subject(originals=2)
+    serial = assessed(some, "GF,LA", seeds=1)
+    processes = assessed(some, "GF,LA", seeds=1, engine="processes", workers=1)
+    left, right = (replace(result, seconds=0.0, created="").to_json() for result in (serial, processes))
+    for told in (left, right):
+        told.pop("timing")
+        told["settings"] = {k: v for k, v in told["settings"].items() if k not in ("engine", "workers")}
+    assert left == right
+
+
+def test_models_are_untouched(several):
+    some, _ = several
+    before = [ModelState.of(model) for model in some.models]
+    assessed(some, "GF,WI,LA,NEB")
+    assert [ModelState.of(model) for model in some.models] == before
+
+
+def test_regression_is_that_of_brute_force():
+    some = regression(originals=2)
+    result = assessed(some, seeds=3)
+    assert result.notice.unit == "percent of the mse"
+    assert [each.low for each in result.notice.bins] == [5, 10, 20, 40]
+    sets = {name: arrays(data) for name, data in (("test", some.test), ("validation", some.validation))}
+    counted = 0
+    for fault, original, mutant in by_hand(some, result):
+        with torch.no_grad():
+            before, after = (
+                {name: ((net(x) - y) ** 2).mean(1).double().numpy() for name, (x, y) in sets.items()}
+                for net in (original, mutant)
             )
-            for split in ("train", "test")
-        }
-        reached = 0 if weakest["test"] is None else 1.0 - weakest["test"]
-        expected = min(1.0, reached / (1.0 - weakest["train"]))
-        assert record.score == pytest.approx(expected)
-        assert record.score_form == "interval"
-        assert {split: record.sets[split].weakest_killed for split in weakest} == weakest
-        archive = {m.strength for m in record.mutants if m.guiding_set == "train" and m.verdict is Verdict.KILLED}
-        on_test = {m.strength for m in record.mutants if m.guiding_set == "test" and m.verdict is Verdict.KILLED}
-        assert record.set_score == pytest.approx(len(archive & on_test) / len(archive))
-        weak = record.sets["weak"]
-        if weak.killed:
-            assert record.sensitivity == pytest.approx((record.score - weak.score) / record.score)
-    assert several.score.value == pytest.approx(np.mean([record.score for record in several.operators]))
-    assert several.score.operators == 2
+        worsening = 100 * (after["validation"].mean() / before["validation"].mean() - 1)
+        assert fault.cost == pytest.approx(worsening, rel=1e-3, abs=1e-2)
+        tolerated = 0.01 * before["test"].mean()
+        p = stats.ttest_1samp(after["test"] - before["test"], tolerated, alternative="greater").pvalue
+        assert fault.p_value == pytest.approx(p, rel=0.05, abs=1e-4)
+        assert fault.hits is None
+        counted += 5 <= fault.cost < 80
+    assert counted == result.notice.faults > 10
+    first, second = result.notice.interval, result.notice.interval_other_inputs
+    assert second.low <= first.low <= result.notice.rate <= first.high <= second.high
+    assert [size.cost for size in result.notice.plan] == [20, 10, 5]
+    assert result.notice.classes == {}
+    assert "percent of the mse" in headline(result)
 
 
-def test_each_search_bisects_its_own_set(several):
-    for record in several.operators:
-        for split in ("train", "test", "weak"):
-            low, high = 0.0, 1.0
-            for mutant in (m for m in record.mutants if m.guiding_set == split and m.searched):
-                assert mutant.strength == (low + high) / 2
-                low, high = (mutant.strength, high) if mutant.verdict is Verdict.SURVIVED else (low, mutant.strength)
-            assert high - low <= 0.1 < 2 * (high - low)
-            assert record.sets[split].stopped == "precision"
+def test_one_original_gets_more_seeds_and_says_what_its_interval_is_over():
+    result = mutiny.assess(subject(originals=1), "GF", batch_size=512)
+    assert result.settings["seeds"] == 10
+    assert result.notice.resampled == "random choices"
+    assert {fault.seed for fault in result.faults} == set(range(10))
+    assert "10 random choices on one original" in headline(result)
+    assert any(note.startswith("One original:") for note in result.notes)
+    interval = result.notice.interval
+    assert 0 < interval.high - interval.low < 0.9
 
 
-def test_what_train_kills_is_judged_on_every_set(several):
-    for record in several.operators:
-        on = {
-            split: {m.strength for m in record.mutants if m.guiding_set == split} for split in ("train", "test", "weak")
-        }
-        killed = {m.strength for m in record.mutants if m.guiding_set == "train" and m.verdict is Verdict.KILLED}
-        assert killed <= on["test"]
-        assert killed <= on["weak"]
+def test_a_bare_model_with_a_validation_set():
+    data, validation = points(300, seed=1), points(600, seed=2)
+    result = mutiny.assess(separator(), "GF", data=data, validation=validation, seeds=2, batch_size=512)
+    assert result.notice.rate is not None
+    assert result.notice.reference.kind == "validation"
+    assert result.notice.faults == sum(0.5 <= fault.cost < 8 for fault in result.faults)
 
 
-def test_p_values_are_adjusted_over_all_mutants_of_a_set(several):
-    for split in ("train", "test", "weak"):
-        mutants = [m for record in several.operators for m in record.mutants if m.guiding_set == split]
-        expected = multipletests([m.p_value for m in mutants], method="holm")[1]
-        assert [m.p_adjusted for m in mutants] == pytest.approx(expected)
+def test_with_nothing_but_a_test_set_there_is_a_plan_and_no_rate():
+    result = assessed(subject(originals=2, validation=None), "GF")
+    notice = result.notice
+    assert (notice.rate, notice.interval, notice.interval_other_inputs, notice.bins) == (None, None, None, ())
+    assert notice.reference.kind == "none"
+    assert all(size.inputs > 50 for size in notice.plan)
+    assert "Cannot tell which faults your 300 tests notice" in headline(result)
+    assert any("validation=(inputs, targets)" in note for note in result.notes)
+    told = result.to_json()
+    json.dumps(told, allow_nan=False)
+    assert mutiny.Assessment.from_json(told).to_json() == told
 
 
-def test_the_weak_set_holds_the_share_asked_for_and_a_users_own_is_taken_as_it_is():
-    subject = blob_subject(1)
-    result = mutiny.assess(subject, "WI", search=mutiny.Search(max_probes=1), weak=mutiny.WeakSet(0.25))
-    assert result.subject.splits["weak"].inputs == 30
-    x, y = blobs(120, seed=1)
-    mine = blob_subject(1, weak=(x[:7], y[:7]))
-    result = mutiny.assess(mine, "WI(ratio=0.3)", search=mutiny.Search(max_probes=1))
-    (key,) = [key for key in result.kills if key[2] == "weak"]
-    assert result.kills[key].inputs == 7
-    assert np.array_equal(result.kills[key].kills(), result.kills[(*key[:2], "test")].kills()[..., :7])
+def memorized(gap):
+    """A network that is right on all its training inputs, and wrong on ``gap`` of 300 test inputs."""
+    net, (x, _), (test, _) = separator(), points(600, seed=2), points(300, seed=1)
+    with torch.no_grad():
+        train, labels = (x, net(x).argmax(1)), net(test).argmax(1)
+    labels[:gap] = (labels[:gap] + 1) % 3
+    return subject(models=[net], validation=None, train=train, test=(test, labels))
 
 
-def test_budgets_end_searches_and_say_so():
-    result = mutiny.assess(blob_subject(1), "WI(ratio=0.3)", search=mutiny.Search(max_probes=2, k_max=6))
-    (record,) = result.operators
-    for split in ("train", "test", "weak"):
-        assert sum(m.guiding_set == split and m.searched for m in record.mutants) == 2
-    if record.status is Status.SCORED:
-        assert any(note.startswith("A budget ended the search of") for note in result.notes)
-    assert max(m.instances for m in record.mutants) <= 6
-    timed = mutiny.assess(blob_subject(1), "WI(ratio=0.3)", search=mutiny.Search(max_seconds=1e-9))
-    assert sum(m.guiding_set == "train" for m in timed.operators[0].mutants) == 1
+def test_costs_on_memorized_inputs_are_called_points_on_training_inputs():
+    result = assessed(memorized(60), "GF")
+    assert result.notice.reference.kind == "train"
+    assert result.notice.reference.memorized == pytest.approx(20)
+    assert "accuracy points on training inputs" in headline(result)
+    assert any("20 accuracy points better" in note and "validation=" in note for note in result.notes)
+    honest = assessed(memorized(5), "GF")
+    assert honest.notice.reference.memorized == 0
+    assert "training inputs" not in headline(honest)
+    held_out = assessed(subject(models=[separator()], test=memorized(60).test), "GF")
+    assert held_out.notice.reference.memorized == 0
 
 
-def test_bounds_narrow_the_search_and_the_score():
-    result = mutiny.assess(blob_subject(3), TEXT, search=mutiny.Search(precision=0.1, lower=0.5, upper=0.9))
-    for record in result.operators:
-        assert record.bounds == (0.5, 0.9)
-        assert all(0.5 < m.strength < 0.9 for m in record.mutants)
-
-
-def test_one_seed_one_answer_in_python():
-    def answer(seed):
-        plain = mutiny.assess(blob_subject(2), TEXT, seed=seed, search=mutiny.Search(precision=0.3)).to_json()
-        return {key: plain[key] for key in plain if key not in ("timing", "settings")}
-
-    first = answer(1)
-    torch.rand(5)
-    np.random.rand(5)  # noqa: NPY002 - the global generator must not matter
-    assert answer(1) == first
-    assert answer(2) != first
-
-
-def test_an_operators_answer_does_not_depend_on_the_others():
-    alone = mutiny.assess(blob_subject(2), "WI(ratio=0.3)", search=QUICK).operators[0]
-    among = mutiny.assess(blob_subject(2), "GF,WI(ratio=0.3)", search=QUICK).operators[1]
-    assert [m.p_value for m in alone.mutants] == [m.p_value for m in among.mutants]
-    assert alone.score == among.score
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_the_batch_size_does_not_matter(size, several):
-    result = mutiny.assess(blob_subject(3), TEXT, search=QUICK, batch_size=size) if size > 1 else None
-    if size == 1:
-        single_probe = mutiny.Search(max_probes=1)
-        result = mutiny.assess(blob_subject(1, classes=2), "WI", search=single_probe, batch_size=1)
-        several = mutiny.assess(blob_subject(1, classes=2), "WI", search=single_probe)
-    assert result.operators == several.operators
-
-
-class Raises(BaseException):
-    """Raised in the middle of a mutant."""
-
-
-@pytest.mark.parametrize(
-    "error", [RuntimeError("out of luck"), mutiny.BadInput("x", 1, "2"), KeyboardInterrupt(), Raises()]
-)
-@pytest.mark.parametrize("text", ["WI", "NI", "NS", "AFR", "LA"])
-def test_models_are_untouched_after_success_errors_and_interrupts(error, text):
-    """A crash costs one operator; what is meant for the user, and interrupts, end everything."""
-    fuse = {"left": 10**9}
-
-    def forward(model, x):
-        fuse["left"] -= 1
-        if fuse["left"] < 0:
-            raise error
-        return model(x)
-
-    subject = blob_subject(2, forward=forward)
-    subject.models[0][0].weight.grad = torch.ones(12, 2)
-    subject.models[1][2].bias.requires_grad_(False)
-    subject.models[0].register_forward_hook(lambda *_: None)
-    before = [ModelState.of(model) for model in subject.models]
-    quick = mutiny.Search(max_probes=1, min_instances=2, k_max=1)
-    mutiny.assess(subject, text, search=quick)
-    assert [ModelState.of(model) for model in subject.models] == before
-    used = 10**9 - fuse["left"]
-    fuse["left"] = used - 2  # the last calls: both mutants on the weak set
-    if isinstance(error, RuntimeError):
-        (record,) = mutiny.assess(subject, text, search=quick).operators
-        assert record.status == "failed"
-        assert "RuntimeError: out of luck" in record.reason
-    else:
-        with pytest.raises(type(error)):
-            mutiny.assess(subject, text, search=quick)
-    assert fuse["left"] < 0
-    assert [ModelState.of(model) for model in subject.models] == before
-
-
-def test_models_are_untouched_after_bad_input_as_well():
-    net = classifier()
-    before = ModelState.of(net)
-    with pytest.raises(mutiny.PreflightFailed):
-        mutiny.assess(blob_subject(models=net, forward=lambda model, x: model(torch.rand_like(x) * 3)), "WI")
-    assert ModelState.of(net) == before
-
-
-class Pair(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.left, self.right, self.head = nn.Linear(1, 8), nn.Linear(1, 8), nn.Linear(16, 3)
-
-    def forward(self, a, b):
-        return {"logits": self.head(torch.cat([self.left(a).tanh(), self.right(b).tanh()], 1))}
-
-
-def test_dict_inputs_and_dict_outputs():
-    def parts(n=240, seed=0):
-        x, y = blobs(n, seed=seed)
-        return {"a": x[:, :1], "b": x[:, 1:]}, y
-
-    torch.manual_seed(0)
-    x, y = parts()
-    net = Pair()
-    adam = torch.optim.Adam(net.parameters(), 0.05)
-    for _ in range(60):
-        adam.zero_grad()
-        nn.functional.cross_entropy(net(**x)["logits"], y).backward()
-        adam.step()
-    subject = mutiny.Subject(net.eval(), task=mutiny.Classification(3), train=parts(), test=parts(120, 1))
-    result = mutiny.assess(subject, "WI(ratio=0.3),NI(ratio=0.5)", search=QUICK)
-    assert all(record.status is Status.SCORED for record in result.operators)
-    assert result.subject.layers == ("left", "right", "head")
-
-
-class Sequences(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.lstm, self.head = nn.LSTM(2, 8, batch_first=True), nn.Linear(8, 2)
-
-    def forward(self, x):
-        return self.head(self.lstm(x)[0][:, -1])
-
-
-def test_an_lstm():
-    draw = torch.Generator().manual_seed(0)
-    x = torch.randn(200, 5, 2, generator=draw)
-    y = (x[:, -2:].sum((1, 2)) > 0).long()
-    torch.manual_seed(0)
-    net = trained(Sequences(), nn.functional.cross_entropy, x, y)
-    subject = mutiny.Subject(net, task=mutiny.Classification(2), train=(x[:120], y[:120]), test=(x[120:], y[120:]))
-    before = ModelState.of(net)
-    result = mutiny.assess(subject, "WI(ratio=0.5),NI(ratio=0.5),LR", search=QUICK)
-    assert [record.status for record in result.operators] == [Status.SCORED, Status.SCORED, Status.INVALID]
-    assert ModelState.of(net) == before
-
-
-def test_a_class_without_inputs_is_noted():
-    x, y = blobs(120, seed=1)
-    subject = blob_subject(1, test=(x[y != 2], y[y != 2]))
-    result = mutiny.assess(subject, "WI(ratio=0.3)", search=mutiny.Search(max_probes=1))
+def test_a_class_without_test_inputs_is_named_and_its_faults_are_missed():
+    x, y = points(450, seed=1)
+    keep = y != 2
+    result = assessed(subject(originals=2, test=(x[keep], y[keep])))
     assert "The test set has no input of class 2." in result.notes
-    assert all(m.killed_classes <= 2 / 3 for m in result.operators[0].mutants if m.guiding_set == "test")
+    assert "2" in result.notice.classes
 
 
-def test_a_mutant_whose_loss_is_no_number_is_unstable_and_says_why():
-    clean = [copy.deepcopy(model) for model in line_subject(2).models]
-
-    def forward(model, x):
-        touched = all(not torch.equal(model[0].weight, other[0].weight) for other in clean)
-        return model(x) / (0.0 if touched and model[0].weight.any() else 1.0)
-
-    subject = line_subject(models=clean_copies(clean), forward=forward)
-    result = mutiny.assess(subject, "WI(ratio=0.9)", search=mutiny.Search(max_probes=1))
-    mutant = result.operators[0].mutants[0]
-    assert mutant.verdict is Verdict.UNSTABLE
-    assert mutant.reason == "the mse of some instances is not a finite number"
-    assert result.to_json()["operators"][0]["mutants"][0]["metric_mean"] is None
-    assert result.operators[0].reason.startswith("every mutant is unstable on the training set")
+def test_a_model_without_biases():
+    result = assessed(subject(models=[separator(seed, bias=False) for seed in range(2)]))
+    assert result.notice.faults > 5
 
 
-@pytest.mark.parametrize("originals", [1, 2])
-def test_repetitions_that_draw_nothing_new_are_not_counted_as_evidence(originals):
-    def with_a_layer_between(model):
-        middle = nn.Linear(model[0].out_features, model[0].out_features)
-        nn.init.eye_(middle.weight), nn.init.zeros_(middle.bias)
-        return nn.Sequential(model[0], nn.ReLU(), middle, *list(model)[1:]).eval()
-
-    models = [with_a_layer_between(model) for model in blob_subject(originals).models]
-    subject = blob_subject(models=models)
-    rule, search = mutiny.KillRule(test="mcnemar"), mutiny.Search(rse=10.0)
-    result = mutiny.assess(subject, "LD", rule=rule, search=search)
-    assert {m.instances for m in result.operators[0].mutants} == {originals}  # one layer qualifies: one mutant each
-    assert {m.verdict for m in result.operators[0].mutants} == {Verdict.SURVIVED}  # twice the identity is the identity
+def layered(seed=0):
+    """The linear classifier behind a layer that changes nothing, and a ReLU."""
+    net = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 3))
+    head = separator(seed)
+    with torch.no_grad():
+        net[0].weight.copy_(torch.cat([torch.eye(6), -torch.eye(6)]))
+        net[0].bias.zero_()
+        net[2].weight.copy_(torch.cat([head.weight, -head.weight], dim=1))
+        net[2].bias.zero_()
+    return net.eval()
 
 
-def clean_copies(models):
-    return [copy.deepcopy(model) for model in models]
+def test_an_operator_that_does_not_apply_has_a_reason_and_no_faults():
+    result = assessed(subject(originals=2), "GF,AFR")
+    rate = result.notice.operators["AFR"]
+    assert (rate.rate, rate.faults, rate.failed) == (None, 0, False)
+    assert "activation" in rate.reason
+    assert result.notice.rate == pytest.approx(result.notice.operators["GF"].rate)
+    assert result.complete
 
 
-def test_fewer_originals_than_given_are_the_first_ones():
-    result = mutiny.assess(blob_subject(3), "WI", originals=1, search=mutiny.Search(max_probes=1))
-    other = mutiny.assess(blob_subject(1), "WI", search=mutiny.Search(max_probes=1))
-    assert result.operators == other.operators
+def test_operators_without_a_strength_take_part_with_the_faults_that_they_have():
+    result = assessed(subject(models=[layered(0), layered(1)]), "LA,AFR,GF")
+    added = [fault for fault in result.faults if fault.operator == "LA"]
+    assert len(added) > 2
+    assert {(fault.strength, fault.parameter) for fault in added} == {(None, None)}
+    assert len({(fault.original, fault.seed) for fault in added}) == len(added)
+    removed = [fault for fault in result.faults if fault.operator == "AFR"]
+    assert len(removed) == 2  # there is one activation to remove in each original
+    total = sum(rate.faults + rate.harmless + rate.drastic for rate in result.notice.operators.values())
+    assert total == len(result.faults)
 
 
-def test_a_recipe_trains_originals_once_and_reports_progress(tmp_path):
-    said = []
-
-    class Listener:
-        def stage(self, title, total):
-            said.append([title, total, 0])
-
-        def step(self, note="", done=1):
-            said[-1][2] += done
-
-    subject = blob_subject(models=None, recipe=mutiny.Recipe(small, epochs=8, learning_rate=0.05))
-    search = mutiny.Search(max_probes=2, k_max=3)
-    more = {"originals": 2, "search": search, "folder": str(tmp_path)}
-    first = mutiny.assess(subject, "WI(ratio=0.3),LR", progress=Listener(), **more)
-    assert len(list(tmp_path.glob("*.safetensors"))) == 2
-    assert [title for title, *_ in said] == ["training originals", "clean passes and pre-flight", "searching mutants"]
-    assert all(total == done for _, total, done in said)
-    again = mutiny.assess(subject, "WI(ratio=0.3),LR", **more)
-    with pytest.raises(mutiny.BadInput, match="folder=5: expected the path of a folder"):
-        mutiny.assess(subject, "WI", folder=5)
-    assert again.operators == first.operators
-    assert first.subject.originals == 2
+def test_an_unlabeled_pool_measures_no_cost():
+    some = subject(originals=2, validation=None, train=points(600, seed=2), pool=points(200, seed=5)[0])
+    result = assessed(some, "GF")
+    assert result.notice.reference.kind == "train"
+    assert result.subject.pool == 200
 
 
-def small():
-    return nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 3))
+@dataclass(frozen=True)
+class Crashing(Operator):
+    """An operator with a bug."""
+
+    code: ClassVar[str] = "CRASH"
+    title: ClassVar[str] = "crash"
+    source: ClassVar[str] = "here"
+
+    def edits(self, view, rng):
+        raise RuntimeError("a bug in the operator")
 
 
-def test_probabilities_and_logits_get_the_same_verdicts(several):
-    nets = [nn.Sequential(*classifier(seed), nn.Softmax(1)).eval() for seed in range(3)]
-    result = mutiny.assess(blob_subject(models=nets), TEXT, search=QUICK)
-    assert result.subject.task.outputs == "probabilities"
-    assert [m.p_value for o in result.operators for m in o.mutants if m.guiding_set != "weak"] == [
-        m.p_value for o in several.operators for m in o.mutants if m.guiding_set != "weak"
+def test_a_failed_job_leaves_the_other_operators_and_is_told():
+    some = subject(originals=2)
+    before = [ModelState.of(model) for model in some.models]
+    result = mutiny.assess(some, ["GF", Crashing()], seeds=1, batch_size=512)
+    rate = result.notice.operators["CRASH"]
+    assert rate.failed
+    assert "a bug in the operator" in rate.reason
+    assert not result.complete
+    assert result.notice.rate == pytest.approx(result.notice.operators["GF"].rate)
+    assert [ModelState.of(model) for model in some.models] == before
+
+
+def least_changed(some, result, size, rng):
+    """As many inputs as wanted, of those whose answers the fewest faults change."""
+    changes = np.bincount(result.changed.position, minlength=len(some.test))
+    order = np.lexsort((rng.random(len(changes)), changes))
+    return order[:size]
+
+
+def part(some, positions):
+    x, y = arrays(some.test)
+    return x[positions], y[positions]
+
+
+def test_an_easy_test_set_scores_less_than_a_random_one_of_the_same_size():
+    rng = np.random.default_rng(0)
+    some = subject(originals=3, test=900)
+    easy = least_changed(some, assessed(some, seed=7), 300, rng)
+    rates = [
+        assessed(subject(originals=3, test=part(some, chosen)), seed=1).notice.rate
+        for chosen in (easy, rng.choice(900, 300, replace=False))
     ]
+    assert rates[0] < rates[1] / 2
 
 
-@pytest.mark.parametrize(
-    ("originals", "test", "words"),
-    [
-        (1, "mcnemar", ["One original: verdicts come from a paired exact test over inputs (McNemar's, pooled over "]),
-        (
-            1,
-            "fisher",
-            [
-                "One original: verdicts come from Fisher's exact test on pooled answers and speak of this ",
-                "No interval: one original is too few to resample; 5 or more would give one.",
-            ],
-        ),
-        (2, "fisher", ["No interval: 2 originals are too few to resample; 5 or more would give one."]),
-        (2, "mcnemar", []),
-    ],
-)
-def test_the_test_behind_few_originals_is_named(originals, test, words):
-    rule, search = mutiny.KillRule(test), mutiny.Search(max_probes=1)
-    result = mutiny.assess(blob_subject(originals), "WI", rule=rule, search=search)
-    notes = [note for note in result.notes if note.startswith(("One original", "No interval"))]
-    assert len(notes) == len(words)
-    assert all(note.startswith(start) for note, start in zip(notes, words, strict=True))
-    assert (result.score.interval is None) == (test == "fisher" or result.score.value is None)
+def test_more_tests_notice_more_of_the_same_faults():
+    """A fault is forgotten only if further answers were repaired by it."""
+    some = subject(originals=3, test=900)
+    rates, known = [], {}
+    for size in (60, 150, 300, 900):
+        result = assessed(subject(originals=3, test=part(some, np.arange(size))))
+        rates.append(result.notice.rate)
+        for number, fault in enumerate(result.faults):
+            change = result.changed.change[result.changed.fault == number]
+            key = fault.configuration, fault.original, fault.seed
+            noticed, repaired = known.get(key, (False, 0))
+            if noticed and not fault.noticed:
+                assert (change < 0).sum() > repaired
+            known[key] = fault.noticed, (change < 0).sum()
+        assert len(known) == len(result.faults)  # the test set does not choose the faults
+    assert rates == sorted(rates)
+    assert rates[-1] > rates[0] + 0.3
 
 
-def test_targets_of_another_shape_mean_the_same():
-    x, y = line()
-    wide = mutiny.assess(line_subject(2), "WI", search=mutiny.Search(max_probes=1, k_max=3))
-    flat = mutiny.assess(line_subject(2, train=(x, y[:, 0])), "WI", search=mutiny.Search(max_probes=1, k_max=3))
-    assert wide.operators == flat.operators
+def test_harmless_changes_are_noticed_at_most_as_often_as_alpha_says():
+    """Noise as large as rounding to bfloat16, on inputs near the boundary, where it changes many answers."""
+    changes = noticed = 0
+    near = points(400, seed=1, spread=0.6)
+    for seed in range(8):
+        some = subject(originals=1, test=near)
+        alarms = assessed(some, "GF", seeds=1, seed=seed).notice.false_alarms
+        assert alarms.changes == 20
+        changes, noticed = changes + alarms.changes, noticed + alarms.noticed
+    assert noticed <= 0.05 * changes + 2 * math.sqrt(0.05 * 0.95 * changes)
 
 
-def test_what_the_originals_do_is_told_with_their_spread():
-    subject, single_probe = line_subject(3), mutiny.Search(max_probes=1)
-    splits = mutiny.assess(subject, "WI", search=single_probe).subject.splits
-    for split in ("train", "test"):
-        data = getattr(subject, split)
-        x, y = data.read(slice(None)), torch.as_tensor(data.targets)
-        metrics = [verdicts.losses(0.3, 2)(model, x, y)[0] for model in subject.models]
-        assert splits[split].metrics == pytest.approx(metrics, rel=1e-4)
-        assert splits[split].metric_mean == pytest.approx(np.mean(metrics), rel=1e-4)
-        assert splits[split].metric_sd == pytest.approx(stats.tstd(metrics), rel=1e-3)
-        assert splits[split].inputs == len(y)
-    assert mutiny.assess(line_subject(1), "WI", search=single_probe).subject.splits["test"].metric_sd is None
+def test_a_stricter_judge_notices_less():
+    some = subject(originals=2)
+    usual, strict = (assessed(some, judge=mutiny.PairedTest(alpha)) for alpha in (0.05, 0.001))
+    assert [fault.p_value for fault in usual.faults] == [fault.p_value for fault in strict.faults]
+    assert all(fault.noticed == (fault.p_value < 0.001) for fault in strict.faults)
+    assert strict.notice.rate < usual.notice.rate
+    assert strict.notice.alpha == 0.001
+    assert strict.notice.plan[0].inputs > usual.notice.plan[0].inputs
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"seed": -1}, "seed=-1: expected a whole number of at least 0"),
-        ({"seed": 0.5}, "seed=0.5"),
-        ({"seed": "0"}, "seed='0'"),
-        ({"batch_size": 0}, "batch_size=0: expected a whole number of at least 1"),
-        ({"batch_size": "8"}, "batch_size='8'"),
-        ({"batch_size": True}, "batch_size=True"),
-    ],
-)
-def test_numbers_that_are_no_settings(settings, words):
-    with pytest.raises(mutiny.BadInput, match=f"^{words}"):
-        mutiny.assess(blob_subject(2), "WI", **settings)
+def test_the_same_call_is_recalled_unless_the_reference_set_differs(tmp_path):
+    store = tmp_path / "runs.sqlite"
+    first = assessed(subject(originals=1), "GF", store=store)
+    again = assessed(subject(originals=1), "GF", store=store)
+    assert again.created == first.created
+    other = assessed(subject(originals=1, validation=points(600, seed=9)), "GF", store=store)
+    assert [f.cost for f in other.faults] != [f.cost for f in first.faults]
+    tests = assessed(subject(originals=1, test=points(200, seed=9)), "GF", store=store)
+    assert [f.p_value for f in tests.faults] != [f.p_value for f in first.faults]
 
 
-def test_whole_numbers_of_numpy_are_settings():
-    first, second = (
-        mutiny.assess(blob_subject(2), "WI", seed=kind(3), batch_size=kind(64), search=mutiny.Search(max_probes=1))
-        for kind in (int, np.int64)
-    )
-    assert first.operators == second.operators
-    assert first.settings == second.settings
+def test_a_constant_network_is_refused_before_any_fault():
+    net = nn.Linear(6, 3)
+    with torch.no_grad():
+        net.weight.zero_()
+        net.bias.copy_(torch.tensor([1.0, 0.0, 0.0]))
+    with pytest.raises(mutiny.BadInput, match=r"better than a network with all weights zero.*beats a constant answer"):
+        assessed(subject(models=[net.eval()]), "GF")
 
 
-@pytest.mark.parametrize("name", ["0.bias", "memory"])
-def test_a_model_that_something_changed_for_good_is_an_error_that_names_the_place(name):
-    net = classifier(1)
-    net.register_buffer("memory", torch.zeros(1))
-    net[0].register_forward_hook(lambda *_: None)
-    tensor = dict([*net.named_parameters(), *net.named_buffers()])[name]
-    calls = []
+def test_a_network_that_draws_at_random_is_refused():
+    class Drawing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = separator()
 
-    def forward(model, x):
-        calls.append(None)
-        if model is net and len(calls) == 20:
-            tensor.data[0] += 1e-6
-        return model(x)
+        def forward(self, x):
+            return self.layer(x) + 0.2 * torch.randn(len(x), 3)
 
-    with pytest.raises(RuntimeError, match=rf"^models\[1\] was changed at {name}; "):
-        mutiny.assess(blob_subject(models=[classifier(0), net], forward=forward), "WI(ratio=0.3)", search=QUICK)
-    assert len(calls) > 20
+    with pytest.raises(mutiny.BadInput, match=r"not deterministic"):
+        assessed(subject(models=[Drawing().eval()]), "GF")
 
 
-class Counting(nn.Module):
-    """A model that counts how often it was asked, if ``by`` is not 0."""
+@dataclass(frozen=True)
+class Forgetting(Operator):
+    """Never answers with the last class."""
 
-    def __init__(self, net, by):
-        super().__init__()
-        self.net, self.by = net, by
-        self.register_buffer("asked", torch.zeros(()))
+    code: ClassVar[str] = "FORGET"
+    title: ClassVar[str] = "forgotten class"
+    source: ClassVar[str] = "here"
 
-    def forward(self, x):
-        self.asked += self.by
-        return self.net(x)
+    def choices(self, view):
+        return 1
 
-
-def test_a_model_whose_forward_pass_writes_to_it_is_refused_before_any_mutant():
-    models = [Counting(classifier(seed), by=seed).eval() for seed in range(2)]
-    with pytest.raises(mutiny.BadInput, match=r"^models\[1\]=.* whose forward pass writes to asked: "):
-        mutiny.assess(blob_subject(models=models), "WI(ratio=0.3)", search=QUICK)
-    assert models[1].asked < 5
+    def edits(self, view, rng):
+        yield WeightEdit("bias", np.array([2]), torch.tensor([-100.0]))
 
 
-def test_a_bare_model_with_data_is_a_subject_of_one_original():
-    net, train, test = classifier(0), blobs(), blobs(120, seed=1)
-    quick = {"search": mutiny.Search(max_probes=2), "batch_size": 64}
-    bare = mutiny.assess(net, "WI", data=test, train=train, **quick).to_json()
-    subject = mutiny.Subject(net, task=mutiny.Classification(3), train=train, test=test, name="Sequential")
-    whole = mutiny.assess(subject, "WI", **quick).to_json()
-    assert {**bare, "timing": None} == {**whole, "timing": None}
-    for missing, given in (("train", {"data": test}), ("data", {"train": train})):
-        with pytest.raises(mutiny.BadInput, match=f"{missing}=None"):
-            mutiny.assess(net, "WI", **given)
-    with pytest.raises(mutiny.BadInput, match="Leave out data="):
-        mutiny.assess(subject, "WI", data=test)
+def test_drastic_faults_that_are_missed_are_named():
+    """The test set has nothing of class 2, so that a network that forgets it looks fine."""
+    x, y = points(450, seed=1)
+    result = mutiny.assess(subject(originals=2, test=(x[y != 2], y[y != 2])), ["GF", Forgetting()], seeds=2)
+    forgotten = [fault for fault in result.faults if fault.operator == "FORGET"]
+    assert [fault.original for fault in forgotten] == [0, 1]
+    assert all(fault.cost > 25 and fault.hits == 2 and not fault.noticed for fault in forgotten)
+    assert [fault for fault in result.missed_drastic() if fault.operator == "FORGET"] == forgotten
+    rate = result.notice.operators["FORGET"]
+    assert (rate.rate, rate.drastic, rate.missed_drastic) == (None, 2, 2)
+
+
+def test_tables_and_metrics(several):
+    result = several[1]
+    tables = result.tables()
+    assert [row["operator"] for row in tables["operators"]] == ["GF", "WI"]
+    assert len(tables["faults"]) == len(result.faults)
+    assert result.metrics()["notice"] == result.notice.rate
+    assert set(result.metrics()) == {"notice", "notice.GF", "notice.WI"}
+    assert repr(result).startswith("Assessment('points', notice rate 0.")
+
+
+def test_a_notice_without_faults_is_empty():
+    empty = Notice(None, None, ())
+    assert (empty.faults, empty.noticed) == (0, 0)

@@ -11,25 +11,26 @@ from mutiny.campaigns.engines.processes import Processes
 from mutiny.campaigns.stores.memory import MemoryStore
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.verbs.strengthen.stored_assessment import finished
-from verbs.strengthen.tables import COARSE, strengthen, weak_subject
+from verbs.strengthen.tables import strengthen, weak_subject
 
-OPERATORS = "WI(ratio=0.3)"
+OPERATORS = "NEB"
 
 
 def begun(store=None, engine=None, **more):
-    settings = {"assessment": None, "operators": OPERATORS, "repeats": 2, "mutants": 2, "budget": 6, **more}
+    settings = {"assessment": None, "operators": OPERATORS, "seeds": 2, "budget": 6, "batch_size": 64, **more}
     return strengthen(1, store=store, engine=engine, **settings)
 
 
 def test_a_finished_assessment_is_taken_whatever_its_settings():
     store = MemoryStore()
-    result = mutiny.assess(weak_subject(1), OPERATORS, store=store, search=COARSE)
+    result = mutiny.assess(weak_subject(1), OPERATORS, store=store, seeds=2, judge=mutiny.PairedTest(0.04))
     assessment = finished(store, weak_subject(1), None, None, 0, None)
     assert assessment.to_json() == result.to_json()
     engine = Counting()
     strengthened = begun(store, engine, operators=None, minimize=True)
-    assert not [name for name in engine.done if "clean" in name or " at " in name]
-    assert strengthened.score.value == result.score.value
+    assert not [name for name in engine.done if name.startswith("harmless")]
+    assert strengthened.notice.rate == result.notice.rate
+    assert strengthened.settings["assessment"]["alpha"] == 0.04
     assert strengthened.settings["operators"] == [OPERATORS]
 
 
@@ -37,16 +38,17 @@ def test_a_finished_assessment_is_taken_whatever_its_settings():
     ("subject", "labels", "originals", "seed"),
     [
         ({}, None, None, 1),
-        ({}, ["NEB"], None, 0),
+        ({}, ["GF"], None, 0),
         ({"originals": 2}, None, 2, 0),
         ({"name": "other"}, None, None, 0),
         ({"train": weak_subject(1).test}, None, None, 0),
+        ({"validation": weak_subject(1).train}, None, None, 0),
     ],
-    ids=["seed", "operators", "originals", "name", "train"],
+    ids=["seed", "operators", "originals", "name", "train", "validation"],
 )
 def test_an_assessment_of_something_else_is_not(subject, labels, originals, seed):
     store = MemoryStore()
-    mutiny.assess(weak_subject(1), OPERATORS, store=store, search=COARSE)
+    mutiny.assess(weak_subject(1), OPERATORS, store=store, seeds=1)
     other = weak_subject(**{"originals": 1, **subject})
     assert finished(store, other, labels, originals, seed, None) is None
 
@@ -70,18 +72,16 @@ def test_processes_and_serial_have_one_answer():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        assert plain(strengthen(1, budget=6, repeats=1, engine=Processes(2))) == plain(
-            strengthen(1, budget=6, repeats=1)
-        )
+        whole = {"budget": 6, "seeds": 1, "minimize": True, "synthesize": 5}
+        assert plain(strengthen(1, engine=Processes(2), **whole)) == plain(strengthen(1, **whole))
     finally:
         torch.set_num_threads(threads)
 
 
-def test_another_budget_needs_no_new_mutants_to_judge_with_the_same_choice():
+def test_another_budget_needs_no_new_faults():
     store, engine = MemoryStore(), Counting()
     begun(store)
     begun(store, engine)
     assert engine.done == []
-    begun(store, engine, seed=0, budget=7)
-    assert any("chooses" in name for name in engine.done)
-    assert not [name for name in engine.done if name in ("random", "deepgini")]
+    begun(store, engine, budget=7)
+    assert [name for name in engine.done if "on original" in name] == []

@@ -13,8 +13,8 @@ def test_the_code_of_the_guide_runs():
     names = {}
     exec(compile(block, "docs/strengthen.md", "exec"), names)
     result = names["result"]
-    assert result.budgets == (6, 15)
-    assert result.gain("strengthen", 15).gain.mean > 0
+    assert result.budgets == (7, 35)
+    assert result.gain("strengthen", 35).gain.value > 0
     assert 0 < len(result.subset) < result.subset.of
 
 

@@ -1,7 +1,8 @@
 """The notice rate: the share of faults of a given cost that a test set notices.
 
-A fault costs what it loses on inputs that are independent of the test set. It is noticed if a one-sided exact McNemar
-test against its own original is significant on the test set. The rate is the mean over bins of cost, so that it does
+A fault costs what it loses on inputs that are independent of the test set. It is noticed if a one-sided paired test
+against its own original is significant on the test set: McNemar's exact test for answers that are right or wrong, a
+t-test for losses. The rate is the mean over bins of cost, so that it does
 not depend on how many faults happen to fall into each.
 """
 
@@ -10,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import sparse, special
 
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
@@ -24,6 +26,10 @@ from mutiny.core.stats.samples import Floats
 POINTS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Edges of the bins, in accuracy points; cheaper faults are harmless, costlier ones drastic."""
 METHOD = "jackknife-t on the logit"
+LARGEST_TABLE = 2**14
+"""Most changed answers for which critical numbers are kept."""
+MOST_EXACT_CHANGES = 5000
+"""Plans with more changed answers than this follow from the normal approximation."""
 LARGEST_PLAN = 10**8
 """More inputs than anybody collects to notice a loss."""
 
@@ -70,6 +76,37 @@ def mcnemar_worse(broken: ArrayLike, repaired: ArrayLike) -> Floats:
     return np.where(worse > 0, tail, 1.0)
 
 
+def mean_worse(change: ArrayLike, tolerated: float = 0.0) -> float:
+    """One-sided t-test of whether the mean loss grows by more than a tolerated amount.
+
+    Every change of a network changes its losses, so a test against no growth at all would notice harmless changes once
+    there are enough inputs.
+
+    Args:
+        change: Loss with the fault minus loss of the original for each input, ``(n,)``, with zeros where nothing
+            changes. A value that is infinite or not a number makes the mean infinite: the p-value is 0.
+        tolerated: Growth of the mean loss that nobody has to notice.
+
+    Returns:
+        The p-value. It is 1 for fewer than two inputs, and if the original has an infinite loss: some change is
+        negative infinity, or ``tolerated`` is not finite. It is 0 or 1 if all losses grow by the same amount.
+
+    >>> change = [0.3, 0.2, 0.5, 0.1, -0.05]
+    >>> round(mean_worse(change), 4), round(mean_worse(change, tolerated=0.1), 4)
+    (0.0431, 0.1506)
+    """
+    values = np.asarray(change, float)
+    if len(values) < 2 or not math.isfinite(tolerated) or np.isneginf(values).any():
+        return 1.0
+    if not np.isfinite(values).all():
+        return 0.0
+    largest = float(np.abs(values).max()) or 1.0
+    scaled = values / largest  # squares of very large or small losses are finite and not 0, equal losses exactly 1
+    excess = float(scaled.mean()) - tolerated / largest
+    error = float(scaled.std(ddof=1)) / math.sqrt(len(values))
+    return float(special.stdtr(len(values) - 1, -excess / error)) if error > 0 else float(excess <= 0)
+
+
 def notice_bins(costs: ArrayLike, noticed: ArrayLike, edges: Sequence[float] = POINTS) -> tuple[NoticeBin, ...]:
     """Counts the faults of each bin, and those that are noticed; faults outside all bins are left out.
 
@@ -103,6 +140,68 @@ def notice_rate(costs: ArrayLike, noticed: ArrayLike, edges: Sequence[float] = P
     0.75
     """
     return _rate(*_counts(*_checked(costs, noticed), edges))
+
+
+def bin_weights(costs: ArrayLike, edges: Sequence[float] = POINTS) -> Floats:
+    """Weight of each fault in the notice rate, ``(faults,)``: bins count equally, and so do the faults of a bin.
+
+    Args:
+        costs: Cost of each fault, ``(faults,)``, in the unit of ``edges``.
+        edges: Ascending edges of the bins; a fault outside has weight 0.
+
+    >>> bin_weights([0.6, 0.7, 3.0, 20.0]).tolist()
+    [0.25, 0.25, 0.5, 0.0]
+    """
+    prices = np.asarray(costs, float)
+    faults = _counts(prices, np.zeros(len(prices), bool), edges)[0]
+    place = np.searchsorted(edges, prices, side="right") - 1
+    inside = (place >= 0) & (place < len(edges) - 1)
+    share = 1 / np.maximum(faults, 1) / max(1, int((faults > 0).sum()))
+    return np.where(inside, share[np.clip(place, 0, len(edges) - 2)], 0.0)
+
+
+def rate_difference(
+    costs: ArrayLike,
+    before: ArrayLike,
+    after: ArrayLike,
+    units: ArrayLike,
+    *,
+    edges: Sequence[float] = POINTS,
+    level: float = 0.95,
+) -> tuple[float, Interval | None]:
+    """Difference of two notice rates on the same faults: delete-one jackknife over units, Student's t.
+
+    The interval is never narrower than that of independent faults, because a few units may agree by chance.
+
+    Args:
+        costs: Cost of each fault, ``(faults,)``, in the unit of ``edges``.
+        before: Whether each fault is noticed before, or the share of several test sets that notice it, ``(faults,)``.
+        after: The same afterwards.
+        units: Unit of each fault, such as the number of its original, ``(faults,)``.
+        edges: Ascending edges of the bins.
+        level: Confidence, in (0, 1).
+
+    Returns:
+        The later rate minus the earlier one, and its interval; ``None`` if all faults belong to one unit.
+
+    >>> value, interval = rate_difference([0.6, 0.6, 3.0, 3.0], [0, 0, 0, 1], [1, 1, 0, 1], [0, 1, 0, 1])
+    >>> value, interval.low < 0.3, interval.high > 0.7
+    (0.5, True, True)
+    """
+    check_level(level)
+    prices, groups = np.asarray(costs, float), np.asarray(units)
+    change = np.asarray(after, float) - np.asarray(before, float)
+    value, labels = float(bin_weights(prices, edges) @ change), np.unique(groups)
+    if len(labels) < 2:
+        return value, None
+    kept = [groups != label for label in labels]
+    left_out = np.array([bin_weights(prices[rest], edges) @ change[rest] for rest in kept])
+    count = len(labels)
+    error = math.sqrt((count - 1) / count * float(((left_out - left_out.mean()) ** 2).sum()))
+    alone = math.sqrt(_independent_difference(prices, change, edges))
+    student, normal = special.stdtrit(count - 1, (1 + level) / 2), special.ndtri((1 + level) / 2)
+    half = float(max(student * error, normal * alone))
+    return value, Interval(max(-1.0, value - half), min(1.0, value + half), level, "jackknife-t")
 
 
 def notice_interval(
@@ -164,6 +263,7 @@ def variance_over_inputs(
     inputs: int,
     seed: int,
     *,
+    weight: ArrayLike | None = None,
     alpha: float = 0.05,
     edges: Sequence[float] = POINTS,
     resamples: int = 200,
@@ -177,6 +277,7 @@ def variance_over_inputs(
         change: -1 where the fault breaks the answer, 1 where it repairs it, ``(changes,)``.
         inputs: Size of the test set.
         seed: Seed of everything random.
+        weight: Number of inputs that each changed answer stands for, ``(changes,)``, if inputs were sampled.
         alpha: Significance level of the test that notices a fault.
         edges: Ascending edges of the bins.
         resamples: Number of resamples.
@@ -192,13 +293,72 @@ def variance_over_inputs(
     if not ((prices >= edges[0]) & (prices < edges[-1])).any():
         return 0.0
     rng = generator_for(seed, "notice rate of other inputs")
+    stands_for = np.ones(len(where)) if weight is None else np.asarray(weight, float)
     drawn = []
     for _ in range(resamples):
-        weight = np.bincount(rng.integers(0, inputs, inputs), minlength=inputs)[where]
+        times = np.bincount(rng.integers(0, inputs, inputs), minlength=inputs)[where]
+        number = stands_for + np.sqrt(stands_for) * (times - 1)  # mean and variance of a sum over as many inputs
         broken, repaired = (
-            np.bincount(which[sign == side], weight[sign == side], len(prices)).astype(np.int64) for side in (-1, 1)
+            np.rint(np.bincount(which[sign == side], number[sign == side], len(prices))).astype(np.int64)
+            for side in (-1, 1)
         )
         drawn.append(_logit(*_counts(prices, mcnemar_worse(broken, repaired) < alpha, edges)))
+    return float(np.var(drawn, ddof=1))
+
+
+def loss_variance_over_inputs(
+    costs: ArrayLike,
+    fault: ArrayLike,
+    position: ArrayLike,
+    change: ArrayLike,
+    inputs: int,
+    seed: int,
+    *,
+    tolerated: ArrayLike = 0.0,
+    alpha: float = 0.05,
+    edges: Sequence[float] = POINTS,
+    resamples: int = 100,
+) -> float:
+    """The same variance if faults are noticed by `mean_worse`.
+
+    Args:
+        costs: Cost of each fault, ``(faults,)``, in the unit of ``edges``.
+        fault: Fault of each changed loss, ``(changes,)``.
+        position: Position of its input in the test set, ``(changes,)``.
+        change: Loss with the fault minus loss of the original, ``(changes,)``; it is 0 for all other inputs.
+        inputs: Size of the test set.
+        seed: Seed of everything random.
+        tolerated: Tolerated growth of the mean loss, one for all faults or ``(faults,)``.
+        alpha: Significance level of the test that notices a fault.
+        edges: Ascending edges of the bins.
+        resamples: Number of resamples.
+
+    Returns:
+        The variance; 0 if no fault falls into the bins.
+
+    >>> loss_variance_over_inputs([1.5], [0] * 9, range(9), [3, 1, 2, 5, -4, 6, 2, -1, 1], 20, 0) > 0
+    True
+    """
+    prices, values = np.asarray(costs, float), np.asarray(change, float)
+    which, where = np.asarray(fault, np.int64), np.asarray(position, np.int64)
+    if not ((prices >= edges[0]) & (prices < edges[-1])).any():
+        return 0.0
+    limits = np.broadcast_to(np.asarray(tolerated, float), prices.shape).copy()
+    limits[which[np.isneginf(values)]] = np.inf  # as in `mean_worse`
+    finite = np.isfinite(values)
+    parts = (values[finite], finite), (values[finite] ** 2, finite), (np.ones((~finite).sum()), ~finite)
+    growth, squares, undefined = (
+        sparse.csr_array((data, (which[part], where[part])), shape=(len(prices), inputs)) for data, part in parts
+    )
+    critical = special.stdtrit(inputs - 1, 1 - alpha)
+    rng = generator_for(seed, "notice rate of other inputs")
+    drawn = []
+    for _ in range(resamples):
+        times = np.bincount(rng.integers(0, inputs, inputs), minlength=inputs).astype(float)
+        mean = growth @ times / inputs
+        variance = np.maximum(squares @ times / inputs - mean**2, 0.0) / max(1, inputs - 1)  # of the mean
+        noticed = (mean - limits > critical * np.sqrt(variance)) | ((undefined @ times > 0) & np.isfinite(limits))
+        drawn.append(_logit(*_counts(prices, noticed, edges)))
     return float(np.var(drawn, ddof=1))
 
 
@@ -222,17 +382,39 @@ def inputs_to_notice(cost: float, repairs: float, power: float = 0.8, alpha: flo
     if not 0 <= repairs < 1:
         raise BadInput("repairs", repairs, "at least 0 and below 1")
     broken = cost / (1 - repairs)
-    changed = broken * (1 + repairs)
-    if changed >= 1:
+    return inputs_for_power(broken, broken * repairs, power, alpha)
+
+
+def inputs_for_power(broken: float, repaired: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
+    """Number of independent test inputs that notice a fault with a given probability.
+
+    Args:
+        broken: Probability that the fault breaks the answer to an input.
+        repaired: Probability that it repairs the answer.
+        power: Required probability of noticing the fault.
+        alpha: Significance level of the test that notices a fault.
+
+    Returns:
+        The number of inputs; ``None`` if the fault does not break more than it repairs, if the probabilities exceed 1,
+        or if more than 100 million inputs were needed.
+    """
+    rate, net = broken + repaired, broken - repaired
+    if rate > 1 or net <= 0:
         return None
-    low, high = 1, 64
-    while notice_power(high, broken, changed - broken, alpha) < power:
-        low, high = high, high * 2
+    wanted = special.ndtri(1 - alpha) * math.sqrt(rate) + special.ndtri(power) * math.sqrt(rate - net**2)
+    estimate = float(max(wanted, 0.0) ** 2 / net**2 + 1 / net)  # normal approximation with a correction for continuity
+    if estimate > LARGEST_PLAN:
+        return None
+    if estimate * rate > MOST_EXACT_CHANGES:
+        return math.ceil(estimate)
+    low, high = 0, math.ceil(1.2 * estimate) + 16
+    while notice_power(high, broken, repaired, alpha) < power:
+        low, high = high, 2 * high
         if high > LARGEST_PLAN:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if notice_power(middle, broken, changed - broken, alpha) >= power else (middle, high)
+        low, high = (low, middle) if notice_power(middle, broken, repaired, alpha) >= power else (middle, high)
     return high
 
 
@@ -262,6 +444,19 @@ def notice_power(inputs: int, broken: float, repaired: float, alpha: float = 0.0
 
 def _critical(changed: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
     """Smallest number of broken answers that is significant among ``changed`` ones; more than those if none is."""
+    most = int(changed.max(initial=0))
+    if most >= LARGEST_TABLE:
+        return _least_significant(changed, alpha)
+    return _critical_table(1 << most.bit_length(), alpha)[changed]
+
+
+@lru_cache(maxsize=32)
+def _critical_table(size: int, alpha: float) -> NDArray[np.int64]:
+    """`_critical` of 0 to ``size - 1`` changed answers; plans ask for the same ones again and again."""
+    return _least_significant(np.arange(size), alpha)
+
+
+def _least_significant(changed: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
     low, high = changed // 2, changed + 1  # low is never significant, since P(X >= n // 2) is at least 1/2
     while (high - low > 1).any():
         middle = (low + high) // 2
@@ -307,3 +502,17 @@ def _independent(faults: Floats, noticed: Floats) -> float:
     share = (noticed[filled] + 0.5 / bins) / size
     center = special.expit(_logit(faults, noticed))
     return float((share * (1 - share) / size).sum() / bins**2 / (center * (1 - center)) ** 2)
+
+
+def _independent_difference(costs: Floats, change: Floats, edges: Sequence[float]) -> float:
+    """Variance of a difference if faults were independent; half a gained and half a lost fault are added."""
+    place = np.searchsorted(edges, costs, side="right")
+    inside = (place > 0) & (place < len(edges))
+    groups = [change[place == number] for number in np.unique(place[inside])]
+    total = 0.0
+    for group in groups:
+        more = 0.5 / len(groups)
+        size = len(group) + 2 * more
+        gained, lost = ((np.maximum(side * group, 0).sum() + more) / size for side in (1, -1))
+        total += (gained + lost - (gained - lost) ** 2) / size
+    return float(total / max(1, len(groups)) ** 2)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -31,7 +32,7 @@ class Runner:
     Args:
         models: The originals, in evaluation mode.
         task: Task that decides which answers are correct; ``outputs="auto"`` is resolved here.
-        splits: Data by name; ``train`` is required.
+        splits: Data by name, at least one; the first is used to find layers and the kind of outputs.
         forward: Function that calls a model.
         seed: Seed of the campaign.
         batch_size: Inputs per forward pass; by default the fastest batch size and memory layout are measured.
@@ -50,9 +51,10 @@ class Runner:
     ) -> None:
         self.models, self.forward, self.seed = tuple(models), forward, seed
         self.splits = dict(splits)
-        self.task = settle(task, self.models, self.splits["train"], forward, batch_size)
+        first = next(iter(self.splits.values()))
+        self.task = settle(task, self.models, first, forward, batch_size)
         measured = pace or (Pace(batch_size) if batch_size else None)
-        self.pace = measured or measured_pace(self.models[0], self.splits["train"], forward)
+        self.pace = measured or measured_pace(self.models[0], first, forward)
         self._targets: dict[tuple[str, torch.device], Tensor] = {}
         self._clean: dict[tuple[int, str], CleanPass] = {}
         self._bits: dict[str, Bits] = {}
@@ -60,7 +62,8 @@ class Runner:
     @cached_property
     def views(self) -> tuple[ModelView, ...]:
         """Views of all originals, probed once."""
-        return tuple(ModelView.of_data(model, self.splits["train"], self.forward) for model in self.models)
+        first = next(iter(self.splits.values()))
+        return tuple(ModelView.of_data(model, first, self.forward) for model in self.models)
 
     def add_split(self, name: str, data: Data) -> None:
         """Adds a split, such as a weak one derived from clean passes."""
@@ -118,6 +121,33 @@ class Runner:
         targets = self.targets(split, placement(model).device)
         with patch.applied(model, self.forward) as call:
             return evaluate(call, model, self.splits[split], targets, self.task, self.pace)
+
+    def change(
+        self, patch: Patch, original: int, split: str, indices: Indices | None = None
+    ) -> npt.NDArray[np.float32]:
+        """How much worse a patched original answers each input than the original does, ``(n,)``.
+
+        For classification, 1 where a right answer becomes wrong and -1 where a wrong one becomes right; for regression,
+        the difference of the losses.
+
+        Args:
+            patch: Patch of the original.
+            original: Number of the original.
+            split: Set of inputs.
+            indices: Positions of inputs; all by default.
+        """
+        model, clean = self.models[original], self.clean(original, split)
+        targets, parts, start = self.targets(split, placement(model).device), [], 0
+        where = None if indices is None else torch.from_numpy(indices).to(targets.device)
+        with patch.applied(model, self.forward) as call:
+            for outputs in rows(call, model, self.splits[split], self.pace, indices):
+                part = slice(start, start + len(outputs))
+                truth = targets[part] if where is None else targets[where[part]]
+                parts.append(self.task.judge(outputs, truth)[1])
+                start += len(outputs)
+        before = clean.shares if indices is None else clean.shares[indices]
+        sign = -1.0 if self.task.higher_is_better else 1.0
+        return (sign * (torch.cat(parts).double().cpu().numpy() - before)).astype(np.float32)
 
     def answers(self, patch: Patch, original: int, split: str, indices: Indices) -> Answered:
         """Correctness, shares of the metric and condensed outputs of a patched original for some inputs."""

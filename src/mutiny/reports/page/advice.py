@@ -15,8 +15,8 @@ from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.page.blocks import Command, Section, Text
 from mutiny.reports.page.mutants import on, survivors_of
 from mutiny.reports.page.score import WIDE
-from mutiny.verbs.assess.result import Assessment, AssessSettings
-from mutiny.verbs.assess.score import FEWEST_ORIGINALS
+from mutiny.verbs.assess.muff.result import MuffAssessment, MuffSettings
+from mutiny.verbs.assess.muff.score import FEWEST_ORIGINALS
 from mutiny.verbs.strengthen.result import Strengthening
 
 QUESTION = "What should I do?"
@@ -60,7 +60,7 @@ class CommandParts:
 
 
 def advice_section(
-    assessment: Assessment | None, parts: CommandParts, results: Mapping[str, Result] | None = None
+    assessment: MuffAssessment | None, parts: CommandParts, results: Mapping[str, Result] | None = None
 ) -> Section:
     """Commands to run next, the most useful first.
 
@@ -86,7 +86,7 @@ def _answered(results: Mapping[str, Result]) -> set[str]:
     return {verb for verb, result in results.items() if not isinstance(result, Strengthening) or len(result.order)}
 
 
-def _steps(result: Assessment, parts: CommandParts, answered: Collection[str]) -> Iterator[Command]:
+def _steps(result: MuffAssessment, parts: CommandParts, answered: Collection[str]) -> Iterator[Command]:
     survivors = {record.label: survived for record in result.operators if (survived := survivors_of(record))}
     if survivors:
         yield from _more_tests(survivors, result.subject.pool, parts, answered)
@@ -135,7 +135,7 @@ def _more_tests(
         )
 
 
-def _less_uncertainty(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+def _less_uncertainty(result: MuffAssessment, parts: CommandParts) -> Iterator[Command]:
     subject, interval = result.subject, result.score.interval
     wide = interval is not None and interval.high - interval.low > WIDE and subject.originals < 2 * ENOUGH
     if subject.originals < FEWEST_ORIGINALS or wide:
@@ -145,7 +145,7 @@ def _less_uncertainty(result: Assessment, parts: CommandParts) -> Iterator[Comma
         more = ENOUGH if subject.originals < ENOUGH else 2 * ENOUGH
         if subject.more_originals:
             line = (
-                f"mutiny assess {parts.subject} --operators {_codes(result.operators)} --originals {more}"
+                f"mutiny assess {parts.subject} --method muff --operators {_codes(result.operators)} --originals {more}"
                 f"{parts.options}"
             )
             yield Command(line, "Narrow the uncertainty", f"{why}. The subject's recipe trains more.")
@@ -170,22 +170,22 @@ def _all_originals(line: str) -> str:
     return re.sub(r" --originals \d+(?= |$)", "", line)
 
 
-def _missing_scores(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+def _missing_scores(result: MuffAssessment, parts: CommandParts) -> Iterator[Command]:
     """Commands that may give a score to operators that have none."""
     unkillable = [record for record in result.operators if record.status is Status.NOT_KILLABLE]
-    unstable = [record for record in unkillable if _unstable(record)]
+    unstable = [r for r in result.operators if r.status is Status.UNSTABLE or (r in unkillable and _unstable(r))]
     if unstable:
-        rse = 2 * AssessSettings.of(result).search.rse
+        rse = 2 * MuffSettings.of(result).search.rse
         yield Command(
-            f"mutiny assess {parts.subject} --operators {_codes(unstable)} --rse {rse:g}{parts.options}",
+            f"mutiny assess {parts.subject} --method muff --operators {_codes(unstable)} --rse {rse:g}{parts.options}",
             "Admit less stable mutants",
             f"{several([record.label for record in unstable])}: the effect differs so much between instances that no "
             "verdict was given. A larger --rse gives more verdicts, which are less certain.",
         )
     hidden = [record for record in unkillable if record.hidden]
-    if hidden and AssessSettings.of(result).rule.test != "wilcoxon":
+    if hidden and MuffSettings.of(result).rule.test != "wilcoxon":
         yield Command(
-            f"mutiny assess {parts.subject} --operators {_codes(hidden)} --test wilcoxon{parts.options}",
+            f"mutiny assess {parts.subject} --method muff --operators {_codes(hidden)} --test wilcoxon{parts.options}",
             "Compare each mutant with its own original",
             f"{several([record.label for record in hidden])}: survivors are consistently worse than their originals, "
             "which a comparison of means does not see.",
@@ -201,14 +201,14 @@ def _codes(records: Sequence[OperatorRecord]) -> str:
     return shlex.quote(",".join(record.label for record in records))
 
 
-def _other_operators(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+def _other_operators(result: MuffAssessment, parts: CommandParts) -> Iterator[Command]:
     """The operators of mutiny that were not tried; those of installed packages may not fit this subject."""
     tried = {record.code for record in result.operators}
     untried = [code for code in OPERATORS.builtin if code not in tried]
     codes = ",".join(untried) if untried else "all"
     others = "operators that were not tried" if untried else "faults before training, which need a recipe"
     yield Command(
-        f"mutiny assess {parts.subject} --operators {codes}{parts.options}",
+        f"mutiny assess {parts.subject} --method muff --operators {codes}{parts.options}",
         "Try other faults",
         f"{'No fault that was tried can be noticed' if result.score.value is None else 'Nothing is left to find'} with "
         f"these operators. Continue with {others}.",

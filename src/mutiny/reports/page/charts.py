@@ -7,8 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from mutiny.reports.formatting import percent
 from mutiny.reports.page import svg
-from mutiny.reports.page.pictures import Layers, Lines, Matrix, Picture, Ranges, Scores, SearchPath, Strengths
+from mutiny.reports.page.pictures import (
+    Layers,
+    Lines,
+    Matrix,
+    NoticeCurve,
+    Picture,
+    Ranges,
+    Scores,
+    SearchPath,
+    Strengths,
+)
 
 MARKS = {"killed": ("o", svg.KILLED), "survived": ("^", svg.SURVIVED), "unstable": ("D", svg.UNSTABLE)}
 """Verdicts by shape and color."""
@@ -41,6 +52,8 @@ def drawing(picture: Picture) -> svg.Drawing:
             return svg.Drawing(partial(_matrix, picture), 8.6, _matrix_height(picture))
         case Layers():
             return svg.Drawing(partial(_layers, picture), 8.6, 0.9 + 0.34 * len(picture.names))
+        case NoticeCurve():
+            return svg.Drawing(partial(_notice, picture), 4.2, 2.3)
 
 
 def _height(rows: int) -> float:
@@ -211,3 +224,34 @@ def _layers(picture: Layers, figure: Any) -> None:
     axes.set(xlim=(-0.01, 1.01), ylim=(count - 0.5, -0.5), xticks=[], xlabel="neurons, first to last")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
+
+
+def _notice(picture: NoticeCurve, figure: Any) -> None:
+    axes = figure.add_subplot()
+    columns = picture.columns
+    if picture.interval is not None:
+        axes.axhspan(*np.clip(picture.interval, 0, 1), color=svg.BAND, linewidth=0, zorder=0)
+    if picture.overall is not None:
+        axes.axhline(picture.overall, color=svg.INK, linewidth=1.2)
+        axes.annotate(
+            f" notice rate {percent(picture.overall)}",
+            (0, picture.overall),
+            xycoords=("axes fraction", "data"),
+            va="bottom",
+        )
+    counted = [(place, column) for place, column in enumerate(columns[: picture.counted]) if column.share is not None]
+    axes.plot([place for place, _ in counted], [column.share for _, column in counted], color=svg.KILLED, linewidth=1.4)
+    for place, column in enumerate(columns):
+        if column.share is None:
+            continue
+        face = svg.KILLED if place < picture.counted else svg.PAGE
+        axes.plot([place, place], [column.low, column.high], color=svg.KILLED, linewidth=3, alpha=0.35)
+        axes.plot([place], [column.share], "o", color=svg.KILLED, markerfacecolor=face, markersize=6.5)
+    shares = ["none" if each.share is None else f"{each.noticed}/{each.faults}" for each in columns]
+    names = [f"{_short(each.name, 12)}\n{share}" for each, share in zip(columns, shares, strict=True)]
+    axes.set_xticks(range(len(columns)), names)
+    axes.set_yticks(np.linspace(0, 1, 5), ["0%", "25%", "50%", "75%", "100%"])
+    axes.set(xlabel=_short(picture.x, 60), ylabel="faults noticed")
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(-0.02, 1.04))
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="y")

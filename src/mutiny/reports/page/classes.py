@@ -13,7 +13,7 @@ from mutiny.reports.formatting import count, percent
 from mutiny.reports.page.blocks import Block, Chart, Column, Subsection, Table, TableCell, TableRow, Text
 from mutiny.reports.page.mutants import key_of, on
 from mutiny.reports.page.pictures import Ranges
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.muff.result import MuffAssessment
 
 Counts = npt.NDArray[np.int64]
 SHOWN = 40
@@ -48,7 +48,7 @@ class ByClass:
         return shares
 
 
-def killable(result: Assessment) -> Iterator[tuple[OperatorRecord, MutantRecord, KillBits]]:
+def killable(result: MuffAssessment) -> Iterator[tuple[OperatorRecord, MutantRecord, KillBits]]:
     """The mutants that the training set kills and that were judged on the test set, with their kill bits there."""
     for record in result.operators:
         by_train = {key_of(mutant) for mutant in on(record, "train") if mutant.verdict is Verdict.KILLED}
@@ -58,7 +58,7 @@ def killable(result: Assessment) -> Iterator[tuple[OperatorRecord, MutantRecord,
                 yield record, mutant, bits
 
 
-def by_class(result: Assessment) -> ByClass | None:
+def by_class(result: MuffAssessment) -> ByClass | None:
     """Counts over all killable mutants; ``None`` without classes or kill bits."""
     classes, labels = result.subject.task.classes, result.labels
     all_bits = [bits for _, _, bits in killable(result)]
@@ -87,12 +87,12 @@ def by_class(result: Assessment) -> ByClass | None:
     )
 
 
-def classes_part(result: Assessment) -> Subsection:
+def classes_part(result: MuffAssessment) -> Subsection:
     """Chart and table by class."""
     return Subsection("By class", tuple(_blocks(result)))
 
 
-def _blocks(result: Assessment) -> Iterator[Block]:
+def _blocks(result: MuffAssessment) -> Iterator[Block]:
     if result.subject.task.classes is None:
         yield Text("A regression has no classes.", "missing")
         return
@@ -158,7 +158,7 @@ def _row(counts: ByClass, label: int, originals: int, total: int) -> TableRow:
     )
 
 
-def _why_not(result: Assessment) -> str:
+def _why_not(result: MuffAssessment) -> str:
     if not result.kills:
         return (
             "This file does not say which class notices what: a JSON result has no kill bits. The campaign file has "

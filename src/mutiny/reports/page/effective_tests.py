@@ -24,28 +24,26 @@ from mutiny.reports.page.blocks import (
 from mutiny.reports.page.classes import by_class
 from mutiny.reports.page.kill_counts import KillCounts, busiest_half, concentration, kill_counts_of, matrix_of
 from mutiny.reports.page.pictures import Line, Lines
-from mutiny.reports.page.smaller_test_set import SmallerTestSet, smaller_test_set_blocks
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.muff.result import MuffAssessment
 
 QUESTION = "Which tests kill the mutants?"
 TOP = 25
 """Number of inputs in the table of those that kill most."""
 
 
-def effective_tests_section(result: Assessment, small: SmallerTestSet | None = None, minimize: str = "") -> Section:
-    """Kill matrix, inputs that kill most, a smallest test set if one is known, and inputs that kill nothing.
+def effective_tests_section(result: MuffAssessment, minimize: str = "") -> Section:
+    """Kill matrix, inputs that kill most, and inputs that kill nothing.
 
     Args:
-        result: Assessment.
-        small: A smallest set of tests.
+        result: MuffAssessment.
         minimize: Command that searches for one.
     """
     counts = kill_counts_of(result)
-    blocks = _missing(result) if counts is None else _blocks(result, counts, small, minimize)
+    blocks = _missing(result) if counts is None else _blocks(result, counts, minimize)
     return Section("tests", QUESTION, tuple(blocks))
 
 
-def _missing(result: Assessment) -> Iterator[Block]:
+def _missing(result: MuffAssessment) -> Iterator[Block]:
     if result.kills:
         yield Text("No mutant is killed by the training set, so no test can kill anything.", "missing")
         return
@@ -56,7 +54,7 @@ def _missing(result: Assessment) -> Iterator[Block]:
     )
 
 
-def _blocks(result: Assessment, counts: KillCounts, small: SmallerTestSet | None, minimize: str) -> Iterator[Block]:
+def _blocks(result: MuffAssessment, counts: KillCounts, minimize: str) -> Iterator[Block]:
     total = len(counts.kills)
     labels = result.labels if result.labels is not None and len(result.labels) == total else None
     yield Text(_answer(counts), "answer")
@@ -86,11 +84,9 @@ def _blocks(result: Assessment, counts: KillCounts, small: SmallerTestSet | None
             wide=True,
         )
         yield Subsection("Inputs that kill most", (_top(counts, labels),))
-    if small is not None:
-        yield Subsection("A smallest set of tests", tuple(smaller_test_set_blocks(small)))
-    elif minimize and counts.kills.any():
-        why = "This command searches for a smaller test set with the same score."
-        yield Subsection("A smallest set of tests", (Command(minimize, "Find a smallest set of tests", why),))
+    if minimize and counts.kills.any():
+        why = "This command searches for a smaller test set that notices as many faults."
+        yield Subsection("A smaller test set", (Command(minimize, "Find a smaller test set", why),))
     yield Subsection("Inputs that kill nothing", tuple(_idle(result, counts)))
 
 
@@ -148,7 +144,7 @@ def _top(counts: KillCounts, labels: npt.NDArray[np.int64] | None) -> Table:
     return Table("busiest", f"The {count(len(rows), 'input')} that kill most", columns, tuple(rows))
 
 
-def _idle(result: Assessment, counts: KillCounts) -> Iterator[Block]:
+def _idle(result: MuffAssessment, counts: KillCounts) -> Iterator[Block]:
     idle, total = np.flatnonzero(counts.idle), len(counts.kills)
     if not len(idle):
         yield Text("Every test input kills at least one instance.")

@@ -11,7 +11,7 @@ from mutiny.core.records import Basis, KillBits
 from mutiny.reports.page.classes import killable
 from mutiny.reports.page.mutants import mutant_name
 from mutiny.reports.page.pictures import Matrix
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.muff.result import MuffAssessment
 
 COLUMNS = 300
 """Maximum number of columns of the matrix; more inputs share columns."""
@@ -50,7 +50,7 @@ class KillCounts:
         return np.equal(self.kills, 0)
 
 
-def kill_counts_of(result: Assessment) -> KillCounts | None:
+def kill_counts_of(result: MuffAssessment) -> KillCounts | None:
     """Counts over all mutants that the training set kills; ``None`` without such mutants or kill bits."""
     order = {record.label: place for place, record in enumerate(result.operators)}
     mutants = sorted(killable(result), key=lambda each: (order[each[0].label], -(each[1].strength or 0.0)))

@@ -9,13 +9,15 @@ from typing import Any
 from mutiny.core.json_values import to_plain
 from mutiny.core.results import Result
 from mutiny.faults.evaluation import Screening
-from mutiny.reports.assess_text import EFFECT, METHOD
 from mutiny.reports.formatting import count, number, percent
+from mutiny.reports.muff_text import EFFECT, METHOD
 from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Notes, Section, Subsection, Text
-from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.options import WeakSet
-from mutiny.verbs.assess.result import Assessment, AssessSettings, Evaluation
-from mutiny.verbs.assess.search import Search
+from mutiny.reports.page.notice_method import notice_line, notice_method
+from mutiny.verbs.assess.muff.kill_rule import KillRule
+from mutiny.verbs.assess.muff.options import WeakSet
+from mutiny.verbs.assess.muff.result import Evaluation, MuffAssessment, MuffSettings
+from mutiny.verbs.assess.muff.search import Search
+from mutiny.verbs.assess.result import Assessment
 
 QUESTION = "How was this done?"
 UNKNOWN = "FILE.py:NAME"
@@ -44,8 +46,10 @@ def method_section(results: Mapping[str, Result], commands: Mapping[str, str], o
 
 def _part(verb: str, result: Result, command: str | None) -> Iterator[Block]:
     blocks: list[Block] = []
-    if isinstance(result, Assessment):
+    if isinstance(result, MuffAssessment):
         blocks += [Text(line) for line in _method(result)]
+    elif isinstance(result, Assessment):
+        blocks += [Text(line) for line in notice_method(result)]
     if command is not None:
         blocks.append(Command(command, "", "This command repeats the result:"))
     else:
@@ -59,8 +63,8 @@ def _part(verb: str, result: Result, command: str | None) -> Iterator[Block]:
     yield Subsection(TITLES[verb], tuple(blocks))
 
 
-def _method(result: Assessment) -> Iterator[str]:
-    settings, subject, evaluation = AssessSettings.of(result), result.subject, Evaluation.of(result)
+def _method(result: MuffAssessment) -> Iterator[str]:
+    settings, subject, evaluation = MuffSettings.of(result), result.subject, Evaluation.of(result)
     rule = settings.rule
     yield (
         "Mutation testing after MUFF: each operator injects one kind of fault into the trained networks, and a binary "
@@ -81,11 +85,11 @@ def _method(result: Assessment) -> Iterator[str]:
     )
 
 
-def assess_command(result: Assessment, subject: str = UNKNOWN) -> str:
+def assess_command(result: Assessment | MuffAssessment, subject: str = UNKNOWN) -> str:
     """The command that repeats an assessment, from its settings alone, without options at their defaults.
 
     Args:
-        result: Assessment to repeat.
+        result: Assessment to repeat, of either method.
         subject: Subject as the user types it, quoted for a shell.
     """
     return assess_line(to_plain(result.settings), result.subject.originals, subject)
@@ -93,7 +97,9 @@ def assess_command(result: Assessment, subject: str = UNKNOWN) -> str:
 
 def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKNOWN) -> str:
     """The same as `assess_command`, from plain settings, of which only the seed is required."""
-    line = ["mutiny", "assess", subject]
+    if settings.get("method") == "notice":
+        return notice_line(settings, originals, subject)
+    line = ["mutiny", "assess", subject, "--method", "muff"]
     if settings.get("operators"):
         line += ["--operators", shlex.quote(",".join(settings["operators"]))]
     line += ["--originals", str(originals), "--seed", str(settings["seed"])]

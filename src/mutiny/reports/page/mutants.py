@@ -9,7 +9,7 @@ import numpy as np
 from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Verdict
 from mutiny.reports.formatting import NONE, count, number, p_value, percent
 from mutiny.reports.page.blocks import Column, Fold, Table, TableCell, TableRow
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.muff.result import MuffAssessment
 
 MutantKey = tuple[str, float | None]
 """Identifies a mutant on every set: operator or configuration, and strength."""
@@ -66,7 +66,7 @@ def severity(mutant: MutantRecord, record: OperatorRecord) -> float:
     return (mutant.strength - mild) / (severe - mild) if severe != mild else 0.0
 
 
-def mutants_table(result: Assessment) -> Fold:
+def mutants_table(result: MuffAssessment) -> Fold:
     """The mutants that were judged on the test set, with their verdicts on the other sets."""
     judged = [pair for record in result.operators for pair in _rows(record)]
     rows = [row for _, row in sorted(judged, key=lambda pair: not pair[0])]

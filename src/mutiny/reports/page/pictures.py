@@ -143,4 +143,35 @@ class Layers:
     marks: tuple[tuple[int, int, int], ...]
 
 
-Picture = Scores | Ranges | Strengths | SearchPath | Lines | Matrix | Layers
+@dataclass(frozen=True)
+class CostColumn:
+    """Faults of similar cost: the share that is noticed, with its interval; no share without faults."""
+
+    name: str
+    share: float | None
+    low: float
+    high: float
+    noticed: int
+    faults: int
+
+
+@dataclass(frozen=True)
+class NoticeCurve:
+    """The share of faults that are noticed, by cost.
+
+    Attributes:
+        columns: Ranges of cost, the cheapest first; each is twice as costly as the one before.
+        counted: Number of columns that count; those after them are hollow.
+        overall: Notice rate.
+        interval: Interval of the notice rate.
+        x: Label of the horizontal axis.
+    """
+
+    columns: tuple[CostColumn, ...]
+    counted: int
+    overall: float | None
+    interval: tuple[float, float] | None
+    x: str
+
+
+Picture = Scores | Ranges | Strengths | SearchPath | Lines | Matrix | Layers | NoticeCurve

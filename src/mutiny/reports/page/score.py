@@ -10,15 +10,15 @@ from mutiny.reports.page.blocks import Block, Chart, Column, Notes, Section, Tab
 from mutiny.reports.page.classes import classes_part
 from mutiny.reports.page.mutants import on
 from mutiny.reports.page.pictures import Scores
-from mutiny.verbs.assess.redundancy import TRIVIAL
-from mutiny.verbs.assess.result import Assessment, AssessSettings, Evaluation
+from mutiny.verbs.assess.muff.redundancy import TRIVIAL
+from mutiny.verbs.assess.muff.result import Evaluation, MuffAssessment, MuffSettings
 
 QUESTION = "How good is my test set, and how sure is that?"
 WIDE = 0.3
 """Intervals wider than this are called wide."""
 
 
-def score_section(result: Assessment) -> Section:
+def score_section(result: MuffAssessment) -> Section:
     """Score with its interval, scores by operator, and shares by class."""
     blocks: list[Block] = [Text(_answer(result), "answer"), Text(basis_text(result))]
     if any(record.score is not None for record in result.operators):
@@ -31,10 +31,12 @@ def score_section(result: Assessment) -> Section:
     return Section("score", QUESTION, tuple(blocks))
 
 
-def score_sentence(result: Assessment) -> str:
+def score_sentence(result: MuffAssessment) -> str:
     """The score in one sentence."""
     score = result.score
     if score.value is None:
+        if any(record.status is Status.UNSTABLE for record in result.operators):
+            return "There is no score: the test set has no stable verdict on any fault that the training set notices."
         return "There is no score: no operator has a stable mutant that the training set notices."
     all_scored = score.operators == score.tried
     scored = count(score.operators, "operator") if all_scored else f"{score.operators} of {score.tried} operators"
@@ -46,7 +48,7 @@ def score_sentence(result: Assessment) -> str:
     )
 
 
-def interval_sentence(result: Assessment) -> str:
+def interval_sentence(result: MuffAssessment) -> str:
     """The interval in a sentence; empty without a score."""
     interval = result.score.interval
     if interval is None:
@@ -58,7 +60,7 @@ def interval_sentence(result: Assessment) -> str:
     return f"{percent(interval.level)} interval: {ends}, by {interval.method}.{warning}"
 
 
-def _answer(result: Assessment) -> str:
+def _answer(result: MuffAssessment) -> str:
     score = result.score
     if score.value is None:
         return score_sentence(result)
@@ -68,12 +70,12 @@ def _answer(result: Assessment) -> str:
     return f"Mutation score {percent(score.value)}{ends}."
 
 
-def basis_text(result: Assessment) -> str:
+def basis_text(result: MuffAssessment) -> str:
     """The operators, inputs, originals and answers that the score is based on."""
     return " ".join(_basis(result))
 
 
-def _basis(result: Assessment) -> Iterator[str]:
+def _basis(result: MuffAssessment) -> Iterator[str]:
     subject, evaluation, interval = result.subject, Evaluation.of(result), result.score.interval
     if result.score.value is not None:
         yield f"The score is the mean over {result.score.operators} of {count(result.score.tried, 'operator')}"
@@ -87,7 +89,7 @@ def _basis(result: Assessment) -> Iterator[str]:
         )
     if subject.originals == 1:
         yield "With one original, it applies to this network only."
-    screening = AssessSettings.of(result).screening
+    screening = MuffSettings.of(result).screening
     if evaluation.evaluated < evaluation.pairs and screening is not None:
         yield (
             f"Screened: {percent(evaluation.evaluated / evaluation.pairs, 1)} of all answers were evaluated; each "
@@ -95,7 +97,7 @@ def _basis(result: Assessment) -> Iterator[str]:
         )
 
 
-def weakest_sentence(result: Assessment) -> str:
+def weakest_sentence(result: MuffAssessment) -> str:
     """The operator that the test set is weakest against; empty if it misses nothing."""
     operators = result.weakest_first()
     if not operators:
@@ -111,7 +113,7 @@ def weakest_sentence(result: Assessment) -> str:
     return f"{start}{worst.strength} {number(train)}, the test set {strengths}."
 
 
-def _chart(result: Assessment) -> Chart:
+def _chart(result: MuffAssessment) -> Chart:
     interval = result.score.interval
     best_first = sorted(result.operators, key=lambda record: (record.score is None, -(record.score or 0.0)))
     shown = [record for record in best_first if record.status is Status.SCORED]
@@ -131,7 +133,7 @@ def _chart(result: Assessment) -> Chart:
     )
 
 
-def operators_table(result: Assessment) -> Table:
+def operators_table(result: MuffAssessment) -> Table:
     """One row per operator."""
     hints = {
         "Train from": "the mildest strength that the training set notices; milder mutants count as equivalent",
@@ -169,7 +171,8 @@ def _row(record: OperatorRecord) -> TableRow:
 
 
 def _no_score(record: OperatorRecord) -> str:
-    return {Status.INVALID: "does not apply", Status.FAILED: "failed"}.get(record.status, NONE)
+    words = {Status.INVALID: "does not apply", Status.FAILED: "failed", Status.UNSTABLE: "unstable"}
+    return words.get(record.status, NONE)
 
 
 def _weakest_killed(record: OperatorRecord, split: str) -> TableCell:
@@ -185,7 +188,7 @@ def _weakest_killed(record: OperatorRecord, split: str) -> TableCell:
     return TableCell("none")
 
 
-def _remarks(result: Assessment) -> Iterator[str]:
+def _remarks(result: MuffAssessment) -> Iterator[str]:
     for record in result.operators:
         if record.status is not Status.SCORED and record.reason:
             yield f"{record.label} has no score: {record.reason}."

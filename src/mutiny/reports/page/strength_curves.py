@@ -12,14 +12,14 @@ from mutiny.reports.formatting import count, number, percent, several, upper_fir
 from mutiny.reports.page.blocks import Block, Chart, Charts, Fold, Text
 from mutiny.reports.page.mutants import on
 from mutiny.reports.page.pictures import SearchPath, StrengthPoint, Strengths
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.muff.result import MuffAssessment
 
 OPEN = 3
 """Number of operators whose charts are open at first; the others open with a click."""
 SETS = ("train", "test")
 
 
-def strength_curves(result: Assessment) -> Iterator[Block]:
+def strength_curves(result: MuffAssessment) -> Iterator[Block]:
     """Charts of each operator, the lowest score first."""
     subject = result.subject
     drawn = [record for record in result.operators if record.strength and record.bounds and on(record, "test")]

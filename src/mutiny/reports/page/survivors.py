@@ -8,13 +8,13 @@ from mutiny.reports.formatting import MINUS, NONE, count, number, several
 from mutiny.reports.page.blocks import Block, Column, Section, Subsection, Table, TableCell, TableRow, Text
 from mutiny.reports.page.mutants import hardest, key_of, mutants_table, on, severity, survivors_of
 from mutiny.reports.page.strength_curves import strength_curves
-from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.muff.result import MuffAssessment
 
 QUESTION = "What would slip through?"
 SETS = ("train", "test")
 
 
-def survivors_section(result: Assessment) -> Section:
+def survivors_section(result: MuffAssessment) -> Section:
     """Survivors and hardest killed mutants by operator, all mutants, and charts by strength."""
     subject = result.subject
     blocks: list[Block] = [Text(_answer(result), "answer")]
@@ -26,7 +26,7 @@ def survivors_section(result: Assessment) -> Section:
     return Section("survivors", QUESTION, tuple(blocks))
 
 
-def _answer(result: Assessment) -> str:
+def _answer(result: MuffAssessment) -> str:
     survivors = {record.label: len(survived) for record in result.operators if (survived := survivors_of(record))}
     killable = [m for record in result.operators for m in on(record, "train") if m.verdict is Verdict.KILLED]
     if not killable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import tempfile
@@ -20,7 +21,7 @@ from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput, Interrupted
 from mutiny.core.interrupts import stop_requested
 from mutiny.core.random import seed_for
-from mutiny.models import Forward
+from mutiny.models import Forward, default_forward
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.tasks import Task, task_identity
@@ -30,6 +31,9 @@ from mutiny.subjects.training.recipe import Recipe
 
 FORMAT = 2
 """Version of stored files; a new version makes older files invalid."""
+
+SHIPPED = Path(__file__).parent / "shipped_originals"
+"""Originals that come with the package, so that its demo says the same on every machine."""
 
 FIRST = (
     "build",
@@ -47,7 +51,7 @@ FIRST = (
 
 def train_originals(
     recipe: Recipe,
-    data: Data,
+    data: Data | Callable[[int], Data],
     task: Task,
     count: int,
     seed: int,
@@ -64,7 +68,7 @@ def train_originals(
 
     Args:
         recipe: Recipe of the network.
-        data: Training split.
+        data: Training split, or a function from the number of an original to its training split.
         task: Task, which determines targets and loss.
         count: Number of networks; the first ones do not depend on it.
         seed: Seed of everything random; original ``i`` is trained with ``seed_for(seed, "original", i)``.
@@ -80,7 +84,8 @@ def train_originals(
         if stop_requested():
             raise Interrupted(f"stopped before original {number + 1} of {count}")
         step = _shifted(progress, number * recipe.epochs, count * recipe.epochs)
-        originals.append(train_original(recipe, data, task, number, seed, folder, forward, device, step))
+        split = data if isinstance(data, Data) else data(number)
+        originals.append(train_original(recipe, split, task, number, seed, folder, forward, device, step))
     return originals
 
 
@@ -97,7 +102,7 @@ def train_original(
 ) -> nn.Module:
     """Trains or loads one of the networks of `train_originals`."""
     original_seed = seed_for(seed, "original", number)
-    stored = Stored(folder, settings(recipe, data, task, original_seed, forward=forward, device=device))
+    stored = stored_original(recipe, data, task, original_seed, folder, forward, device)
     model = stored.load(recipe, original_seed, device)
     if model is None:
         model = recipe.train(data, task, original_seed, forward=forward, device=device, progress=progress)
@@ -105,6 +110,38 @@ def train_original(
     elif progress is not None:
         progress(recipe.epochs, recipe.epochs)
     return model
+
+
+def stored_original(
+    recipe: Recipe,
+    data: Data,
+    task: Task,
+    seed: int,
+    folder: Path,
+    forward: Forward | None,
+    device: torch.device | str,
+) -> Stored:
+    """The file of an original: the one that comes with the package, or one in a folder, which need not exist yet."""
+    known = shipped_settings(recipe, data, task, seed) if forward in (None, default_forward) else None
+    if known is not None and (shipped := Stored(SHIPPED, known)).path.is_file():
+        return shipped
+    return Stored(folder, settings(recipe, data, task, seed, forward=forward, device=device))
+
+
+def shipped_settings(recipe: Recipe, data: Data, task: Task, seed: int) -> dict[str, Any] | None:
+    """Settings of a network of the package, by name; ``None`` if a recipe is not as plain as that.
+
+    Unlike `settings`, they do not depend on the machine: weights that come with the package were trained elsewhere.
+    """
+    build = recipe.build
+    if not inspect.isclass(build) or not build.__module__.startswith("mutiny.subjects.architectures."):
+        return None
+    defaults = vars(Recipe(recipe.build))
+    changed = {name: value for name, value in vars(recipe).items() if value != defaults[name]}
+    if not all(isinstance(value, int | float | str) for value in changed.values()):
+        return None
+    network = {"network": build.__name__, "recipe": changed}
+    return {**network, "data": data.fingerprint(), "task": task_identity(task), "seed": seed}
 
 
 def settings(

@@ -4,34 +4,89 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from torch import nn
 
 from mutiny.campaigns.run import Engine, Runtime, Store, run
+from mutiny.core.checks import check_whole
+from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress, Silent
 from mutiny.faults.evaluation import Screening
-from mutiny.faults.parsing import Fault
+from mutiny.faults.parsing import Fault, operators_by_label
 from mutiny.models import Forward
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given, as_subject
 from mutiny.subjects.tasks import Task
-from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.options import AssessOptions, Savings, WeakSet, checked_operators
+from mutiny.verbs.assess.muff import KillRule, MuffAssessment, Savings, Search, WeakSet, assess_muff
+from mutiny.verbs.assess.paired_test import PairedTest
+from mutiny.verbs.assess.reference import with_folds
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.assess.search import Search
-from mutiny.verbs.assess.verb import Assess
+from mutiny.verbs.assess.verb import Assess, default_seeds
+
+METHODS = ("notice", "muff")
+
+
+class CommonArguments(TypedDict, total=False):
+    """Arguments of both methods; see `assess`."""
+
+    data: Any
+    train: Any
+    validation: Any
+    task: Task | None
+    forward: Forward | None
+    originals: int | None
+    exact: bool
+    seed: int
+    device: str | None
+    batch_size: int | None
+    engine: str | Engine | None
+    workers: int | None
+    store: str | Path | Store | None
+    folder: str | Path | None
+    progress: Progress | None
+
+
+@overload
+def assess(
+    subject: Subject | nn.Module,
+    operators: str | Iterable[str | Fault] | None = None,
+    *,
+    method: Literal["notice"] = "notice",
+    seeds: int | None = None,
+    judge: PairedTest | None = None,
+    **common: Unpack[CommonArguments],
+) -> Assessment: ...
+
+
+@overload
+def assess(
+    subject: Subject | nn.Module,
+    operators: str | Iterable[str | Fault] | None = None,
+    *,
+    method: Literal["muff"],
+    rule: KillRule | None = None,
+    search: Search | None = None,
+    weak: WeakSet | None = None,
+    screening: Screening | None = None,
+    savings: Savings | None = None,
+    **common: Unpack[CommonArguments],
+) -> MuffAssessment: ...
 
 
 def assess(
     subject: Subject | nn.Module,
     operators: str | Iterable[str | Fault] | None = None,
     *,
+    method: str = "notice",
     data: Any = None,
     train: Any = None,
+    validation: Any = None,
     task: Task | None = None,
     forward: Forward | None = None,
     originals: int | None = None,
+    seeds: int | None = None,
+    judge: PairedTest | None = None,
     rule: KillRule | None = None,
     search: Search | None = None,
     weak: WeakSet | None = None,
@@ -46,24 +101,33 @@ def assess(
     store: str | Path | Store | None = None,
     folder: str | Path | None = None,
     progress: Progress | None = None,
-) -> Assessment:
-    """Mutation testing of trained models: MUFF's Algorithm 1 for each operator, guided by train, test and weak set.
+) -> Assessment | MuffAssessment:
+    """Measures which faults in a trained network its test set notices.
+
+    By default, the answer is the notice rate: of the faults that cost between half a point and eight accuracy points on
+    inputs that are independent of the test set, the share that the test set notices. With ``method="muff"``, it is the
+    mutation score of MUFF's Algorithm 1, guided by train, test and weak set.
 
     Args:
-        subject: Subject to test, or a model in evaluation mode with ``data`` and ``train``.
-        operators: Codes, text such as ``"WI,NI(ratio=0.1)"``, or instances. By default all operators on trained models;
-            ``"all"`` adds the operators before training, which need a recipe.
+        subject: Subject to test, or a model in evaluation mode with ``data``.
+        operators: Codes, text such as ``"WI,NI(ratio=0.1)"``, or instances. By default all operators on trained models.
+            With ``method="muff"``, ``"all"`` adds the operators before training, which need a recipe.
+        method: ``"notice"`` for the notice rate, ``"muff"`` for the paper's procedure.
         data: Test set ``(inputs, targets)``, if ``subject`` is a model.
         train: Training set ``(inputs, targets)``, if ``subject`` is a model.
+        validation: Validation set ``(inputs, targets)``, if ``subject`` is a model.
         task: Task, if ``subject`` is a model; classification by the largest output by default.
         forward: Function that calls the model, if ``subject`` is a model.
         originals: Number of originals to use or train.
-        rule: Rule that decides when a mutant is killed.
+        seeds: Random choices of weights or neurons for each operator and original; by default so many that there are
+            ten over all originals. Method ``"notice"`` only.
+        judge: Test that decides whether a fault is noticed. Method ``"notice"`` only.
+        rule: Rule that decides when a mutant is killed. Method ``"muff"`` only, as are the next three and ``savings``.
         search: Limits and precision of the search for mutants.
         weak: Definition of the weak test set, unless the subject has one.
-        exact: Evaluate every mutant on every input, and train every instance of a fault before training, instead of
-            only as many as the verdict needs.
         screening: Confidence required to stop before all inputs are evaluated, unless ``exact``.
+        exact: Evaluate every fault on every input, and train every instance of a fault before training, instead of
+            only as many as the answer needs.
         savings: Trainings that may be shared or left out.
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
@@ -75,24 +139,52 @@ def assess(
         progress: Receiver of progress messages.
 
     Returns:
-        An `Assessment`. Apart from times, it is the same on every engine and after any interruption.
+        An `Assessment`, or a `MuffAssessment` with ``method="muff"``. Apart from times, it is the same on every engine
+        and after any interruption.
 
     >>> import torch
-    >>> x = torch.randn(200, 4, generator=torch.Generator().manual_seed(0)); y = (x.sum(1) > 0).long()
+    >>> x = torch.randn(500, 4, generator=torch.Generator().manual_seed(0)); y = (x.sum(1) > 0).long()
     >>> net = nn.Linear(4, 2).eval()
     >>> with torch.no_grad():
     ...     _ = net.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4])), net.bias.zero_()
-    >>> result = assess(net, "WI(ratio=0.3)", data=(x[150:], y[150:]), train=(x[:150], y[:150]))
-    >>> result.operators[0].status
-    <Status.SCORED: 'scored'>
+    >>> sets = {"data": (x[:100], y[:100]), "validation": (x[100:], y[100:])}
+    >>> result = assess(net, "GF", seeds=5, **sets)
+    >>> 0.1 < result.notice.rate < 0.8
+    True
+    >>> assess(net, "WI(ratio=0.3)", method="muff", data=(x[:100], y[:100]), train=(x[100:], y[100:])).operators[0].code
+    'WI'
     """
+    if method not in METHODS:
+        raise BadInput("method", repr(method), f"one of {', '.join(METHODS)}")
     runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
-    subject = as_subject(subject, data, train, task, forward)
+    subject = as_subject(subject, data, train, task, forward, validation)
     count = subject.count(originals)
-    options = AssessOptions.checked(
-        count, exact, rule=rule, search=search, weak=weak, screening=screening, savings=savings
-    )
-    wanted = checked_operators(operators, options.search, subject, count)
+    if method == "muff":
+        _refuse(method, seeds=seeds, judge=judge)
+        options = {"rule": rule, "search": search, "weak": weak, "screening": screening, "savings": savings}
+        return assess_muff(subject, operators, count, exact, runtime, **options)
+    _refuse(method, rule=rule, search=search, weak=weak, screening=screening, savings=savings)
+    if judge is not None and not isinstance(judge, PairedTest):
+        raise BadInput("judge", repr(judge)[:60], "a PairedTest")
+    check_whole("seeds", 1 if seeds is None else seeds)
+    wanted = operators_by_label(operators)
+    subject = with_folds(subject)
     subject.check()
-    verb = Assess(wanted, options, count, weak=subject.weak, recipe=subject.recipe)
+    verb = Assess(
+        wanted,
+        judge or PairedTest(),
+        default_seeds(count) if seeds is None else seeds,
+        count,
+        exact=exact,
+        validation=subject.validation,
+        pool=subject.pool,
+    )
     return run(verb, as_given(subject, None, None, None, None, "data", pool=False), runtime)
+
+
+def _refuse(method: str, **arguments: Any) -> None:
+    """Raises `BadInput` for arguments that belong to the other method."""
+    for name, value in arguments.items():
+        if value is not None:
+            other = "muff" if method == "notice" else "notice"
+            raise BadInput(name, "given", f"method {other}", f"Method {method} does not use {name}.")

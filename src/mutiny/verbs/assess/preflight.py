@@ -1,135 +1,45 @@
-"""Checks before any mutant: clean runs repeat, originals do not kill one another, and a ruined network is killed."""
+"""Checks before any fault: clean runs repeat, and a network without weights is worse than the originals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import torch
 
 from mutiny.core.errors import PreflightFailed
-from mutiny.core.random import generator_for
-from mutiny.faults.evaluation import Outcome, Runner
-from mutiny.models import ModelView, Patch, WeightEdit
-from mutiny.models.layers import Indices
-from mutiny.verbs.assess.judge import sample_of
-from mutiny.verbs.assess.kill_rule import KillRule
+from mutiny.models import Patch
+from mutiny.verbs.assess.fault_search import TEST, FaultSearch
+from mutiny.verbs.assess.muff.preflight import wrecked
+from mutiny.verbs.assess.reference import spread
 
-EMPTY = Patch(())
-SPLITS = 10
-"""Number of random halvings of the originals; most of them must raise a false alarm for the check to fail."""
+MOST = 2000
+"""Most inputs of a split that are checked."""
 
 
-def wrecked(view: ModelView) -> Patch:
-    """A patch that sets every weight and bias of every layer to zero."""
-    tensors = [tensor for layer in view.layers for tensor in (*layer.weights, *layer.biases)]
-    edits = [
-        WeightEdit(t.parameter, t.all, torch.zeros(t.size, dtype=view.parameters[t.parameter].dtype)) for t in tensors
-    ]
-    return Patch(tuple(edits), view.layers[0].name)
+def preflight(search: FaultSearch) -> None:
+    """Raises `PreflightFailed` with a remedy, unless two conditions hold for every original.
 
-
-def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...], most: int | None = None) -> None:
-    """Raises `PreflightFailed` with a remedy, unless three conditions hold on every split.
-
-    A second clean run reproduces each original's answers and metric; originals are not killed by other originals; a
-    network with all weights zero is killed.
-
-    Args:
-        runner: Originals and their data.
-        rule: Resolved kill rule.
-        splits: Splits to check.
-        most: Largest number of inputs per split for the first and the last condition; all by default. If these inputs
-            do not kill the zeroed network, all inputs are tried.
+    A second clean run reproduces the answers to the test inputs; a network with all weights zero costs more than the
+    highest bin, on the reference set.
     """
-    for split in splits:
-        part = SplitPart.of(runner, split, most)
-        _repeats(part)
-        _silent(runner, rule, split)
-        try:
-            _detects(part, rule)
-        except PreflightFailed:
-            if part.chosen is None:
-                raise
-            _detects(SplitPart.of(runner, split, None), rule)
-
-
-@dataclass(frozen=True)
-class SplitPart:
-    """Inputs of a split at ``chosen``, or all of them if that is ``None``, with the originals' answers to them."""
-
-    runner: Runner
-    split: str
-    clean: list[Outcome]
-    chosen: Indices | None
-
-    @classmethod
-    def of(cls, runner: Runner, split: str, most: int | None) -> SplitPart:
-        """Evenly spaced inputs, at most ``most``; all by default."""
-        size = len(runner.splits[split])
-        if most is None or size <= most:
-            return cls(runner, split, runner.clean_outcomes(split), None)
-        chosen = np.unique(np.linspace(0, size - 1, most).astype(np.int64))
-        passes = [runner.clean(original, split) for original in range(len(runner.models))]
-        clean = [Outcome.of(p.outcome.correct[chosen], p.shares[chosen]) for p in passes]
-        return cls(runner, split, clean, chosen)
-
-    def run(self, patch: Patch, original: int) -> Outcome:
-        """Outcome of an original with a patch on these inputs."""
-        if self.chosen is None:
-            return self.runner.run(patch, original, self.split)
-        right, shares, _ = self.runner.answers(patch, original, self.split, self.chosen)
-        return Outcome.of(right, shares)
-
-
-def _repeats(part: SplitPart) -> None:
-    split, rounding = part.split, 1e-6 if part.chosen is None else 1e-4  # other batches, other rounding
-    for original, before in enumerate(part.clean):
-        again = part.run(EMPTY, original)
-        close = np.isclose(before.metric, again.metric, rtol=rounding, atol=1e-9)
-        if not (np.array_equal(before.bits, again.bits) and close):
-            changed = f"{before.metric:.6f}, then {again.metric:.6f}"
+    runner, highest = search.runner, search.unit.edges[-1]
+    for original in range(len(runner.models)):
+        some = spread(len(runner.splits[TEST]), MOST)
+        change = runner.change(Patch(()), original, TEST, some)
+        rounding = 0.0 if not search.unit.relative else 1e-4 * runner.clean(original, TEST).outcome.metric
+        if np.abs(change).max(initial=0.0) > rounding:
             raise PreflightFailed(
-                f"models[{original}] on {split}",
-                changed if before.metric != again.metric else "answers changed",
+                f"models[{original}] on test",
+                "answers changed",
                 "the same answers from two clean runs",
                 "The model is not deterministic: fix dropout, sampling or batch statistics at inference.",
             )
-
-
-def _silent(runner: Runner, rule: KillRule, split: str) -> None:
-    """Half of the originals against the other half, split in several ways; with fewer than four, against themselves."""
-    clean = runner.clean_outcomes(split)
-    half, rng = len(clean) // 2, generator_for(runner.seed, "pre-flight", split)
-    orders = [rng.permutation(len(clean)) for _ in range(SPLITS)] if half >= 2 else [np.tile(np.arange(len(clean)), 2)]
-    half = half if half >= 2 else len(clean)
-    pairs = [([clean[i] for i in order[:half]], [clean[i] for i in order[half : 2 * half]]) for order in orders]
-    better = runner.task.higher_is_better
-    killed = sum(
-        rule.judge(sample_of(left, [right]), better).killed or rule.judge(sample_of(right, [left]), better).killed
-        for left, right in pairs
-    )
-    if killed > len(pairs) / 2:
-        raise PreflightFailed(
-            f"originals on {split}",
-            f"killed by one another in {killed} of {len(pairs)} splits",
-            "a kill rule that kills nothing where there is no fault",
-            "Check --alpha and --beta.",
-        )
-
-
-def _detects(part: SplitPart, rule: KillRule) -> None:
-    runner, split, clean = part.runner, part.split, part.clean
-    wreck = [part.run(wrecked(view), original) for original, view in enumerate(runner.views)]
-    if not all(np.isfinite(outcome.metric) for outcome in wreck):
-        return  # any test notices outputs that are not numbers
-    evidence = rule.judge(sample_of(clean, [wreck]), runner.task.higher_is_better)
-    if not evidence.killed:
-        before, after = (np.mean([outcome.metric for outcome in group]) for group in (clean, wreck))
-        raise PreflightFailed(
-            f"wrecked model on {split}",
-            f"not noticed ({runner.task.metric} {before:.4g} before, {after:.4g} with all weights zero; "
-            f"p {evidence.p_value:.3g}, effect {evidence.effect_size:.3g})",
-            f"the {split} set to tell a working network from one that forgot everything",
-            "Use a model that beats a constant answer, more inputs, or more originals.",
-        )
+        split = search.reference.split(original)
+        some = spread(len(runner.splits[split]), MOST)
+        lost = runner.change(wrecked(runner.views[original]), original, split, some)
+        cost = search.unit.cost(lost, float(np.mean(runner.clean(original, split).shares[some])))
+        if cost < highest:
+            raise PreflightFailed(
+                f"models[{original}]",
+                f"only {cost:.3g} {search.unit.name} better than a network with all weights zero",
+                f"at least {highest:g}",
+                "Use a model that beats a constant answer.",
+            )

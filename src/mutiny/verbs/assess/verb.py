@@ -1,135 +1,204 @@
-"""The verb `assess`: finds the weakest mutant of each operator that the tests kill, and summarizes all of them."""
+"""The verb `assess`: finds faults of known cost, and asks the test set which of them it notices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mutiny.campaigns.schedule import queued
-from mutiny.campaigns.verb import Job, Session, Verb, code_of
-from mutiny.core.records import MutantRecord, OperatorRecord, Status
-from mutiny.core.stats import holm
-from mutiny.faults.parsing import Fault
+from mutiny.campaigns.jobs import Job
+from mutiny.campaigns.verb import Session, Verb, ask, code_of, together
+from mutiny.core.errors import JobFailed, NotApplicable
+from mutiny.faults import Operator
+from mutiny.faults.weights.gaussian_fuzzing import GaussianFuzzing
 from mutiny.subjects.data import Data
-from mutiny.subjects.training import Recipe
-from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.options import AssessOptions
-from mutiny.verbs.assess.result import Assessment, Score, classes_of, describe_subject, notes, spent
-from mutiny.verbs.assess.score import score_interval
-from mutiny.verbs.assess.state import AssessState, Run
+from mutiny.verbs.assess.fault_search import TEST, FaultSearch, FoundFault, FoundFaults, scaled
+from mutiny.verbs.assess.notes import notes
+from mutiny.verbs.assess.notice import Notice, ReferenceRecord
+from mutiny.verbs.assess.paired_test import PairedTest
+from mutiny.verbs.assess.preflight import preflight
+from mutiny.verbs.assess.prepared_search import prepared_search
+from mutiny.verbs.assess.result import Assessment, ChangedAnswers
+from mutiny.verbs.assess.subject_record import reference_record, subject_record
+from mutiny.verbs.assess.summary import notice_of
+
+FEWEST_CHOICES = 10
+"""Fewest random choices of an operator over all originals, unless the user says otherwise."""
+HARMLESS = GaussianFuzzing(ratio=1.0, sd=2.0**-9, clip="none")
+"""A harmless change: noise on every weight, as large as the rounding errors of bfloat16."""
+HARMLESS_CHANGES = 20
 
 
 @dataclass(frozen=True)
-class Assess(Verb[AssessState, Assessment]):
+class Refusal:
+    """Reason why an operator does not apply to an original."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Assess(Verb[FaultSearch, Assessment]):
     """Arguments of `assess`, checked.
 
     Attributes:
         operators: Operators by label.
-        options: Kill rule, search, weak set, screening and savings.
+        judge: Test that decides whether a fault is noticed.
+        seeds: Random choices per operator and original.
         originals: Number of originals.
-        weak: The subject's own weak set, if it has one.
-        recipe: The subject's recipe, if it has one.
+        exact: Evaluate every fault on every input.
+        validation: The subject's validation set, if it has one.
+        pool: The subject's pool, if it has one.
     """
 
-    operators: Mapping[str, Fault]
-    options: AssessOptions
+    operators: Mapping[str, Operator]
+    judge: PairedTest
+    seeds: int
     originals: int | None
-    weak: Data | None = None
-    recipe: Recipe | None = None
+    exact: bool = False
+    validation: Data | None = None
+    pool: Data | None = None
 
     name = "assess"
 
     def settings(self) -> dict[str, Any]:
-        """The options."""
-        return self.options.plain(weak_given=self.weak is not None)
+        """Method and judge; the number of random choices is no part, because it does not change a job."""
+        return {"method": "notice", "alpha": self.judge.alpha, "exact": self.exact}
 
     def decisive(self) -> Mapping[str, Any]:
-        """The weak set and the recipe, which are not part of the subject's identity."""
-        return {"weak": None if self.weak is None else self.weak.fingerprint(), "recipe": self.recipe}
+        """The sets that may measure costs, which are not part of the subject's identity."""
+        sets = {"validation": self.validation, "pool": self.pool}
+        return {name: None if data is None else data.fingerprint() for name, data in sets.items()}
 
     def identity(self) -> Mapping[str, Any]:
-        """The operators."""
-        return {"operators": [code_of(operator) for operator in self.operators.values()]}
+        """The operators, and how many random choices of each."""
+        return {"operators": [code_of(operator) for operator in self.operators.values()], "seeds": self.seeds}
 
     def is_final(self, result: Assessment) -> bool:
         """Whether no job failed; failed jobs are tried again when the same call is made again."""
         return result.complete
 
-    def prepare(self, session: Session) -> AssessState:
-        """Runs clean passes and the pre-flight, and chooses the weak set."""
-        return AssessState.of(session, self.operators, self.options)
+    def prepare(self, session: Session) -> FaultSearch:
+        """Chooses the reference set, runs the clean passes and the pre-flight."""
+        search = prepared_search(session, self.judge.alpha, session.pace, exact=self.exact)
+        session.progress.stage("pre-flight", 1)
+        preflight(search)
+        session.progress.step("pre-flight")
+        return search
 
-    async def plan(self, session: Session, state: AssessState) -> list[tuple[Run, OperatorRecord]]:
-        """Runs the searches of all operators; each is returned with its record."""
-        runs = state.runs(self.operators, self.options, session.basis)
-        clean_passes = len(state.runner.models) * (2 if self.weak is None else 3)
-        session.progress.stage("searching mutants", sum(run.steps for run in runs))
-        session.expect(clean_passes + sum(run.jobs for run in runs))
-        records = await queued(run.plan(session.progress) for run in runs)
-        return [*zip(runs, records, strict=True)]
-
-    def work(self, state: AssessState, job: Job) -> Any:
-        """Evaluates a mutant, or trains a faulty program."""
-        worker = state.judges[job.arguments[0]] if job.kind == "probe" else state.trainer
-        assert worker is not None
-        return worker.work(job)
-
-    def result(self, session: Session, state: AssessState, found: Sequence[tuple[Run, OperatorRecord]]) -> Assessment:
-        """Scores, intervals and notes."""
-        runs, records = zip(*found, strict=True) if found else ((), ())
-        return assessment_of(session, state, runs, records, self.options.rule)
-
-
-def assessment_of(
-    session: Session, state: AssessState, runs: Sequence[Run], records: Sequence[OperatorRecord], rule: KillRule
-) -> Assessment:
-    """The result, with p-values adjusted for multiplicity.
-
-    Args:
-        session: Call of the verb.
-        state: Originals and trainer.
-        runs: Searches of the operators.
-        records: Record of each operator.
-        rule: Resolved kill rule.
-    """
-    runner, trainer, subject = state.runner, state.trainer, session.given.subject
-    assert subject is not None
-    records = adjusted(records)
-    scored = [(run, record) for run, record in zip(runs, records, strict=True) if record.status is Status.SCORED]
-    values = [record.score for _, record in scored if record.score is not None]
-    better = runner.task.higher_is_better
-    interval = score_interval([run.scored() for run, _ in scored], rule, better, session.seed)
-    return Assessment(
-        subject=describe_subject(subject, runner),
-        settings={**session.settings, "operators": [run.label for run in runs]},
-        evaluation=spent(runner, records),
-        score=Score(float(np.mean(values)) if values else None, interval, len(values), len(records)),
-        operators=tuple(records),
-        notes=tuple(notes(runner, rule, records)),
-        trainings=sum(trainer.counted.values()) if trainer else 0,
-        kills={key: bits for run in runs for key, bits in run.kills().items()},
-        labels=classes_of(runner),
-        **session.stamp(),
-    )
-
-
-def adjusted(records: Sequence[OperatorRecord]) -> list[OperatorRecord]:
-    """Adds Holm-adjusted p-values over all mutants of all operators judged on the same set."""
-    values: dict[int, float] = {}
-    for split in {mutant.guiding_set for record in records for mutant in record.mutants}:
-        tested = [
-            mutant
-            for record in records
-            for mutant in record.mutants
-            if mutant.guiding_set == split and mutant.p_value is not None and mutant.same_as is None
+    async def plan(self, session: Session, state: FaultSearch) -> list[Any]:
+        """Asks for the faults of every operator, original and random choice, and for harmless changes."""
+        count = len(state.runner.models)
+        jobs = [
+            (label, original, seeds)
+            for label, operator in self.operators.items()
+            for original in range(count)
+            for seeds in self._parts(operator)
         ]
-        corrected = holm([mutant.p_value for mutant in tested if mutant.p_value is not None])
-        values.update({id(mutant): float(value) for mutant, value in zip(tested, corrected, strict=True)})
+        jobs += [("", number % count, (number // count, 1)) for number in range(max(count, HARMLESS_CHANGES))]
+        session.progress.stage("finding faults", len(jobs))
+        session.expect(len(jobs) + 2 * count)
 
-    def with_adjusted(mutant: MutantRecord) -> MutantRecord:
-        return replace(mutant, p_adjusted=values.get(id(mutant)))
+        async def found(label: str, original: int, seeds: tuple[int, int]) -> Any:
+            name = f"{label or 'harmless change'} on original {original + 1}"
+            try:
+                answer = await ask(session.job("faults", (label, original, *seeds), name))
+            except JobFailed as failure:
+                answer = failure
+            session.progress.step(name)
+            return label, answer
 
-    return [replace(record, mutants=tuple(map(with_adjusted, record.mutants))) for record in records]
+        return await together(found(*job) for job in jobs)
+
+    def _parts(self, operator: Operator) -> list[tuple[int, int]]:
+        """First random choice and number of choices of each job; operators without a strength have one job."""
+        return [(0, self.seeds)] if operator.strength is None else [(seed, 1) for seed in range(self.seeds)]
+
+    def work(self, state: FaultSearch, job: Job) -> list[FoundFaults] | Refusal:
+        """Finds and judges the faults of one operator on one original, with some random choices."""
+        label, original, first, count = job.arguments
+        if not label:
+            return [state.judged(HARMLESS, original, first)]
+        operator = self.operators[label]
+        try:
+            return [state.find(operator, label, original, seed) for seed in range(first, first + count)]
+        except NotApplicable as reason:
+            return Refusal(str(reason))
+
+    def result(self, session: Session, state: FaultSearch, found: Sequence[tuple[str, Any]]) -> Assessment:
+        """The notice rate, its intervals, and notes."""
+        unscaled: dict[str, list[FoundFault]] = {label: [] for label in self.operators}
+        reasons, failed = dict[str, str](), dict[str, str]()
+        harmless, searches = list[FoundFault](), list[FoundFaults]()
+        for label, answer in found:
+            if isinstance(answer, JobFailed):
+                failed.setdefault(label, str(answer))
+            elif isinstance(answer, Refusal):
+                reasons.setdefault(label, answer.reason)
+            else:
+                (unscaled[label] if label else harmless).extend(fault for search in answer for fault in search.faults)
+                searches.extend(answer)
+        faults, ratio = scaled(unscaled, state.unit)
+        reference = reference_record(state, ratio)
+        notice = self._notice(state, faults, reasons, failed, harmless, reference, session.seed)
+        everything = [fault for group in faults.values() for fault in group]
+        subject = session.given.subject
+        assert subject is not None
+        record = subject_record(subject, state)
+        return Assessment(
+            subject=record,
+            settings={**session.settings, "seeds": self.seeds, "operators": [*self.operators]},
+            notice=notice,
+            faults=tuple(fault.record for fault in everything),
+            evaluation={
+                "evaluated": sum(search.evaluated for search in searches),
+                "everything": sum(search.everything for search in searches),
+            },
+            notes=tuple(notes(record, notice, state)),
+            changed=_changed(everything, len(state.runner.splits[TEST])),
+            **session.stamp(),
+        )
+
+    def _notice(
+        self,
+        state: FaultSearch,
+        faults: Mapping[str, Sequence[FoundFault]],
+        reasons: Mapping[str, str],
+        failed: Mapping[str, str],
+        harmless: Sequence[FoundFault],
+        reference: ReferenceRecord,
+        seed: int,
+    ) -> Notice:
+        return notice_of(
+            faults,
+            reasons,
+            failed,
+            harmless,
+            self.operators,
+            reference,
+            state.unit,
+            state.alpha,
+            len(state.runner.splits[TEST]),
+            seed,
+        )
+
+
+def default_seeds(originals: int) -> int:
+    """Random choices per operator and original, so that there are ten over all originals.
+
+    >>> default_seeds(1), default_seeds(4), default_seeds(20)
+    (10, 3, 1)
+    """
+    return max(1, -(-FEWEST_CHOICES // originals))
+
+
+def _changed(faults: Sequence[FoundFault], inputs: int) -> ChangedAnswers:
+    sizes = [len(fault.positions) for fault in faults]
+    return ChangedAnswers(
+        np.repeat(np.arange(len(faults), dtype=np.int32), sizes),
+        np.concatenate([np.zeros(0, np.int32), *(fault.positions for fault in faults)]),
+        np.concatenate([np.zeros(0, np.float32), *(fault.change for fault in faults)]),
+        np.concatenate([np.zeros(0, np.float32), *(fault.weight for fault in faults)]),
+        inputs,
+    )

@@ -1,139 +1,141 @@
-"""State of `strengthen`, which jobs need: the originals with their answers to the test set and the pool."""
+"""State of `strengthen`, which jobs need: the search for faults, and what the originals answer to the pool."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import nn
 
+from mutiny.core.errors import BadInput, NotApplicable
+from mutiny.core.parsing import described
+from mutiny.core.records import FaultRecord
 from mutiny.faults import Operator
-from mutiny.faults.evaluation import Runner, Screening
-from mutiny.models import ModelView
-from mutiny.subjects.data.labels import unknown
-from mutiny.subjects.given import Given
-from mutiny.subjects.inference.passes import settle
+from mutiny.models import Patch
 from mutiny.subjects.tasks import Classification, Task
-from mutiny.verbs.assess.kill_rule import KillRule
-from mutiny.verbs.assess.search import Search
+from mutiny.verbs.assess.fault_search import TEST, FaultSearch, scaled_record, searched
 from mutiny.verbs.select.evidence import Evidence
-from mutiny.verbs.strengthen.answers import Answers, answered, answers_of, losses, right
-from mutiny.verbs.strengthen.kill_distance import Belief
-from mutiny.verbs.strengthen.kill_table import KillTable, MutantRow
-from mutiny.verbs.strengthen.mutant_pool import POOL, TEST, KillableRange, MutantPool, SetAnswers, row_of
-from mutiny.verbs.strengthen.starting_point import StartingPoint
+from mutiny.verbs.strengthen.answers import (
+    Answers,
+    Belief,
+    ExpectedChange,
+    Singles,
+    answered,
+    answers_of,
+    changed,
+    expected_change,
+    known_change,
+)
+
+POOL = "inputs to choose from"
+"""Name of the pool among the splits; the split ``pool`` may measure costs."""
+
+
+@dataclass(frozen=True, eq=False)
+class TriedFault:
+    """A fault, and how it changes the answers to the test set and to the pool.
+
+    Attributes:
+        record: The fault.
+        tests: Test inputs whose answer changes, ``(k,)``.
+        on_tests: How much worse these answers are, ``(k,)``.
+        positions: Inputs of the pool whose answer changes, ``(k,)``.
+        expected: How much worse these answers are expected to be, without labels.
+        change: How much worse they are, ``(k,)``; ``None`` if labels of the pool are unknown.
+        metric: Metric of the original on the test set.
+    """
+
+    record: FaultRecord
+    tests: npt.NDArray[np.int32]
+    on_tests: Singles
+    positions: npt.NDArray[np.int32]
+    expected: ExpectedChange
+    change: Singles | None
+    metric: float
 
 
 class StrengthenContext:
     """State of `strengthen`; it is sent to workers.
 
     Args:
-        evidence: Originals, task, forward function and pace, with the pool, or with the test set if there is no pool.
-        splits: ``train``, ``test`` and, if there is one, ``pool``.
-        rule: Resolved kill rule.
-        search: Number of repetitions, and the limit below which a mutant is stable.
-        screening: Screening for verdicts on the training set; ``None`` evaluates every input.
+        search: Originals, reference set, test set and, if there is one, the pool.
+        operators: Operators by label.
+        evidence: Originals with the pool, or with the test set if there is no pool.
         labels: Targets of the pool, checked by the task; ``None`` if some are unknown. Choosing never reads them.
+        scale: Factor from costs on training inputs to those of faults, if the assessment scaled them.
     """
 
     def __init__(
         self,
+        search: FaultSearch,
+        operators: Mapping[str, Operator],
         evidence: Evidence,
-        splits: Mapping[str, Any],
-        rule: KillRule,
-        search: Search,
-        screening: Screening | None,
         labels: npt.NDArray[Any] | None = None,
+        scale: float | None = None,
     ) -> None:
-        self.evidence, self.splits, self.labels = evidence, dict(splits), labels
-        self.rule, self.search, self.screening = rule, search, screening
-
-    @classmethod
-    def of(cls, models: Sequence[nn.Module], given: Given, start: StartingPoint, seed: int) -> StrengthenContext:
-        """The context of a call.
-
-        Args:
-            models: Originals.
-            given: Pool, or the test set if there is none, and the subject.
-            start: Assessment to start from.
-            seed: Seed of the call.
-        """
-        subject, options = given.subject, start.options
-        assert subject is not None
-        has_pool = given.source != "the test set"
-        task = settle(subject.task, models, subject.train, subject.forward)
-        evidence = Evidence(
-            models, task, given.data, subject.train, forward=subject.forward, seed=seed, pace=start.pace
-        )
-        splits = {"train": subject.train, "test": subject.test, **({POOL: given.data} if has_pool else {})}
-        labeled = has_pool and not unknown(given.data.targets, task)
-        labels = task.check_targets(given.data.targets, POOL) if labeled else None
-        return cls(evidence, splits, options.rule, options.search, options.screening, labels)
+        self.search, self.operators, self.evidence = search, dict(operators), evidence
+        self.labels, self.scale = labels, scale
 
     @property
     def task(self) -> Task:
         """Task of the originals."""
-        return self.evidence.task
+        return self.search.runner.task
 
-    def mutant_pool(self, seed: int, pool: bool = True) -> MutantPool:
-        """Mutants of a seed on the test set and, if ``pool``, on the pool."""
-        splits = {name: data for name, data in self.splits.items() if pool or name != POOL}
-        evidence = self.evidence
-        runner = Runner(evidence.models, evidence.task, splits, evidence.forward, seed, pace=evidence.pace)
-        return MutantPool(runner, self.rule, self.search, self.screening)
+    def patch(self, record: FaultRecord) -> Patch:
+        """The patch of a fault that was found earlier."""
+        for tuned in searched(self.operators[record.operator]):
+            operator = tuned.at(record.strength)
+            if described(operator, operator.code) == record.configuration:
+                return self.search.runner.patch(operator, record.original, record.seed)
+        raise BadInput("assessment", f"a fault of {record.configuration}", f"faults of {record.operator}")
 
-    def table(self, rows: Sequence[MutantRow]) -> KillTable:
-        """Table of originals and mutants on every input of the test set."""
-        task, answers = self.task, self.originals.test
-        return KillTable(
-            right(task, answers, self.targets),
-            losses(task, answers, self.targets),
-            tuple(rows),
-            self.rule,
-            self.search,
-            task.higher_is_better,
+    def tried(self, record: FaultRecord) -> TriedFault:
+        """A fault that was found earlier, on every test input and every input of the pool."""
+        runner, patch = self.search.runner, self.patch(record)
+        change = runner.change(patch, record.original, TEST)
+        tests = np.flatnonzero(change)
+        on_tests = tests.astype(np.int32), change[tests]
+        metric = runner.clean(record.original, TEST).outcome.metric
+        if POOL not in runner.splits:
+            nothing = np.zeros(0, np.float32)
+            return TriedFault(record, *on_tests, np.zeros(0, np.int32), ExpectedChange(nothing, nothing), None, metric)
+        model, before = runner.models[record.original], self.answers(record.original)
+        with patch.applied(model, runner.forward) as call:
+            after = answered(call, model, runner.splits[POOL], self.task, runner.pace)
+        where = changed(before, after)
+        before, after = before[where], after[where]
+        return TriedFault(
+            record,
+            *on_tests,
+            where.astype(np.int32),
+            expected_change(self.task, before, after, self.belief[where], metric),
+            None if self.labels is None else known_change(self.task, before, after, self.labels[where]),
+            metric,
         )
 
-    def rows(self, killable: KillableRange, seed: int, strengths: Sequence[float | None]) -> list[MutantRow]:
-        """An operator's mutants on every input of the test set."""
-        mutants = self.mutant_pool(seed, pool=False)
-        answers = [(strength, mutants.answers(killable.operator, strength).test) for strength in strengths]
-        return [row_of(self.task, killable.label, strength, given, self.targets) for strength, given in answers]
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether answers are classes."""
-        return isinstance(self.task, Classification)
-
-    def judges(self, ranges: Sequence[KillableRange]) -> tuple[int, ...]:
-        """Numbers of the operators that make other mutants with another seed, so that some can be held out."""
-        return tuple(number for number, operator in enumerate(ranges) if self.renews(operator.operator))
+    def found(self, label: str, original: int, seed: int) -> list[TriedFault]:
+        """Other faults of an operator that cost as much as those that count; none if the operator does not apply."""
+        edges = self.search.unit.edges
+        try:
+            found = self.search.find(self.operators[label], label, original, seed)
+        except NotApplicable:
+            return []
+        records = [scaled_record(fault, self.scale, self.search.unit) for fault in found.faults]
+        return [self.tried(record) for record in records if edges[0] <= record.cost < edges[-1]]
 
     def renews(self, operator: Operator) -> bool:
-        """Whether another seed makes other mutants; it does not if there are only a few, such as layers to remove."""
-        return any(operator.choices(view) is None for view in self._views)
+        """Whether another seed makes other faults; it does not if there are only a few, such as layers to remove."""
+        try:
+            return any(operator.choices(view) is None for view in self.search.runner.views)
+        except NotApplicable:
+            return False
 
-    @cached_property
-    def _views(self) -> tuple[ModelView, ...]:
-        return self.mutant_pool(0, pool=False).runner.views
-
-    @cached_property
-    def targets(self) -> npt.NDArray[Any]:
-        """Targets of the test set."""
-        return self.task.check_targets(self.splits[TEST].targets, TEST)
-
-    @cached_property
-    def originals(self) -> SetAnswers:
-        """Answers of the originals."""
-        evidence, test, pool = self.evidence, list[Answers](), list[Answers]()
-        for number, model in enumerate(evidence.models):
-            test.append(answered(partial(evidence.forward, model), model, self.splits[TEST], self.task, evidence.pace))
-            if POOL in self.splits:
-                pool.append(answers_of(self.task, evidence.outputs("pool", number)))
-        return SetAnswers(np.array(test), np.array(pool))
+    def answers(self, original: int) -> Answers:
+        """Answers of an original to the pool."""
+        return answers_of(self.task, self.evidence.outputs("pool", original))
 
     @cached_property
     def belief(self) -> Belief:

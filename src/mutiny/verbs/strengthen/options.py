@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,9 +45,10 @@ class StrengthenOptions:
         new: Inputs of the pool that may be chosen.
         methods: Methods to compare with, by name; none until `with_methods` if the usual ones are wanted.
         tie_break: Name and method that decides among equals; ``None`` until `with_methods` if the usual one is wanted.
-        mutants: Mutants per operator used to choose inputs; the same number is held out for scoring.
-        repeats: Repeats of the measurement.
+        seeds: Random choices per operator and original that make held-out faults; ``None`` for as many as the
+            assessment has.
         minimize: Search for a smaller test set.
+        tolerance: Largest loss of the notice rate that a smaller test set may have.
         synthesize: Largest number of inputs to synthesize.
         seed: Seed of everything random.
     """
@@ -55,9 +57,9 @@ class StrengthenOptions:
     new: NewInputs
     methods: Mapping[str, Selector]
     tie_break: tuple[str, Selector] | None
-    mutants: int
-    repeats: int
+    seeds: int | None
     minimize: bool
+    tolerance: float
     synthesize: int
     seed: int
 
@@ -70,15 +72,19 @@ class StrengthenOptions:
         budget: Any,
         methods: Any,
         tie_break: Any,
-        mutants: Any,
-        repeats: Any,
+        seeds: Any,
         minimize: bool,
+        tolerance: Any,
         synthesize: Any,
         seed: int,
     ) -> StrengthenOptions:
         """Options from the arguments of `strengthen`; ``given`` has the pool."""
-        for name, value, least in (("mutants", mutants, 1), ("repeats", repeats, 1), ("synthesize", synthesize, 0)):
-            check_whole(name, value, least)
+        check_whole("seeds", 1 if seeds is None else seeds)
+        check_whole("synthesize", synthesize, 0)
+        if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
+            raise BadInput(
+                "tolerance", repr(tolerance), "a share of at least 0 and below 1, such as 0.02 for two points"
+            )
         has_pool = given.source != "the test set"
         if not has_pool and not minimize:
             raise BadInput(
@@ -94,9 +100,9 @@ class StrengthenOptions:
             new=new,
             methods={} if methods is None else named(as_methods(methods)),
             tie_break=None if tie_break is None else tie_break_of(tie_break),
-            mutants=int(mutants),
-            repeats=int(repeats),
+            seeds=None if seeds is None else int(seeds),
             minimize=bool(minimize),
+            tolerance=float(tolerance),
             synthesize=int(synthesize),
             seed=seed,
         )
@@ -126,9 +132,9 @@ def named(methods: Iterable[Selector]) -> dict[str, Selector]:
 
 
 def check_assessment(assessment: Any) -> None:
-    """Raises an error if an argument is no assessment."""
+    """Raises an error if an argument is no assessment with a notice rate."""
     if assessment is not None and not isinstance(assessment, Assessment):
-        raise BadInput("assessment", type(assessment).__name__, "what mutiny.assess returned")
+        raise BadInput("assessment", type(assessment).__name__, "what mutiny.assess returned, with method notice")
 
 
 def _new_inputs(subject: Subject, given: Given) -> NewInputs:

@@ -1,60 +1,56 @@
-"""The plan of `strengthen`: rankings of the pool, choices, and their score on held-out mutants."""
+"""The plan of `strengthen`: faults are tried on test set and pool, inputs are chosen, held-out faults measure them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from mutiny.campaigns.memo import code_of
-from mutiny.campaigns.schedule import ask, together
+from mutiny.campaigns.schedule import Plan, ask, together
 from mutiny.campaigns.session import Session
-from mutiny.core.json_values import hash_of
-from mutiny.core.random import generator_for, seed_for
+from mutiny.core.json_values import hash_of, to_plain
+from mutiny.core.records import FaultRecord
+from mutiny.verbs.assess.fault_search import TEST
 from mutiny.verbs.select.ranking import Ranked, Refused
-from mutiny.verbs.strengthen.answers import Ints
-from mutiny.verbs.strengthen.context import StrengthenContext
-from mutiny.verbs.strengthen.held_out_scores import BEFORE, OWN, Killed, Scores, name_of, scores_of
-from mutiny.verbs.strengthen.kill_table import Key, KillTable, MutantRow
+from mutiny.verbs.strengthen.context import POOL, StrengthenContext, TriedFault
+from mutiny.verbs.strengthen.fault_table import FaultTable
+from mutiny.verbs.strengthen.held_out import OWN, RANDOM, HeldOutRate, LabelGain, label_gains, rate_of
 from mutiny.verbs.strengthen.options import StrengthenOptions
-from mutiny.verbs.strengthen.proposal import Proposal
-from mutiny.verbs.strengthen.starting_point import StartingPoint, spread
-from mutiny.verbs.strengthen.subset import Subset, smallest_subset
+from mutiny.verbs.strengthen.proposal import Proposal, counts, predicted_rates, propose
+from mutiny.verbs.strengthen.starting_point import StartingPoint
+from mutiny.verbs.strengthen.subset import Subset, SubsetRates, held_out_rates, smallest_subset
 from mutiny.verbs.strengthen.synthesis import Candidates
 
 
 @dataclass(frozen=True, eq=False)
 class StrengthenFindings:
-    """Values that the jobs of `strengthen` returned.
+    """What the jobs of `strengthen` found.
 
     Attributes:
-        proposal: Inputs to label; ``None`` without survivors or without a pool.
-        candidates: Synthesized inputs for mutants that the pool cannot kill.
+        proposal: Inputs to label; ``None`` without missed faults or without a pool.
+        predicted: Predicted notice rates on held-out faults, by budget.
+        candidates: Synthesized inputs for faults that the pool cannot make noticed.
         refusal: Reason why inputs of this kind cannot be synthesized; empty if they can.
-        repeats: Number of repeats.
-        trials: Scores of the repeats in which some mutant is killable.
+        before: Notice rate of the test set on held-out faults; ``None`` if there are none.
+        measured: Notice rates after labeling.
         skipped: Methods that do not apply, with the reason.
-        subset: Smallest part of the test set, if it was asked for.
+        subset: Smaller test set, if it was asked for.
+        smaller: Its notice rates on held-out faults.
     """
 
-    proposal: Proposal | None
-    candidates: Candidates | None
-    refusal: str
-    repeats: int
-    trials: tuple[Scores, ...]
-    skipped: Mapping[str, str]
-    subset: Subset | None
-
-
-DRAWN = 0.8
-"""Share of the pool from which each repeat chooses, so that intervals cover the randomness of the pool."""
-FRESH_SEEDS = 3
-"""Additional seeds of mutants whose kills a smaller test set must keep; with one seed alone it would overfit."""
-SUBSET, RANDOM_SUBSET = "subset", "random subset"
-Mutants = Sequence[tuple[int, float | None]]
-"""Mutants by the number of their operator, and strength."""
+    proposal: Proposal | None = None
+    predicted: Mapping[int, float] = field(default_factory=dict)
+    candidates: Candidates | None = None
+    refusal: str = ""
+    before: HeldOutRate | None = None
+    measured: tuple[LabelGain, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    subset: Subset | None = None
+    smaller: SubsetRates | None = None
 
 
 @dataclass(frozen=True)
@@ -65,168 +61,148 @@ class StrengthenPlan:
         session: Call of the verb.
         start: Assessment to start from.
         options: Options.
-        tests: Number of inputs of the test set.
-        judges: Numbers of the operators that judge: those whose mutants of another seed differ from the ones that
-            inputs were chosen for.
+        context: Originals, reference set, test set and pool.
     """
 
     session: Session
     start: StartingPoint
     options: StrengthenOptions
-    tests: int
-    judges: tuple[int, ...]
+    context: StrengthenContext
 
-    async def subset(self, context: StrengthenContext) -> Subset:
-        """The smallest part of the test set; runs the assessment's mutants again if it did not keep all answers."""
-        assessment = self.start.assessment
-        labels = [killable.label for killable in self.start.ranges]
-        records = [record for record in assessment.operators if record.label in labels]
-        kept = self.start.is_exact and context.is_classifier  # then the assessment has all answers
-        rows = await self._table(None if kept else self.start.tested())
-        known = KillTable.of(replace(assessment, operators=tuple(records))).rows if kept else ()
-        return smallest_subset(context.table([*known, *rows]), self.seed, records)
+    async def run(self) -> StrengthenFindings:
+        """Tries all faults, then chooses and measures."""
+        options, choosing = self.options, self.choosing
+        names = [name for name in options.selectors if name != RANDOM or name == options.tie_break_name]
+        *tried, ranked = await together(
+            [
+                _all(self._again(records) for records in self.groups),
+                _all(self._found(*job) for job in self.held_out),
+                _all(self._found(*job) for job in self.fresh),
+                _all(self._ranked(name) for name in names if choosing),
+            ]
+        )
+        faults, held_out, fresh = ([fault for group in groups for fault in group] for groups in tried)
+        table = self._table(held_out, pool=True)
+        findings = StrengthenFindings(before=rate_of(table, np.arange(self.tests)) if len(table) else None)
+        if choosing:
+            findings = await self._chosen(findings, faults, held_out, table, dict(zip(names, ranked, strict=True)))
+        if not options.minimize:
+            return findings
+        subset = smallest_subset(self._table(faults), self._table(fresh), options.tolerance, options.seed)
+        if subset is None or not len(table):
+            return replace(findings, subset=subset)
+        return replace(findings, subset=subset, smaller=held_out_rates(self._table(held_out), subset, options.seed))
+
+    async def _chosen(
+        self,
+        findings: StrengthenFindings,
+        faults: Sequence[TriedFault],
+        held_out: Sequence[TriedFault],
+        table: FaultTable,
+        ranked: Mapping[str, Ranked | Refused],
+    ) -> StrengthenFindings:
+        """Adds the proposal, and its measurement if the labels of the pool are known."""
+        options, search, new = self.options, self.context.search, self.options.new.indices
+        skipped = {name: each.reason.rstrip(".") for name, each in ranked.items() if isinstance(each, Refused)}
+        orders = {
+            name: each.order[np.isin(each.order, new)] for name, each in ranked.items() if isinstance(each, Ranked)
+        }
+        refused = ranked[options.tie_break_name]
+        if isinstance(refused, Refused):
+            raise refused.error(options.tie_break_name)
+        scale = search.unit, search.alpha
+        proposal = propose(faults, orders[options.tie_break_name], options.budgets[-1], *scale)
+        predicted = predicted_rates(held_out or faults, proposal.order, options.budgets, *scale)
+        findings = replace(findings, proposal=proposal, predicted=predicted, skipped=skipped)
+        if proposal.beyond and options.synthesize:
+            candidates, refusal = await self._synthesized(proposal.beyond)
+            findings = replace(findings, candidates=candidates, refusal=refusal)
+        if self.context.labels is None or not len(table):
+            return findings
+        orders |= {OWN: proposal.order, RANDOM: new}
+        compared = {name: orders[name] for name in (OWN, *options.methods) if name in orders}
+        measured = label_gains(table, self.tests, compared, new, options.budgets, options.seed)
+        return replace(findings, measured=tuple(measured))
 
     @property
-    def seed(self) -> int:
-        """Seed of the call, which need not be that of the assessment."""
-        return self.options.seed
+    def tests(self) -> int:
+        """Number of test inputs."""
+        return len(self.context.search.runner.splits[TEST])
 
-    async def _table(self, mutants: Mapping[int, Sequence[float | None]] | None) -> list[MutantRow]:
-        """Mutants on every input of the test set: the given ones of the assessment, and some of other seeds."""
-        spread = {number: killable.strengths(self.options.mutants) for number, killable in enumerate(self.start.ranges)}
-        seeds = [seed_for(self.seed, "strengthen", SUBSET, number) for number in range(FRESH_SEEDS)]
-        assessed = [] if mutants is None else [self._rows(self.start.seed, mutants)]
-        groups = await together([*assessed, *(self._rows(seed, spread) for seed in seeds)])
-        fresh = [replace(row, fresh=True) for rows in groups[len(assessed) :] for row in rows]
-        return [*(row for rows in groups[: len(assessed)] for row in rows), *fresh]
+    @property
+    def choosing(self) -> bool:
+        """Whether inputs are chosen: if there is a pool, and some fault is missed."""
+        missed = (counts(fault, self.context.search.unit) and not fault.noticed for fault in self.start.faults)
+        return bool(self.options.budgets) and any(missed)
 
-    async def _rows(self, seed: int, mutants: Mapping[int, Sequence[float | None]]) -> list[MutantRow]:
-        """Mutants of one seed, one job per operator."""
+    @property
+    def groups(self) -> list[list[FaultRecord]]:
+        """Faults of the assessment that count, those of one operator, original and seed together."""
+        wanted = [fault for fault in self.start.faults if counts(fault, self.context.search.unit)]
+        wanted = wanted if self.choosing or self.options.minimize else []
+        return [list(group) for _, group in groupby(wanted, lambda fault: (fault.operator, fault.original, fault.seed))]
 
-        async def of_operator(number: int, strengths: Sequence[float | None]) -> list[MutantRow]:
-            label, given = self.start.ranges[number].label, (seed, number, strengths)
-            job = self.session.job("table", [label, seed, list(strengths)], f"{label} on test", given)
-            rows: list[MutantRow] = await ask(job)
-            self.session.progress.step(label)
-            return rows
+    @property
+    def held_out(self) -> list[tuple[str, int, int]]:
+        """Operator, original and seed of the held-out faults; none if there is nothing to measure or predict."""
+        return self._others(1) if self.choosing or self.options.minimize else []
 
-        groups = await together(of_operator(number, strengths) for number, strengths in mutants.items())
-        return [row for rows in groups for row in rows]
+    @property
+    def fresh(self) -> list[tuple[str, int, int]]:
+        """The same of further faults, which a smaller test set must notice too."""
+        return self._others(2) if self.options.minimize else []
 
-    async def all(self, subset: Subset | None, labeled: bool) -> StrengthenFindings:
-        """The proposal, and its measurement.
+    def _others(self, number: int) -> list[tuple[str, int, int]]:
+        """Faults of other seeds than those of the assessment; none of operators that would only repeat themselves."""
+        seeds = self.start.seeds if self.options.seeds is None else self.options.seeds
+        first = self.start.seeds + (number - 1) * seeds
+        return [
+            (label, original, seed)
+            for label, operator in self.start.operators.items()
+            if self.context.renews(operator)
+            for original in range(self.start.originals)
+            for seed in range(first, first + seeds)
+        ]
 
-        Args:
-            subset: Part of the test set to judge, if any.
-            labeled: Whether the labels of the pool are known.
-        """
-        proposal, candidates, refusal, skipped = None, None, "", dict[str, str]()
-        survivors, rivals = [*spread(self.start.survivors, self.options.mutants)], self.options.methods
-        tie_break = self.options.tie_break_name
-        if survivors and self.options.budgets:
-            names = [*self.options.selectors]
-            orders = dict(zip(names, await together(self._ranked(name, self.seed, "") for name in names), strict=True))
-            skipped = {name: order.reason.rstrip(".") for name, order in orders.items() if isinstance(order, Refused)}
-            rest = orders[tie_break]
-            if isinstance(rest, Refused):
-                raise rest.error(tie_break)
-            proposal = await self._proposal(survivors, rest)
-            if proposal.beyond and self.options.synthesize:
-                candidates, refusal = await self._synthesized(proposal.beyond)
-        methods = [OWN, *(name for name in rivals if name not in skipped)] if proposal is not None and labeled else []
-        repeats = self.options.repeats if self.judges and (methods or subset is not None) else 0
-        part = None if subset is None else subset.indices
-        trials = await together(self._trial(repeat, methods, part) for repeat in range(repeats))
-        valid = tuple(trial for trial in trials if trial is not None)
-        return StrengthenFindings(proposal, candidates, refusal, repeats, valid, skipped, subset)
+    def _table(self, faults: Sequence[TriedFault], pool: bool = False) -> FaultTable:
+        search = self.context.search
+        size = len(search.runner.splits[POOL]) if pool and self.context.labels is not None else 0
+        return FaultTable.of(faults, self.tests, size, search.unit, search.alpha)
 
-    async def _proposal(self, survivors: Sequence[Key], rest: Ints) -> Proposal:
-        """Inputs to label for mutants of the assessment: survivors, and others spread over the killable strengths."""
-        numbers = {killable.label: number for number, killable in enumerate(self.start.ranges)}
-        wanted = [(numbers[label], strength) for label, strength in survivors]
-        mutants = [*dict.fromkeys([*wanted, *self._spread()])]
-        order = rest[np.isin(rest, self.options.new.indices)]
-        return await self._choice(self.start.seed, mutants, order, list(survivors), "chooses")
+    async def _again(self, records: Sequence[FaultRecord]) -> list[TriedFault]:
+        first = records[0]
+        return await self._faults("again", [first.operator, first.original, first.seed], "tries", records)
 
-    async def _synthesized(self, mutants: Sequence[Key]) -> tuple[Candidates | None, str]:
-        """Synthesized inputs for mutants that the pool cannot kill, or the reason why there are none."""
+    async def _found(self, label: str, original: int, seed: int) -> list[TriedFault]:
+        return await self._faults("find", [label, original, seed], "finds other faults of", None)
+
+    async def _faults(self, kind: str, arguments: list[str | int], verb: str, given: object) -> list[TriedFault]:
+        name = f"{verb} {arguments[0]} on original {int(arguments[1]) + 1}, seed {arguments[2]}"
+        faults: list[TriedFault] = await ask(self.session.job(kind, arguments, name, given))
+        self.session.progress.step(name)
+        return faults
+
+    async def _ranked(self, name: str) -> Ranked | Refused:
+        seed = self.options.seed
+        arguments = [code_of(self.options.selectors[name]), seed, None]
+        ranking: Ranked | Refused = await ask(self.session.job("rank", arguments, name, (name, seed)))
+        self.session.progress.step(name)
+        return ranking
+
+    async def _synthesized(self, faults: Sequence[FaultRecord]) -> tuple[Candidates | None, str]:
+        """Synthesized inputs for faults that the pool cannot make noticed, or the reason why there are none."""
         most, allowed = self.options.synthesize, self.options.new.indices
-        arguments = [self.start.seed, [list(key) for key in mutants], most, hash_of(allowed.tolist())]
-        given = (self.start.seed, mutants, most, allowed)
+        arguments = [to_plain(faults), most, hash_of(allowed.tolist())]
         answer: Candidates | Refused | None = await ask(
-            self.session.job("synthesize", arguments, "synthesizes inputs", given)
+            self.session.job("synthesize", arguments, "synthesizes inputs", (faults, most, allowed))
         )
         return (None, answer.reason) if isinstance(answer, Refused) else (answer, "")
 
-    async def _trial(self, repeat: int, methods: Sequence[str], subset: Ints | None) -> Scores | None:
-        """One repeat, with one seed for the mutants to choose by and another for those that judge.
-
-        ``None`` if the training set kills none of the judging mutants.
-        """
-        shown, every = f"repeat {repeat + 1}: ", np.arange(self.tests)
-        sets: dict[str, Ints] = {BEFORE: every}
-        if subset is not None:
-            rng = generator_for(self.seed, "strengthen", RANDOM_SUBSET, repeat)
-            sets |= {SUBSET: subset, RANDOM_SUBSET: np.sort(rng.permutation(self.tests)[: len(subset)])}
-        if methods:
-            orders = await self._orders(repeat, methods, shown)
-            sets |= {
-                name_of(name, budget): np.concatenate([every, self.tests + order[:budget]])
-                for name, order in orders.items()
-                for budget in self.options.budgets
-            }
-        judge = seed_for(self.seed, "strengthen", "judge", repeat)
-        killed = await together(self._judged(judge, number, sets, shown) for number in self.judges)
-        return scores_of(killed)
-
-    async def _orders(self, repeat: int, methods: Sequence[str], shown: str) -> dict[str, Ints]:
-        """Inputs that each method would label in this repeat's part of the pool."""
-        rng = generator_for(self.seed, "strengthen", "pool", repeat)
-        candidates = self.options.new.indices
-        size = max(1, round(DRAWN * len(candidates)))
-        drawn = np.sort(rng.permutation(candidates)[:size])
-        seed = seed_for(self.seed, "strengthen", "rank", repeat)
-        names = [*dict.fromkeys([self.options.tie_break_name, *(name for name in methods if name != OWN)])]
-        ranked = await together(self._ranked(name, seed, shown) for name in names)
-        orders = {n: o[np.isin(o, drawn)] for n, o in zip(names, ranked, strict=True) if not isinstance(o, Refused)}
-        chooser = seed_for(self.seed, "strengthen", "choose", repeat)
-        choice = await self._choice(chooser, self._spread(), orders[self.options.tie_break_name], [], f"{shown}chooses")
-        return {OWN: choice.order, **{name: orders[name] for name in methods if name in orders}}
-
-    def _spread(self) -> list[tuple[int, float | None]]:
-        count = self.options.mutants
-        return [(number, strength) for number, r in enumerate(self.start.ranges) for strength in r.strengths(count)]
-
-    async def _ranked(self, name: str, seed: int, shown: str) -> Ints | Refused:
-        arguments = [code_of(self.options.selectors[name]), seed, None]
-        ranking: Ranked | Refused = await ask(self.session.job("rank", arguments, f"{shown}{name}", (name, seed)))
-        self.session.progress.step(name)
-        return ranking if isinstance(ranking, Refused) else ranking.order
-
-    async def _choice(self, seed: int, mutants: Mutants, rest: Ints, search: list[Key], shown: str) -> Proposal:
-        budget = min(self.options.budgets[-1], len(rest))
-        which: list[Any] = [[self.start.ranges[number].label, strength] for number, strength in mutants]
-        arguments = [seed, which, hash_of(rest.tolist()), budget, [list(key) for key in search]]
-        given = (seed, mutants, rest, budget, search)
-        proposal: Proposal = await ask(self.session.job("choose", arguments, shown, given))
-        self.session.progress.step(shown)
-        return proposal
-
-    async def _judged(self, seed: int, number: int, sets: Mapping[str, Ints], shown: str) -> Killed:
-        label, count = self.start.ranges[number].label, self.options.mutants
-        which = hash_of({name: chosen.tolist() for name, chosen in sets.items()})
-        given = (number, seed, count, sets)
-        killed: Killed = await ask(
-            self.session.job("judge", [seed, label, count, which], f"{shown}{label} judges", given)
-        )
-        self.session.progress.step(label)
-        return killed
-
-    def steps(self, labeled: bool) -> int:
+    def steps(self) -> int:
         """Largest number of jobs."""
-        choosing = bool(self.start.survivors) and bool(self.options.budgets)
-        rivals, minimize = len(self.options.methods), self.options.minimize
-        once = (rivals + 2) * choosing + len(self.start.ranges) * (1 + FRESH_SEEDS) * minimize
-        judging = len(self.judges) * ((choosing and labeled) or minimize)
-        each = judging + (rivals + 2) * (choosing and labeled)
-        return once + choosing + self.options.repeats * each * bool(self.judges)
+        ranks = (len(self.options.selectors) + 1) * self.choosing
+        return len(self.groups) + len(self.held_out) + len(self.fresh) + ranks
+
+
+async def _all(plans: Iterable[Plan[Any]]) -> list[Any]:
+    return await together(plans)

@@ -9,31 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mutiny.core.json_values import JsonObject, expect, expect_share, to_plain
+from mutiny.core.records import FaultRecord
 from mutiny.core.results import Result, Rows, StrengthenedSubject, finite
-from mutiny.verbs.assess.result import Score
-from mutiny.verbs.select.metrics import Repeated
+from mutiny.verbs.assess.notice import GroupRate
 from mutiny.verbs.strengthen.answers import Ints
-from mutiny.verbs.strengthen.held_out_scores import LabelGain
-from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.subset import Subset
+from mutiny.verbs.strengthen.held_out import HeldOutRate, LabelGain
+from mutiny.verbs.strengthen.subset import Subset, SubsetRates
 from mutiny.verbs.strengthen.synthesis import Candidates
-
-
-@dataclass(frozen=True)
-class SubsetScores:
-    """Scores of a part of the test set on held-out mutants, over repeats.
-
-    Attributes:
-        all: Score of the whole test set.
-        subset: Score of the subset.
-        random: Score of random inputs of the test set, as many as in the subset.
-        loss: Score of the whole test set minus score of the subset, in the same repeats.
-    """
-
-    all: Repeated
-    subset: Repeated
-    random: Repeated
-    loss: Repeated
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,20 +23,18 @@ class Strengthening(Result):
     """Result of `strengthen`. ``chosen`` are the inputs to label.
 
     Attributes:
-        score: Score of the assessment to start from.
-        survivors: Mutants that the training set kills and the test set does not.
-        tried: Survivors for which inputs were chosen; only some if there are many.
-        budgets: Numbers of labels, ascending.
+        notice: Notice rate of the assessment to start from, by cost.
+        unit: Unit of costs.
+        budgets: Numbers of labels, ascending; none if no inputs were chosen.
         order: Inputs of the pool, best first; as many as the largest budget.
-        useful: Number of them that are predicted to bring some mutant nearer to being killed; the method for ties
-            chose the rest.
-        predicted: Number of tried survivors that are predicted to be killed, by budget.
-        beyond: Survivors that the pool is predicted not to kill.
-        candidates: Synthesized inputs for these survivors. They have no labels and count in no score.
-        before: Score of the test set on held-out mutants; ``None`` if it was not measured.
-        measured: Scores on held-out mutants after labeling, by method and budget.
-        subset: Smallest part of the test set that was found, if asked for.
-        smaller: Scores of the subset on held-out mutants.
+        useful: Number of them that raise the expected notice rate; the method for ties chose the rest.
+        predicted: Notice rate on held-out faults that is predicted without labels of the pool, by budget.
+        beyond: Missed faults that the pool is predicted not to make noticed.
+        candidates: Synthesized inputs for these faults. They have no labels and count in no rate.
+        before: Notice rate of the test set on held-out faults; ``None`` if it was not measured.
+        measured: Notice rates on held-out faults after labeling, by method and budget.
+        subset: Smaller test set, if asked for and found.
+        smaller: Notice rates of the subset on held-out faults.
         notes: Caveats, one sentence each.
         names: Names of the inputs of the pool; ``None`` if they have none.
     """
@@ -64,19 +44,18 @@ class Strengthening(Result):
     subject: StrengthenedSubject
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
-    score: Score
-    survivors: tuple[Key, ...]
-    tried: tuple[Key, ...]
+    notice: GroupRate
+    unit: str
     budgets: tuple[int, ...]
     order: Ints
     useful: int
-    predicted: Mapping[int, int]
-    beyond: tuple[Key, ...]
+    predicted: Mapping[int, float]
+    beyond: tuple[FaultRecord, ...]
     candidates: Candidates | None
-    before: Repeated | None
+    before: HeldOutRate | None
     measured: tuple[LabelGain, ...]
     subset: Subset | None
-    smaller: SubsetScores | None
+    smaller: SubsetRates | None
     notes: tuple[str, ...]
     seconds: float
     created: str
@@ -92,28 +71,23 @@ class Strengthening(Result):
         return next((gain for gain in self.measured if (gain.method, gain.budget) == (method, budget)), None)
 
     def __repr__(self) -> str:
-        score = "none" if self.score.value is None else f"{self.score.value:.3f}"
-        held = "" if self.before is None else f", held-out {self.before.mean:.3f}"
+        rate = "no notice rate" if self.notice.rate is None else f"notice rate {self.notice.rate:.3f}"
+        held = "" if self.before is None else f", held-out {self.before.rate:.3f}"
         best = self.gain("strengthen", self.budgets[-1]) if self.budgets else None
-        after = "" if best is None else f" to {best.score.mean:.3f} with {best.budget} labels"
-        small = (
-            ""
-            if self.subset is None or not len(self.subset)
-            else f", {len(self.subset)} of {self.subset.of} tests are enough"
-        )
-        return f"Strengthening({self.subject.name!r}, score {score}{held}{after}{small})"
+        after = "" if best is None else f" to {best.rate:.3f} with {best.budget} labels"
+        small = "" if self.subset is None else f", {len(self.subset)} of {self.subset.of} tests kept"
+        return f"Strengthening({self.subject.name!r}, {rate}{held}{after}{small})"
 
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
         return {
-            "score": to_plain(self.score),
-            "survivors": _mutants(self.survivors),
-            "tried": _mutants(self.tried),
+            "notice": to_plain(self.notice),
+            "unit": self.unit,
             "chosen": {str(budget): self.order[:budget].tolist() for budget in self.budgets},
             "useful": self.useful,
-            "predicted": {str(budget): killed for budget, killed in self.predicted.items()},
+            "predicted": {str(budget): rate for budget, rate in self.predicted.items()},
             "names": None if self.names is None or self.subject.pool is None else list(self.names),
-            "beyond": _mutants(self.beyond),
+            "beyond": to_plain(self.beyond),
             "candidates": None if self.candidates is None else self.candidates.to_json(),
             "before": to_plain(self.before),
             "measured": to_plain(self.measured),
@@ -123,27 +97,23 @@ class Strengthening(Result):
     @classmethod
     def read_details(cls, given: JsonObject) -> dict[str, Any]:
         """The inverse of `details`; synthesized inputs are not in JSON."""
-        chosen, survivors = given.object("chosen"), _keys(given, "survivors")
-        predicted = given.get("predicted", Mapping[str, int])
+        chosen, predicted = given.object("chosen"), given.get("predicted", Mapping[str, float])
         budgets = (*chosen.values, *predicted)
         expect(all(budget.isdecimal() for budget in budgets), "chosen", [*budgets], "numbers of labels")
+        for rate in predicted.values():
+            expect_share(rate, "predicted")
         orders = [chosen.integers(budget) for budget in chosen.values]
-        before, measured = given.get("before", Repeated | None, None), given.get("measured", tuple[LabelGain, ...])
-        for value in ([] if before is None else [before]) + [gain.score for gain in measured]:
-            expect_share(value.mean, "a score in before or measured")
-        expect(not measured or before is not None, "before", None, "a score, because there are scores in measured")
-        if measured:
-            given.object("settings").get("mutants", int)
+        before, measured = given.get("before", HeldOutRate | None, None), given.get("measured", tuple[LabelGain, ...])
+        expect(not measured or before is not None, "before", None, "a rate, because there are rates in measured")
         subset, smaller = _read_subset(given)
         return {
-            "score": given.get("score", Score),
-            "survivors": survivors,
-            "tried": _keys(given, "tried") if "tried" in given.values else survivors,
+            "notice": given.get("notice", GroupRate),
+            "unit": given.get("unit", str),
             "budgets": tuple(map(int, chosen.values)),
             "order": max(orders, key=len, default=np.zeros(0, np.int64)),
             "useful": given.get("useful", int, 0),
-            "predicted": {int(budget): killed for budget, killed in predicted.items()},
-            "beyond": _keys(given, "beyond"),
+            "predicted": {int(budget): rate for budget, rate in predicted.items()},
+            "beyond": given.get("beyond", tuple[FaultRecord, ...]),
             "candidates": _read_candidates(given),
             "before": before,
             "measured": measured,
@@ -163,10 +133,10 @@ class Strengthening(Result):
         return tables if self.measured else {"chosen": chosen, "measured": []}
 
     def metrics(self) -> dict[str, float]:
-        """Scores on held-out mutants: ``before`` labeling, and after it for each method and budget."""
-        after = {f"score.{gain.method}.{gain.budget}": gain.score.mean for gain in self.measured}
+        """Notice rates on held-out faults: ``before`` labeling, and after it for each method and budget."""
+        after = {f"notice.{gain.method}.{gain.budget}": gain.rate for gain in self.measured}
         size = None if self.subset is None else float(len(self.subset))
-        return finite({"before": None if self.before is None else self.before.mean, **after, "subset": size})
+        return finite({"before": None if self.before is None else self.before.rate, **after, "subset": size})
 
     def _subset(self) -> dict[str, Any] | None:
         if self.subset is None:
@@ -176,57 +146,37 @@ class Strengthening(Result):
             "indices": small.indices.tolist(),
             "size": len(small),
             "of": small.of,
-            "score": small.score,
-            "score_of_all": small.score_of_all,
-            "kills": _mutants(small.kept),
-            "kills_more": _mutants(small.more),
-            "kills_fresh": small.fresh,
+            "rate": small.rate,
+            "rate_of_all": small.rate_of_all,
+            "tolerance": small.tolerance,
             "held_out": to_plain(self.smaller),
         }
 
 
 def _row(measured: LabelGain) -> dict[str, Any]:
-    score, ahead = measured.score, measured.ahead
+    gain, ahead = measured.gain, measured.ahead
     return {
         "labels": measured.budget,
         "method": measured.method,
-        "score": score.mean,
-        "low": None if score.interval is None else score.interval.low,
-        "high": None if score.interval is None else score.interval.high,
-        "gain": measured.gain.mean,
-        "ahead": None if ahead is None else ahead.mean,
+        "rate": measured.rate,
+        "gain": gain.value,
+        "low": None if gain.interval is None else gain.interval.low,
+        "high": None if gain.interval is None else gain.interval.high,
+        "ahead": None if ahead is None else ahead.value,
     }
 
 
-def _keys(given: JsonObject, name: str) -> tuple[Key, ...]:
-    """The inverse of `_mutants`."""
-    return tuple(_key(mutant) for mutant in given.objects(name))
-
-
-def _key(mutant: JsonObject) -> Key:
-    return mutant.get("operator", str), mutant.get("strength", float | None, None)
-
-
-def _read_subset(given: JsonObject) -> tuple[Subset | None, SubsetScores | None]:
+def _read_subset(given: JsonObject) -> tuple[Subset | None, SubsetRates | None]:
     if given.values.get("subset") is None:
         return None, None
     stored = given.object("subset")
     indices, of = stored.integers("indices"), stored.get("of", int)
-    score, whole = (stored.get(name, float | None, None) for name in ("score", "score_of_all"))
     expect(0 < of < 2**31, "subset.of", of, "at least 1")
     expect(bool(np.all((indices >= 0) & (indices < of))), "subset.indices", "indices", "indices of the test set")
-    expect_share(score, "subset.score")
-    expect_share(whole, "subset.score_of_all")
-    subset = Subset(
-        indices=indices,
-        of=of,
-        kept=_keys(stored, "kills"),
-        more=_keys(stored, "kills_more") if "kills_more" in stored.values else (),
-        fresh=stored.get("kills_fresh", int),
-        score=score,
-        score_of_all=whole,
-    )
-    return subset, stored.get("held_out", SubsetScores | None, None)
+    rates = [stored.get(name, float) for name in ("rate", "rate_of_all", "tolerance")]
+    for rate in rates:
+        expect_share(rate, "subset.rate, rate_of_all or tolerance")
+    return Subset(indices, of, *rates), stored.get("held_out", SubsetRates | None, None)
 
 
 def _read_candidates(given: JsonObject) -> Candidates | None:
@@ -238,13 +188,8 @@ def _read_candidates(given: JsonObject) -> Candidates | None:
         inputs=None,
         starts=None,
         indices=np.array([candidate.get("index", int) for candidate in candidates], np.int64),
-        mutants=tuple(map(_key, candidates)),
+        faults=tuple(candidate.get("fault", FaultRecord) for candidate in candidates),
         answers=np.array([candidate.get("answer", int) for candidate in candidates], np.int64),
-        lost=np.array([candidate.get("lost", float) for candidate in candidates], np.float64),
         distances={},
         eps=stored.get("eps", float),
     )
-
-
-def _mutants(keys: tuple[Key, ...]) -> list[dict[str, Any]]:
-    return [{"operator": label, "strength": strength} for label, strength in keys]

@@ -1,26 +1,22 @@
-"""Starting point of `strengthen`: an assessment, its survivors, and the strengths that the training set kills."""
+"""Starting point of `strengthen`: an assessment, and the faults for which inputs are chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from mutiny.campaigns.runtime import Runtime
 from mutiny.campaigns.stores.base import Store
 from mutiny.core.errors import BadInput
-from mutiny.core.records import Status
+from mutiny.core.records import FaultRecord
 from mutiny.faults import Operator
-from mutiny.faults.parsing import as_faults, describe
+from mutiny.faults.parsing import as_operators, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.inference.passes import Pace
 from mutiny.verbs.assess.assess import assess
-from mutiny.verbs.assess.options import AssessOptions
+from mutiny.verbs.assess.reference import reference_of
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.strengthen.kill_table import Key, is_exact
-from mutiny.verbs.strengthen.mutant_pool import TEST, KillableRange
 from mutiny.verbs.strengthen.stored_assessment import finished
 
 
@@ -30,35 +26,46 @@ class StartingPoint:
 
     Attributes:
         assessment: Assessment; it is not sent to workers.
-        ranges: Operators with the strengths that the training set kills.
-        survivors: Mutants that the training set kills and the test set does not, strong ones first.
+        operators: Operators by label.
     """
 
     assessment: Assessment
-    ranges: tuple[KillableRange, ...]
-    survivors: tuple[Key, ...]
+    operators: Mapping[str, Operator]
 
     @classmethod
     def of(cls, assessment: Assessment, operators: Sequence[Operator] | None) -> StartingPoint:
         """Starting point for some operators, or for all operators of the assessment by default."""
-        faults = as_faults(assessment.settings["operators"] if operators is None else operators)
-        known = ranges(assessment, [fault for fault in faults if isinstance(fault, Operator)])
-        labels = {killable.label for killable in known}
-        return cls(assessment, tuple(known), tuple(key for key in survivors(assessment) if key[0] in labels))
+        wanted = as_operators(assessment.settings["operators"] if operators is None else operators)
+        known = {describe(operator): operator for operator in wanted}
+        assessed = assessment.settings["operators"]
+        for label in known:
+            if label not in assessed:
+                raise BadInput("operators", label, f"operators of the assessment: {', '.join(assessed)}")
+        return cls(assessment, {label: known[label] for label in assessed if label in known})
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves out the assessment, which may be large and which no job needs."""
         return {**vars(self), "assessment": None}
 
     @property
-    def options(self) -> AssessOptions:
-        """Options of the assessment."""
-        return AssessOptions.of_settings(self.assessment.settings)
+    def faults(self) -> tuple[FaultRecord, ...]:
+        """Faults of the operators."""
+        return tuple(fault for fault in self.assessment.faults if fault.operator in self.operators)
 
     @property
-    def is_exact(self) -> bool:
-        """Whether every verdict on the test set rests on all of its inputs."""
-        return is_exact(self.assessment)
+    def alpha(self) -> float:
+        """Significance level at which a fault is noticed."""
+        return self.assessment.notice.alpha
+
+    @property
+    def seeds(self) -> int:
+        """Random choices per operator and original."""
+        return int(self.assessment.settings["seeds"])
+
+    @property
+    def scale(self) -> float | None:
+        """Factor from costs on training inputs to those of the faults, if the assessment scaled them."""
+        return self.assessment.notice.reference.scale
 
     @property
     def pace(self) -> Pace:
@@ -67,7 +74,7 @@ class StartingPoint:
 
     @property
     def seed(self) -> int:
-        """Seed of the originals and of the assessment's mutants."""
+        """Seed of the originals and of the assessment's faults."""
         return int(self.assessment.settings["seed"])
 
     @property
@@ -75,31 +82,21 @@ class StartingPoint:
         """Number of originals."""
         return self.assessment.subject.originals
 
-    def tested(self) -> dict[int, list[float | None]]:
-        """Strengths of the distinct mutants judged on the test set, by the number of the operator."""
-        records = {record.label: record for record in self.assessment.operators}
-        return {
-            number: [m.strength for m in records[label].mutants if m.guiding_set == TEST and m.same_as is None]
-            for number, label in enumerate(killable.label for killable in self.ranges)
-        }
-
 
 def starting_point(
     assessment: Assessment | None,
     subject: Subject,
     operators: Sequence[Operator] | None,
     originals: int | None,
-    exact: bool,
     runtime: Runtime,
 ) -> StartingPoint:
     """Starting point from the given assessment, a finished one in the store, or a new one.
 
     Args:
         assessment: Assessment given by the user.
-        subject: Subject that must have been assessed.
+        subject: Subject that must have been assessed, with the folds that it holds out.
         operators: Operators asked for; ``None`` for any.
         originals: Number of originals; ``None`` for any.
-        exact: Evaluate every input in a new assessment.
         runtime: Engine and store, open.
     """
     assert runtime.store is None or isinstance(runtime.store, Store)
@@ -111,7 +108,6 @@ def starting_point(
             subject,
             operators,
             originals=originals,
-            exact=exact,
             seed=seed,
             device=device,
             batch_size=runtime.batch_size,
@@ -126,8 +122,9 @@ def starting_point(
 
 def check_fits(result: Assessment, subject: Subject) -> None:
     """Raises an error if an assessment is of another subject."""
-    sizes = {name: split.inputs for name, split in result.subject.splits.items() if name != "weak"}
-    wanted = {"train": len(subject.train), "test": len(subject.test)}
+    sizes = {name: split.inputs for name, split in result.subject.splits.items()}
+    reference = reference_of(subject, result.subject.originals)
+    wanted = {"test": len(subject.test), **({} if reference is None else {reference.kind: reference.inputs})}
     if sizes != wanted or result.subject.name != subject.name:
         raise BadInput(
             "assessment",
@@ -135,39 +132,3 @@ def check_fits(result: Assessment, subject: Subject) -> None:
             f"one of {subject.name} with {wanted}",
             "Assess this subject, or leave out assessment=.",
         )
-
-
-def ranges(result: Assessment, operators: Sequence[Operator]) -> list[KillableRange]:
-    """Strengths that the training set kills, for every operator with a score."""
-    known = {describe(operator): operator for operator in operators}
-    return [
-        KillableRange(
-            known[record.label],
-            record.label,
-            record.sets["train"].weakest_killed,
-            record.bounds[1] if record.bounds else None,
-        )
-        for record in result.operators
-        if record.status is Status.SCORED and record.label in known
-    ]
-
-
-def survivors(result: Assessment) -> tuple[Key, ...]:
-    """Mutants that the training set kills and the test set does not, strong ones first."""
-    return tuple(
-        (record.label, survivor.strength)
-        for record in result.operators
-        for survivor in sorted(record.survivors(), key=lambda mutant: -(mutant.strength or 0.0))
-    )
-
-
-def spread(keys: Sequence[Key], most: int) -> Iterator[Key]:
-    """Evenly spaced mutants, at most ``most`` per operator.
-
-    >>> [*spread([("WI", 0.9), ("WI", 0.7), ("WI", 0.6), ("NI", 0.5)], 2)]
-    [('WI', 0.9), ('WI', 0.6), ('NI', 0.5)]
-    """
-    for label in dict.fromkeys(label for label, _ in keys):
-        same = [key for key in keys if key[0] == label]
-        picked = np.unique(np.linspace(0, len(same) - 1, min(most, len(same))).round().astype(int))
-        yield from (same[number] for number in picked)

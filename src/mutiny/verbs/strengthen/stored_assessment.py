@@ -8,10 +8,10 @@ from typing import Any
 from mutiny.campaigns.memo import identifiers, identity_of
 from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.core.errors import BadInput
-from mutiny.faults.parsing import as_faults, describe
+from mutiny.faults.parsing import as_operators, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
-from mutiny.verbs.assess.options import AssessOptions
+from mutiny.verbs.assess.paired_test import PairedTest
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.verb import Assess
 
@@ -53,11 +53,19 @@ def _same(campaign: Campaign, subject: Subject, result: Assessment, wanted: int 
     if wanted not in (None, count) or (subject.models and count > len(subject.models)):
         return False
     try:
-        operators = as_faults([str(label) for label in result.settings["operators"]])
+        operators = as_operators([str(label) for label in result.settings["operators"]])
     except BadInput:  # a user's own operator, which is not registered
         return False
     named = {describe(operator): operator for operator in operators}
-    verb = Assess(named, AssessOptions.of_settings(campaign.settings), count, subject.weak, subject.recipe)
+    verb = Assess(
+        named,
+        PairedTest(float(campaign.settings["alpha"])),
+        int(result.settings["seeds"]),
+        count,
+        exact=bool(campaign.settings["exact"]),
+        validation=subject.validation,
+        pool=subject.pool,
+    )
     given = as_given(subject, None, None, None, None, "data", pool=False)
     identity = identity_of(given, count, campaign.settings["seed"], device)
     settings: dict[str, Any] = {name: value for name, value in campaign.settings.items() if name != "layout"}

@@ -1,30 +1,25 @@
-"""Search for the smallest part of a test set that kills every mutant that the whole set kills."""
+"""Search for a small part of a test set that notices about as many faults as the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
+from mutiny.core.json_values import expect_share
 from mutiny.core.random import generator_for
-from mutiny.core.records import OperatorRecord, Verdict
-from mutiny.verbs.strengthen.answers import Bools, Floats, Ints
-from mutiny.verbs.strengthen.kill_distance import (
-    GAIN,
-    GOALS,
-    BetweenTrainings,
-    Expected,
-    Flips,
-    KillDistance,
-    OverInputs,
-    even,
-    over_inputs,
-)
-from mutiny.verbs.strengthen.kill_table import Key, KillTable, MutantRow, mean_score, scores
+from mutiny.verbs.strengthen.answers import Floats, Ints, signed_ranks
+from mutiny.verbs.strengthen.choice import NoticeOdds, choose
+from mutiny.verbs.strengthen.fault_table import FaultTable
+from mutiny.verbs.strengthen.held_out import RateChange, change_of, random_subset
 
-TRIES = 200
-"""Number of blocks of one size that are tried for removal; sizes halve."""
+SIZES = 200
+"""Sizes that are tried, evenly spaced between none and all of the inputs whose answer changes."""
+AIM = 0.5
+"""Share of the tolerance that the faults of the search may lose, so that other faults seldom lose more than it."""
+MOST = 0.1
+"""Largest share of a notice rate that may be lost, whatever the tolerance: tests that notice little must keep it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,120 +27,132 @@ class Subset:
     """A part of a test set.
 
     Attributes:
-        indices: Inputs to keep, in the order in which they were chosen.
+        indices: Inputs to keep, ascending.
         of: Number of inputs of the whole set.
-        kept: Mutants of the assessment that both the whole set and this part kill.
-        fresh: Number of mutants of other seeds that both kill.
-        more: Mutants that only this part kills; fewer inputs can have less noise.
-        score: Mean score over operators, on the mutants for which it was chosen.
-        score_of_all: Mean score of the whole set.
+        rate: Notice rate on the faults for which it was chosen.
+        rate_of_all: Notice rate of the whole set on the same faults.
+        tolerance: Largest accepted loss of the rate.
     """
 
     indices: Ints
     of: int
-    kept: tuple[Key, ...]
-    more: tuple[Key, ...]
-    fresh: int = 0
-    score: float | None = None
-    score_of_all: float | None = None
+    rate: float
+    rate_of_all: float
+    tolerance: float
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
-def smallest_subset(table: KillTable, seed: int = 0, records: Iterable[OperatorRecord] = ()) -> Subset:
-    """Few inputs that kill every mutant that all inputs kill, so that no operator's score falls.
+@dataclass(frozen=True)
+class SubsetRates:
+    """Notice rates of a part of the test set on held-out faults.
 
-    Adds the inputs that bring the mutants nearest to the rule's thresholds until the rule kills all of them, then
-    removes the inputs that are not needed. The search is heuristic: a smaller subset may exist.
+    Attributes:
+        all: Rate of the whole test set.
+        subset: Rate of the part.
+        random: Mean rate of random inputs of the test set, as many as in the part.
+        loss: Rate of the whole minus rate of the part.
+        faults: Number of held-out faults.
+    """
+
+    all: float
+    subset: float
+    random: float
+    loss: RateChange
+    faults: int
+
+    def __post_init__(self) -> None:
+        for rate in (self.all, self.subset, self.random):
+            expect_share(rate, "subset.held_out")
+
+
+def smallest_subset(table: FaultTable, fresh: FaultTable, tolerance: float, seed: int = 0) -> Subset | None:
+    """Few inputs that notice about as many faults as all inputs do.
+
+    Inputs whose answer never changes are left out first, because they decide nothing. Every input whose wrong answer a
+    fault repairs is kept: without these, a fault that breaks as much as it repairs would look harmful, and fewer tests
+    would notice more. So no fault of either table is noticed by the part but not by the whole. Of the others, those
+    that raise the expected notice rate most are kept, as many as both tables need.
+
+    A loss that grows or falls is not an answer that breaks or is repaired. For losses, inputs are taken by the size of
+    their changes, whatever the sign.
 
     Args:
-        table: Originals and mutants on every input.
+        table: Faults of the assessment on the test set, by which inputs are ordered.
+        fresh: Faults of other seeds on the test set; with `table`, they decide how many inputs are needed.
+        tolerance: Largest accepted loss of the notice rate.
         seed: Seed that decides among equals.
-        records: Operators of the assessment, for scores.
+
+    Returns:
+        The part; ``None`` if all inputs together notice no fault.
     """
-    dead = table.dead()
-    wanted, needed = tuple(row.key for row in dead if not row.fresh), table.of_rows(dead)
-    order = generator_for(seed, "strengthen", "subset").permutation(len(table))
-    chosen = _pruned(needed, _grown(needed, order)) if dead else np.zeros(0, np.int64)
-    known, killed = tuple(records), table.killed(chosen)
-    return Subset(
-        indices=chosen,
-        of=len(table),
-        kept=wanted,
-        more=tuple(row.key for row in table.rows if not row.fresh and row.key in killed and row.key not in wanted),
-        fresh=len(dead) - len(wanted),
-        score=mean_score(scores(known, killed)),
-        score_of_all=mean_score(scores(known, wanted)),
+    every = np.arange(table.inputs)
+    if not table.noticed(every).any():
+        return None
+    kept = (
+        np.zeros(0, np.int64)
+        if table.unit.relative
+        else np.unique(np.concatenate([_repaired(table), _repaired(fresh)]))
+    )
+    candidates = np.setdiff1d(np.unique(np.concatenate([table.position, fresh.position])), kept)
+    candidates = generator_for(seed, "strengthen", "subset").permutation(candidates)
+    order = choose(_odds(table, kept), candidates, len(candidates))
+    order = np.concatenate([order, candidates[~np.isin(candidates, order)]])
+    rates = [(each, each.rate(each.noticed(every))) for each in (table, fresh) if len(each)]
+    whole = [(each, rate - AIM * allowed_loss(rate, tolerance)) for each, rate in rates]
+    sizes = np.unique(np.linspace(0, len(order), SIZES + 1).astype(int)).tolist()
+    enough = len(order)
+    for size in reversed(sizes):
+        chosen = np.concatenate([kept, order[:size]])
+        if any(each.rate(each.noticed(chosen)) < needed for each, needed in whole):
+            break
+        enough = size
+    chosen = np.sort(np.concatenate([kept, order[:enough]]))
+    return Subset(chosen, table.inputs, table.rate(table.noticed(chosen)), table.rate(table.noticed(every)), tolerance)
+
+
+def allowed_loss(rate: float, tolerance: float) -> float:
+    """Largest loss of a notice rate that a smaller test set may have.
+
+    >>> allowed_loss(0.8, 0.02), allowed_loss(0.0, 0.02)
+    (0.02, 0.0)
+    """
+    return min(tolerance, MOST * rate)
+
+
+def held_out_rates(table: FaultTable, subset: Subset, seed: int) -> SubsetRates:
+    """Rates of a subset, of the whole test set and of random subsets on held-out faults."""
+    whole, part = table.noticed(np.arange(subset.of)), table.noticed(subset.indices)
+    random = random_subset(table, subset.of, len(subset), seed)
+    return SubsetRates(
+        table.rate(whole), table.rate(part), table.rate(random), change_of(table, part, whole), len(table)
     )
 
 
-def _kills(table: KillTable, chosen: Ints) -> bool:
-    """Whether some inputs kill every mutant."""
-    return all(table.verdict(row, chosen) is Verdict.KILLED for row in table.rows)
+def _repaired(table: FaultTable) -> Ints:
+    return np.unique(table.position[table.change < 0])
 
 
-def _grown(table: KillTable, order: Ints) -> Ints:
-    """Inputs that kill all mutants, best first; all inputs if the search finds no such part."""
-    weights, distances = even([row.label for row in table.rows]), distances_of(table)
-    taken: list[int] = []
-    left, goals, alive = order, list(GOALS), np.ones(len(weights), bool)
-    while goals and len(left):
-        now, ahead = distances.reached(), distances.ahead(left)
-        gains = (np.minimum(ahead, goals[0]) - np.minimum(now, goals[0]))[:, alive] @ weights[alive]
-        best = int(np.argmax(np.round(gains / GAIN)))
-        if gains[best] <= GAIN:
-            goals.pop(0)
-            continue
-        distances.take(int(left[best]))
-        taken.append(int(left[best]))
-        left = np.delete(left, best)
-        if (distances.reached() >= 1)[alive].all():
-            chosen = np.array(taken)
-            alive = np.array([table.verdict(row, chosen) is not Verdict.KILLED for row in table.rows])
-            if not alive.any():
-                return chosen
-    return np.array([*taken, *left.tolist()], np.int64)
+def _odds(table: FaultTable, kept: Ints) -> NoticeOdds:
+    """Evidence of the inputs that are kept anyway, and of the others; for losses, without their sign."""
+    mean = table.change.astype(float)
+    if table.unit.relative:
+        spans = np.split(mean, np.searchsorted(table.fault, np.arange(1, len(table))))
+        mean = np.abs(np.concatenate([*map(signed_ranks, spans)]))
+    there, size = np.isin(table.position, kept), len(table)
 
+    def total(values: Floats) -> Floats:
+        return np.bincount(table.fault[there], values[there], size).astype(float)
 
-def _pruned(table: KillTable, chosen: Ints) -> Ints:
-    """The inputs without those that are not needed; the last ones are tried first."""
-    size = max(1, len(chosen) // 2)
-    while True:
-        block, at, tries = max(size, -(-len(chosen) // TRIES)), len(chosen), 0
-        while at > 0 and tries < TRIES:
-            start = max(0, at - block)
-            fewer = np.concatenate([chosen[:start], chosen[at:]])
-            if len(fewer) and _kills(table, fewer):
-                chosen = fewer
-            at, tries = start, tries + 1
-        if size == 1:
-            return chosen
-        size //= 2
-
-
-def distances_of(table: KillTable) -> KillDistance:
-    """Distances of mutants where answers are known, starting without any tests."""
-    if over_inputs(table.rule):
-        nothing = [np.zeros(0, np.int64) for _ in table.rows]
-        return OverInputs(table.rule, nothing, [_flips(table.right, row) for row in table.rows])
-    sizes = [row.right.shape[0] * row.right.shape[1] for row in table.rows]
-    return BetweenTrainings(
-        table.rule,
-        np.zeros(len(table.right)),
-        [np.zeros(size) for size in sizes],
-        _known(table.right if table.losses is None else table.losses),
-        [_known((row.right if row.losses is None else row.losses).reshape(-1, len(table))) for row in table.rows],
-        1 if table.higher_is_better else -1,
+    return NoticeOdds(
+        mean=total(mean),
+        square=total(np.square(mean)),
+        weights=table.weights,
+        fault=table.fault[~there],
+        candidate=table.position[~there],
+        more_mean=mean[~there],
+        more_square=np.square(mean)[~there],
+        step=0.0 if table.unit.relative else 1.0,
+        critical=float(special.ndtri(1 - table.alpha)),
     )
-
-
-def _known(shares: Bools | Floats) -> Expected:
-    each = np.nan_to_num(shares.T.astype(np.float32), nan=1e9, posinf=1e9)
-    return Expected(each, np.square(each - each.mean(axis=1, keepdims=True)).sum(axis=1, dtype=np.float64))
-
-
-def _flips(right: Bools, row: MutantRow) -> Flips:
-    rounds, originals = row.right.shape[:2]
-    change = rounds * right[:originals].sum(axis=0) - row.right.sum(axis=(0, 1), dtype=np.int64)
-    return Flips(change.astype(np.float64), np.square(change).astype(np.float64), np.maximum(change, 0.0))

@@ -1,4 +1,4 @@
-"""Synthesizes inputs for mutants that the pool cannot kill: moves inputs near a boundary until mutants err."""
+"""Synthesizes inputs for faults that the pool cannot make noticed: moves inputs near a boundary until faults err."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.core.errors import NotApplicable
+from mutiny.core.json_values import to_plain
+from mutiny.core.records import FaultRecord
 from mutiny.models.forward import steady
 from mutiny.models.placement import placement
 from mutiny.subjects.data.balls import Norm, distances
@@ -22,22 +24,21 @@ from mutiny.verbs.attack.ensemble_member import Member
 from mutiny.verbs.attack.pgd import Pgd
 from mutiny.verbs.locate.ascent import RANGE, span
 from mutiny.verbs.strengthen.answers import Bools, Floats, Ints
-from mutiny.verbs.strengthen.context import StrengthenContext
-from mutiny.verbs.strengthen.kill_table import Key
-from mutiny.verbs.strengthen.mutant_pool import POOL, KillableRange
+from mutiny.verbs.strengthen.context import POOL, StrengthenContext
 
 MEMBERS = 5
-"""Number of originals, each with its instance of the mutant, whose gradients are followed; all of them judge."""
+"""Number of originals whose answers the gradients keep; all of them must keep their answer in the end."""
 STARTS = 4
 """Inputs moved for each one that is wanted."""
+NEEDED = 5
+"""Inputs wanted for each fault: McNemar's test notices five broken answers and no fewer."""
 ITERATIONS = 20
 SAFE = 0.5
 """Margin in logits that the originals' answers should keep."""
-KEPT = 10.0
-"""Penalty for each logit by which an original falls short of the margin."""
+KEPT = 2.0
+"""Penalty for each logit by which the originals, on average, fall short of the margin."""
 
-Pairs = Sequence[tuple[nn.Module, Member]]
-"""Originals, each with its instance of a mutant."""
+Logits = Callable[[nn.Module, Any], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,8 @@ class Candidates:
         inputs: Synthesized inputs, ``(n, ...)``; ``None`` if loaded from JSON.
         starts: Inputs of the pool that they were made from; ``None`` if loaded from JSON.
         indices: Numbers of the starts in the pool, ``(n,)``.
-        mutants: Mutant for which each was made.
+        faults: Fault for which each was made; it gives another answer than the originals do.
         answers: Answers of the originals, the same as to the start, ``(n,)``. They are not labels.
-        lost: Share of the mutant's instances with another answer, ``(n,)``; all originals keep their answer.
         distances: ``linf``, ``l2`` and ``l1`` from start to new input, ``(n,)`` each; empty if loaded from JSON.
         eps: Largest ``linf`` allowed.
     """
@@ -58,9 +58,8 @@ class Candidates:
     inputs: Tensor | None
     starts: Tensor | None
     indices: Ints
-    mutants: tuple[Key, ...]
+    faults: tuple[FaultRecord, ...]
     answers: Ints
-    lost: Floats
     distances: Mapping[Norm, Floats]
     eps: float
 
@@ -73,55 +72,46 @@ class Candidates:
             "count": len(self),
             "eps": self.eps,
             "candidates": [
-                {"index": int(at), "operator": label, "strength": strength, "answer": int(answer), "lost": float(share)}
-                for at, (label, strength), answer, share in zip(
-                    self.indices, self.mutants, self.answers, self.lost, strict=True
-                )
+                {"index": int(at), "answer": int(answer), "fault": to_plain(fault)}
+                for at, answer, fault in zip(self.indices, self.answers, self.faults, strict=True)
             ],
         }
 
 
 def synthesize(
-    context: StrengthenContext,
-    ranges: Sequence[KillableRange],
-    seed: int,
-    mutants: Sequence[Key],
-    count: int,
-    allowed: Ints | None = None,
+    context: StrengthenContext, faults: Sequence[FaultRecord], count: int, allowed: Ints | None = None
 ) -> Candidates | None:
-    """Changes inputs of the pool slightly so that the originals keep their answer and instances of mutants lose it.
+    """Changes inputs of the pool slightly so that the originals keep their answer and a fault loses it.
 
-    Uses the steps of PGD on the mutant's margin minus a penalty for originals that lose their margin.
+    Uses the steps of PGD on the fault's margin minus a penalty for originals that lose their margin.
 
     Args:
         context: Originals and pool.
-        ranges: Operators.
-        seed: Seed of the mutants.
-        mutants: Mutants to kill.
+        faults: Faults that should be noticed; the costliest come first.
         count: Largest number of inputs in total.
         allowed: Inputs of the pool to start from; all by default.
 
     Returns:
         Distinct inputs for which it worked; ``None`` if there are none.
     """
-    pool, task = context.splits[POOL], context.task
+    pool, task = context.search.runner.splits[POOL], context.task
     if not isinstance(task, Classification):
         raise NotApplicable("a regression has no decision boundary")
     probe = placement(context.evidence.models[0]).put(pool.first(1))
     if not isinstance(probe, Tensor) or not probe.is_floating_point():
         raise NotApplicable("inputs are not a single floating-point tensor")
-    low, high = span(pool)
-    eps = RANGE * (high - low)
-    known = {killable.label: killable for killable in ranges}
+    ends = span(pool)
+    eps = RANGE * (ends[1] - ends[0])
     nearest = _nearest(context, allowed)
-    wanted, keys, groups = mutants[:count], list[Key](), list[_Moved]()
-    for number, (label, strength) in enumerate(wanted):
-        share = count // len(wanted) + (number < count % len(wanted))
-        moved = _moved(context, seed, (known[label], strength), nearest, eps, (low, high), share)
+    wanted = sorted(faults, key=lambda fault: -fault.cost)[: -(-count // NEEDED)]
+    made, groups = list[FaultRecord](), list[_Moved]()
+    for fault in wanted:
+        share = min(-(-count // len(wanted)), count - len(made))
+        moved = _moved(context, fault, nearest, eps, ends, share)
         if moved is not None:
-            keys += [(label, strength)] * len(moved.indices)
+            made += [fault] * len(moved.indices)
             groups.append(moved)
-    if not keys:
+    if not made:
         return None
     inputs, starts = torch.cat([moved.inputs for moved in groups]), torch.cat([moved.starts for moved in groups])
     distinct = _first_of_each(inputs)
@@ -130,22 +120,20 @@ def synthesize(
         inputs=inputs,
         starts=starts,
         indices=np.concatenate([moved.indices for moved in groups])[distinct],
-        mutants=tuple(keys[at] for at in distinct),
+        faults=tuple(made[at] for at in distinct),
         answers=np.concatenate([moved.answers for moved in groups])[distinct],
-        lost=np.concatenate([moved.lost for moved in groups])[distinct],
         distances=distances(starts, inputs),
         eps=eps,
     )
 
 
 class _Moved(NamedTuple):
-    """Starts that were moved for one mutant."""
+    """Starts that were moved for one fault."""
 
     inputs: Tensor
     starts: Tensor
     indices: Ints
     answers: Ints
-    lost: Floats
 
 
 def _first_of_each(inputs: Tensor) -> Ints:
@@ -157,7 +145,8 @@ def _first_of_each(inputs: Tensor) -> Ints:
 
 def _nearest(context: StrengthenContext, allowed: Ints | None) -> Ints:
     """Inputs of the pool on which the originals agree, the least certain first."""
-    agreed = (context.originals.pool == context.originals.pool[0]).all(axis=0)
+    first, *others = (context.answers(number) for number in range(len(context.evidence.models)))
+    agreed = np.logical_and.reduce([np.ones(len(first), bool), *(first == other for other in others)])
     if allowed is not None:
         agreed &= np.isin(np.arange(len(agreed)), allowed)
     top = np.sort(context.belief, axis=1)
@@ -167,54 +156,42 @@ def _nearest(context: StrengthenContext, allowed: Ints | None) -> Ints:
 
 
 def _moved(
-    context: StrengthenContext,
-    seed: int,
-    mutant: tuple[KillableRange, float | None],
-    nearest: Ints,
-    eps: float,
-    ends: tuple[float, float],
-    share: int,
+    context: StrengthenContext, fault: FaultRecord, nearest: Ints, eps: float, ends: tuple[float, float], share: int
 ) -> _Moved | None:
-    """The best ``share`` of the nearest inputs, moved; ``None`` if the mutant already errs on all of them."""
-    evidence, task, operator = context.evidence, context.task, mutant[0].operator.at(mutant[1])
+    """The best ``share`` of the nearest inputs, moved; ``None`` if the fault already errs on all of them."""
+    models, task = context.evidence.models, context.task
     assert isinstance(task, Classification)
-    runner = context.mutant_pool(seed).runner
-    forward = as_logits(evidence.forward, task)
-    pairs = [
-        (model, Member.of(model, runner.patch(operator, number, 0))) for number, model in enumerate(evidence.models)
-    ]
-    device = placement(evidence.models[0]).device
-    starts = _agreeing(context, pairs, forward, nearest, STARTS * share)
+    forward = as_logits(context.evidence.forward, task)
+    own = models[fault.original]
+    member = Member.of(own, context.patch(fault))
+    starts = _agreeing(context, member, forward, nearest, STARTS * share)
     if not len(starts):
         return None
     inputs, answers = _read(context, starts)
-    labels = torch.from_numpy(answers).to(device)
-    both = _both(pairs[:MEMBERS], forward)
+    labels = torch.from_numpy(answers).to(inputs.device)
+    keepers = [own, *(model for model in models if model is not own)][:MEMBERS]
 
     def loss(outputs: Tensor) -> Tensor:
-        parts = outputs.chunk(2 * len(pairs[:MEMBERS]), dim=1)
+        lost, *kept = outputs.chunk(1 + len(keepers), dim=1)
         zero = torch.zeros((), dtype=outputs.dtype, device=outputs.device)
-        lacking = sum(((margin(logits, labels) + SAFE).clamp_min(0) for logits in parts[::2]), zero)
-        return sum((margin(logits, labels) for logits in parts[1::2]), zero) - KEPT * lacking
+        lacking = sum(((margin(logits, labels) + SAFE).clamp_min(0) for logits in kept), zero)
+        return margin(lost, labels) - KEPT / len(keepers) * lacking
 
-    ensemble = Ensemble(evidence.models[0], [], both)
+    ensemble = Ensemble(own, [], _with_fault(member, keepers, forward))
     new = Pgd(iterations=ITERATIONS).moved(ensemble, inputs, loss, eps, *ends).detach()
-    kept, lost = _judged(pairs, forward, new, answers)
+    errs, kept = _judged(member, models, forward, new, answers)
     moved = (new != inputs).reshape(len(new), -1).any(dim=1).cpu().numpy()
-    order = np.argsort(-lost, kind="stable")
-    best = order[(kept & moved & (lost > 0))[order]][:share]
-    where = torch.from_numpy(best).to(device)
-    return _Moved(new[where].cpu(), inputs[where].cpu(), starts[best], answers[best], lost[best])
+    best = np.flatnonzero(errs & kept & moved)[:share]
+    where = torch.from_numpy(best).to(inputs.device)
+    return _Moved(new[where].cpu(), inputs[where].cpu(), starts[best], answers[best])
 
 
-def _agreeing(
-    context: StrengthenContext, pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], order: Ints, most: int
-) -> Ints:
-    """The first inputs of the pool, in an order, on which every instance agrees with the originals."""
+def _agreeing(context: StrengthenContext, member: Member, forward: Logits, order: Ints, most: int) -> Ints:
+    """The first inputs of the pool, in an order, on which the fault agrees with the originals."""
     agreed, size = list[int](), context.evidence.pace.batch_size
     for at in range(0, len(order), size):
         batch = order[at : at + size]
-        agreed += batch[_judged(pairs, forward, *_read(context, batch))[1] == 0].tolist()
+        agreed += batch[~_judged(member, [], forward, *_read(context, batch))[0]].tolist()
         if len(agreed) >= most:
             break
     return np.array(agreed[:most], np.int64)
@@ -222,29 +199,26 @@ def _agreeing(
 
 def _read(context: StrengthenContext, which: Ints) -> tuple[Tensor, Ints]:
     """Inputs of the pool on the device of the originals, and the originals' answers."""
-    inputs = placement(context.evidence.models[0]).put(context.splits[POOL].read(which))
-    return inputs, context.originals.pool[0][which].astype(np.int64)
+    inputs = placement(context.evidence.models[0]).put(context.search.runner.splits[POOL].read(which))
+    return inputs, context.answers(0)[which].astype(np.int64)
 
 
 def _judged(
-    pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor], inputs: Tensor, expected: Ints
-) -> tuple[Bools, Floats]:
-    """Whether all originals give the answer ``expected``, and the share of instances that do not, ``(n,)`` each."""
+    member: Member, models: Sequence[nn.Module], forward: Logits, inputs: Tensor, expected: Ints
+) -> tuple[Bools, Bools]:
+    """Whether the fault gives another answer than ``expected``, and whether all models give it, ``(n,)`` each."""
     with steady(), torch.no_grad():
-        outputs = _both(pairs, forward)(pairs[0][0], inputs)
-    answers = np.stack([logits.argmax(dim=1).cpu().numpy() for logits in outputs.chunk(2 * len(pairs), dim=1)])
-    return (answers[::2] == expected).all(axis=0), (answers[1::2] != expected).mean(axis=0)
+        outputs = _with_fault(member, models, forward)(member.model, inputs)
+    fault, *others = (logits.argmax(dim=1).cpu().numpy() for logits in outputs.chunk(1 + len(models), dim=1))
+    return fault != expected, np.logical_and.reduce([np.ones(len(expected), bool), *(o == expected for o in others)])
 
 
-def _both(pairs: Pairs, forward: Callable[[nn.Module, Any], Tensor]) -> Callable[[nn.Module, Any], Tensor]:
-    """A forward function that returns the logits of each original followed by those of its instance."""
+def _with_fault(member: Member, models: Sequence[nn.Module], forward: Logits) -> Logits:
+    """A forward function that returns the logits of the fault followed by those of each model."""
 
     def call(_: nn.Module, inputs: Any) -> Tensor:
-        logits = []
-        for model, member in pairs:
-            logits.append(forward(model, inputs.clone()))
-            with member.patch.applied(member.model, forward) as patched:
-                logits.append(patched(inputs.clone()))
-        return torch.cat(logits, dim=1)
+        with member.patch.applied(member.model, forward) as patched:
+            logits = [patched(inputs.clone())]
+        return torch.cat([*logits, *(forward(model, inputs.clone()) for model in models)], dim=1)
 
     return call

@@ -153,7 +153,7 @@ def _labeled(subject: Subject, pool: Any) -> Data:
             "labels for training and evaluation",
             "Give pool=(inputs, labels); mutiny.select needs no labels.",
         )
-    for name, data in (("pool", labeled), ("train", subject.train), ("test", subject.test)):
+    for name, data in (("pool", labeled), ("train", subject.training.data), ("test", subject.test)):
         subject.task.check_targets(data.targets, name)
     return labeled
 

@@ -62,7 +62,7 @@ class Roles:
     @classmethod
     def of(cls, pool: Data, subject: Subject, protocol: Protocol) -> Roles:
         """Roles for a pool and the subject's test set and training data."""
-        pool_keys, test_keys, train_keys = map(contents, (pool, subject.test, subject.train))
+        pool_keys, test_keys, train_keys = map(contents, (pool, subject.test, subject.training.data))
         inside = np.isin(test_keys[:, 0], pool_keys[:, 0]).all()
         return cls(pool, None if inside else subject.test, protocol == "split", pool_keys, test_keys, train_keys)
 

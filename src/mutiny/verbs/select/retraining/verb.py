@@ -67,12 +67,12 @@ class Retrain(Verb[Trials, Retraining]):
         """Makes a recipe for each model, and compares pool, test set and training data."""
         subject, models, size = self.subject, session.models, session.settings["batch_size"]
         recipes = [retraining_recipe(model, subject.recipe, self.epochs, self.learning_rate) for model in models]
-        task = settle(subject.task, models, subject.train, subject.forward, size)
+        task = settle(subject.task, models, subject.training.data, subject.forward, size)
         session.check_constant()
         roles = Roles.of(session.given.data, subject, self.protocol)
         session.progress.stage("retraining", self.repeats * (1 + len(self.methods)) * self.epochs)
         session.expect(self.repeats * (2 + 2 * len(self.methods)))
-        return Trials(models, recipes, task, subject.train, subject.forward, roles, session.seed, size)
+        return Trials(models, recipes, task, subject.training.data, subject.forward, roles, session.seed, size)
 
     def plan(self, session: Session, state: Trials) -> list[Plan[Repeat]]:
         """One plan for each repeat."""

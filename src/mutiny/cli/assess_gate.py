@@ -1,0 +1,110 @@
+"""What ``mutiny assess`` does for pull requests: a comparison with an earlier test set, and a bar for the rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from mutiny.core.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from mutiny.core.records import FaultRecord
+    from mutiny.faults.parsing import Fault
+    from mutiny.verbs.assess.against import TestSetComparison
+    from mutiny.verbs.assess.muff.result import MuffAssessment
+    from mutiny.verbs.assess.result import Assessment
+
+
+def earlier_faults(path: Path, operators: Sequence[Fault], seed: int) -> tuple[FaultRecord, ...]:
+    """The faults of an earlier assessment, which is the latest notice rate in a JSON or campaign file.
+
+    Args:
+        path: The file.
+        operators: Operators of the new assessment.
+        seed: Its seed.
+
+    Raises:
+        BadInput: The file has no notice rate, or none with such faults.
+    """
+    from mutiny.faults.parsing import describe
+    from mutiny.reports.loading import read_results
+    from mutiny.verbs.assess.result import Assessment
+
+    try:
+        results = [loaded.result for loaded in read_results([path])]
+    except BadInput as error:
+        raise BadInput("--against", path, error.expected, error.fix) from None
+    rates = [result for result in results if isinstance(result, Assessment)]
+    if not rates:
+        verbs = ", ".join(dict.fromkeys(result.verb for result in results))
+        why = "Its assessment is of the method muff." if "assess" in verbs else f"It has results of {verbs}."
+        raise BadInput("--against", path, "an assessment with a notice rate", why)
+    earlier = rates[-1]
+    drawn = earlier.settings.get("seed")
+    if drawn != seed:
+        raise BadInput(
+            "--against", path, f"an assessment with --seed {seed}", f"It has seed {drawn}, and other faults."
+        )
+    if not {fault.operator for fault in earlier.faults} & {*map(describe, operators)}:
+        tried = ", ".join(earlier.notice.operators) or "none"
+        raise BadInput("--against", path, "an assessment with the same operators", f"It has {tried}.")
+    return earlier.faults
+
+
+def comparison_with(earlier: Sequence[FaultRecord], result: Assessment | MuffAssessment) -> TestSetComparison | None:
+    """The comparison of the earlier test set with that of a result; ``None``, and a sentence, if there can be none.
+
+    A pull request may change the networks, too, so that no fault is the same: this is no error, and the bar applies.
+    """
+    from mutiny.verbs.assess.against import compare_test_sets
+    from mutiny.verbs.assess.result import Assessment
+
+    assert isinstance(result, Assessment)
+    try:
+        return compare_test_sets(earlier, result)
+    except BadInput as error:
+        sentence = f"not compared with the earlier test set, which takes {error.expected}. {error.fix}"
+        typer.echo(f"mutiny: --against: {sentence.strip()}", err=True)
+        return None
+
+
+def with_comparison(text: RenderableType, compared: TestSetComparison | None) -> RenderableType:
+    """The text of a result, and below it the comparison with an earlier test set."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return text if compared is None else Group(text, Padding(Text(compared.sentence, style="bold"), (1, 1, 0, 1)))
+
+
+def check_gate(result: Assessment | MuffAssessment, bar: float, strict: bool) -> None:
+    """Exit with code 1 if a bar is missed, with a sentence.
+
+    A notice rate misses it if its whole interval is below the bar, or if ``strict`` and part of it is; a mutation score
+    if it is below the bar, or if there is none.
+    """
+    from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
+    from mutiny.verbs.assess.muff.result import MuffAssessment
+    from mutiny.verbs.assess.muff.score import missed_bar
+
+    if isinstance(result, MuffAssessment):
+        if 0 < result.score.operators < result.score.tried:
+            scored = f"{result.score.operators} of {result.score.tried} operators"
+            typer.echo(f"mutiny: the bar applies to {scored}; the others have no score", err=True)
+        sentence = missed_bar(result.score.value, bar)
+        fails = bool(sentence)
+    else:
+        gate = compare_with_bar(result.notice, bar)
+        fails = gate.fails(strict)
+        lenient = gate.outcome is GateOutcome.UNDECIDED and not fails
+        sentence = gate.sentence + " (this passes without --strict)" * lenient
+        sentence *= gate.outcome is not GateOutcome.PASSED
+    if sentence:
+        typer.echo(f"mutiny: {sentence}", err=True)
+    if fails:
+        raise typer.Exit(1)

@@ -1,0 +1,111 @@
+"""The notice rate on the page: the first screen, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mutiny.core.results import Result
+from mutiny.reports.formatting import NONE, count, percent
+from mutiny.reports.notice_sentences import bins_sentence, fraction, plan_sentence, unit_words
+from mutiny.reports.page.advice import CommandParts
+from mutiny.reports.page.blocks import Block, Column, Notes, Section, Subsection, Table, TableCell, TableRow, Text
+from mutiny.reports.page.missed_faults import missed_section
+from mutiny.reports.page.notice_advice import next_steps
+from mutiny.reports.page.notice_chart import notice_chart
+from mutiny.reports.page.notice_groups import classes_section, operators_section
+from mutiny.verbs.assess.notice import PlannedSize
+from mutiny.verbs.assess.result import Assessment
+
+QUESTION = "What do the tests notice?"
+HOW_MANY = "How many tests would be enough?"
+HOW_SURE = "How sure is that?"
+
+
+def notice_sections(
+    result: Assessment, parts: CommandParts, results: Mapping[str, Result] | None = None
+) -> list[Section]:
+    """The sections of an assessment; the first one is part of the first screen."""
+    sections = [operators_section(result), classes_section(result), missed_section(result)]
+    return [first_section(result, parts, results), *sections, plan_section(result), certainty_section(result)]
+
+
+def first_section(result: Assessment, parts: CommandParts, results: Mapping[str, Result] | None = None) -> Section:
+    """The curve, and what to do next."""
+    if result.notice.bins:
+        shown: Block = notice_chart(result)
+    else:
+        shown = Text(
+            "There is no curve: what a fault costs must be measured on inputs that are independent of the tests. An "
+            "easy test set would make every fault look cheap, and itself good.",
+            "missing",
+        )
+    return Section("notice", QUESTION, (shown, Subsection("What next?", tuple(next_steps(result, parts, results)))))
+
+
+def plan_section(result: Assessment) -> Section:
+    """Sizes of test sets that notice given costs four times in five."""
+    notice, test = result.notice, result.subject.splits.get("test")
+    sentence = plan_sentence(result) or "Cannot tell: the faults that were tried do not show how many answers change."
+    blocks: list[Block] = [Text(sentence, "answer")]
+    if notice.reference.kind == "none":
+        blocks.append(Text("This assumes that the tests are a random sample of what the network will meet."))
+    if notice.plan:
+        columns = (
+            Column("Cost", True, unit_words(notice)),
+            Column("Inputs", True, "size of a test set like this one that notices such a fault four times in five"),
+            Column("95% interval", True),
+            Column("More than now", True, "inputs to add to the present test set"),
+        )
+        rows = tuple(_planned(each, None if test is None else test.inputs) for each in notice.plan)
+        blocks.append(Table("plan", f"Tests needed by cost, in {unit_words(notice)}", columns, rows))
+    return Section("enough", HOW_MANY, tuple(blocks))
+
+
+def _planned(planned: PlannedSize, now: int | None) -> TableRow:
+    inputs, low, high = planned.inputs, planned.low, planned.high
+    more = None if inputs is None or now is None else max(0, inputs - now)
+    return TableRow(
+        (
+            TableCell(fraction(planned.cost), planned.cost),
+            TableCell("no number" if inputs is None else f"{inputs:,}", inputs),
+            TableCell(NONE if low is None or high is None else f"{low:,} to {high:,}", low),
+            TableCell(NONE if more is None else f"{more:,}", more),
+        )
+    )
+
+
+def certainty_section(result: Assessment) -> Section:
+    """Both intervals in a sentence each, false alarms, and notes."""
+    blocks: list[Block] = [Text(sentence) for sentence in _certainty(result)]
+    if result.notes:
+        blocks.append(Notes(tuple(result.notes)))
+    return Section("sure", HOW_SURE, tuple(blocks))
+
+
+def _certainty(result: Assessment) -> Iterator[str]:
+    notice = result.notice
+    if notice.rate is not None:
+        yield bins_sentence(notice)
+    if notice.interval is not None:
+        others = "other originals, trained like these" if notice.resampled == "originals" else "other random faults"
+        yield (
+            f"{percent(notice.interval.low)} to {percent(notice.interval.high)} is the 95% interval for these tests: "
+            f"the rate that they would have on {others}."
+        )
+    elif notice.rate is not None:
+        yield "There is no interval for these tests: all faults are of one random choice on one original."
+    other = notice.interval_other_inputs
+    if other is not None:
+        yield (
+            f"{percent(other.low)} to {percent(other.high)} is the 95% interval for other tests: the rate of another "
+            "test set of this size, drawn like this one, on such networks."
+        )
+    elif notice.rate is not None:
+        yield "There is no interval for another test set, drawn like this one."
+    alarms = notice.false_alarms
+    if alarms is not None and alarms.changes:
+        yield (
+            f"False alarms: the tests notice {alarms.noticed} of {count(alarms.changes, 'harmless change')} of all "
+            f"weights, as large as rounding errors ({percent(alarms.rate)}); at most {percent(notice.alpha)} is "
+            "expected."
+        )

@@ -1,0 +1,147 @@
+"""What to do after an assessment: at most three commands, the most useful first."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from mutiny.core.results import Result
+from mutiny.reports.formatting import count, percent, several
+from mutiny.reports.notice_sentences import RELIABLY, fraction, weak_spots
+from mutiny.reports.page.advice import ENOUGH, PLACEHOLDERS, POOL, CommandParts
+from mutiny.reports.page.blocks import Block, Command, Text
+from mutiny.reports.page.score import WIDE
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.strengthen.result import Strengthening
+
+MOST = 3
+"""Number of commands."""
+VALIDATION = "Give the subject validation=(inputs, targets) that are not in the test set"
+
+
+def next_steps(result: Assessment, parts: CommandParts, results: Mapping[str, Result] | None = None) -> list[Block]:
+    """Commands to run next, and what placeholders in them stand for.
+
+    Args:
+        result: Assessment.
+        parts: Parts of commands for this subject.
+        results: All results by verb; a question that they answer needs no command.
+    """
+    steps = [*islice(_steps(result, parts, results or {}), MOST)]
+    words = {word for step in steps for word in shlex.split(step.line)}
+    explained = [f"{word} stands for {meaning}." for word, meaning in PLACEHOLDERS.items() if word in words]
+    return [*steps, *([Text(" ".join(explained), "aside")] if explained else [])]
+
+
+def _steps(result: Assessment, parts: CommandParts, results: Mapping[str, Result]) -> Iterator[Command]:
+    notice = result.notice
+    failed = [label for label, rate in notice.operators.items() if rate.failed]
+    if failed:
+        why = f"Jobs of {several(failed)} failed. The same command tries them again."
+        yield Command(f"{parts.again}{parts.kept}", "Finish the assessment", why)
+    if notice.reference.kind == "none":
+        why = f"Costs can only be measured on other inputs than the tests. {VALIDATION}, or its training set."
+        yield Command(f"{parts.again}{parts.kept}", "Add a validation set", f"{why} Then run this again.")
+    elif notice.rate is None:
+        yield _more_choices(result, parts, "No fault that was tried costs an amount that counts.")
+    elif notice.reference.memorized:
+        why = (
+            f"The network memorizes: it is {notice.reference.memorized:.3g} {notice.unit} better on training inputs, "
+            f"on which costs were measured. {VALIDATION}, and run this again."
+        )
+        yield Command(f"{parts.again}{parts.kept}", "Add a validation set", why)
+    yield from _stronger(result, parts, results)
+    yield from _narrower(result, parts)
+    yield from _more_inputs(result, parts)
+    yield from _guard(result, parts)
+
+
+def _stronger(result: Assessment, parts: CommandParts, results: Mapping[str, Result]) -> Iterator[Command]:
+    """Inputs for what is missed; not if a strengthening has chosen them already."""
+    done = results.get("strengthen")
+    if isinstance(done, Strengthening) and len(done.order):
+        return
+    notice, drastic = result.notice, len(result.missed_drastic())
+    missed = notice.faults - notice.noticed + drastic
+    if notice.rate is None or not missed:
+        return
+    where = f"{count(missed, 'fault')} of known cost slip{'s' * (missed == 1)} through."
+    for spot in weak_spots(notice, most=1):
+        rate = f"({percent(spot.group.rate)})"
+        where = f"Faults of {spot.name} are noticed least {rate}."
+        if spot.kind == "class":
+            where = f"Faults that hit class {spot.name} are noticed least {rate}: add tests of that class."
+    pool = "" if result.subject.pool else f" --pool {POOL}"
+    yield Command(
+        f"mutiny strengthen {parts.subject}{pool}{parts.options}",
+        "Add the tests that are missing",
+        f"{where} This chooses inputs to add.",
+    )
+
+
+def _narrower(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+    notice, subject = result.notice, result.subject
+    if notice.rate is None or (notice.interval is not None and notice.interval.width <= WIDE):
+        return
+    why = "There is no interval."
+    if notice.interval is not None:
+        why = f"The interval, {percent(notice.interval.low)} to {percent(notice.interval.high)}, is wide."
+    if subject.more_originals:
+        more = ENOUGH if subject.originals < ENOUGH else 2 * subject.originals
+        line = _with(parts.again, "originals", more)
+        yield Command(f"{line}{parts.kept}", "Narrow the interval", f"{why} The recipe trains more originals.")
+    else:
+        yield _more_choices(result, parts, why)
+
+
+def _more_choices(result: Assessment, parts: CommandParts, why: str) -> Command:
+    seeds = result.settings.get("seeds")
+    more = 2 * seeds if isinstance(seeds, int) and seeds > 0 else 2 * ENOUGH
+    models = "" if result.notice.rate is None else " Models trained with other seeds would narrow it, too."
+    line = _with(parts.again, "seeds", more)
+    return Command(f"{line}{parts.kept}", "Try more faults", f"{why} This draws more random faults.{models}")
+
+
+def _more_inputs(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+    """The smallest cost that the planner knows and the test set is too small for."""
+    test = result.subject.splits.get("test")
+    plan = [each for each in result.notice.plan if each.inputs is not None]
+    if test is None or not plan:
+        return
+    wanted = plan[len(plan) // 2]
+    assert wanted.inputs is not None
+    if wanted.inputs <= test.inputs:
+        return
+    cost = f"{fraction(wanted.cost)} {result.notice.unit.removesuffix('s') if wanted.cost == 1 else result.notice.unit}"
+    yield Command(
+        f"{parts.again}{parts.kept}",
+        f"Or collect {wanted.inputs - test.inputs:,} more tests",
+        f"About {wanted.inputs:,} inputs like these notice a loss of {cost} four times in five. Then repeat:",
+    )
+
+
+def _guard(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+    notice = result.notice
+    if notice.rate is None or notice.interval is None:
+        return
+    bar = math.floor(100 * max(0.0, min(1.0, notice.interval.low))) / 100
+    good = "reliable" if notice.rate >= RELIABLY else "known"
+    yield Command(
+        f"{parts.again} --fail-under {bar:.2f}{parts.kept}",
+        "Guard the notice rate in CI",
+        f"The rate is {good}. In a CI job, this exits with 1 if it is surely below {percent(bar)}.",
+    )
+
+
+def _with(line: str, option: str, value: int) -> str:
+    """A command with another value of an option.
+
+    >>> _with("mutiny assess digits --seeds 2 --seed 0", "seeds", 4), _with("mutiny assess digits", "seeds", 4)
+    ('mutiny assess digits --seeds 4 --seed 0', 'mutiny assess digits --seeds 4')
+    """
+    given = f" --{option} {value}"
+    changed, found = re.subn(rf" --{option} [0-9]+(?= |$)", given, line)
+    return changed if found else line + given

@@ -1,0 +1,82 @@
+"""How a notice rate was measured, and the command that repeats it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mutiny.core.records import Basis
+from mutiny.faults.parsing import as_faults, describe
+from mutiny.reports.formatting import count, percent
+from mutiny.reports.notice_sentences import cost_range, cost_words, unit_words
+from mutiny.verbs.assess.cost_unit import TOLERATED
+from mutiny.verbs.assess.paired_test import PairedTest
+from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.verb import default_seeds
+
+
+def notice_method(result: Assessment) -> Iterator[str]:
+    """The method in sentences: faults, costs, the test, and what was evaluated."""
+    notice = result.notice
+    yield (
+        "Each operator injects faults of one kind into the trained networks, at strengths that are placed by what "
+        "they cost."
+    )
+    if notice.bins:
+        bins = ", ".join(cost_range(each.low, each.high) for each in notice.bins)
+        yield (
+            f"The notice rate is the mean share of noticed faults over bins of cost: {bins} {unit_words(notice)}. "
+            f"Cheaper faults are harmless and do not count; costlier ones do not count, and each that is missed is "
+            "named."
+        )
+    yield _reference(result)
+    yield _test(result)
+    evaluated, everything = (result.evaluation.get(name, 0) for name in ("evaluated", "everything"))
+    sampled = sum(fault.basis is not Basis.EXACT for fault in result.faults)
+    share = f" ({percent(evaluated / everything, 1)} of all)" if everything > 0 else ""
+    yield (
+        f"{count(evaluated, 'answer')} of faults were evaluated{share}; {sampled:,} of "
+        f"{count(len(result.faults), 'fault')} are judged by samples."
+    )
+
+
+def _test(result: Assessment) -> str:
+    task, significant = result.subject.task, f"p < {result.notice.alpha:g}, one-sided"
+    if task.kind == "classification":
+        test = "McNemar's exact test of its answers to the test inputs against those of its own original"
+        return f"A fault is noticed if {test} has {significant}."
+    return (
+        f"A fault is noticed if a paired t-test over the test inputs shows that the {task.metric} of its original "
+        f"grows by more than {percent(TOLERATED)} ({significant})."
+    )
+
+
+def _reference(result: Assessment) -> str:
+    reference = result.notice.reference
+    if reference.kind == "none":
+        return "Costs: the subject has no inputs besides the tests, so they were not measured."
+    sentence = (
+        f"The cost of a fault is {cost_words(result.notice)}, on which the originals have a mean "
+        f"{result.subject.task.metric} of {reference.metric_mean:.4g}; the tests play no part in it."
+    )
+    if reference.memorized:
+        sentence += (
+            f" The originals are {reference.memorized:.3g} {result.notice.unit} better there than on the tests: a "
+            "point there may be more or less than a point on new inputs."
+        )
+    return sentence
+
+
+def notice_line(settings: Mapping[str, Any], originals: int, subject: str) -> str:
+    """The command that repeats an assessment, from plain settings, without options at their defaults."""
+    line = ["mutiny", "assess", subject]
+    if settings.get("operators") and settings["operators"] != [describe(operator) for operator in as_faults(None)]:
+        line += ["--operators", shlex.quote(",".join(map(str, settings["operators"])))]
+    line += ["--originals", str(originals), "--seed", str(settings.get("seed", 0))]
+    defaults = {"seeds": default_seeds(originals), "alpha": PairedTest().alpha}
+    for name, default in defaults.items():
+        value = settings.get(name)
+        if value is not None and value != default:
+            line += [f"--{name}", shlex.quote(str(value))]
+    return " ".join([*line, *(["--exact"] if settings.get("exact") else [])])

@@ -1,0 +1,66 @@
+"""Costs on training inputs, scaled to what the same faults cost on inputs that the originals were not trained on.
+
+On a few hundred inputs, the cost of one fault is known to within a point or so, and faults end up in wrong bins. On the
+training inputs it is known better, but in a unit of its own if the network memorizes. The ratio of the two units is one
+number for all faults, so a few hundred inputs suffice for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+LARGEST_RATIO = 10.0
+"""The ratio, and its inverse, are cut here."""
+
+
+class CostScale:
+    """Ratio of costs on held-out inputs to costs on training inputs, over all faults added so far.
+
+    Args:
+        limits: Faults count if their cost on training inputs is in this range; the others would drown them in noise.
+        prior: Total cost, on both kinds of inputs, of imagined faults that cost the same on both.
+
+    >>> scale = CostScale((0.25, 16.0))
+    >>> for trained, held_out in ((2.0, 1.0), (4.0, 2.0), (90.0, 89.0)):
+    ...     scale.add(trained, held_out)
+    >>> scale.ratio
+    0.5
+    """
+
+    def __init__(self, limits: tuple[float, float], prior: float = 0.0) -> None:
+        self.limits, self._trained, self._held_out = limits, prior, prior
+
+    def add(self, trained: float, held_out: float) -> None:
+        """Adds a fault with its costs on training inputs and on held-out inputs."""
+        if self.limits[0] <= trained < self.limits[1]:
+            self._trained += trained
+            self._held_out += held_out
+
+    @property
+    def ratio(self) -> float:
+        """The ratio; 1 without faults."""
+        if self._trained <= 0:
+            return 1.0
+        return min(max(self._held_out / self._trained, 1 / LARGEST_RATIO), LARGEST_RATIO)
+
+    @classmethod
+    def of(cls, costs: Iterable[tuple[float, float]], limits: tuple[float, float]) -> CostScale:
+        """The scale of faults with costs on training inputs and on held-out inputs."""
+        scale = cls(limits)
+        for trained, held_out in costs:
+            scale.add(trained, held_out)
+        return scale
+
+
+def scale_limits(edges: tuple[float, ...]) -> tuple[float, float]:
+    """Range of costs on training inputs that tell the scale: the bins, and a factor of two on both sides."""
+    return edges[0] / 2, 2 * edges[-1]
+
+
+def scaled_cost(ratio: float, limits: tuple[float, float], trained: float, held_out: float) -> float:
+    """Cost of a fault from its costs on both kinds of inputs; far above the bins, that on held-out inputs is used.
+
+    >>> scaled_cost(0.5, (0.25, 16.0), 3.0, 2.0), scaled_cost(0.5, (0.25, 16.0), 90.0, 89.0)
+    (1.5, 89.0)
+    """
+    return ratio * trained if trained < limits[1] else held_out

@@ -1,0 +1,68 @@
+"""A bar for the notice rate: passed, missed, or undecided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mutiny.core.checks import is_number
+from mutiny.core.errors import BadInput
+from mutiny.verbs.assess.notice import Notice
+
+
+class GateOutcome(StrEnum):
+    """Outcome of comparing a notice rate with a bar."""
+
+    PASSED = "passed"
+    MISSED = "missed"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A bar, and whether a notice rate reaches it.
+
+    Attributes:
+        bar: Lowest accepted notice rate, from 0 to 1.
+        outcome: Whether the whole interval is above or below the bar.
+        sentence: The outcome with its reason.
+    """
+
+    bar: float
+    outcome: GateOutcome
+    sentence: str
+
+    def fails(self, strict: bool) -> bool:
+        """Whether a build should fail; an undecided bar fails it only if ``strict``."""
+        return self.outcome is GateOutcome.MISSED or (strict and self.outcome is GateOutcome.UNDECIDED)
+
+
+def check_bar(bar: float | None, name: str = "at_least") -> None:
+    """Raises `BadInput` unless the bar is a share or ``None``."""
+    if bar is not None and not (is_number(bar) and 0 <= bar <= 1):
+        raise BadInput(name, repr(bar), "a share between 0 and 1")
+
+
+def compare_with_bar(notice: Notice, bar: float) -> Gate:
+    """Compares the interval of a notice rate, not the rate itself, with a bar.
+
+    >>> from mutiny.core.stats import Interval
+    >>> compare_with_bar(Notice(0.79, Interval(0.58, 0.91, 0.95, ""), ()), 0.8).outcome.value
+    'undecided'
+    >>> compare_with_bar(Notice(0.79, Interval(0.58, 0.91, 0.95, ""), ()), 0.5).sentence
+    'the notice rate is at least 50%: 79%, 95% interval 58% to 91%'
+    """
+    if notice.rate is None:
+        return Gate(bar, GateOutcome.UNDECIDED, "there is no notice rate to compare with the bar; the notes say why")
+    interval, wanted = notice.interval, f"{100 * bar:.4g}%"
+    if interval is None:
+        value = f"it is {notice.rate:.0%}, without an interval"
+        return Gate(bar, GateOutcome.UNDECIDED, f"cannot tell whether the notice rate is at least {wanted}: {value}")
+    value = f"{notice.rate:.0%}, {interval.level:.0%} interval {interval.low:.0%} to {interval.high:.0%}"
+    if interval.low >= bar:
+        return Gate(bar, GateOutcome.PASSED, f"the notice rate is at least {wanted}: {value}")
+    if interval.high < bar:
+        return Gate(bar, GateOutcome.MISSED, f"the notice rate is below {wanted}: {value}")
+    more = "more originals narrow the interval" if notice.resampled == "originals" else "more seeds narrow the interval"
+    sentence = f"cannot tell whether the notice rate is at least {wanted}: {value}; {more}"
+    return Gate(bar, GateOutcome.UNDECIDED, sentence)

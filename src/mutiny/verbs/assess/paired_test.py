@@ -1,0 +1,31 @@
+"""The paired test: does a test set notice that a fault answers worse than its original?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mutiny.core.checks import is_number
+from mutiny.core.errors import BadInput
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Notices a fault if a one-sided paired test over the test inputs is significant.
+
+    The test compares a fault with its own original: McNemar's exact test on changed answers for classification; for
+    regression, a t-test of whether the mean loss grows by more than 1%. A harmless change is noticed with a probability
+    of at most ``alpha``.
+
+    Args:
+        alpha: Significance level.
+
+    >>> PairedTest(alpha=2)
+    Traceback (most recent call last):
+    mutiny.core.errors.BadInput: alpha=2: expected a probability between 0 and 1.
+    """
+
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.alpha) and 0 < self.alpha < 1):
+            raise BadInput("alpha", repr(self.alpha), "a probability between 0 and 1")

@@ -1,0 +1,62 @@
+"""A search for faults that is ready to be used: its reference set is chosen, its clean passes are run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from mutiny.campaigns.jobs import Job
+from mutiny.campaigns.verb import Session, ask
+from mutiny.faults.evaluation import CleanPass, Runner
+from mutiny.subjects.data import Data
+from mutiny.subjects.inference.passes import Pace
+from mutiny.verbs.assess.cost_unit import unit_of
+from mutiny.verbs.assess.fault_search import TEST, FaultSearch
+from mutiny.verbs.assess.reference import Reference, check_independent, reference_of
+from mutiny.verbs.assess.sampling import sampled_splits
+
+
+def prepared_search(
+    session: Session,
+    alpha: float,
+    pace: Pace | None,
+    *,
+    exact: bool = False,
+    others: Mapping[str, Data] | None = None,
+) -> FaultSearch:
+    """A search for faults of the subject of a session; clean passes are jobs.
+
+    Args:
+        session: Call of a verb on a subject.
+        alpha: Significance level at which the test set notices a fault.
+        pace: Batch size and memory layout, if they are known.
+        exact: Evaluate every fault on every input.
+        others: Further sets of inputs by name, on which faults are run.
+    """
+    subject = session.given.subject
+    assert subject is not None
+    models = session.models
+    found = reference_of(subject, len(models))
+    reference = found or Reference("none", {TEST: subject.test})
+    if found is not None:
+        check_independent(found, subject.test)
+    splits = {**reference.sets, **reference.trained, TEST: subject.test, **(others or {})}
+    runner = Runner(models, subject.task, splits, subject.forward, session.seed, session.runtime.batch_size, pace)
+    session.check_constant()
+    session.settle(batch_size=runner.pace.batch_size, layout=runner.pace.layout)
+    passes = [(number, split) for number in range(len(models)) for split in {*reference.splits(number), TEST}]
+    session.progress.stage("clean passes", len(passes))
+
+    async def clean(original: int, split: str) -> None:
+        name = f"original {original + 1} on {split}"
+        runner.keep(original, split, await ask(session.job("clean", (original, split), name)))
+        session.progress.step(name)
+
+    session.run(partial(_clean_pass, runner), [clean(*arguments) for arguments in sorted(passes)])
+    sampled = frozenset[str]() if exact else sampled_splits(runner)
+    return FaultSearch(runner, reference, unit_of(runner.task), alpha, sampled)
+
+
+def _clean_pass(runner: Runner, job: Job) -> CleanPass:
+    """The pass of one original over one split, on a worker."""
+    return runner.clean(*job.arguments)

@@ -1,0 +1,44 @@
+"""Which sets of inputs are sampled, and when a sample suffices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mutiny.core.stats.notice import mcnemar_worse
+from mutiny.faults.evaluation import Runner
+from mutiny.faults.evaluation.answer_sample import Ints
+from mutiny.models.operations import operations_per_input
+from mutiny.subjects.tasks import Classification
+
+FEWEST_SAMPLED, LEAST_WORK = 2000, 1e9
+"""Only splits with so many inputs, and so many operations for one pass, are sampled; others cost less than sampling."""
+SAME_BIN = 0.99
+"""Share of the predictions that must agree on the bin of a cost before the rest of the reference set is left out."""
+
+
+def sampled_splits(runner: Runner) -> frozenset[str]:
+    """Splits of which only as many inputs are evaluated as a bin or a verdict needs.
+
+    The number of operations decides, not the time that they take, so that the answer is the same on every machine.
+    """
+    if not isinstance(runner.task, Classification):
+        return frozenset()
+    large = {name: data for name, data in runner.splits.items() if len(data) >= FEWEST_SAMPLED}
+    if not large:
+        return frozenset()
+    work = operations_per_input(runner.models[0], next(iter(large.values())), runner.forward)
+    return frozenset(name for name, data in large.items() if work * len(data) >= LEAST_WORK)
+
+
+def same_bin(edges: Sequence[float], inputs: int, broken: Ints, repaired: Ints) -> bool:
+    """Whether nearly all predictions put the cost of a fault, in points, into one bin."""
+    bins = np.searchsorted(edges, 100 * (broken - repaired) / inputs, side="right")
+    return bool(np.bincount(bins).max() >= SAME_BIN * len(bins))
+
+
+def same_verdict(alpha: float, broken: Ints, repaired: Ints) -> bool:
+    """Whether all predictions agree on whether the fault is noticed."""
+    noticed = mcnemar_worse(broken, repaired) < alpha
+    return bool(noticed.all() or not noticed.any())
