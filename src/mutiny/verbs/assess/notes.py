@@ -8,9 +8,10 @@ from mutiny.core.results import AssessedSubject
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
 from mutiny.verbs.assess.notice import Notice, ReferenceRecord
+from mutiny.verbs.assess.reference import PRECISE
 
-FEW_REFERENCE = 200
-"""Fewer reference inputs than this get a note."""
+FEW_TO_SCALE = 200
+"""Fewer reference inputs than this get a note if they only have to tell the scale of costs."""
 
 
 def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iterator[str]:
@@ -35,8 +36,8 @@ def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iter
             "One original: rate and interval are about this network only. More originals, trained with other seeds, "
             "would tell how much the rate depends on the luck of training."
         )
-    if reference.kind != "none" and reference.inputs < FEW_REFERENCE:
-        yield f"{_measured(reference, search)} More inputs make bins sharper."
+    if reference.kind != "none" and reference.inputs < (PRECISE if reference.scale is None else FEW_TO_SCALE):
+        yield _measured(reference, search)
     if isinstance(runner.task, Classification):
         labels = runner.labels(TEST)
         missing = sorted(set(range(runner.task.classes)) - set(labels.tolist())) if labels is not None else []
@@ -57,12 +58,13 @@ def _measured(reference: ReferenceRecord, search: FaultSearch) -> str:
     if reference.scale is not None:
         return (
             f"Costs were measured on {reference.trained_inputs:,} training inputs, and scaled by a ratio that only "
-            f"{reference.inputs} other inputs tell."
+            f"{reference.inputs} other inputs tell. More of them make costs more precise."
         )
+    more = f"{PRECISE:,} validation inputs" + (", or the training set as well" if reference.kind != "train" else "")
     if search.unit.relative:
-        return f"Costs were measured on {reference.inputs} inputs."
+        return f"Costs were measured on {reference.inputs} inputs only. Give {more}."
     error = 100 * (0.013 / reference.inputs) ** 0.5
     return (
         f"Costs were measured on {reference.inputs} inputs, so that a cost of one point is known to within about "
-        f"{error:.1f} points."
+        f"{error:.1f} points. That makes the rate too low, by up to ten points: give {more}."
     )
