@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import attack, engines, evaluation, localization, selection, training
+from benchmarks import attack, engines, evaluation, localization, notice, selection, training
 from benchmarks.command import options, show
 
 ALL = {
     "evaluation": evaluation.measure,
+    "notice": notice.measure,
     "selection": selection.measure,
     "localization": localization.measure,
     "attack": attack.measure,
