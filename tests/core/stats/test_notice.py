@@ -13,14 +13,13 @@ from scipy.special import expit, logit
 from mutiny.core.errors import BadInput
 from mutiny.core.stats.notice import (
     POINTS,
-    inputs_to_notice,
     mcnemar_worse,
     notice_bins,
     notice_interval,
-    notice_power,
     notice_rate,
     variance_over_inputs,
 )
+from mutiny.core.stats.notice_power import inputs_to_notice, notice_power
 
 FAULTS = st.lists(st.tuples(st.floats(0, 12), st.booleans(), st.integers(0, 4)), max_size=40)
 

@@ -9,15 +9,13 @@ from scipy import stats as reference
 from mutiny.core.errors import BadInput
 from mutiny.core.stats.notice import (
     POINTS,
-    inputs_for_power,
-    inputs_to_notice,
     mcnemar_worse,
     notice_bins,
     notice_interval,
-    notice_power,
     notice_rate,
     variance_over_inputs,
 )
+from mutiny.core.stats.notice_power import inputs_for_power, inputs_to_notice, notice_power
 
 COSTS = st.floats(0.5, 8, exclude_max=True)
 FAULTS = st.lists(st.tuples(COSTS, st.booleans(), st.integers(0, 4)), min_size=1, max_size=30)

@@ -2,8 +2,8 @@
 
 A fault costs what it loses on inputs that are independent of the test set. It is noticed if a one-sided paired test
 against its own original is significant on the test set: McNemar's exact test for answers that are right or wrong, a
-t-test for losses. The rate is the mean over bins of cost, so that it does
-not depend on how many faults happen to fall into each.
+t-test for losses. The rate is the mean over bins of cost, so that it does not depend on how many faults happen to fall
+into each.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -26,12 +25,6 @@ from mutiny.core.stats.samples import Floats
 POINTS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Edges of the bins, in accuracy points; cheaper faults are harmless, costlier ones drastic."""
 METHOD = "jackknife-t on the logit"
-LARGEST_TABLE = 2**14
-"""Most changed answers for which critical numbers are kept."""
-MOST_EXACT_CHANGES = 5000
-"""Plans with more changed answers than this follow from the normal approximation."""
-LARGEST_PLAN = 10**8
-"""More inputs than anybody collects to notice a loss."""
 
 
 @dataclass(frozen=True)
@@ -360,109 +353,6 @@ def loss_variance_over_inputs(
         noticed = (mean - limits > critical * np.sqrt(variance)) | ((undefined @ times > 0) & np.isfinite(limits))
         drawn.append(_logit(*_counts(prices, noticed, edges)))
     return float(np.var(drawn, ddof=1))
-
-
-def inputs_to_notice(cost: float, repairs: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
-    """Number of test inputs that notice a loss with a given probability.
-
-    Args:
-        cost: Loss as a share of all inputs, in (0, 1); 0.01 is one accuracy point.
-        repairs: Repaired answers per broken answer, at least 0 and below 1.
-        power: Required probability of noticing the fault.
-        alpha: Significance level of the test that notices a fault.
-
-    Returns:
-        The number of inputs; ``None`` if such a fault cannot exist or more than 100 million inputs were needed.
-
-    >>> inputs_to_notice(0.02, 0.1), inputs_to_notice(0.01, 0.1)
-    (415, 830)
-    """
-    if not 0 < cost < 1:
-        raise BadInput("cost", cost, "a share between 0 and 1")
-    if not 0 <= repairs < 1:
-        raise BadInput("repairs", repairs, "at least 0 and below 1")
-    broken = cost / (1 - repairs)
-    return inputs_for_power(broken, broken * repairs, power, alpha)
-
-
-def inputs_for_power(broken: float, repaired: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
-    """Number of independent test inputs that notice a fault with a given probability.
-
-    Args:
-        broken: Probability that the fault breaks the answer to an input.
-        repaired: Probability that it repairs the answer.
-        power: Required probability of noticing the fault.
-        alpha: Significance level of the test that notices a fault.
-
-    Returns:
-        The number of inputs; ``None`` if the fault does not break more than it repairs, if the probabilities exceed 1,
-        or if more than 100 million inputs were needed.
-    """
-    rate, net = broken + repaired, broken - repaired
-    if rate > 1 or net <= 0:
-        return None
-    wanted = special.ndtri(1 - alpha) * math.sqrt(rate) + special.ndtri(power) * math.sqrt(rate - net**2)
-    estimate = float(max(wanted, 0.0) ** 2 / net**2 + 1 / net)  # normal approximation with a correction for continuity
-    if estimate > LARGEST_PLAN:
-        return None
-    if estimate * rate > MOST_EXACT_CHANGES:
-        return math.ceil(estimate)
-    low, high = 0, math.ceil(1.2 * estimate) + 16
-    while notice_power(high, broken, repaired, alpha) < power:
-        low, high = high, 2 * high
-        if high > LARGEST_PLAN:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if notice_power(middle, broken, repaired, alpha) >= power else (middle, high)
-    return high
-
-
-def notice_power(inputs: int, broken: float, repaired: float, alpha: float = 0.05) -> float:
-    """Probability that a test set of independent inputs notices a fault.
-
-    Args:
-        inputs: Size of the test set.
-        broken: Probability that the fault breaks the answer to an input.
-        repaired: Probability that it repairs the answer.
-        alpha: Significance level of the test.
-
-    >>> round(notice_power(100, 0.05, 0.0), 3)  # 5 of 5 changed answers are needed
-    0.564
-    """
-    rate = broken + repaired
-    if rate <= 0:
-        return 0.0
-    spread = 8 * math.sqrt(inputs * rate * (1 - rate)) + 10
-    changed = np.arange(max(0, int(inputs * rate - spread)), min(inputs, int(inputs * rate + spread)) + 1)
-    chance = special.bdtr(changed, inputs, rate)
-    chance = np.diff(chance, prepend=special.bdtr(changed[0] - 1, inputs, rate) if changed[0] else 0.0)
-    needed = _critical(changed, alpha)
-    detected = np.where(needed <= changed, special.bdtrc(np.maximum(needed - 1, 0), changed, broken / rate), 0.0)
-    return float((chance * detected).sum())
-
-
-def _critical(changed: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
-    """Smallest number of broken answers that is significant among ``changed`` ones; more than those if none is."""
-    most = int(changed.max(initial=0))
-    if most >= LARGEST_TABLE:
-        return _least_significant(changed, alpha)
-    return _critical_table(1 << most.bit_length(), alpha)[changed]
-
-
-@lru_cache(maxsize=32)
-def _critical_table(size: int, alpha: float) -> NDArray[np.int64]:
-    """`_critical` of 0 to ``size - 1`` changed answers; plans ask for the same ones again and again."""
-    return _least_significant(np.arange(size), alpha)
-
-
-def _least_significant(changed: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
-    low, high = changed // 2, changed + 1  # low is never significant, since P(X >= n // 2) is at least 1/2
-    while (high - low > 1).any():
-        middle = (low + high) // 2
-        significant = mcnemar_worse(middle, changed - middle) < alpha
-        low, high = np.where(significant, low, middle), np.where(significant, middle, high)
-    return np.asarray(high, np.int64)
 
 
 def _checked(costs: ArrayLike, noticed: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from mutiny.core.stats.notice import LARGEST_PLAN, inputs_for_power
+from mutiny.core.stats.notice_power import LARGEST_PLAN, inputs_for_power
 from mutiny.verbs.assess.cost_unit import CostUnit
 from mutiny.verbs.assess.fault_search import FoundFault
 from mutiny.verbs.assess.notice import PlannedSize
