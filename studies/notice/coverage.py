@@ -39,13 +39,12 @@ def this(lab: Lab, table: FaultTable, number: int) -> dict[str, object]:
     tests, inside, widths, targets = lab.test_sets(4), [], [], []
     everyone = of_all(table, lab.design.seeds)
     for at, positions in enumerate(tests):
-        noticed = table.noticed(positions)
         target = rate_of(everyone.cost, everyone.noticed(positions))
         targets.append(target)
         for draw in range(lab.settings.draws):
             group = groups(range(lab.design.originals), number, lab.folds, lab.draw(NAME, number, at, draw))[0]
             part = of_group(table, group)
-            interval = notice_interval(table.cost[part], noticed[part], table.original[part])
+            interval = notice_interval(part.cost, part.noticed(positions), part.original)
             if interval is not None:
                 inside.append(interval.low <= target <= interval.high)
                 widths.append(interval.high - interval.low)
@@ -69,7 +68,7 @@ def other(lab: Lab, table: FaultTable, number: int) -> dict[str, object]:
         rng = lab.draw(NAME, "other", number, draw)
         order = rng.permutation(lab.universe)
         mine, theirs = order[:size], order[size : 2 * size]
-        part = table.of(of_group(table, groups(range(lab.design.originals), number, lab.folds, rng)[0]))
+        part = of_group(table, groups(range(lab.design.originals), number, lab.folds, rng)[0])
         variance = _variance(part, mine, draw)
         interval = notice_interval(part.cost, part.noticed(mine), part.original, other_variance=variance)
         if interval is None:

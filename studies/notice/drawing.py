@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mutiny.verbs.assess.verb import default_seeds
-from studies.notice.table import Bools, FaultTable, Ints
+from studies.notice.table import FaultTable, Ints
 
 
 def groups(originals: Sequence[int], size: int, folds: int, rng: np.random.Generator) -> list[Ints]:
@@ -24,9 +24,9 @@ def groups(originals: Sequence[int], size: int, folds: int, rng: np.random.Gener
 
 def of_all(table: FaultTable, seeds: int) -> FaultTable:
     """Faults of all originals, with equally many random choices of each."""
-    return table.of(table.seed < seeds)
+    return table.of(table.seed < seeds).rescaled()
 
 
-def of_group(table: FaultTable, group: Ints) -> Bools:
+def of_group(table: FaultTable, group: Ints) -> FaultTable:
     """Faults that `assess` would find for these originals: as many random choices as it makes for so many."""
-    return np.asarray(np.isin(table.original, group) & (table.seed < default_seeds(len(group))))
+    return table.of(np.isin(table.original, group) & (table.seed < default_seeds(len(group)))).rescaled()

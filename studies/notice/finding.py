@@ -41,6 +41,8 @@ class Found:
     seed: int
     cost: float
     change: dict[str, Change]
+    trained: float = np.nan
+    held_out: float = np.nan
 
 
 def as_assess(search: FaultSearch, design: Design, seeds: int, original: int) -> FaultTable:
@@ -56,7 +58,8 @@ def as_assess(search: FaultSearch, design: Design, seeds: int, original: int) ->
                 record, change = fault.record, np.zeros(inputs, np.int8)
                 change[fault.positions] = np.sign(fault.change)
                 parameter = record.parameter or ""
-                found.append(Found(label, parameter, record.strength, seed, record.cost, {TEST: change}))
+                both = [np.nan if cost is None else cost for cost in (fault.trained_cost, fault.held_out_cost)]
+                found.append(Found(label, parameter, record.strength, seed, record.cost, {TEST: change}, *both))
     return _table(search, original, found, (TEST,))
 
 
@@ -144,6 +147,8 @@ def _table(search: FaultSearch, original: int, found: Sequence[Found], splits: S
         original=np.full(len(found), original, np.int64),
         seed=np.array([fault.seed for fault in found], np.int64),
         cost=np.array([fault.cost for fault in found], float),
+        trained=np.array([fault.trained for fault in found], float),
+        held_out=np.array([fault.held_out for fault in found], float),
         change={
             name: np.array([fault.change[name] for fault in found], np.int8).reshape(len(found), inputs[name])
             for name in splits

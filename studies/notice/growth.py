@@ -25,7 +25,7 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     (order,) = unit
     table, number = lab.all("assess"), min(NUMBER, lab.design.originals)
     group = groups(range(lab.design.originals), number, lab.folds, lab.draw(NAME, order))[0]
-    table = table.of(of_group(table, group))
+    table = of_group(table, group)
     inputs = lab.draw(NAME, "inputs", order).permutation(lab.universe)
     sizes = np.linspace(min(FIRST, lab.size), lab.size, STEPS + 1).astype(int)
     rows(folder).put(

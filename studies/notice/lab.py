@@ -103,7 +103,7 @@ class Lab:
         """Runs faults on the reference sets, on all inputs that test sets are drawn from, and on others to compare."""
         subject, folds = self.subject, self.subject.folds or 1
         assert subject.train is not None
-        splits = {**self.reference.sets, TEST: subject.test}
+        splits = {**self.reference.sets, **self.reference.trained, TEST: subject.test}
         for fold in range(folds if subject.folds else 0):
             splits.setdefault(f"fold {fold + 1}", subject.training.held_out(fold))
         for fold in range(folds):
@@ -149,7 +149,7 @@ class Lab:
                 ladder = self.all("ladder")
                 self._tables[kind] = ladder.of(Ladder(ladder).tried(ladder.cost))
             else:
-                self._tables[kind] = joined(self.table(kind, original) for original in self.numbers(kind))
+                self._tables[kind] = joined(self.table(kind, original) for original in self.numbers(kind)).rescaled()
         return self._tables[kind]
 
     @cached_property
@@ -158,7 +158,8 @@ class Lab:
 
     def _fingerprint(self, kind: str, original: int) -> str:
         """Of what decides a table, apart from code."""
-        sets = [data.fingerprint() for data in (*self.reference.sets.values(), self.subject.test)]
+        measured = (*self.reference.sets.values(), *self.reference.trained.values())
+        sets = [data.fingerprint() for data in (*measured, self.subject.test)]
         chosen = {"assess": [self.design.operators, self.seeds(original)], "ladder": LADDER_OPERATORS}.get(kind)
         return hash_of([kind, self._fingerprints[original], sets, chosen, self.settings.seed])[:16]
 

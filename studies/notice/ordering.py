@@ -73,7 +73,7 @@ def least_flipped(table: FaultTable, positions: Ints, count: int, rng: np.random
 
 
 def _rate(table: FaultTable, group: Ints, positions: Ints) -> float:
-    part = table.of(of_group(table, group))
+    part = of_group(table, group)
     return rate_of(part.cost, part.noticed(positions))
 
 
@@ -119,9 +119,10 @@ def easy(lab: Lab, table: FaultTable) -> dict[str, object]:
     found, size, operators = [], min(lab.size, lab.universe // 2), np.unique(table.operator)
     for draw in range(lab.settings.draws):
         rng, (group, _) = lab.draw(NAME, "easy", draw), against_rest(lab, draw)
-        asked = of_group(table, group) & np.isin(table.operator, rng.permutation(operators)[: -(-len(operators) // 2)])
-        judged, everything = table.of(asked), rng.permutation(lab.universe)
-        chosen = least_flipped(table.of(~asked), everything, size, rng)
+        asked = np.isin(table.operator, rng.permutation(operators)[: -(-len(operators) // 2)])
+        judged, everything = of_group(table.of(asked), group), rng.permutation(lab.universe)
+        others = ~asked | ~np.isin(table.original, group)
+        chosen = least_flipped(table.of(others), everything, size, rng)
         sets = everything[:size], chosen
         found.append([*(rate_of(judged.cost, judged.noticed(positions)) for positions in sets), np.nan])
     values = np.array(found)

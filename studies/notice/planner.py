@@ -41,7 +41,7 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     for draw in range(draws):
         rng = lab.draw(NAME, draw)
         group = groups(range(lab.design.originals), number, lab.folds, rng)[0]
-        size = plan(table.of(of_group(table, group)), rng.permutation(lab.universe)[: lab.size], lab)[cost]
+        size = plan(of_group(table, group), rng.permutation(lab.universe)[: lab.size], lab)[cost]
         if size is None:
             continue
         others = table.of(near & ~np.isin(table.original, group))

@@ -39,18 +39,17 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
 def summary(lab: Lab, table: FaultTable, number: int) -> dict[str, object]:
     """Mean and spread over groups."""
     usable, tests = available(lab, number), lab.test_sets(TEST_SETS)
-    together = np.isin(table.original, usable) & (table.seed < default_seeds(number))
+    together = table.of(np.isin(table.original, usable) & (table.seed < default_seeds(number))).rescaled()
     partitions = lab.settings.draws if number > 1 else 1
     found: list[Floats] = []
     pooled, faults = [], []
     for positions in tests:
-        noticed = table.noticed(positions)
-        pooled.append(rate_of(table.cost[together], noticed[together]))
+        pooled.append(rate_of(together.cost, together.noticed(positions)))
         for partition in range(partitions):
             parts = groups(usable, number, lab.folds if number > 1 else 1, lab.draw(NAME, number, partition))
             members = [of_group(table, part) for part in parts]
-            found.append(np.array([rate_of(table.cost[rows], noticed[rows]) for rows in members]))
-            faults += [int((rows & table.counted).sum()) for rows in members]
+            found.append(np.array([rate_of(member.cost, member.noticed(positions)) for member in members]))
+            faults += [int(member.counted.sum()) for member in members]
     values = np.array(found)
     biases = (values.mean(1).reshape(len(tests), -1) - np.array(pooled)[:, None]).mean()
     several = values.shape[1] > 1
@@ -78,10 +77,9 @@ def _over_seeds(lab: Lab, table: FaultTable, number: int) -> float | None:
         return None
     squares = []
     for positions in lab.test_sets(TEST_SETS):
-        noticed = table.noticed(positions)
         for part in groups(usable, number, lab.folds if number > 1 else 1, lab.draw(NAME, "seeds", number)):
             here = np.isin(table.original, part)
             twice = [here & (table.seed < seeds), here & (table.seed >= seeds) & (table.seed < 2 * seeds)]
-            rates = [rate_of(table.cost[rows], noticed[rows]) for rows in twice]
+            rates = [rate_of(one.cost, one.noticed(positions)) for one in (table.of(rows).rescaled() for rows in twice)]
             squares.append((rates[0] - rates[1]) ** 2 / 2)
     return float(np.sqrt(np.nanmean(squares)))

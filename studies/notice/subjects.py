@@ -40,9 +40,9 @@ class Design:
 
 DESIGNS = {
     "digits": Design(originals=30, many=5, seeds=2, size=449, muff=True),
-    "mnist": Design(originals=3, many=0, seeds=1, size=1000, ladders=3, from_ladders=True),
-    "fashion-mnist": Design(originals=4, many=0, seeds=1, size=1000, ladders=4, from_ladders=True),
-    "cifar10": Design(originals=4, many=0, seeds=1, size=1000, ladders=4, from_ladders=True),
+    "mnist": Design(originals=10, many=0, seeds=1, size=1000, ladders=10, from_ladders=True),
+    "fashion-mnist": Design(originals=10, many=0, seeds=1, size=1000, ladders=10, from_ladders=True),
+    "cifar10": Design(originals=4, many=0, seeds=1, size=500, ladders=4, from_ladders=True),
 }
 LADDER_OPERATORS = "WI,NI,GF,NEB"
 """Operators whose faults are measured at many strengths."""
@@ -74,6 +74,6 @@ SUBJECTS: dict[str, Callable[[Path | None], mutiny.Subject]] = {
     "digits": partial(mutiny.load_subject, "digits"),
     "mnist": partial(partial_subject, "mnist", 4000, 3000, 3000, 8),
     "fashion-mnist": partial(partial_subject, "fashion-mnist", 2000, 3000, 3000, 30),
-    "cifar10": partial(partial_subject, "cifar10", 20_000, 3000, 3000, 15),
+    "cifar10": partial(partial_subject, "cifar10", 10_000, 1500, 1500, 10),
 }
 """By name, each a function of the data folder; only digits does without."""

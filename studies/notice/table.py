@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mutiny.core.stats.notice import POINTS, mcnemar_worse, notice_rate
 from mutiny.reports.files import replacing
+from mutiny.verbs.assess.cost_scale import CostScale, scale_limits, scaled_cost
 
 ALPHA = 0.05
 TEST = "test"
@@ -30,6 +31,8 @@ class FaultTable:
         original: number of the original.
         seed: number of the random choice.
         cost: points lost on the reference set of the search.
+        trained: points lost on training inputs, if costs are scaled; otherwise NaN.
+        held_out: points lost on the reference set, if costs are scaled; otherwise NaN.
         change: by split, 1 where an answer breaks and -1 where it is repaired, ``(faults, inputs)``.
         right: by split, whether an original is right, ``(originals, inputs)``.
         numbers: numbers of these originals.
@@ -41,6 +44,8 @@ class FaultTable:
     original: Ints
     seed: Ints
     cost: Floats
+    trained: Floats
+    held_out: Floats
     change: Mapping[str, npt.NDArray[np.int8]]
     right: Mapping[str, npt.NDArray[np.int8]]
     numbers: Ints
@@ -57,6 +62,14 @@ class FaultTable:
             right=self.right,
             numbers=self.numbers,
         )
+
+    def rescaled(self) -> FaultTable:
+        """The same faults, with costs scaled by one ratio for all of them, as `assess` does it."""
+        if not len(self) or np.isnan(self.trained).any():
+            return self
+        limits, costs = scale_limits(POINTS), [*zip(self.trained.tolist(), self.held_out.tolist(), strict=True)]
+        ratio = CostScale.of(costs, limits).ratio
+        return replace(self, cost=np.array([scaled_cost(ratio, limits, *pair) for pair in costs]))
 
     def counts(self, positions: Ints | None = None, split: str = TEST) -> tuple[Ints, Ints]:
         """Broken and repaired answers of each fault among some inputs, which may come more than once."""

@@ -87,7 +87,7 @@ def done(tmp_path_factory, study, units):
     return folder
 
 
-def made(change, cost=None, original=None):
+def made(change, cost=None, original=None, trained=None, held_out=None):
     """A table of given changes."""
     change = np.array(change, np.int8)
     count = len(change)
@@ -98,6 +98,8 @@ def made(change, cost=None, original=None):
         original=np.zeros(count, np.int64) if original is None else np.array(original),
         seed=np.zeros(count, np.int64),
         cost=np.full(count, 2.0) if cost is None else np.array(cost, float),
+        trained=np.full(count, np.nan) if trained is None else np.array(trained, float),
+        held_out=np.full(count, np.nan) if held_out is None else np.array(held_out, float),
         change={TEST: change},
         right={TEST: np.ones((1, change.shape[1]), np.int8)},
         numbers=np.array([0]),
@@ -148,8 +150,16 @@ def test_groups_are_disjoint_and_have_equal_shares_of_folds(count, size, folds, 
 def test_a_group_has_ten_random_choices_over_all_originals(lab):
     table = lab.all("assess")
     alone, five = (of_group(table, np.array(group)) for group in ([0], range(5)))
-    assert set(table.seed[alone].tolist()) == set(range(10))
-    assert set(table.seed[five].tolist()) == {0, 1}
+    assert set(alone.seed.tolist()) == set(range(10))
+    assert set(five.seed.tolist()) == {0, 1}
+
+
+def test_costs_of_a_group_have_the_ratio_of_the_group():
+    table = made([[1, 0]] * 4, original=[0, 0, 1, 1], trained=[2, 4, 1, 3], held_out=[1, 2, 4, 0])
+    assert of_group(table, np.array([0])).cost.tolist() == [1, 2]
+    assert of_group(table, np.array([0, 1])).cost == pytest.approx([1.4, 2.8, 0.7, 2.1])
+    unscaled = made([[1, 0]], cost=[3.0])
+    assert of_group(unscaled, np.array([0])).cost.tolist() == [3.0]
 
 
 def test_the_repeated_search_finds_faults_in_every_bin_if_costs_are_exact():
