@@ -78,7 +78,9 @@ def ordering(results: Results) -> Iterator[str]:
         if removed is not None and first is not None and second is not None:
             yield (
                 f"{name}: without the inputs on which originals disagree, the rate goes from {percent(first, 0)} to "
-                f"{percent(second, 0)} with {removed['originals']} originals (goal: lower; {verdict(second < first)})."
+                f"{percent(second, 0)} with {removed['originals']} originals (goal: lower; {verdict(second < first)}); "
+                f"of the answers to these inputs, a fault breaks {float(removed['breaks']):.1f} and repairs "
+                f"{float(removed['repairs']):.1f} on average."
             )
         for question, words in ((EASY, "an easy test set"), (EASY_ELSEWHERE, "one that is easy for other originals")):
             easy = results.question(name, question)

@@ -16,7 +16,9 @@ from studies.store import Rows
 NAME = "ordering"
 HALVES, DISAGREEMENT, EASY, EASY_ELSEWHERE, TEN = "halves", "disagreement", "easy", "easy for others", "ten sets"
 SETS = 10
-COLUMNS = "subject question originals inputs draws holds first second third tau tau_low exact tau_made".split()
+COLUMNS = (
+    "subject question originals inputs draws holds first second third tau tau_low exact tau_made breaks repairs".split()
+)
 
 
 def rows(folder: Path) -> Rows:
@@ -91,8 +93,11 @@ def halves(lab: Lab, table: FaultTable) -> dict[str, object]:
 
 
 def disagreement(lab: Lab, table: FaultTable) -> dict[str, object]:
-    """All tests, and those on which the originals agree; the same originals."""
-    found, kept = [], []
+    """All tests, and those on which the originals agree; the same originals.
+
+    Also: how many answers to the other inputs a fault breaks and repairs, on average.
+    """
+    found, kept, changed = [], [], []
     number = min(10, lab.design.originals)
     for draw in range(lab.settings.draws):
         rng = lab.draw(NAME, "agree", draw)
@@ -100,9 +105,13 @@ def disagreement(lab: Lab, table: FaultTable) -> dict[str, object]:
         group = groups(range(lab.design.originals), number, lab.folds, rng)[0]
         agreeing = tests[agreed(table, group)[tests]]
         kept.append(len(agreeing))
+        faults = of_group(table, group)
+        changed.append([part.mean() for part in faults.of(faults.counted).counts(np.setdiff1d(tests, agreeing))])
         found.append([_rate(table, group, tests), _rate(table, group, agreeing), np.nan])
     values = np.array(found)
-    return _means(lab, values, values[:, 1] < values[:, 0], round(float(np.mean(kept))), number)
+    breaks, repairs = np.mean(changed, axis=0).tolist()
+    means = _means(lab, values, values[:, 1] < values[:, 0], round(float(np.mean(kept))), number)
+    return {**means, "breaks": breaks, "repairs": repairs}
 
 
 def agreed(table: FaultTable, group: Ints) -> np.ndarray:

@@ -196,6 +196,16 @@ def test_plans_for_small_differences_take_no_time_and_have_enough_power(broken, 
         assert 0.798 < notice_power(number, broken, repaired) < 0.805
 
 
+@pytest.mark.parametrize("variation", [0.1, 0.3, 0.6])
+@pytest.mark.parametrize(("broken", "repaired"), [(0.03, 0.01), (0.012, 0.002), (0.1, 0.06)])
+def test_a_plan_for_faults_that_differ_has_enough_power_on_average(broken, repaired, variation):
+    number = inputs_for_power(broken, repaired, variation=variation)
+    factors = reference.gamma(variation**-2, scale=variation**2).ppf(np.arange(0.0025, 1, 0.005))
+    powers = [notice_power(number, broken * factor, repaired * factor) for factor in factors]
+    assert 0.78 < np.mean(powers) < 0.82
+    assert number > inputs_for_power(broken, repaired)
+
+
 def test_power_of_no_difference_is_below_alpha():
     for inputs in (10, 100, 2000):
         assert notice_power(inputs, 0.1, 0.1) < 0.05

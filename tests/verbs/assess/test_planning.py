@@ -16,11 +16,15 @@ ACCURACY, LOSS = unit_of(mutiny.Classification(3)), unit_of(mutiny.Regression(to
 INPUTS = 4000
 
 
-def classifier_faults(rng, repairs, seen=1.0, count=120, inputs=INPUTS):
-    """Faults that cost 1/2 to 8 points; on the test set they change ``seen`` times as many answers as elsewhere."""
+def classifier_faults(rng, repairs, seen=1.0, count=120, inputs=INPUTS, variation=0.0):
+    """Faults that cost 1/2 to 8 points; on the test set they change ``seen`` times as many answers as elsewhere.
+
+    With a variation, this factor differs from fault to fault and has that standard deviation, relative to its mean.
+    """
     for number in range(count):
         cost = math.exp(rng.uniform(math.log(0.5), math.log(8)))
-        broken = seen * cost / 100 / (1 - repairs)
+        factor = rng.gamma(variation**-2, variation**2) if variation else 1.0
+        broken = min(0.4, factor * seen * cost / 100 / (1 - repairs))
         counts = rng.multinomial(inputs, [broken, broken * repairs, 1 - broken * (1 + repairs)])
         change = np.repeat([1.0, -1.0], counts[:2])
         positions = rng.choice(inputs, len(change), replace=False)
@@ -43,6 +47,16 @@ def test_the_planned_number_of_inputs_has_the_promised_power(repairs, seen):
         power = (mcnemar_worse(counts[:, 0], counts[:, 1]) < 0.05).mean()
         assert 0.7 < power < 0.9  # the changed answers of 120 faults tell the rates to within some percent
         assert size.low <= size.inputs <= size.high
+
+
+@pytest.mark.parametrize("variation", [0.3, 0.6])
+def test_faults_that_differ_are_noticed_as_often_as_promised_on_average(variation):
+    rng = np.random.default_rng(int(10 * variation))
+    plan = plan_of([*classifier_faults(rng, 0.1, count=400, inputs=20_000, variation=variation)], inputs=20_000)
+    for cost, size in plan.items():
+        broken = cost / 100 / 0.9 * rng.gamma(variation**-2, variation**2, 4000)
+        drawn = np.array([rng.multinomial(size.inputs, [one, one / 10, 1 - 1.1 * one]) for one in broken])
+        assert 0.74 < (mcnemar_worse(drawn[:, 0], drawn[:, 1]) < 0.05).mean() < 0.86
 
 
 def test_plans_are_those_of_the_literature_for_faults_that_repair_little():
@@ -69,9 +83,9 @@ def test_smaller_costs_need_more_inputs_and_a_stricter_test_too():
 def test_the_interval_covers_the_number_that_many_faults_tell():
     """Of ten originals each, which differ in how many of their answers change."""
     rng = np.random.default_rng(4)
-    truth = plan_of([*classifier_faults(rng, 0.15, count=4000)])[1.0].inputs
+    truth = plan_of([*classifier_faults(rng, 0.15, count=2000)])[1.0].inputs
     covered = []
-    for _ in range(40):
+    for _ in range(25):
         faults = [*classifier_faults(rng, 0.15, count=60)]
         size = plan_of(faults)[1.0]
         covered.append(size.low <= truth <= size.high)

@@ -11,6 +11,7 @@ from scipy import special
 
 from mutiny.core.errors import BadInput
 from mutiny.core.stats.notice import mcnemar_worse
+from mutiny.core.stats.samples import Floats
 
 LARGEST_TABLE = 2**14
 """Most changed answers for which critical numbers are kept."""
@@ -18,6 +19,8 @@ MOST_EXACT_CHANGES = 5000
 """Plans with more changed answers than this follow from the normal approximation."""
 LARGEST_PLAN = 10**8
 """More inputs than anybody collects to notice a loss."""
+FACTORS = 64
+"""Number of losses over which power is averaged if faults differ."""
 
 
 def inputs_to_notice(cost: float, repairs: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
@@ -43,7 +46,9 @@ def inputs_to_notice(cost: float, repairs: float, power: float = 0.8, alpha: flo
     return inputs_for_power(broken, broken * repairs, power, alpha)
 
 
-def inputs_for_power(broken: float, repaired: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
+def inputs_for_power(
+    broken: float, repaired: float, power: float = 0.8, alpha: float = 0.05, variation: float = 0.0
+) -> int | None:
     """Number of independent test inputs that notice a fault with a given probability.
 
     Args:
@@ -51,28 +56,66 @@ def inputs_for_power(broken: float, repaired: float, power: float = 0.8, alpha: 
         repaired: Probability that it repairs the answer.
         power: Required probability of noticing the fault.
         alpha: Significance level of the test that notices a fault.
+        variation: Standard deviation of both probabilities over faults, relative to their means. The mean power over
+            such faults is then planned; the probabilities follow a gamma distribution.
 
     Returns:
         The number of inputs; ``None`` if the fault does not break more than it repairs, if the probabilities exceed 1,
         or if more than 100 million inputs were needed.
+
+    >>> inputs_for_power(0.012, 0.002), inputs_for_power(0.012, 0.002, variation=0.3)
+    (947, 1024)
     """
     rate, net = broken + repaired, broken - repaired
     if rate > 1 or net <= 0:
         return None
-    wanted = special.ndtri(1 - alpha) * math.sqrt(rate) + special.ndtri(power) * math.sqrt(rate - net**2)
-    estimate = float(max(wanted, 0.0) ** 2 / net**2 + 1 / net)  # normal approximation with a correction for continuity
-    if estimate > LARGEST_PLAN:
+    normal = _normal_size(rate, net, np.ones(1), power, alpha)
+    longer = _normal_size(rate, net, _factors(variation), power, alpha) / normal if variation > 0 else 1.0
+    if not normal * longer <= LARGEST_PLAN:
         return None
-    if estimate * rate > MOST_EXACT_CHANGES:
-        return math.ceil(estimate)
-    low, high = 0, math.ceil(1.2 * estimate) + 16
+    if normal * rate > MOST_EXACT_CHANGES:
+        return math.ceil(normal * longer)
+    low, high = 0, math.ceil(1.2 * normal) + 16
     while notice_power(high, broken, repaired, alpha) < power:
         low, high = high, 2 * high
-        if high > LARGEST_PLAN:
-            return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if notice_power(middle, broken, repaired, alpha) >= power else (middle, high)
+    return math.ceil(high * longer)
+
+
+def _factors(variation: float) -> Floats:
+    """Equally likely values of a gamma distribution with mean 1 and this standard deviation."""
+    values = special.gammaincinv(variation**-2, (np.arange(FACTORS) + 0.5) / FACTORS)
+    return np.asarray(values / values.mean())
+
+
+def _normal_size(rate: float, net: float, factors: Floats, power: float, alpha: float) -> float:
+    """Number of inputs with this mean power over faults, by the normal approximation with a continuity correction.
+
+    Args:
+        rate: Share of changed answers, on average over faults.
+        net: Share of lost answers.
+        factors: Both shares of each fault, relative to these means.
+        power: Required mean power.
+        alpha: Significance level of the test.
+    """
+    changed, lost = np.minimum(rate * factors, 1.0), np.minimum(net * factors, net / rate)
+    spread = np.sqrt(np.maximum(changed - lost**2, 1e-12))
+    level = special.ndtri(1 - alpha) * np.sqrt(changed)
+
+    def power_at(inputs: float) -> float:
+        return float(special.ndtr((np.sqrt(np.maximum(lost * (inputs * lost - 1), 0.0)) - level) / spread).mean())
+
+    high = 1 / net
+    while power_at(high) < power:
+        high *= 2
+        if high > 4 * LARGEST_PLAN:
+            return math.inf
+    low = high / 2
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power_at(middle) >= power else (middle, high)
     return high
 
 

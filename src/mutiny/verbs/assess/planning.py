@@ -51,7 +51,7 @@ def planned_sizes(
                 break
         else:
             near = (costs >= unit.edges[0]) & (costs < unit.edges[-1])
-        sizes.append(_planned(cost, costs[near], rows[near], np.asarray(units)[near], unit, alpha))
+        sizes.append(_planned(cost, costs[near], rows[near], np.asarray(units)[near], inputs, unit, alpha))
     return tuple(sizes)
 
 
@@ -66,13 +66,19 @@ def _row(fault: FoundFault, inputs: int, unit: CostUnit) -> tuple[float, float, 
 
 
 def _planned(
-    cost: float, costs: Floats, rows: Floats, units: npt.NDArray[np.int64], unit: CostUnit, alpha: float
+    cost: float,
+    costs: Floats,
+    rows: Floats,
+    units: npt.NDArray[np.int64],
+    inputs: int,
+    unit: CostUnit,
+    alpha: float,
 ) -> PlannedSize:
     if not len(costs):
         return PlannedSize(cost, None)
     labels = np.unique(units)
-    whole = _size(cost, costs, rows, unit, alpha)
-    parts = [_size(cost, costs[units != label], rows[units != label], unit, alpha) for label in labels]
+    whole = _size(cost, costs, rows, inputs, unit, alpha)
+    parts = [_size(cost, costs[units != label], rows[units != label], inputs, unit, alpha) for label in labels]
     known = [size for size in parts if size is not None]
     if whole is None or len(labels) < 2 or len(known) < len(labels):
         return PlannedSize(cost, whole)
@@ -84,12 +90,12 @@ def _planned(
     return PlannedSize(cost, whole, max(1, round(whole / factor)), round(whole * factor))
 
 
-def _size(cost: float, costs: Floats, rows: Floats, unit: CostUnit, alpha: float) -> int | None:
+def _size(cost: float, costs: Floats, rows: Floats, inputs: int, unit: CostUnit, alpha: float) -> int | None:
     if not len(costs) or costs.sum() <= 0:
         return None
     first, second, _ = (rows.sum(axis=0) / costs.sum() * cost).tolist()
     if not unit.relative:
-        return inputs_for_power(first, second, POWER, alpha)
+        return inputs_for_power(first, second, POWER, alpha, _variation(costs, rows, inputs))
     excess = first - float(np.average(rows[:, 2], weights=costs))
     if not excess > 0:
         return None
@@ -97,3 +103,18 @@ def _size(cost: float, costs: Floats, rows: Floats, unit: CostUnit, alpha: float
     level, power = float(special.ndtri(1 - alpha)), float(special.ndtri(POWER))
     size = (level + power) ** 2 * (spread / excess) ** 2 + level**2 / 2  # the last term is for Student's t
     return None if size > LARGEST_PLAN else int(np.ceil(max(size, 2.0)))
+
+
+def _variation(costs: Floats, rows: Floats, inputs: int) -> float:
+    """Spread of the losses of faults of one cost on the test inputs, relative to their mean.
+
+    Faults that cost the same on the reference set cost more or less on test inputs, beyond what the luck of so many
+    inputs explains.
+    """
+    broken, repaired, _ = rows.sum(axis=0) / costs.sum()
+    expected = (broken - repaired) * costs
+    if not (expected > 0).all():
+        return 0.0
+    luck = (broken + repaired) * costs / inputs
+    excess = (rows[:, 0] - rows[:, 1] - expected) ** 2 - luck
+    return float(np.sqrt(max(0.0, excess.sum() / (expected**2).sum())))
