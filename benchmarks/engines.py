@@ -77,7 +77,7 @@ def prepared(sizes: Sizes, data: Path | None) -> Runner:
 def runs(runner: Runner, sizes: Sizes) -> list[OperatorRun]:
     rule = KillRule().resolve(sizes.originals)
     return [
-        OperatorRun(Judge(runner, operator, operator.code, rule, sizes.search, Screening()))
+        OperatorRun(Judge(runner, operator, operator.code, rule, sizes.search, Screening(least_work=0)))
         for operator in as_operators(CODES)
     ]
 

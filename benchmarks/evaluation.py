@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
+import mutiny
 from benchmarks.command import run
 from benchmarks.subjects import NETWORKS, Bench, bench
 from benchmarks.timing import entry, ratio
@@ -38,6 +39,7 @@ from mutiny.verbs.assess.muff.kill_rule import KillRule
 from mutiny.verbs.assess.muff.search import Search, Trace, binary_search
 
 INSTANCES = 20
+SMALL_ORIGINALS = 3
 MEGABYTE = 2**20
 
 
@@ -74,7 +76,7 @@ def measure(quick: bool, data: Path | None) -> dict[str, dict[str, object]]:
         results |= passes(subject, runner, sizes, rounds=3)
         results |= searches(subject, runner, sizes, full=not quick)
         results |= memory(network, sizes, data)
-    return results
+    return results | small_network(rounds=3)
 
 
 def passes(subject: Bench, runner: Runner, sizes: Sizes, rounds: int) -> dict[str, dict[str, object]]:
@@ -148,6 +150,26 @@ def searches(subject: Bench, runner: Runner, sizes: Sizes, full: bool) -> dict[s
         results[f"{name}: archived mutants with another verdict"] = entry(verdicts, 0, "lower", "")
         results[f"{name}: difference of weakest strengths"] = entry(gap(traces), sizes.search.precision, "lower", "")
     return results
+
+
+def small_network(rounds: int) -> dict[str, dict[str, object]]:
+    """(f) searches on a network so small that screening it would be slower than evaluating everything."""
+    digits = mutiny.load_subject("digits")
+    assert digits.train is not None
+    data = digits.train.subset(np.tile(np.arange(len(digits.train)), 2))
+    models = digits.originals(SMALL_ORIGINALS, seed=0)
+    runner = Runner(models, digits.task, {"train": data}, digits.forward, 0, 256)
+    runner.clean_outcomes("train")
+
+    def searched(screening: Screening | None) -> None:
+        search, rule = Search(max_probes=3), KillRule().resolve(SMALL_ORIGINALS)
+        for operator in as_operators("WI,NI"):
+            judge = Judge(runner, operator, operator.code, rule, search, screening)
+            binary_search(lambda s, j=judge: j(s, "train").record.verdict, operator.bounds, search)
+
+    faster = ratio(lambda: searched(None), lambda: searched(Screening()), rounds, time.process_time)
+    name = f"digits: (f) WI, NI, {SMALL_ORIGINALS} x {len(data):,} inputs: evaluating everything by the default"
+    return {name: entry(faster, 0.9)}
 
 
 def compare(judges: dict[str, Judge], traces: dict[str, Trace]) -> int:

@@ -74,7 +74,7 @@ def measure(quick: bool, data: Path | None) -> dict[str, dict[str, object]]:
     same = np.mean([fault.noticed == other.noticed for fault, other in pairs])
     name = f"notice: {subject.name}, {len(result.faults):,} faults"
     spent, everything = result.evaluation["evaluated"], result.evaluation["everything"]
-    job = len(pickle.dumps(Job("faults", ("WI", 0, 0, 1), "0" * 64, "WI on original 1")))
+    job = len(pickle.dumps(Job("faults", ("WI", 0, 0), "0" * 64, "WI on original 1")))
     print(f"{name}: {took:.1f} s, clean passes {once:.1f} s, these faults on every input {in_full:.1f} s")
     return {
         f"{name}: as a multiple of clean passes over reference and test set": entry(took / once, 40.0, "lower"),

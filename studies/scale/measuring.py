@@ -1,7 +1,8 @@
-"""What a task costs here: seconds of the driver, bytes, and seconds of the work itself."""
+"""What engines and the searches of the method muff cost: seconds of the driver, bytes, and seconds of the work."""
 
 from __future__ import annotations
 
+import logging
 import pickle
 import tempfile
 import time
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,16 +25,18 @@ from mutiny.campaigns.jobs import Job, JobResult, WithScratch, Work
 from mutiny.campaigns.schedule import ask
 from mutiny.campaigns.stores.base import Campaign
 from mutiny.campaigns.stores.sqlite import SqliteStore
+from studies.scale.assessment import today
 
 EMPTY = 3000
 OPERATORS = "WI,GF,NEB"
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Means over tasks.
+class SearchCosts:
+    """Means over the jobs of MUFF's searches.
 
     Attributes:
+        measured: date of the measurement.
         subject: what was assessed, in words.
         probe_seconds: of one mutant with all its instances on one set of inputs.
         instances: of a mutant.
@@ -40,12 +44,9 @@ class Measured:
         returned: bytes of its result, which the store has while the search goes on.
         kept: bytes that stay when the search is done.
         work: bytes of networks, data and clean passes.
-        driver: seconds of the driver for an empty task, store included, by engine.
-        rate: empty tasks in a second, by engine, without a store.
-        call: seconds of a call on Ray that carries one empty task.
-        checked: bytes of a file that are checked in a second when a writer opens it.
     """
 
+    measured: str
     subject: str
     probe_seconds: float
     instances: float
@@ -53,7 +54,26 @@ class Measured:
     returned: float
     kept: float
     work: float
+
+
+@dataclass(frozen=True)
+class EngineCosts:
+    """What empty jobs cost.
+
+    Attributes:
+        measured: date of the measurement.
+        driver: processor seconds of the driver for an empty job, store included, by engine.
+        call_driver: the same on Ray, with one job per call.
+        pending: processor seconds that each call which is under way adds to another one, on Ray.
+        rate: empty jobs in a second, by engine, without a store.
+        call: seconds of a call on Ray that carries one empty job.
+        checked: bytes of a file that are checked in a second when a writer opens it.
+    """
+
+    measured: str
     driver: dict[str, float]
+    call_driver: float
+    pending: float
     rate: dict[str, float]
     call: float
     checked: float
@@ -98,8 +118,8 @@ def nothing(task: Job) -> None:
     """An empty task."""
 
 
-def campaign(data: Path | None) -> dict[str, Any]:
-    """What a campaign tells: all but the costs of engines."""
+def searches(data: Path | None) -> SearchCosts:
+    """Assesses ten networks by the method muff, in this process."""
     subject = mutiny.load_subject("mnist/lenet5" if data else "digits", data)
     weighing = Weighing()
     with tempfile.TemporaryDirectory() as folder:
@@ -108,19 +128,20 @@ def campaign(data: Path | None) -> dict[str, Any]:
         with SqliteStore(file, write=False) as store:
             tasks = sum(store.tally(store.campaigns()[0].id).done.values())
         kept = file.stat().st_size / tasks
-    return {
-        "subject": "ten LeNet-5 on MNIST" if data else "ten small networks on scikit-learn's digits",
-        "probe_seconds": mean(weighing.seconds),
-        "instances": mean(weighing.instances),
-        "sent": mean(weighing.sent),
-        "returned": mean(weighing.returned),
-        "kept": kept,
-        "work": weighing.work,
-    }
+    return SearchCosts(
+        measured=today(),
+        subject="ten LeNet-5 on MNIST" if data else "ten small networks on scikit-learn's digits",
+        probe_seconds=mean(weighing.seconds),
+        instances=mean(weighing.instances),
+        sent=mean(weighing.sent),
+        returned=mean(weighing.returned),
+        kept=kept,
+        work=weighing.work,
+    )
 
 
-def engines() -> dict[str, Any]:
-    """What empty tasks tell: the costs of engines."""
+def engines() -> EngineCosts:
+    """Runs empty jobs on every engine."""
     all_: dict[str, Engine] = {"serial": Serial(), "processes": Processes(2), "ray": Ray(workers=2)}
     driver, rate = {}, {}
     for name, engine in all_.items():
@@ -129,7 +150,33 @@ def engines() -> dict[str, Any]:
             driver[name] = _driver(engine) / EMPTY
     with Ray(workers=2, batch=1) as alone:
         call = _seconds(alone) / EMPTY
-    return {"driver": driver, "rate": rate, "call": call, "checked": _checked()}
+        call_driver = _driver(alone) / EMPTY
+    return EngineCosts(today(), driver, call_driver, pending(), rate, call, _checked())
+
+
+def pending(most: int = 1000, calls: int = 200) -> float:
+    """Processor seconds per call and per call under way: the driver asks Ray about all of them for each result."""
+    import ray
+
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        empty = ray.remote(lambda: None)
+        waiting = [empty.options(resources={"missing": 1}).remote() for _ in range(most)]
+        few, many = (_waited(ray, empty, waiting[:under_way], calls) for under_way in (1, most))
+    finally:
+        ray.shutdown()
+    return max(0.0, many - few) / calls / (most - 1)
+
+
+def _waited(ray: ModuleType, empty: Any, waiting: list[Any], calls: int) -> float:
+    ray.get([empty.remote() for _ in range(50)])  # the worker is there
+    start = time.process_time()
+    for _ in range(calls):
+        under_way = [*waiting, empty.remote()]
+        ray.wait(under_way, num_returns=1)
+        done, _ = ray.wait(under_way, num_returns=len(under_way), timeout=0)
+        ray.get(done)
+    return time.process_time() - start
 
 
 def _checked(results: int = 100, size: int = 3_000_000) -> float:

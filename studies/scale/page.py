@@ -2,39 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean, stdev
 
-from studies.scale.campaigns import WORKERS, Case, cases
-from studies.scale.measuring import Measured
-from studies.scale.simulation import Run, simulate
+from studies.scale.assessment import AssessmentCosts, FaultJob, read_jobs
+from studies.scale.campaigns import PARTS, SLOWER, WORKERS, Case, designs, fault_cases, other_cases
+from studies.scale.measuring import EngineCosts, SearchCosts
+from studies.scale.simulation import Run
 from studies.writing import DPI, GREY, figure, markdown, prose, styled, write_page
 
+COSTS, JOBS = "measured.json", "jobs.csv"
 COLOURS = ("#0072b2", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito
 MARKS = "osD^v*"
 Runs = Mapping[str, Mapping[int, Run]]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """All that was measured."""
+
+    jobs: Sequence[FaultJob]
+    assessment: AssessmentCosts
+    searches: SearchCosts
+    engines: EngineCosts
+
+
+def read(folder: Path) -> Measured:
+    """What the files beside the figure say."""
+    told = json.loads((folder / COSTS).read_text(encoding="utf-8"))
+    return Measured(
+        read_jobs(folder / JOBS),
+        AssessmentCosts(**told["assessment"]),
+        SearchCosts(**told["searches"]),
+        EngineCosts(**told["engines"]),
+    )
+
+
 def write(measured: Measured, out: Path) -> Path:
     """Simulates, draws and writes."""
-    found = cases(measured)
-    runs = {
-        name: {workers: simulate(case.load, case.costs, workers) for workers in WORKERS} for name, case in found.items()
-    }
+    faults = fault_cases(measured.jobs, measured.assessment, measured.engines)
+    others = other_cases(measured.searches, measured.engines)
+    runs = {name: {workers: case.on(workers) for workers in WORKERS} for name, case in {**faults, **others}.items()}
+    drawn = {name: case for name, case in {**faults, **others}.items() if name in DRAWN}
     text, path = prose(Path(__file__).with_name("prose.md")), out / "scale.md"
+    told = _told(measured, faults, runs)
     write_page(
         path,
         [
             "# How campaigns grow",
-            text["intro"],
+            text["intro"].format(**told),
             "## What a job costs",
-            text["costs"].format(subject=measured.subject),
-            _costs(measured),
-            "## 10,000 mutant instances on 1 to 1,000 workers",
+            text["costs"].format(**told, subject=measured.assessment.subject, measured=measured.assessment.measured),
+            _job_costs(measured.jobs, measured.assessment),
+            text["operators"],
+            _operators(measured.jobs),
+            "## 10,000 faults on 1 to 1,000 workers",
             text["simulated"],
-            figure(out / "scale" / "speed.png", "How much faster with more workers", lambda p: draw(found, runs, p)),
-            _table(found, runs),
-            text["reading"],
+            figure(out / "scale" / "speed.png", "How much faster with more workers", lambda p: draw(drawn, runs, p)),
+            _table(faults, runs),
+            text["idle"],
+            _idle(faults, runs),
+            text["reading"].format(**told),
+            _designs(faults, measured),
+            text["designs"],
+            "## The method muff, and trainings",
+            text["searches"].format(subject=measured.searches.subject, measured=measured.searches.measured),
+            _search_costs(measured.searches),
+            _table({name: others[name] for name in ("searches", "searches, 100 x", "trainings")}, runs),
+            text["searches read"].format(**told),
+            "## The driver",
+            text["driver"].format(measured=measured.engines.measured),
+            _engine_costs(measured.engines),
+            text["driver tried"],
+            _table({name: others[name] for name in ("weights", "tiny", "batches")}, runs),
+            text["driver read"],
             "## How the design responds",
             text["design"],
         ],
@@ -42,23 +86,89 @@ def write(measured: Measured, out: Path) -> Path:
     return path
 
 
-def _costs(measured: Measured) -> str:
-    def size(value: float) -> str:
-        return f"{value / 1000:,.0f} kB" if value < 1e6 else f"{value / 1e6:,.{0 if value >= 1e8 else 1}f} MB"
+def _told(measured: Measured, faults: Mapping[str, Case], runs: Runs) -> dict[str, str]:
+    """Numbers in the prose."""
+    searches = [job for job in measured.jobs if job.faults]
+    usual, crowd = faults["faults"], runs["faults"][WORKERS[-1]]
+    driver = usual.costs.task + usual.costs.call + usual.pending * WORKERS[-1]
+    return {
+        "per_job": f"{mean(job.faults for job in searches if job.operator):.0f}",
+        "sent": _size(mean(job.sent for job in measured.jobs)),
+        "most_busy": f"{runs['more, 100 x'][WORKERS[-1]].busy:.0%}",
+        "slow_busy": f"{runs['100 x'][WORKERS[-1]].busy:.0%}",
+        "fewest_busy": f"{crowd.busy:.0%}",
+        "total": _time(float(usual.times.sum())),
+        "on_100": _time(runs["faults"][100].seconds),
+        "on_1000": _time(crowd.seconds),
+        "each": f"{crowd.bounds['workers']:.1f} s",
+        "longest": f"{crowd.bounds['longest job']:.1f} s",
+        "driver": f"{1000 * driver:.1f} ms",
+        "rate": f"{1 / driver:,.0f}",
+        "balance": f"{WORKERS[-1] * driver:.0f} s",
+    }
 
+
+def _size(value: float) -> str:
+    for unit, bytes_ in (("MB", 1e6), ("kB", 1e3)):
+        if value >= bytes_:
+            return f"{value / bytes_:,.{0 if value >= 100 * bytes_ else 1}f} {unit}"
+    return f"{value:,.0f} bytes"
+
+
+def _job_costs(jobs: Sequence[FaultJob], costs: AssessmentCosts) -> str:
+    searches = [job for job in jobs if job.operator]
+    seconds, faults = [job.seconds for job in searches], sum(job.faults for job in searches)
+    slowest = max(searches, key=lambda job: job.seconds)
     rows = [
-        ("one mutant on one set of inputs", f"{measured.probe_seconds:.2f} s ({measured.instances:.0f} instances)"),
-        ("its job, sent, with what earlier probes of its search found", size(measured.sent)),
-        ("its result, returned and stored during the search", size(measured.returned)),
-        ("size in the file per job when the campaign is done", size(measured.kept)),
-        ("networks, data and clean passes, sent once to each worker", size(measured.work)),
+        ("jobs that search for faults", f"{len(searches)}, with {faults:,} faults"),
+        ("one job", f"{mean(seconds):.2f} s (standard deviation {stdev(seconds):.2f} s)"),
+        ("the slowest job", f"{slowest.seconds:.1f} s ({slowest.operator})"),
+        ("a job, sent", _size(mean(job.sent for job in searches))),
+        ("its result, returned", _size(mean(job.returned for job in searches))),
+        ("its result in the store", _size(costs.kept)),
+        ("the file when the campaign is done, clean passes and final result included", _size(costs.file)),
+        ("networks, data and clean passes, sent once to each worker", _size(costs.work)),
+        ("loading them on a worker", f"{costs.loading:.2f} s"),
+        ("what the first job of a worker takes longer", f"{costs.first:.2f} s"),
+        ("before the first fault: the slowest of the clean passes", f"{costs.clean:.1f} s ({costs.passes} jobs)"),
+        ("before the first fault: pre-flight, driver alone", f"{costs.preflight:.1f} s"),
+        ("before the first fault: planning, driver alone", f"{1000 * costs.planning:.2f} ms per job"),
+        ("driver, from one job to the next, store included", f"{1000 * mean(job.driver for job in jobs):.2f} ms"),
     ]
-    for name, seconds in measured.driver.items():
-        rows.append((f"driver, an empty job, {name}, store included", f"{1000 * seconds:.2f} ms of processor time"))
-    for name, rate in measured.rate.items():
+    return markdown(["what", "measured"], rows)
+
+
+def _operators(jobs: Sequence[FaultJob]) -> str:
+    rows = []
+    for operator in dict.fromkeys(job.operator for job in jobs):
+        group = [job for job in jobs if job.operator == operator]
+        seconds = [job.seconds for job in group]
+        cells = (str(len(group)), f"{mean(job.faults for job in group):.1f}", f"{mean(seconds):.2f} s")
+        rows.append([operator or "harmless changes", *cells, f"{max(seconds):.2f} s"])
+    return markdown(["operator", "jobs", "faults per job", "mean", "slowest"], rows)
+
+
+def _search_costs(costs: SearchCosts) -> str:
+    rows = [
+        ("one mutant on one set of inputs", f"{costs.probe_seconds:.2f} s ({costs.instances:.0f} instances)"),
+        ("its job, sent, with what earlier probes of its search found", _size(costs.sent)),
+        ("its result, returned and stored during the search", _size(costs.returned)),
+        ("size in the file per job when the campaign is done", _size(costs.kept)),
+        ("networks, data and clean passes, sent once to each worker", _size(costs.work)),
+    ]
+    return markdown(["what", "measured"], rows)
+
+
+def _engine_costs(costs: EngineCosts) -> str:
+    each = {**costs.driver, "ray, one per call": costs.call_driver}
+    rows = [
+        (f"driver, an empty job, {name}, store included", f"{1000 * seconds:.2f} ms of processor time")
+        for name, seconds in each.items()
+    ]
+    rows.append(("the same, for each 1,000 calls that are under way on ray", f"{1e6 * costs.pending:.2f} ms more"))
+    for name, rate in {**costs.rate, "ray, one per call": 1 / costs.call}.items():
         rows.append((f"empty jobs, {name}, without a store", f"{rate:,.0f} per second"))
-    rows.append(("empty jobs, ray, without a store, one per call", f"{1 / measured.call:,.0f} per second"))
-    rows.append(("verification of a file when a command opens it for writing", f"{size(measured.checked)} per second"))
+    rows.append(("verification of a file when a command opens it for writing", f"{_size(costs.checked)} per second"))
     return markdown(["what", "measured"], rows)
 
 
@@ -66,8 +176,27 @@ def _table(found: Mapping[str, Case], runs: Runs) -> str:
     rows = []
     for name, case in found.items():
         cells = [f"{_time(runs[name][w].seconds)} ({runs[name][w].limit}, {runs[name][w].busy:.0%})" for w in WORKERS]
-        rows.append([case.title, f"{case.load.tasks:,}", *cells])
+        rows.append([case.title, f"{case.times.size:,}", *cells])
     return markdown(["campaign", "jobs", *(f"{workers:,} worker{'s' * (workers > 1)}" for workers in WORKERS)], rows)
+
+
+def _idle(found: Mapping[str, Case], runs: Runs) -> str:
+    rows = []
+    for name, case in found.items():
+        run = runs[name][WORKERS[-1]]
+        shares = (run.busy, run.before, run.between, run.after)
+        rows.append([case.title, f"{case.times.size / WORKERS[-1]:,.1f}", *(f"{share:.0%}" for share in shares)])
+    head = ["campaign", "jobs per worker", "busy", "before the first job", "between jobs", "after the last job"]
+    return markdown(head, rows)
+
+
+def _designs(faults: Mapping[str, Case], measured: Measured) -> str:
+    rows = []
+    for name, slower in (("more", 1.0), ("100 x", SLOWER), ("more, 100 x", SLOWER)):
+        found = designs(faults[name], PARTS, slower * measured.assessment.preflight)
+        cells = [f"{_time(run.seconds)} ({run.limit}, {run.busy:.0%})" for run in found.values()]
+        rows.append([faults[name].title, *cells])
+    return markdown(["campaign on 1,000 workers", *found], rows)
 
 
 def _time(seconds: float) -> str:
@@ -75,6 +204,9 @@ def _time(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
     return f"{seconds:.0f} s"
+
+
+DRAWN = ("faults", "more", "100 x", "more, 100 x", "searches, 100 x", "trainings")
 
 
 def draw(found: Mapping[str, Case], runs: Runs, path: Path) -> bool:

@@ -7,6 +7,10 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+
+Times = npt.NDArray[np.float64]
+"""Seconds of every job, ``(chains, steps, wide)``; a step begins when the step before it is complete."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class Costs:
         work: bytes that every worker needs before its first task: networks, data, clean passes.
         start: seconds until a worker is ready to receive them.
         batch: most tasks in one message.
+        before: seconds in which the driver works alone before workers are started: pre-flight, planning.
+        load: seconds of a worker between receiving the work and its first task.
     """
 
     task: float
@@ -32,6 +38,8 @@ class Costs:
     work: float
     start: float
     batch: int = 1
+    before: float = 0.0
+    load: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -57,19 +65,31 @@ class Load:
         """How many in all."""
         return self.chains * self.steps * self.wide
 
+    def times(self, seed: int = 0) -> Times:
+        """Random durations."""
+        rng = np.random.default_rng(seed)
+        times = rng.lognormal(np.log(self.seconds) - self.spread**2 / 2, self.spread, self.tasks)
+        return times.reshape(self.chains, self.steps, self.wide)
+
 
 @dataclass(frozen=True)
 class Run:
     """What a simulated campaign took.
 
     Attributes:
-        seconds: from the first task to the last result.
+        seconds: from the start of the campaign to the last result.
         busy: share of the workers' time spent on tasks.
+        before: share of it that passes before the first task of a worker.
+        between: share of it that passes between the tasks of a worker.
+        after: share of it that passes after the last task of a worker, or without any.
         bounds: seconds below which it cannot be, by what takes them.
     """
 
     seconds: float
     busy: float
+    before: float
+    between: float
+    after: float
     bounds: dict[str, float]
 
     @property
@@ -78,47 +98,51 @@ class Run:
         return max(self.bounds, key=lambda name: self.bounds[name])
 
 
-def simulate(load: Load, costs: Costs, workers: int, seed: int = 0) -> Run:
+def simulate(times: Times, costs: Costs, workers: int) -> Run:
     """One campaign: the driver does one thing at a time, results first; a worker has one message at a time."""
-    rng = np.random.default_rng(seed)
-    times = rng.lognormal(np.log(load.seconds) - load.spread**2 / 2, load.spread, load.tasks)
-    times = times.reshape(load.chains, load.steps, load.wide)
-    ready = deque((chain, 0, place) for chain in range(load.chains) for place in range(load.wide))
-    missing, left = dict.fromkeys(range(load.chains), load.wide), load.tasks
+    chains, steps, wide = map(int, times.shape)
+    ready = deque((chain, 0, place) for chain in range(chains) for place in range(wide))
+    missing, left = dict.fromkeys(range(chains), wide), times.size
     copies = np.ceil(np.log2(np.arange(workers) + 2))  # whoever has the work passes it on
-    free = [(costs.start + costs.work / costs.bandwidth * float(copy)) for copy in copies]
+    started = costs.before + costs.start
+    free = [(started + costs.work / costs.bandwidth * float(copy) + costs.load, n) for n, copy in enumerate(copies)]
     heapq.heapify(free)
-    under_way: list[tuple[float, int, list[tuple[int, int, int]]]] = []
+    under_way: list[tuple[float, int, int, list[tuple[int, int, int]]]] = []
+    first, last = dict[int, float](), dict[int, float]()
     now = driver = spent = 0.0
     number = 0
     while left:
         if under_way and under_way[0][0] <= now:
-            done, _, batch = heapq.heappop(under_way)
+            done, _, worker, batch = heapq.heappop(under_way)
+            last[worker] = done
             cost = len(batch) * (costs.task + costs.returned / costs.bandwidth)
             now, driver, left = now + cost, driver + cost, left - len(batch)
-            heapq.heappush(free, max(done, now))
+            heapq.heappush(free, (max(done, now), worker))
             for chain, step, _ in batch:
                 missing[chain] -= 1
-                if not missing[chain] and step + 1 < load.steps:
-                    missing[chain] = load.wide
-                    ready.extend((chain, step + 1, place) for place in range(load.wide))
-        elif ready and free and free[0] <= now:
-            heapq.heappop(free)
+                if not missing[chain] and step + 1 < steps:
+                    missing[chain] = wide
+                    ready.extend((chain, step + 1, place) for place in range(wide))
+        elif ready and free and free[0][0] <= now:
+            _, worker = heapq.heappop(free)
             size = max(1, min(costs.batch, len(ready) // workers))
             batch = [ready.popleft() for _ in range(size)]
             cost = costs.call + len(batch) * costs.sent / costs.bandwidth
             now, driver = now + cost, driver + cost
+            first.setdefault(worker, now)
             takes = sum(float(times[each]) for each in batch)
             spent += takes
             number += 1
-            heapq.heappush(under_way, (now + takes, number, batch))
+            heapq.heappush(under_way, (now + takes, number, worker, batch))
         else:
             soonest = [under_way[0][0]] if under_way else []
-            now = min([*soonest, free[0]] if ready and free else soonest)
+            now = min([*soonest, free[0][0]] if ready and free else soonest)
+    whole = now * workers
+    before, after = sum(first.values()), sum(now - last.get(worker, 0.0) for worker in range(workers))
     bounds = {
         "workers": spent / workers,
         "driver": driver,
-        "longest search": float(times.max(axis=2).sum(axis=1).max()),
-        "start": costs.start + costs.work / costs.bandwidth,
+        "longest search" if steps > 1 else "longest job": float(times.max(axis=2).sum(axis=1).max()),
+        "start": started + costs.work / costs.bandwidth + costs.load,
     }
-    return Run(now, spent / (now * workers), bounds)
+    return Run(now, spent / whole, before / whole, 1 - (spent + before + after) / whole, after / whole, bounds)

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
-VARYING = re.compile(r"^ (By cost|Weak spot|Not even noticed|They notice every)\b.*?\. *$\n?", flags=re.M | re.S)
+VARYING = re.compile(r"^ (By cost|Weak spot|Drastic, yet missed|They notice every)\b.*?\. *$\n?", flags=re.M | re.S)
 """Sentences that depend on which faults a network happens to have."""
 FILE = re.compile(r"`([\w.-]+\.py)`[^`\n]*:$")
 
@@ -45,7 +45,8 @@ def code(page: str) -> list[Block]:
 def commands(page: str) -> list[str]:
     """``mutiny ...`` in blocks, with or without a prompt, and in the text between backticks."""
     whole = text(page)
-    lines = [line.removeprefix("$ ").strip() for block in blocks(page) for line in block.text.splitlines()]
+    joined = [re.sub(r" \\\n\s*", " ", block.text) for block in blocks(page)]
+    lines = [line.removeprefix("$ ").strip() for text_ in joined for line in text_.splitlines()]
     spans = re.findall(r"`(mutiny [^`\n]*)`", FENCE.sub("", whole))
     return [line for line in [*lines, *spans] if re.match(r"mutiny +[a-z-]", line)]
 

@@ -112,8 +112,8 @@ def test_markdown_begins_with_the_sentence_and_has_every_number():
     assert "| WI | 5 | 0/1 | 0/1 | 0/1 | 1/2 | 12% |  |" in lines
     assert "| LR | 0 | - | - | - | - | - | no layer keeps the shape |" in lines
     assert "about 830 inputs" in text
-    assert any(line.startswith("- Weak spot: faults of WI: 12% noticed") for line in lines)
-    assert "- Not even noticed: WI at ratio 0.25 on original 6, which costs 20." in lines
+    assert any(line.startswith("- Weak spot: only 12% of the faults of WI are noticed; ") for line in lines)
+    assert "- Drastic, yet missed: WI at ratio 0.25 on original 6, which costs 20." in lines
     assert f"  `{STRENGTHEN}`" in lines
     assert "FILE stands for a file or folder" in text
     assert "Against" not in text
@@ -128,7 +128,7 @@ def test_a_comparison_is_part_of_the_summary():
 def test_classes_are_weak_spots_too():
     hit = [fault("GF", 5.0, False, n, hits=2) for n in range(6)]
     text = markdown_summary(rated({"GF": [*hit, *(fault("GF", 5.0, True, n) for n in range(6))]}))
-    assert "Weak spot: faults that hit class 2: 0% noticed" in text
+    assert "Weak spot: none of the faults that hit class 2 are noticed; 6 of 6 that cost 4 to 8 are missed." in text
 
 
 def test_names_do_no_harm():

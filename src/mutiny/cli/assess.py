@@ -30,6 +30,12 @@ WEAK_SET = Settings("mutiny.verbs.assess.muff.options", "WeakSet", MUFF, {"share
 SCREENING = Settings("mutiny.faults.evaluation.screened", "Screening", MUFF, {"confidence": "confidence"})
 PAIRED_TEST = Settings("mutiny.verbs.assess.paired_test", "PairedTest", JUDGE)
 MUFF_SETTINGS = {"rule": KILL_RULE, "search": SEARCH, "weak": WEAK_SET, "screening": SCREENING}
+NOTICE_OPTIONS = {
+    "--seeds": "The number of random choices",
+    "--against": "A comparison on the same faults",
+    "--strict": "A bar that may be undecided",
+}
+"""Options that only the notice rate has, and what they are."""
 
 
 @verb(PAIRED_TEST, KILL_RULE, SEARCH, WEAK_SET, SCREENING)
@@ -71,7 +77,7 @@ def assess(
     summary: Annotated[Path | None, option("Markdown file for a summary.", WRITE)] = None,
 ) -> Assessment | MuffAssessment | None:
     """Measure which faults in the network your tests would notice (mutation testing)."""
-    from mutiny.cli.report_page import command_parts
+    from mutiny.cli.report_page import command_parts, with_steps
     from mutiny.cli.stored_command import to_stored
     from mutiny.core.json_values import to_plain
     from mutiny.faults.parsing import as_faults
@@ -97,7 +103,11 @@ def assess(
         result: Assessment | MuffAssessment = assess(subject, **runtime, **settings)
     compared = None if earlier is None else comparison_with(earlier, result)
     invocation.write(result, **({} if earlier is None else {"against": to_plain(compared)}))
-    invocation.show(with_comparison(result_text(result, invocation.console.width), compared))
+    parts, width = (
+        command_parts(to_stored(invocation.verb, invocation.options), invocation.store),
+        invocation.console.width,
+    )
+    invocation.show(with_steps(with_comparison(result_text(result, width), compared), result, parts, width))
     if kills is not None:
         write_kills(kills, result)
     write_ci_reports(
@@ -107,7 +117,7 @@ def assess(
         fail_under=fail_under,
         strict=strict,
         against=compared,
-        parts=command_parts(to_stored(invocation.verb, invocation.options), invocation.store),
+        parts=parts,
     )
     if fail_under is not None:
         check_gate(result, fail_under, strict)
@@ -118,13 +128,13 @@ def _check_method(method: str, of_notice: Mapping[str, Any], fail_under: float |
     """An error for an unknown method, for an option of the notice rate with the other method, or without its bar."""
     from mutiny.core.checks import check_whole
     from mutiny.core.errors import BadInput
-    from mutiny.verbs.assess.assess import METHODS
+    from mutiny.verbs.assess.assess import METHODS, other_method
 
     if method not in METHODS:
         raise BadInput("--method", repr(method), f"one of {', '.join(METHODS)}")
     for flag, value in of_notice.items():
         if method == "muff" and value is not None:
-            raise BadInput(flag, value, "--method notice", "Method muff does not use it.")
+            raise other_method(flag, value, NOTICE_OPTIONS[flag], "notice", "--method notice")
     if of_notice["--seeds"] is not None:
         check_whole("--seeds", of_notice["--seeds"])
     if of_notice["--strict"] and fail_under is None:
@@ -135,14 +145,14 @@ def _settings_of(method: str, seeds: int | None, options: Mapping[str, Any]) -> 
     """The arguments of a method; an error for an option of the other method."""
     from dataclasses import replace
 
-    from mutiny.core.errors import BadInput
+    from mutiny.verbs.assess.assess import BELONGS, other_method
 
     if method == "muff":
         given = {name: settings.filled(options) for name, settings in MUFF_SETTINGS.items()}
         return {**given, "rule": replace(given["rule"], alpha=options["alpha"])}
-    for settings in MUFF_SETTINGS.values():
+    for name, settings in MUFF_SETTINGS.items():
         for parameter in settings.parameters():
             if options[parameter.name] != parameter.default:
-                flag = f"--{parameter.name.replace('_', '-')}"
-                raise BadInput(flag, options[parameter.name], "--method muff", "Method notice does not use it.")
+                flag, value = f"--{parameter.name.replace('_', '-')}", options[parameter.name]
+                raise other_method(flag, value, BELONGS["muff"][name], "muff", "--method muff")
     return {"seeds": seeds, "judge": PAIRED_TEST.filled(options)}

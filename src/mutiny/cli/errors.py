@@ -19,6 +19,8 @@ MENTION = re.compile(r"\([^()]*\)|\b([a-z][a-z_]*)=(True\b|(?=[^\s,;:.]|\.\.\.|\
 
 The second group is empty if a value follows, and not matched at all if none does.
 """
+QUOTED = re.compile(r"(--[a-z-]+) ([\"'])([\w.-]+)\2")
+"""An option with a word in the quotes that Python needs and a shell does not."""
 
 
 def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]) -> BadInput:
@@ -49,9 +51,12 @@ def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Ma
             return match[0]
         return f"{known} " if match[2] == "" else known
 
+    def translated_text(sentence: str) -> str:
+        return QUOTED.sub(r"\1 \3", MENTION.sub(replaced, sentence))
+
     names = error.argument.split(",")
     argument = ", ".join(flag(name) or name.strip() for name in names)
-    expected, fix = MENTION.sub(replaced, error.expected), MENTION.sub(replaced, error.fix)
+    expected, fix = translated_text(error.expected), translated_text(error.fix)
     if _python_only(verb, flags, aliases) & {match[1] for match in MENTION.finditer(fix)}:
         fix = f"In Python, {fix[0].lower()}{fix[1:]}"
     translated = type(error)(argument, error.value, expected, fix)

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 import typer
 from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
 
 from mutiny.campaigns.engines.parsing import as_engine
 from mutiny.campaigns.stores.base import file_for
@@ -119,10 +121,11 @@ class Invocation:
         """Print the result and the file that keeps it, unless the command is quiet."""
         if self.quiet:
             return
-        self.console.print(text)
+        self.console.print(text, crop=False)  # a command that is too long for a line stays whole
         if self.store is not None:
-            kept = f" Kept in {quoted_path(self.store)}; the same command, or mutiny report, shows it again."
-            self.console.print(kept, style="dim", markup=False)
+            file = quoted_path(self.store)
+            kept = Text(f"Kept in {file}; the same command shows it again, and so does mutiny report {file}.", "dim")
+            self.console.print(Padding(kept, (0, 1), expand=False))
 
     def write_and_show(self, result: Result, text: RenderableType) -> None:
         """Write the result to the file of ``--json``, if there is one, and print its text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ def report(
 ) -> None:
     """Show the latest result of a file again, or write an HTML report; nothing is computed."""
     with loading():
-        from mutiny.cli.report_page import page_for
+        from mutiny.cli.report_page import page_for, parts_for, with_steps
         from mutiny.reports.files import check_distinct, check_writable, write_json
         from mutiny.reports.loading import is_json, matching_results, read_json, read_results
         from mutiny.reports.page.render import write_html
@@ -51,20 +52,21 @@ def report(
             console.print(f" {sentence}", highlight=False, markup=False)
         console.print(f" The report is in {quoted_path(out)}.", highlight=False, markup=False, soft_wrap=True)
     for file in files if out is None or json is not None else []:
-        result = read_json(file).result if is_json(file) else _latest(file)
+        result, command = (read_json(file).result, None) if is_json(file) else _latest(file)
         if out is None:
-            console.print(result_text(result, console.width))
+            text = result_text(result, console.width)
+            console.print(with_steps(text, result, parts_for(result, command, file), console.width), crop=False)
         if json is not None:
             write_json(json, _json(result))
 
 
-def _latest(file: Path) -> Any:
-    """The result of the latest finished campaign in a file."""
+def _latest(file: Path) -> tuple[Any, Mapping[str, Any] | None]:
+    """The result of the latest finished campaign in a file, and its command if it was started by one."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
 
     with SqliteStore(file, write=False) as store:
-        outcomes = [store.outcome(campaign.id) for campaign in store.campaigns()]
-    results = [result for result in outcomes if result is not None]
+        outcomes = [(store.outcome(campaign.id), campaign.command) for campaign in store.campaigns()]
+    results = [(result, command) for result, command in outcomes if result is not None]
     if not results:
         raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")
     return results[-1]

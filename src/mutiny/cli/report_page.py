@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group, RenderableType
+
 from mutiny.campaigns.stores.base import file_for
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import command_line, data_typed, subject_typed
 from mutiny.core.errors import BadInput
 from mutiny.core.json_values import to_plain
 from mutiny.reports.loading import LoadedResult
+from mutiny.reports.next_steps_text import next_steps_text
 from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.method import UNKNOWN, assess_command, assess_line
+from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.page.page import Page, page_of
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.verbs.assess.muff.result import MuffAssessment
@@ -34,6 +38,36 @@ def command_parts(command: Mapping[str, Any], store: Path | None) -> CommandPart
     kept = "" if store is None or store.resolve() == usual else quoted_path(store)
     subject = subject_typed(command) + data_typed(command)
     return CommandParts(subject, command_line(command), kept, arguments["seed"])
+
+
+def parts_for(result: Any, command: Mapping[str, Any] | None, file: Path) -> CommandParts | None:
+    """Parts of commands for the subject of a loaded assessment; ``None`` for another result.
+
+    Args:
+        result: Result of any verb.
+        command: Command that computed it; ``None`` if it is not known.
+        file: File from which it was read.
+    """
+    if not isinstance(result, Assessment):
+        return None
+    if command is not None and command["verb"] == "assess":
+        return command_parts(command, file)
+    subject = shlex.quote(result.subject.name) if result.subject.name in BUILTIN else UNKNOWN
+    return CommandParts(subject, assess_command(result, subject), seed=result.settings.get("seed", 0))
+
+
+def with_steps(text: RenderableType, result: Any, parts: CommandParts | None, width: int) -> RenderableType:
+    """The text of a result, and below the text of an assessment what to do next.
+
+    Args:
+        text: Text of the result.
+        result: Result of any verb.
+        parts: Parts of commands for its subject; ``None`` if nothing follows from it.
+        width: Width of the terminal.
+    """
+    if parts is None or not isinstance(result, Assessment):
+        return text
+    return Group(text, next_steps_text(next_steps(result, parts), width))
 
 
 def page_for(

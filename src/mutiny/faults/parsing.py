@@ -67,7 +67,7 @@ def operators_by_label(operators: str | Iterable[str | Fault] | None) -> dict[st
             "operators",
             ", ".join(before[:3]),
             "operators on trained models",
-            "Operators before training need the method muff.",
+            'Operators before training need method="muff".',
         )
     labels = [describe(operator) for operator in wanted]
     twice = sorted({label for label in labels if labels.count(label) > 1})

@@ -13,15 +13,16 @@ from rich.text import Text
 from mutiny.reports import terminal
 from mutiny.reports.formatting import count, percent
 from mutiny.reports.notice_sentences import (
+    bias_sentence,
     bins_sentence,
-    cost_range,
     cost_words,
-    fraction,
     headline,
     named_fault,
     plan_sentence,
+    useless,
     weak_spots,
 )
+from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.cost_unit import TOLERATED
 from mutiny.verbs.assess.notice import NoticedBin, OperatorRate
 from mutiny.verbs.assess.result import Assessment
@@ -45,14 +46,17 @@ def assess_text(result: Assessment, width: int = 80) -> RenderableType:
 
 def _answer(result: Assessment) -> Text:
     notice = result.notice
-    lines = [f"[bold {color(notice.rate)}]{escape(headline(result))}[/]"]
+    style = color(None if useless(notice.interval) else notice.rate)
+    lines = [f"[bold {style}]{escape(headline(result))}[/]"]
+    bias = bias_sentence(notice)
+    lines.append(f"[yellow]{escape(bias)}[/]" if bias else "")
     lines.append(escape(bins_sentence(notice)))
     lines.append(escape(plan_sentence(result)))
     missed = result.missed_drastic()
     if missed:
         more = f" and {len(missed) - NAMED} more" if len(missed) > NAMED else ""
-        named = ", ".join(map(named_fault, missed[:NAMED]))
-        lines.append(f"[red]Not even noticed:[/] {escape(named)}{more}.")
+        named = "; ".join(named_fault(fault, notice.unit) for fault in missed[:NAMED])
+        lines.append(f"[red]Drastic, yet missed:[/] {escape(named)}{more}.")
     lines.extend(f"[yellow]Weak spot:[/] {escape(spot.sentence)}." for spot in weak_spots(notice))
     return Text.from_markup("\n".join(filter(None, lines)))
 
@@ -63,11 +67,12 @@ def color(rate: float | None) -> str:
 
 
 def _table(result: Assessment, width: int) -> Table:
-    notice = result.notice
+    notice, said = result.notice, CostPhrases(result.notice.unit)
     table = terminal.table(padding=0)
     widest = max(16, width - 8 * (len(notice.bins) + 3) - 1)
     table.add_column(" \n operator", no_wrap=True, min_width=9, max_width=widest, overflow="ellipsis")
-    titles = ["\nfaults", "\ncost", *(f"noticed\n{cost_range(each.low, each.high)}" for each in notice.bins), "\nrate"]
+    bins = [f"noticed\n{said.column(each.low, each.high)}" for each in notice.bins]
+    titles = ["\nfaults", "\ncost", *bins, "\nrate"]
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True, min_width=7)
     for label, rate in notice.operators.items():
@@ -82,7 +87,11 @@ def _faults(result: Assessment, label: str, rate: OperatorRate) -> list[Text]:
     costs = [fault.cost for fault in result.faults if fault.operator == label]
     if not costs:
         return [Text("none", style="dim"), Text("")]
-    return [Text(str(rate.faults)), Text(f"{max(0.0, min(costs)):.1f}-{max(costs):.3g}", style="dim")]
+    return [Text(str(rate.faults)), Text(f"{max(0.0, min(costs)):.1f}-{_largest(max(costs))}", style="dim")]
+
+
+def _largest(cost: float) -> str:
+    return f"{cost:.3g}" if cost < 1000 else f"{cost:,.0f}" if cost < 1e5 else f"{cost:.0e}"
 
 
 def _cell(each: NoticedBin) -> Text:
@@ -94,14 +103,14 @@ def _rate(rate: float | None) -> Text:
 
 
 def _legend(result: Assessment) -> Iterator[str]:
-    notice, subject = result.notice, result.subject
+    notice, subject, said = result.notice, result.subject, CostPhrases(result.notice.unit)
     splits = ", ".join(f"{name} {info.inputs:,} ({info.metric_mean:.4g})" for name, info in subject.splits.items())
     originals = count(subject.originals, "original")
     yield f"{subject.name}: {subject.model}, {originals}; inputs (mean {subject.task.metric}): {splits}."
     if notice.rate is not None:
-        edges = f"{fraction(notice.bins[0].low)} or more than {fraction(notice.bins[-1].high)}"
+        counted = said.briefly(said.between(notice.bins[0].low, notice.bins[-1].high))
         yield f"cost: {cost_words(notice)}."
-        yield f"faults: those in the bins; {_outside(result)} that cost less than {edges} do not count."
+        yield f"faults: those that {counted}; {_outside(result)} others, cheaper or costlier, do not count."
     if subject.task.kind == "classification":
         yield f"noticed: McNemar's test of the fault against its own original, p < {notice.alpha:g}, one-sided."
     else:
@@ -110,9 +119,11 @@ def _legend(result: Assessment) -> Iterator[str]:
     alarms = notice.false_alarms
     if alarms is not None:
         yield f"false alarms: {alarms.noticed} of {alarms.changes} harmless changes of all weights are noticed."
-    plan = [f"{fraction(p.cost)}: {p.inputs:,}" for p in notice.plan if p.inputs is not None]
+    plan = [(said.number(planned.cost), planned.inputs) for planned in notice.plan if planned.inputs is not None]
     if plan:
-        yield f"inputs that notice a cost four times in five: {'; '.join(plan)}."
+        (cost, inputs), *others = plan
+        more = "".join(f"; of {other}: {size:,}" for other, size in others)
+        yield f"tests needed to notice a cost of {cost} four times in five: {inputs:,}{more}."
     for label, rate in notice.operators.items():
         if rate.reason:
             yield f"{label}: {rate.reason}."

@@ -13,8 +13,8 @@ MINUS = "\u2212"
 def percent(value: float | None, digits: int = 0) -> str:
     """A share as a percentage. Shares near 0 or 1 get more digits, so that they are not rounded to 0% or 100%.
 
-    >>> percent(0.414), percent(0.9996), percent(1.0), percent(0.001), percent(None)
-    ('41%', '99.96%', '100%', '0.1%', '–')
+    >>> percent(0.414), percent(0.9996), percent(1.0), percent(0.001), percent(1e-9), percent(None)
+    ('41%', '99.96%', '100%', '0.1%', '0%', '–')
     """
     if value is None or not math.isfinite(value):
         return NONE
@@ -23,8 +23,8 @@ def percent(value: float | None, digits: int = 0) -> str:
     for more in range(digits, digits + 4):
         text = f"{value:.{more}%}"
         if float(text[:-1]) not in (0.0, 100.0):
-            break
-    return text
+            return text
+    return f"{value:.0%}"  # so near that more digits would say nothing
 
 
 def number(value: float | None) -> str:

@@ -8,7 +8,14 @@ from xml.etree import ElementTree
 
 from mutiny.core.records import OperatorRecord, Status
 from mutiny.reports.muff_text import number, percent
-from mutiny.reports.notice_sentences import bins_sentence, headline, named_fault, plan_sentence, weak_spots
+from mutiny.reports.notice_sentences import (
+    bias_sentence,
+    bins_sentence,
+    headline,
+    named_fault,
+    plan_sentence,
+    weak_spots,
+)
 from mutiny.reports.page.missed_faults import missed_faults
 from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
 from mutiny.verbs.assess.muff.result import MuffAssessment
@@ -83,7 +90,7 @@ def _output(case: ElementTree.Element, lines: Sequence[str]) -> ElementTree.Elem
 
 def _rate(result: Assessment, fail_under: float | None, strict: bool) -> ElementTree.Element:
     case = _case(result, "notice rate" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
-    lines = [headline(result), bins_sentence(result.notice), plan_sentence(result)]
+    lines = [headline(result), bias_sentence(result.notice), bins_sentence(result.notice), plan_sentence(result)]
     lines += [f"Weak spot: {spot.sentence}." for spot in weak_spots(result.notice)]
     if fail_under is not None:
         gate = compare_with_bar(result.notice, fail_under)
@@ -102,7 +109,7 @@ def _operator_rate(result: Assessment, label: str, rate: OperatorRate) -> Elemen
         _add(case, "skipped", rate.reason or "no fault that counts")
     missed = [fault for fault in missed_faults(result) if fault.operator == label]
     lines = [f"notice rate {percent(rate.rate)}: {rate.noticed} of {rate.faults} faults noticed"]
-    lines += [f"missed: {named_fault(fault)}" for fault in missed[:LISTED]]
+    lines += [f"missed: {named_fault(fault, result.notice.unit)}" for fault in missed[:LISTED]]
     if len(missed) > LISTED:
         lines.append(f"missed: {len(missed) - LISTED} more")
     return _output(case, lines)

@@ -9,12 +9,12 @@ from mutiny.core.records import OperatorRecord, Status
 from mutiny.reports.formatting import count
 from mutiny.reports.muff_text import percent, weakest_text
 from mutiny.reports.notice_sentences import (
+    bias_sentence,
     bins_sentence,
-    cost_range,
     headline,
     named_fault,
+    phrases,
     plan_sentence,
-    unit_words,
     weak_spots,
 )
 from mutiny.reports.page.advice import CommandParts
@@ -65,8 +65,9 @@ def _notice_paragraphs(
     against: TestSetComparison | None,
     parts: CommandParts,
 ) -> Iterator[str]:
-    notice = result.notice
+    notice, said = result.notice, phrases(result.notice)
     yield f"**{cell(headline(result))}**"
+    yield from map(cell, filter(None, [bias_sentence(notice)]))
     if fail_under is not None:
         yield _bar(result, fail_under, strict)
     if against is not None:
@@ -74,10 +75,10 @@ def _notice_paragraphs(
     yield from map(cell, filter(None, [bins_sentence(notice), plan_sentence(result)]))
     if notice.bins:
         rows = [
-            (cost_range(each.low, each.high), each.faults, each.noticed, percent(each.rate)) for each in notice.bins
+            (said.between(each.low, each.high), each.faults, each.noticed, percent(each.rate)) for each in notice.bins
         ]
-        yield _table([f"cost in {unit_words(notice)}", "faults", "noticed", "rate"], rows)
-    titles = [f"noticed at {cost_range(each.low, each.high)}" for each in notice.bins]
+        yield _table([f"cost in {said.heading}", "faults", "noticed", "rate"], rows)
+    titles = [f"noticed at {said.between(each.low, each.high)}" for each in notice.bins]
     operators = [_operator_row(label, rate) for label, rate in notice.operators.items()]
     yield _table(["operator", "faults", *titles, "rate", ""], operators)
     yield from _missed(result)
@@ -110,7 +111,8 @@ def _missed(result: Assessment) -> Iterator[str]:
     drastic = result.missed_drastic()
     if drastic:
         more = f" and {len(drastic) - NAMED} more" if len(drastic) > NAMED else ""
-        lines.append(f"- Not even noticed: {cell('; '.join(map(named_fault, drastic[:NAMED])))}{more}.")
+        named = "; ".join(named_fault(fault, result.notice.unit) for fault in drastic[:NAMED])
+        lines.append(f"- Drastic, yet missed: {cell(named)}{more}.")
     if lines:
         yield "\n".join(lines)
 

@@ -33,8 +33,8 @@ def notice_plan_text(plan: Sequence[Planned], name: str, originals: int) -> Rend
     head = Text(f"{name}, {count(originals, 'original')}: plan only, nothing was run")
     legend = terminal.legend(
         (
-            "faults: about so many are tried, to find some of each cost.",
-            "time: with one worker, if each fault were evaluated on every input; samples usually suffice.",
+            "faults: estimated number of faults to try until there are some of each cost.",
+            "time: estimate for one worker and every input; usually samples suffice, which take less.",
         )
     )
     total = rounded(sum(step.seconds or 0.0 for step in plan))

@@ -4,55 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from mutiny.core.records import FaultRecord
+from mutiny.core.stats import Interval
 from mutiny.reports.formatting import count, percent
+from mutiny.verbs.assess.cost_phrases import CostPhrases
+from mutiny.verbs.assess.notes import too_low
 from mutiny.verbs.assess.notice import GroupRate, Notice, NoticedBin
-from mutiny.verbs.assess.reference import KINDS
+from mutiny.verbs.assess.reference import KINDS, PRECISE
 from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.summary import ORIGINALS
 
 FEWEST_FAULTS = 5
 """Fewer faults than this are no weak spot."""
 CLEARLY_LOWER = 0.15
 """A group whose rate is this much lower than that of all faults is a weak spot."""
+WIDEST = 0.6
+"""An interval that is wider than this does not tell what the rate is."""
+FEWEST_ORIGINALS = 5
+"""Fewer originals than this give wide intervals, because Student's t has few degrees of freedom."""
 
 
-def fraction(cost: float) -> str:
-    """A cost in a sentence.
-
-    >>> fraction(0.5), fraction(8.0)
-    ('1/2', '8')
-    """
-    return "1/2" if cost == 0.5 else f"{cost:g}"
-
-
-def cost_range(low: float, high: float) -> str:
-    """A range of costs in a sentence."""
-    return f"{fraction(low)} to {fraction(high)}"
-
-
-def unit_words(notice: Notice) -> str:
-    """The unit of costs, which says so if costs were measured on memorized training inputs."""
-    return f"{notice.unit} on training inputs" if notice.reference.memorized else notice.unit
+def phrases(notice: Notice) -> CostPhrases:
+    """Phrases about costs, which say so if costs were measured on memorized training inputs."""
+    return CostPhrases(notice.unit, "on training inputs" if notice.reference.memorized else "")
 
 
 def cost_words(notice: Notice) -> str:
     """What a cost is and on which inputs it was measured."""
-    reference, unit = notice.reference, unit_words(notice)
+    reference, costs = notice.reference, CostPhrases(notice.unit)
     inputs = f"{reference.inputs:,} {KINDS.get(reference.kind, reference.kind)}"
     if reference.scale is None:
-        return f"{unit} lost on {inputs}"
-    return f"{unit} lost on {reference.trained_inputs:,} training inputs, times {reference.scale:.2f} to fit {inputs}"
+        return costs.lost_on(inputs)
+    trained = f"{reference.trained_inputs:,} training inputs"
+    return f"{costs.lost_on(trained)}, times {reference.scale:.2f}, the ratio to costs on {inputs}"
 
 
 def headline(result: Assessment) -> str:
-    """The answer in one sentence, with its interval."""
+    """The answer in one sentence, with its interval; what it takes to tell if the interval is too wide to be useful."""
     notice = result.notice
     if notice.rate is None or not notice.bins:
         return no_rate(result)
-    costs = f"{cost_range(notice.bins[0].low, notice.bins[-1].high)} {unit_words(notice)}"
+    said = phrases(notice)
+    faults = f"the faults that {said.cost(said.between(notice.bins[0].low, notice.bins[-1].high))}"
     share = percent(notice.rate)
-    return f"Your {your_tests(result)} notice {share} of the faults that cost {costs} ({interval(result)})."
+    if useless(notice.interval):
+        return (
+            f"Cannot tell what share of {faults} your {your_tests(result)} notice: {share} of those that were tried, "
+            f"but anything {_ends(notice.interval)} is possible with {_over(result)}. {_takes(result)}"
+        )
+    return f"Your {your_tests(result)} notice {share} of {faults} ({interval(result)})."
 
 
 def your_tests(result: Assessment) -> str:
@@ -61,15 +63,47 @@ def your_tests(result: Assessment) -> str:
     return "tests" if test is None else f"{test.inputs:,} tests"
 
 
+def useless(interval: Interval | None) -> TypeGuard[Interval]:
+    """Whether an interval is so wide that it does not tell what the rate is."""
+    return interval is not None and interval.width > WIDEST
+
+
 def interval(result: Assessment) -> str:
     """The interval, and what it is over."""
-    notice = result.notice
-    if notice.interval is None:
+    if result.notice.interval is None:
         return "no interval: all faults are of one random choice"
-    over = f"{result.subject.originals} originals"
-    if notice.resampled != "originals":
-        over = f"{result.settings.get('seeds', 'several')} random choices on one original"
-    return f"95%: {percent(notice.interval.low)} to {percent(notice.interval.high)}, over {over}"
+    ends = result.notice.interval
+    return f"95%: {percent(ends.low)} to {percent(ends.high)}, over {_over(result)}"
+
+
+def _ends(interval: Interval) -> str:
+    return f"from {interval.low:.0%} to {interval.high:.0%}"
+
+
+def _over(result: Assessment) -> str:
+    if result.notice.resampled == ORIGINALS:
+        return f"{result.subject.originals} originals"
+    return f"{result.settings.get('seeds', 'several')} random choices on one original"
+
+
+def _takes(result: Assessment) -> str:
+    """What it takes to narrow a useless interval."""
+    if result.notice.resampled == ORIGINALS:
+        return f"It takes at least {max(FEWEST_ORIGINALS, result.subject.originals + 1)} originals."
+    return "It takes more random choices, or more originals."
+
+
+def bias_sentence(notice: Notice) -> str:
+    """How much too low the rate probably is, and what helps; empty if nothing is known to make it too low."""
+    points = too_low(notice)
+    if points is None:
+        return ""
+    low, high = points
+    helps = f"{PRECISE:,} validation inputs" + ("" if notice.reference.kind == "train" else ", or the training set,")
+    return (
+        f"The rate is probably {low} to {high} points too low, because costs were measured on only "
+        f"{notice.reference.inputs} inputs: {helps} would correct that."
+    )
 
 
 def no_rate(result: Assessment) -> str:
@@ -80,16 +114,18 @@ def no_rate(result: Assessment) -> str:
     return f"{start}: no fault that was tried falls into the bins of cost."
 
 
-def bins_sentence(group: GroupRate) -> str:
+def bins_sentence(notice: Notice) -> str:
     """The rate of each bin, from cheap to costly; bins at the end that are all noticed are joined."""
-    bins = [each for each in group.bins if each.faults]
+    said, bins = CostPhrases(notice.unit), [each for each in notice.bins if each.faults]
     if not bins:
         return ""
     last = len(bins)
     while last and bins[last - 1].rate == 1:
         last -= 1
-    parts = [f"{percent(each.rate)} of those that cost {cost_range(each.low, each.high)}" for each in bins[:1]]
-    parts += [f"{percent(each.rate)} at {cost_range(each.low, each.high)}" for each in bins[1:last]]
+    parts = [
+        f"{percent(each.rate)} of those that {said.briefly(said.between(each.low, each.high))}" for each in bins[:1]
+    ]
+    parts += [f"{percent(each.rate)} at {said.between(each.low, each.high)}" for each in bins[1:last]]
     if last == 0:
         return "They notice every one of them."
     if last < len(bins):
@@ -104,17 +140,14 @@ def plan_sentence(result: Assessment) -> str:
         return ""
     middle = plan[len(plan) // 2]
     ends = "" if middle.low is None or middle.high is None else f" ({middle.low:,} to {middle.high:,})"
-    unit = result.notice.unit.removesuffix("s") if middle.cost == 1 else result.notice.unit
-    return (
-        f"To notice a loss of {fraction(middle.cost)} {unit} four times in five takes about {middle.inputs:,} inputs "
-        f"like these{ends}."
-    )
+    loss = CostPhrases(result.notice.unit).loss(middle.cost)
+    return f"To notice {loss} four times in five takes about {middle.inputs:,} inputs like these{ends}."
 
 
-def named_fault(fault: FaultRecord) -> str:
-    """A fault in words, with its cost."""
+def named_fault(fault: FaultRecord, unit: str = "") -> str:
+    """A fault in words, with its cost in a unit."""
     at = "" if fault.strength is None else f" at {fault.parameter} {fault.strength:.3g}"
-    return f"{fault.operator}{at} on original {fault.original + 1}, which costs {fault.cost:.3g}"
+    return f"{fault.operator}{at} on original {fault.original + 1}, which {CostPhrases(unit).cost_of_one(fault.cost)}"
 
 
 @dataclass(frozen=True)
@@ -126,21 +159,24 @@ class WeakSpot:
         name: Label of the operator, or the class.
         group: Rate of the group.
         worst: The bin in which most faults are missed.
+        unit: Unit of costs.
     """
 
     kind: str
     name: str
     group: GroupRate
     worst: NoticedBin
+    unit: str
 
     @property
     def sentence(self) -> str:
         """The weak spot in words."""
-        what = f"faults of {self.name}" if self.kind == "operator" else f"faults that hit class {self.name}"
-        missed = self.worst.faults - self.worst.noticed
-        share = f"{missed} of {count(self.worst.faults, 'fault')} {'is' if missed == 1 else 'are'} missed"
-        costs = cost_range(self.worst.low, self.worst.high)
-        return f"{what}: {percent(self.group.rate)} noticed; of those that cost {costs}, {share}"
+        said, missed = CostPhrases(self.unit), self.worst.faults - self.worst.noticed
+        which = f"faults of {self.name}" if self.kind == "operator" else f"faults that hit class {self.name}"
+        share = f"{missed} of {self.worst.faults} that {said.briefly(said.between(self.worst.low, self.worst.high))}"
+        verb = "is" if missed == 1 else "are"
+        rate = f"only {percent(self.group.rate)}" if self.group.rate else "none"
+        return f"{rate} of the {which} are noticed; {share} {verb} missed"
 
 
 def weak_spots(notice: Notice, most: int = 3) -> list[WeakSpot]:
@@ -154,7 +190,8 @@ def _spots(notice: Notice, kind: str) -> Iterator[WeakSpot]:
         if group.rate is None or notice.rate is None or group.faults < FEWEST_FAULTS:
             continue
         if group.rate <= notice.rate - CLEARLY_LOWER:
-            yield WeakSpot(kind, name, group, max(group.bins, key=lambda each: each.faults - each.noticed))
+            worst = max(group.bins, key=lambda each: each.faults - each.noticed)
+            yield WeakSpot(kind, name, group, worst, notice.unit)
 
 
 RELIABLY = 0.8
@@ -166,30 +203,27 @@ def decision(result: Assessment) -> str:
     notice, bins = result.notice, [each for each in result.notice.bins if each.faults]
     if notice.rate is None or not bins:
         return "Cannot tell from these tests: what they would miss is not known."
-    missed, top = len(result.missed_drastic()), fraction(notice.bins[-1].high)
+    missed, said = len(result.missed_drastic()), phrases(notice)
     if missed:
-        faults = (
-            f"{count(missed, 'fault')} that {'costs' if missed == 1 else 'cost'} {top} {unit_words(notice)} or more"
-        )
+        faults = f"{count(missed, 'fault')} that {said.cost_at_least(notice.bins[-1].high, one=missed == 1)}"
         return f"Not on the word of these tests: they miss {faults}, which any test set should notice."
+    if useless(notice.interval):
+        return f"Cannot tell yet: the notice rate may be anything {_ends(notice.interval)}. {_takes(result)}"
     first = len(bins)
     while first and (bins[first - 1].rate or 0.0) >= RELIABLY:
         first -= 1
     if first == len(bins):
-        worst = bins[-1]
-        costs = f"{cost_range(worst.low, worst.high)} {unit_words(notice)}"
-        return f"Not on the word of these tests: they notice only {_share([worst])} of the faults that cost {costs}."
-    limit = f"{fraction(bins[first].low)} {unit_words(notice)}"
+        faults = f"the faults that {said.cost(said.between(bins[-1].low, bins[-1].high))}"
+        return f"Not on the word of these tests: they notice only {_share(bins[-1:])} of {faults}."
+    limit = bins[first].low
     if first:
         return (
-            f"Only if a loss of less than {limit} is acceptable. The tests notice {_share(bins[first:])} of the faults "
-            f"that cost more, and only {_share(bins[:first])} of those that cost less."
+            f"Only if {said.loss(limit, below=True)} is acceptable. The tests notice {_share(bins[first:])} of the "
+            f"faults above that, and only {_share(bins[:first])} of those below."
         )
     certain = notice.interval is not None and notice.interval.low >= RELIABLY
-    return (
-        f"{'Yes' if certain else 'Probably'}, if the tests pass: they notice {_share(bins)} of the faults that cost "
-        f"{limit} or more."
-    )
+    faults = f"the faults that {said.cost_at_least(limit)}"
+    return f"{'Yes' if certain else 'Probably'}, if the tests pass: they notice {_share(bins)} of {faults}."
 
 
 def _share(bins: list[NoticedBin]) -> str:

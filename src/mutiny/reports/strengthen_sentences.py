@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mutiny.reports.formatting import count, percent
-from mutiny.reports.notice_sentences import cost_range
+from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.strengthen.held_out import OWN, RANDOM, RateChange
 from mutiny.verbs.strengthen.result import Strengthening
 from mutiny.verbs.strengthen.subset import allowed_loss
@@ -82,5 +82,6 @@ def _nothing(result: Strengthening) -> str:
     bins = result.notice.bins
     if result.notice.rate is None or not bins:
         return "Cannot tell which inputs to label: no fault that was tried falls into the bins of cost."
-    costs = f"{cost_range(bins[0].low, bins[-1].high)} {result.unit}"
-    return f"Nothing to add: your tests notice every fault that costs {costs}."
+    said = CostPhrases(result.unit)
+    costs = said.cost(said.between(bins[0].low, bins[-1].high), one=True)
+    return f"Nothing to add: your tests notice every fault that {costs}."

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from mutiny.reports import terminal
 from mutiny.reports.formatting import count, percent
-from mutiny.reports.notice_sentences import cost_range
 from mutiny.reports.strengthen_sentences import headline, loses, points, smaller, unclear
+from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.strengthen.held_out import DRAWS, OWN, LabelGain, RateChange
 from mutiny.verbs.strengthen.result import Strengthening
 
@@ -100,8 +100,9 @@ def _legend(result: Strengthening) -> Iterator[str]:
     yield f"{subject.name}: {subject.model}, {count(subject.originals, 'original')}; {sizes}."
     if bins:
         missed = f"{result.notice.faults - result.notice.noticed:,} of {count(result.notice.faults, 'fault')}"
-        costs = f"{cost_range(bins[0].low, bins[-1].high)} {result.unit}"
-        yield f"the assessment: {percent(result.notice.rate)} noticed; {missed} that cost {costs} are missed."
+        said = CostPhrases(result.unit)
+        costs = said.cost(said.between(bins[0].low, bins[-1].high))
+        yield f"the assessment: {percent(result.notice.rate)} noticed; {missed} that {costs} are missed."
     if result.before is not None:
         over = "originals" if subject.originals > 1 else "random choices"
         yield f"notice rate: on {count(result.before.faults, 'fault')} of other seeds; 95%: over {over}, in points."

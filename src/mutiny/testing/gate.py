@@ -168,14 +168,14 @@ def kept(subject: Subject | str, root: Path | None = None) -> Path:
 
 def notice_failure(result: Assessment, sentence: str, store: Path) -> str:
     """Message for a notice rate that is too low: why, which faults the test set misses, and what to do."""
-    from mutiny.reports.notice_sentences import bins_sentence, headline, named_fault, weak_spots
+    from mutiny.reports.notice_sentences import bias_sentence, bins_sentence, headline, named_fault, weak_spots
 
-    lines = [sentence, headline(result), bins_sentence(result.notice)]
+    lines = [sentence, headline(result), bins_sentence(result.notice), bias_sentence(result.notice)]
     lines += [f"weak spot: {spot.sentence}" for spot in weak_spots(result.notice)]
     drastic = result.missed_drastic()
-    lines += [f"not even noticed: {named_fault(fault)}" for fault in drastic[:MOST]]
+    lines += [f"drastic, yet missed: {named_fault(fault, result.notice.unit)}" for fault in drastic[:MOST]]
     if len(drastic) > MOST:
-        lines.append(f"not even noticed: {len(drastic) - MOST} more")
+        lines.append(f"drastic, yet missed: {len(drastic) - MOST} more")
     lines += [f"{label}: {rate.reason}" for label, rate in result.notice.operators.items() if rate.failed]
     return "\n  ".join([*filter(None, lines), _all_of_it(store)])
 

@@ -12,7 +12,7 @@ from mutiny.core.stats import holm
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=25)  # statsmodels collects garbage in each call
 @given(p_values)
 def test_holm_is_that_of_statsmodels(p):
     np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], rtol=1e-12)

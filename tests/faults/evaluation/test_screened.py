@@ -290,6 +290,9 @@ def test_the_same_generator_gives_the_same_looks(seed):
         ("first", 0),
         ("first", 2.5),
         ("tail_checks", 0),
+        ("least_work", -1.0),
+        ("least_work", float("nan")),
+        ("least_work", "1e9"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(name, value):

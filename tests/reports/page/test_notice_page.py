@@ -151,12 +151,35 @@ def test_the_command_is_made_from_settings():
 
 
 def test_a_wide_interval_asks_for_more_originals_or_more_faults():
-    wide = {"interval": (0.2, 0.95)}
+    wide = {"interval": (0.4, 0.95)}
     trained = rated({"GF": GOOD}, facts={"more_originals": True}, **wide)
     lines = [block.line for block in next_steps(trained, PARTS) if block.kind == "command"]
     assert any(line.endswith("--originals 20") for line in lines)
     given = next_steps(rated({"GF": GOOD}, **wide), PARTS)
     assert any(block.line.endswith("--seeds 2") for block in given if block.kind == "command")
+
+
+def test_an_interval_that_tells_nothing_is_narrowed_first():
+    usual = {"GF": [*GOOD, (0.7, False)]}
+    for facts, line in (({"more_originals": True}, f"{PARTS.again} --originals 10"), ({}, PARTS.again)):
+        result = rated(usual, originals=2, interval=(0.05, 0.9), facts=facts)
+        first, second, *others = next_steps(result, PARTS)
+        assert first.line == f"{line}{PARTS.kept}"
+        assert " strengthen " in second.line
+        assert not any("--fail-under" in step.line for step in others if step.kind == "command")
+        assert decision(result) == (
+            "Cannot tell yet: the notice rate may be anything from 5% to 90%. It takes at least 5 originals."
+        )
+        assert '<p class="headline">' not in shown(result)
+
+
+def test_few_reference_inputs_are_told_on_the_first_screen():
+    result = rated({"GF": [*GOOD, (0.7, False)]}, reference=ReferenceRecord("validation", 269, 0.98))
+    text = shown(result)
+    assert text.index("probably 5 to 20 points too low") < text.index('<section id="notice"')
+    step = next_steps(result, PARTS)[0]
+    assert "at least 1,000 of them, or its training set" in step.why
+    assert step.line.startswith(PARTS.again)
 
 
 @pytest.fixture(scope="module")

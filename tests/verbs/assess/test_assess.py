@@ -12,6 +12,7 @@ from scipy import stats
 from torch import nn
 
 import mutiny
+from mutiny.campaigns.engines.serial import Serial
 from mutiny.faults import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import ModelState, WeightEdit
@@ -185,7 +186,7 @@ def test_models_are_untouched(several):
 def test_regression_is_that_of_brute_force():
     some = regression(originals=2)
     result = assessed(some, seeds=3)
-    assert result.notice.unit == "percent of the mse"
+    assert result.notice.unit == "percent added to the mse"
     assert [each.low for each in result.notice.bins] == [5, 10, 20, 40]
     sets = {name: arrays(data) for name, data in (("test", some.test), ("validation", some.validation))}
     counted = 0
@@ -207,7 +208,7 @@ def test_regression_is_that_of_brute_force():
     assert second.low <= first.low <= result.notice.rate <= first.high <= second.high
     assert [size.cost for size in result.notice.plan] == [20, 10, 5]
     assert result.notice.classes == {}
-    assert "percent of the mse" in headline(result)
+    assert "that raise the mse by 5% to 80%" in headline(result)
 
 
 def test_one_original_gets_more_seeds_and_says_what_its_interval_is_over():
@@ -256,7 +257,10 @@ def test_costs_on_memorized_inputs_are_called_points_on_training_inputs():
     assert result.notice.reference.kind == "train"
     assert result.notice.reference.memorized == pytest.approx(20)
     assert "accuracy points on training inputs" in headline(result)
-    assert any("20 accuracy points better" in note and "validation=" in note for note in result.notes)
+    assert any(
+        "the originals are 20 accuracy points worse on test inputs" in note and "validation=" in note
+        for note in result.notes
+    )
     honest = assessed(memorized(5), "GF")
     assert honest.notice.reference.memorized == 0
     assert "training inputs" not in headline(honest)
@@ -308,6 +312,14 @@ def test_operators_without_a_strength_take_part_with_the_faults_that_they_have()
     assert len(removed) == 2  # there is one activation to remove in each original
     total = sum(rate.faults + rate.harmless + rate.drastic for rate in result.notice.operators.values())
     assert total == len(result.faults)
+
+
+def test_a_fault_that_many_random_choices_find_counts_once():
+    """There is one activation to remove in each original."""
+    few, many = (assessed(subject(models=[layered(0), layered(1)]), "AFR", seeds=seeds) for seeds in (1, 8))
+    assert [fault.original for fault in few.faults] == [0, 1]
+    assert many.faults == few.faults
+    assert many.notice.operators == few.notice.operators
 
 
 def test_an_unlabeled_pool_measures_no_cost():
@@ -414,6 +426,23 @@ def test_the_same_call_is_recalled_unless_the_reference_set_differs(tmp_path):
     assert [f.cost for f in other.faults] != [f.cost for f in first.faults]
     tests = assessed(subject(originals=1, test=points(200, seed=9)), "GF", store=store)
     assert [f.p_value for f in tests.faults] != [f.p_value for f in first.faults]
+
+
+def test_each_random_choice_is_a_job_so_that_more_of_them_reuse_finished_jobs(tmp_path):
+    ran = []
+
+    class Recording(Serial):
+        def run(self, work, jobs):
+            for result in super().run(work, jobs):
+                ran.append(tuple(result.job.arguments))
+                yield result
+
+    store = tmp_path / "runs.sqlite"
+    fewer = assessed(subject(originals=2), "GF,LA", seeds=1, store=store, engine=Recording())
+    ran.clear()
+    more = assessed(subject(originals=2), "GF,LA", seeds=3, store=store, engine=Recording())
+    assert sorted(ran) == [(label, original, seed) for label in ("GF", "LA") for original in (0, 1) for seed in (1, 2)]
+    assert set(fewer.faults) < set(more.faults)
 
 
 def test_a_constant_network_is_refused_before_any_fault():

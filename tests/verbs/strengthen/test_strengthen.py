@@ -185,7 +185,7 @@ def test_a_regression(metric):
     )
     stronger = mutiny.strengthen(subject, None, 10, operators="GF", seeds=1, batch_size=64, minimize=True)
     assert stronger.settings["methods"] == ["random", "disagreement"]
-    assert stronger.unit == f"percent of the {metric}"
+    assert stronger.unit == f"percent added to the {metric}"
     assert len(stronger.chosen) == 10
     assert len(stronger.measured) == 3
     assert 0 < len(stronger.subset) <= stronger.subset.of == 30

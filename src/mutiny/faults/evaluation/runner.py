@@ -18,6 +18,7 @@ from mutiny.faults.evaluation.prediction import AnswerMemory
 from mutiny.faults.evaluation.screened import ScreenedMutant, Screening
 from mutiny.models import Forward, ModelView, Patch
 from mutiny.models.layers import Indices
+from mutiny.models.operations import operations_per_input
 from mutiny.models.placement import placement
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.calibration import measured_pace
@@ -64,6 +65,20 @@ class Runner:
         """Views of all originals, probed once."""
         first = next(iter(self.splits.values()))
         return tuple(ModelView.of_data(model, first, self.forward) for model in self.models)
+
+    @cached_property
+    def operations(self) -> float:
+        """Operations of a forward pass for one input, counted once."""
+        return operations_per_input(self.models[0], max(self.splits.values(), key=len), self.forward)
+
+    def is_large(self, split: str, inputs: int, operations: float) -> bool:
+        """Whether a split has at least so many inputs, and a pass over it takes at least so many operations.
+
+        This decides whether only a part of the inputs is evaluated. Operations are counted, not timed, so that the
+        answer is the same on every machine.
+        """
+        size = len(self.splits[split])
+        return size >= inputs and size * self.operations >= operations
 
     def add_split(self, name: str, data: Data) -> None:
         """Adds a split, such as a weak one derived from clean passes."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy import stats
 from torch import Tensor
 
-from mutiny.core.checks import check_whole
+from mutiny.core.checks import check_whole, is_number
 from mutiny.core.errors import BadInput
 from mutiny.core.records import Basis
 from mutiny.faults.evaluation.bounds import (
@@ -44,6 +44,8 @@ LOOKS = 8
 MOST_MORE = 8.0
 """Largest factor by which a sample grows from look to look."""
 FEWEST_CHECKS, MOST_CHECKS = 1000, 50_000
+LEAST_WORK = 2e10
+"""Operations of a pass from which on screening pays, also for drastic operators (measured: docs/screening.md)."""
 LOW = np.tile(np.concatenate([[0.0], SURENESS]), GROUPS)
 """Smallest sureness of each stratum."""
 
@@ -63,12 +65,15 @@ class Screening:
         tail_checks: Number of extrapolated (instance, input) pairs, at this or a larger strength, that must be checked
             at random without a surprise before a verdict may rest on extrapolation. By default as many as reveal, at
             the stated confidence, any share of surprises that would kill by itself, at least 1,000 and at most 50,000.
+        least_work: Smallest number of operations of one pass over a set that is screened; sets that take fewer are
+            evaluated in full, which is faster than finding out which inputs matter. 0 screens small networks, too.
     """
 
     confidence: float = 0.999
     fewest: int = 2000
     first: int = 24
     tail_checks: int | None = None
+    least_work: float = LEAST_WORK
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.confidence < 1:
@@ -77,6 +82,8 @@ class Screening:
             value = getattr(self, name)
             if (name, value) != ("tail_checks", None):
                 check_whole(name, value)
+        if not is_number(self.least_work) or not 0 <= self.least_work < np.inf:
+            raise BadInput("least_work", repr(self.least_work), "a number of operations, at least 0")
 
     def checks(self, share: float) -> int:
         """Number of random checks of extrapolated answers, if changes of this share of the inputs suffice to kill.

@@ -151,7 +151,7 @@ def _less_uncertainty(result: MuffAssessment, parts: CommandParts) -> Iterator[C
             yield Command(line, "Narrow the uncertainty", f"{why}. The subject's recipe trains more.")
         else:
             fix = f"Give the subject {more} models trained with different seeds, or a recipe, and assess it again."
-            yield Command(_all_originals(parts.again) + parts.kept, "Narrow the uncertainty", f"{why}. {fix}")
+            yield Command(all_originals(parts.again) + parts.kept, "Narrow the uncertainty", f"{why}. {fix}")
     sampled = [m for r in result.operators for m in on(r, "test") if m.basis in (Basis.SAMPLED, Basis.EXTRAPOLATED)]
     if sampled:
         yield Command(
@@ -161,10 +161,10 @@ def _less_uncertainty(result: MuffAssessment, parts: CommandParts) -> Iterator[C
         )
 
 
-def _all_originals(line: str) -> str:
+def all_originals(line: str) -> str:
     """A command without its number of originals.
 
-    >>> _all_originals("mutiny assess 'my net.py:subject' --originals 3 --seed 0")
+    >>> all_originals("mutiny assess 'my net.py:subject' --originals 3 --seed 0")
     "mutiny assess 'my net.py:subject' --seed 0"
     """
     return re.sub(r" --originals \d+(?= |$)", "", line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutiny.core.records import FaultRecord
 from mutiny.reports.formatting import NONE, count, number, p_value, percent
-from mutiny.reports.notice_sentences import cost_range, fraction, unit_words
+from mutiny.reports.notice_sentences import phrases
 from mutiny.reports.page.blocks import Block, Column, Section, Table, TableCell, TableRow, Text
 from mutiny.verbs.assess.result import Assessment
 
@@ -20,7 +20,7 @@ def missed_section(result: Assessment) -> Section:
     if missed:
         columns = (
             Column("Fault", hint="operator with all parameters, as mutiny.mutants reads it"),
-            Column("Cost", True, f"{unit_words(notice)}, on inputs that are independent of the tests"),
+            Column("Cost", True, f"{phrases(notice).heading}, on inputs that are independent of the tests"),
             Column("Original", True, "number of the original, from 1"),
             Column("Choice", True, "number of the random choice of weights, neurons or layers, from 1"),
             Column("p", True, f"p-value of the paired test on the tests; below {notice.alpha:g}, a fault is noticed"),
@@ -48,19 +48,18 @@ def _answer(result: Assessment, missed: list[FaultRecord]) -> str:
         return "Unknown: there is no notice rate, so no fault can be called missed."
     if not missed:
         return "Nothing that was tried: the tests notice every fault that costs something."
-    sentences = []
-    top = fraction(notice.bins[-1].high)
+    sentences, said = [], phrases(notice)
     if drastic:
-        verb = "costs" if len(drastic) == 1 else "cost"
+        costs = said.cost_at_least(notice.bins[-1].high, one=len(drastic) == 1)
         sentences.append(
-            f"{count(len(drastic), 'drastic fault')} that {verb} {top} {unit_words(notice)} or more slip"
-            f"{'s' * (len(drastic) == 1)} through; any test set should notice them."
+            f"{count(len(drastic), 'drastic fault')} that {costs} slip{'s' * (len(drastic) == 1)} through; any test "
+            "set should notice them."
         )
     others = len(missed) - len(drastic)
     if others:
-        costs = f"{cost_range(notice.bins[0].low, notice.bins[-1].high)} {unit_words(notice)}"
+        costs = said.cost(said.between(notice.bins[0].low, notice.bins[-1].high))
         share = f", {percent(others / notice.faults)}" if notice.faults >= others else ""
-        sentences.append(f"{others:,} of {count(notice.faults, 'fault')} that cost {costs} slip through{share}.")
+        sentences.append(f"{others:,} of {count(notice.faults, 'fault')} that {costs} slip through{share}.")
     return " ".join(sentences)
 
 

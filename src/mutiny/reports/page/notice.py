@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from mutiny.core.results import Result
 from mutiny.reports.formatting import NONE, count, percent
-from mutiny.reports.notice_sentences import bins_sentence, fraction, plan_sentence, unit_words
+from mutiny.reports.notice_sentences import bins_sentence, phrases, plan_sentence
 from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.blocks import Block, Column, Notes, Section, Subsection, Table, TableCell, TableRow, Text
 from mutiny.reports.page.missed_faults import missed_section
 from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.page.notice_chart import notice_chart
 from mutiny.reports.page.notice_groups import classes_section, operators_section
+from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.notice import PlannedSize
 from mutiny.verbs.assess.result import Assessment
 
@@ -51,22 +52,22 @@ def plan_section(result: Assessment) -> Section:
         blocks.append(Text("This assumes that the tests are a random sample of what the network will meet."))
     if notice.plan:
         columns = (
-            Column("Cost", True, unit_words(notice)),
+            Column("Cost", True, phrases(notice).heading),
             Column("Inputs", True, "size of a test set like this one that notices such a fault four times in five"),
             Column("95% interval", True),
             Column("More than now", True, "inputs to add to the present test set"),
         )
-        rows = tuple(_planned(each, None if test is None else test.inputs) for each in notice.plan)
-        blocks.append(Table("plan", f"Tests needed by cost, in {unit_words(notice)}", columns, rows))
+        rows = tuple(_planned(each, phrases(notice), None if test is None else test.inputs) for each in notice.plan)
+        blocks.append(Table("plan", f"Tests needed by cost, in {phrases(notice).heading}", columns, rows))
     return Section("enough", HOW_MANY, tuple(blocks))
 
 
-def _planned(planned: PlannedSize, now: int | None) -> TableRow:
+def _planned(planned: PlannedSize, said: CostPhrases, now: int | None) -> TableRow:
     inputs, low, high = planned.inputs, planned.low, planned.high
     more = None if inputs is None or now is None else max(0, inputs - now)
     return TableRow(
         (
-            TableCell(fraction(planned.cost), planned.cost),
+            TableCell(said.number(planned.cost), planned.cost),
             TableCell("no number" if inputs is None else f"{inputs:,}", inputs),
             TableCell(NONE if low is None or high is None else f"{low:,} to {high:,}", low),
             TableCell(NONE if more is None else f"{more:,}", more),

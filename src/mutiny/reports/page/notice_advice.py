@@ -6,15 +6,19 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from mutiny.core.results import Result
 from mutiny.reports.formatting import count, percent, several
-from mutiny.reports.notice_sentences import RELIABLY, fraction, weak_spots
-from mutiny.reports.page.advice import ENOUGH, PLACEHOLDERS, POOL, CommandParts
+from mutiny.reports.notice_sentences import FEWEST_ORIGINALS, phrases, useless, weak_spots
+from mutiny.reports.page.advice import ENOUGH, PLACEHOLDERS, POOL, CommandParts, all_originals
 from mutiny.reports.page.blocks import Block, Command, Text
 from mutiny.reports.page.score import WIDE
+from mutiny.verbs.assess.cost_phrases import CostPhrases
+from mutiny.verbs.assess.notes import too_low
+from mutiny.verbs.assess.reference import PRECISE
 from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.summary import ORIGINALS
 from mutiny.verbs.strengthen.result import Strengthening
 
 MOST = 3
@@ -49,12 +53,22 @@ def _steps(result: Assessment, parts: CommandParts, results: Mapping[str, Result
         yield _more_choices(result, parts, "No fault that was tried costs an amount that counts.")
     elif notice.reference.memorized:
         why = (
-            f"The network memorizes: it is {notice.reference.memorized:.3g} {notice.unit} better on training inputs, "
-            f"on which costs were measured. {VALIDATION}, and run this again."
+            f"The network memorizes: {phrases(notice).worse_on_tests(notice.reference.memorized)} than on training "
+            f"inputs, on which costs were measured. {VALIDATION}, and run this again."
         )
         yield Command(f"{parts.again}{parts.kept}", "Add a validation set", why)
-    yield from _stronger(result, parts, results)
-    yield from _narrower(result, parts)
+    elif too_low(notice) is not None:
+        why = (
+            f"Costs were measured on only {notice.reference.inputs} inputs. {VALIDATION}, at least {PRECISE:,} of them"
+        )
+        why += (
+            ", and run this again."
+            if notice.reference.kind == "train"
+            else ", or its training set, and run this again."
+        )
+        yield Command(f"{parts.again}{parts.kept}", "Measure costs on more inputs", why)
+    order = [_stronger(result, parts, results), _narrower(result, parts)]
+    yield from chain(*(reversed(order) if useless(notice.interval) else order))
     yield from _more_inputs(result, parts)
     yield from _guard(result, parts)
 
@@ -73,12 +87,12 @@ def _stronger(result: Assessment, parts: CommandParts, results: Mapping[str, Res
         rate = f"({percent(spot.group.rate)})"
         where = f"Faults of {spot.name} are noticed least {rate}."
         if spot.kind == "class":
-            where = f"Faults that hit class {spot.name} are noticed least {rate}: add tests of that class."
+            where = f"Faults that hit class {spot.name} are noticed least {rate}: that class needs more tests."
     pool = "" if result.subject.pool else f" --pool {POOL}"
     yield Command(
         f"mutiny strengthen {parts.subject}{pool}{parts.options}",
         "Add the tests that are missing",
-        f"{where} This chooses inputs to add.",
+        f"{where} This chooses inputs of a pool to add.",
     )
 
 
@@ -89,7 +103,13 @@ def _narrower(result: Assessment, parts: CommandParts) -> Iterator[Command]:
     why = "There is no interval."
     if notice.interval is not None:
         why = f"The interval, {percent(notice.interval.low)} to {percent(notice.interval.high)}, is wide."
-    if subject.more_originals:
+    if useless(notice.interval):
+        why = "The interval is too wide to tell what the rate is."
+    if useless(notice.interval) and notice.resampled == ORIGINALS and not subject.more_originals:
+        more = max(FEWEST_ORIGINALS, subject.originals + 1)
+        why += f" Give the subject at least {more} models, trained with different seeds, and run this again."
+        yield Command(f"{all_originals(parts.again)}{parts.kept}", "Use more originals", why)
+    elif subject.more_originals:
         more = ENOUGH if subject.originals < ENOUGH else 2 * subject.originals
         line = _with(parts.again, "originals", more)
         yield Command(f"{line}{parts.kept}", "Narrow the interval", f"{why} The recipe trains more originals.")
@@ -115,24 +135,23 @@ def _more_inputs(result: Assessment, parts: CommandParts) -> Iterator[Command]:
     assert wanted.inputs is not None
     if wanted.inputs <= test.inputs:
         return
-    cost = f"{fraction(wanted.cost)} {result.notice.unit.removesuffix('s') if wanted.cost == 1 else result.notice.unit}"
+    loss = CostPhrases(result.notice.unit).loss(wanted.cost)
     yield Command(
         f"{parts.again}{parts.kept}",
         f"Or collect {wanted.inputs - test.inputs:,} more tests",
-        f"About {wanted.inputs:,} inputs like these notice a loss of {cost} four times in five. Then repeat:",
+        f"About {wanted.inputs:,} inputs like these notice {loss} four times in five. Then repeat:",
     )
 
 
 def _guard(result: Assessment, parts: CommandParts) -> Iterator[Command]:
     notice = result.notice
-    if notice.rate is None or notice.interval is None:
+    if notice.rate is None or notice.interval is None or useless(notice.interval):
         return
     bar = math.floor(100 * max(0.0, min(1.0, notice.interval.low))) / 100
-    good = "reliable" if notice.rate >= RELIABLY else "known"
     yield Command(
         f"{parts.again} --fail-under {bar:.2f}{parts.kept}",
         "Guard the notice rate in CI",
-        f"The rate is {good}. In a CI job, this exits with 1 if it is surely below {percent(bar)}.",
+        f"In a CI job, this exits with 1 if the rate is surely below {percent(bar)}.",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutiny.core.stats.intervals import wilson
 from mutiny.reports.formatting import count, percent
-from mutiny.reports.notice_sentences import cost_range, fraction, unit_words
+from mutiny.reports.notice_sentences import phrases
 from mutiny.reports.page.blocks import Chart
 from mutiny.reports.page.pictures import CostColumn, NoticeCurve
 from mutiny.verbs.assess.result import Assessment
@@ -12,28 +12,27 @@ from mutiny.verbs.assess.result import Assessment
 
 def notice_chart(result: Assessment) -> Chart:
     """Share of faults noticed per bin of cost, with Wilson's intervals; drastic faults are a column of their own."""
-    notice, columns = result.notice, cost_columns(result)
+    notice, columns, unit = result.notice, cost_columns(result), phrases(result.notice).heading
     interval = None if notice.interval is None else (notice.interval.low, notice.interval.high)
     shares = "; ".join(f"{column.name} {_spoken(column)}" for column in columns)
     band = "" if interval is None else " and band"
     drastic = " Hollow: drastic, not counted." if len(columns) > len(notice.bins) else ""
     return Chart(
         "notice",
-        NoticeCurve(columns, len(notice.bins), notice.rate, interval, f"cost of a fault in {unit_words(notice)}"),
+        NoticeCurve(columns, len(notice.bins), notice.rate, interval, f"cost in {unit}"),
         f"Below each range: noticed/all faults. Bars{band}: 95% intervals.{drastic}",
-        f"Share of faults that the tests notice, by cost in {unit_words(notice)}: {shares}; notice rate "
-        f"{percent(notice.rate)}.",
+        f"Share of faults that the tests notice, by cost in {unit}: {shares}; notice rate {percent(notice.rate)}.",
     )
 
 
 def cost_columns(result: Assessment) -> tuple[CostColumn, ...]:
     """The bins, and the drastic faults above them if there are any."""
-    notice = result.notice
-    columns = [_column(cost_range(each.low, each.high), each.noticed, each.faults) for each in notice.bins]
+    notice, said = result.notice, phrases(result.notice)
+    columns = [_column(said.between(each.low, each.high), each.noticed, each.faults) for each in notice.bins]
     drastic = sum(rate.drastic for rate in notice.operators.values())
     missed = sum(rate.missed_drastic for rate in notice.operators.values())
     if notice.bins and drastic > 0 and 0 <= missed <= drastic:
-        columns.append(_column(f"{fraction(notice.bins[-1].high)} or more", drastic - missed, drastic))
+        columns.append(_column(f"{said.number(notice.bins[-1].high)} or more", drastic - missed, drastic))
     return tuple(columns)
 
 

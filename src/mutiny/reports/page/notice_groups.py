@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mutiny.core.records import FaultRecord
 from mutiny.reports.formatting import NONE, number, percent
-from mutiny.reports.notice_sentences import FEWEST_FAULTS, cost_range, fraction, unit_words, weak_spots
+from mutiny.reports.notice_sentences import FEWEST_FAULTS, phrases, weak_spots
 from mutiny.reports.page.blocks import Block, Column, Section, Table, TableCell, TableRow, Text
 from mutiny.verbs.assess.notice import GroupRate, Notice, NoticedBin, OperatorRate
 from mutiny.verbs.assess.result import Assessment
@@ -23,7 +23,7 @@ def operators_section(result: Assessment) -> Section:
         Column("Operator"),
         Column("Fault"),
         Column("Faults", True, "faults whose cost falls into the bins"),
-        Column("Cost", True, f"lowest and highest cost of all faults that were tried, in {unit_words(notice)}"),
+        Column("Cost", True, f"lowest and highest cost of all faults that were tried, in {phrases(notice).heading}"),
         *_bin_columns(notice),
         *_drastic_columns(notice),
         Column("Rate", True, "mean of the bins that have faults"),
@@ -95,13 +95,14 @@ def _cost_range(faults: Sequence[FaultRecord]) -> TableCell:
 
 def _bin_columns(notice: Notice) -> tuple[Column, ...]:
     hint = "noticed faults, of all that cost so much"
-    return tuple(Column(cost_range(each.low, each.high), True, hint) for each in notice.bins)
+    return tuple(Column(phrases(notice).between(each.low, each.high), True, hint) for each in notice.bins)
 
 
 def _drastic_columns(notice: Notice) -> tuple[Column, ...]:
     if not notice.bins:
         return ()
-    return (Column(f"from {fraction(notice.bins[-1].high)}", True, "noticed faults, of all drastic ones; not counted"),)
+    lowest = phrases(notice).number(notice.bins[-1].high)
+    return (Column(f"from {lowest}", True, "noticed faults, of all drastic ones; not counted"),)
 
 
 def _bins(notice: Notice, rate: GroupRate) -> list[TableCell]:

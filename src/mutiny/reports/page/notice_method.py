@@ -9,7 +9,7 @@ from typing import Any
 from mutiny.core.records import Basis
 from mutiny.faults.parsing import as_faults, describe
 from mutiny.reports.formatting import count, percent
-from mutiny.reports.notice_sentences import cost_range, cost_words, unit_words
+from mutiny.reports.notice_sentences import cost_words, phrases
 from mutiny.verbs.assess.cost_unit import TOLERATED
 from mutiny.verbs.assess.paired_test import PairedTest
 from mutiny.verbs.assess.result import Assessment
@@ -18,15 +18,15 @@ from mutiny.verbs.assess.verb import default_seeds
 
 def notice_method(result: Assessment) -> Iterator[str]:
     """The method in sentences: faults, costs, the test, and what was evaluated."""
-    notice = result.notice
+    notice, said = result.notice, phrases(result.notice)
     yield (
         "Each operator injects faults of one kind into the trained networks, at strengths that are placed by what "
         "they cost."
     )
     if notice.bins:
-        bins = ", ".join(cost_range(each.low, each.high) for each in notice.bins)
+        bins = ", ".join(said.between(each.low, each.high) for each in notice.bins)
         yield (
-            f"The notice rate is the mean share of noticed faults over bins of cost: {bins} {unit_words(notice)}. "
+            f"The notice rate is the mean share of noticed faults over bins of cost, in {said.heading}: {bins}. "
             f"Cheaper faults are harmless and do not count; costlier ones do not count, and each that is missed is "
             "named."
         )
@@ -57,13 +57,13 @@ def _reference(result: Assessment) -> str:
     if reference.kind == "none":
         return "Costs: the subject has no inputs besides the tests, so they were not measured."
     sentence = (
-        f"The cost of a fault is {cost_words(result.notice)}, on which the originals have a mean "
+        f"Costs are {cost_words(result.notice)}, on which the originals have a mean "
         f"{result.subject.task.metric} of {reference.metric_mean:.4g}; the tests play no part in it."
     )
     if reference.memorized:
         sentence += (
-            f" The originals are {reference.memorized:.3g} {result.notice.unit} better there than on the tests: a "
-            "point there may be more or less than a point on new inputs."
+            f" But {phrases(result.notice).worse_on_tests(reference.memorized)}: the same fault may cost more or less "
+            "on new inputs."
         )
     return sentence
 

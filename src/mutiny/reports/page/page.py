@@ -8,7 +8,7 @@ from typing import Any
 
 from mutiny.core.results import Result
 from mutiny.reports.formatting import count, percent
-from mutiny.reports.notice_sentences import decision, headline
+from mutiny.reports.notice_sentences import bias_sentence, decision, headline, useless
 from mutiny.reports.page.advice import CommandParts, advice_section, minimize_command
 from mutiny.reports.page.attack import attack_section
 from mutiny.reports.page.blocks import Section, Text
@@ -82,8 +82,8 @@ def page_of(results: Results, parts: CommandParts, commands: Mapping[str, str], 
         return Page(
             subject=subject,
             about=_about(results, assessment),
-            headline="" if rate is None else percent(rate),
-            summary=(headline(assessment),),
+            headline="" if rate is None or useless(assessment.notice.interval) else percent(rate),
+            summary=tuple(filter(None, [headline(assessment), bias_sentence(assessment.notice)])),
             sections=(*notice_sections(assessment, parts, results), *others),
             headline_name="notice rate",
             decision=decision(assessment),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
 
@@ -25,6 +26,17 @@ from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.verb import Assess, default_seeds
 
 METHODS = ("notice", "muff")
+BELONGS: Mapping[str, Mapping[str, str]] = {
+    "notice": {"seeds": "The number of random choices", "judge": "The paired test"},
+    "muff": {
+        "rule": "The kill rule",
+        "search": "The search for mutants",
+        "weak": "The weak test set",
+        "screening": "The confidence of screening",
+        "savings": "The choice of trainings to share",
+    },
+}
+"""Arguments that only one method has, and what they are."""
 
 
 class CommonArguments(TypedDict, total=False):
@@ -160,10 +172,10 @@ def assess(
     subject = as_subject(subject, data, train, task, forward, validation)
     count = subject.count(originals)
     if method == "muff":
-        _refuse(method, seeds=seeds, judge=judge)
+        _refuse("notice", seeds=seeds, judge=judge)
         options = {"rule": rule, "search": search, "weak": weak, "screening": screening, "savings": savings}
         return assess_muff(subject, operators, count, exact, runtime, **options)
-    _refuse(method, rule=rule, search=search, weak=weak, screening=screening, savings=savings)
+    _refuse("muff", rule=rule, search=search, weak=weak, screening=screening, savings=savings)
     if judge is not None and not isinstance(judge, PairedTest):
         raise BadInput("judge", repr(judge)[:60], "a PairedTest")
     check_whole("seeds", 1 if seeds is None else seeds)
@@ -183,8 +195,29 @@ def assess(
 
 
 def _refuse(method: str, **arguments: Any) -> None:
-    """Raises `BadInput` for arguments that belong to the other method."""
+    """Raises `BadInput` for arguments that only a method has which is not used."""
     for name, value in arguments.items():
         if value is not None:
-            other = "muff" if method == "notice" else "notice"
-            raise BadInput(name, "given", f"method {other}", f"Method {method} does not use {name}.")
+            raise other_method(name, short_repr(value), BELONGS[method][name], method, f'method="{method}"')
+
+
+def other_method(name: str, value: object, what: str, method: str, typed: str) -> BadInput:
+    """The error for an argument that only a method has which is not used.
+
+    Args:
+        name: Name of the argument, as the user typed it.
+        value: Its value.
+        what: What the argument is.
+        method: Method that has it.
+        typed: That method, as the user would type it.
+
+    >>> str(other_method("--beta", 0.3, "The kill rule", "muff", "--method muff"))
+    "--beta=0.3: expected only with --method muff. The kill rule belongs to MUFF's procedure: add --method muff."
+    """
+    whose, fix = ("MUFF's procedure", "add") if method == "muff" else ("the notice rate", "use")
+    return BadInput(name, value, f"only with {typed}", f"{what} belongs to {whose}: {fix} {typed}.")
+
+
+def short_repr(value: object) -> str:
+    """A value in a message; of a record only its class."""
+    return f"{type(value).__name__}(...)" if is_dataclass(value) else repr(value)[:60]

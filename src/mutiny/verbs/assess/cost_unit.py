@@ -1,4 +1,4 @@
-"""Units in which faults cost something: accuracy points, or percent of a loss."""
+"""Units in which faults cost something: accuracy points, or percent added to a loss."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ TOLERATED = 0.01
 """Growth of the mean loss that is too small to be noticed, as a share of the original's loss on the same inputs."""
 LARGEST_COST = 1e6
 """Replaces a cost that is not finite."""
+ADDED_TO = "percent added to the "
+"""Beginning of the name of a relative unit, before that of the metric."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,16 @@ class CostUnit:
 
 
 def unit_of(task: Task) -> CostUnit:
-    """Accuracy points for classification, percent of the loss for regression."""
+    """Accuracy points for classification, percent added to the loss for regression."""
     if isinstance(task, Classification):
         return CostUnit("accuracy points", POINTS, relative=False)
-    return CostUnit(f"percent of the {task.metric}", WORSENING, relative=True)
+    return CostUnit(f"{ADDED_TO}{task.metric}", WORSENING, relative=True)
+
+
+def metric_of(unit: str) -> str | None:
+    """The metric to which a unit of this name adds a percentage; ``None`` for accuracy points.
+
+    >>> metric_of("percent added to the mse"), metric_of("accuracy points")
+    ('mse', None)
+    """
+    return unit.removeprefix(ADDED_TO) if unit.startswith(ADDED_TO) else None

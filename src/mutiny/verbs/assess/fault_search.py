@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
@@ -44,6 +44,7 @@ class FoundFault:
         trained_cost: Cost on the training inputs of the original, if costs are scaled.
         held_out_cost: Cost on the reference set, if costs are scaled.
         tolerated: Mean change of the test answers that is too small to be noticed.
+        digest: Digest of the patch; two random choices of an operator may find the same one.
     """
 
     record: FaultRecord
@@ -54,6 +55,7 @@ class FoundFault:
     trained_cost: float | None = None
     held_out_cost: float | None = None
     tolerated: float = 0.0
+    digest: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +272,7 @@ class FaultSearch:
             fault.unscaled if is_scaled else None,
             fault.held_out_cost,
             self.unit.tolerated(metric),
+            fault.patch.digest,
         )
 
     def _answers(self, patch: Patch, original: int, split: str) -> AllAnswers | AnswerSample:
@@ -304,6 +307,14 @@ class FaultSearch:
         lost = np.bincount(classes, weights=changed.change * changed.weight, minlength=task.classes)
         worst = int(lost.argmax())
         return worst if lost[worst] > 0 and 2 * lost[worst] >= lost.sum() else None
+
+
+def distinct(faults: Iterable[FoundFault]) -> list[FoundFault]:
+    """The faults, each patch of an original once: operators with few choices find the same ones again and again."""
+    found = dict[tuple[int, str | int], FoundFault]()
+    for number, fault in enumerate(faults):
+        found.setdefault((fault.record.original, fault.digest or number), fault)
+    return [*found.values()]
 
 
 def scaled(

@@ -6,6 +6,7 @@ import numpy as np
 
 from mutiny.core.errors import PreflightFailed
 from mutiny.models import Patch
+from mutiny.verbs.assess.cost_unit import metric_of
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
 from mutiny.verbs.assess.muff.preflight import wrecked
 from mutiny.verbs.assess.reference import spread
@@ -37,9 +38,12 @@ def preflight(search: FaultSearch) -> None:
         lost = runner.change(wrecked(runner.views[original]), original, split, some)
         cost = search.unit.cost(lost, float(np.mean(runner.clean(original, split).shares[some])))
         if cost < highest:
+            metric, zero = metric_of(search.unit.name), "better than a network with all weights zero"
             raise PreflightFailed(
                 f"models[{original}]",
-                f"only {cost:.3g} {search.unit.name} better than a network with all weights zero",
-                f"at least {highest:g}",
+                f"only {cost:.3g} {search.unit.name} {zero}"
+                if metric is None
+                else f"hardly {zero}, of which the {metric} is only {cost:.3g}% higher",
+                f"at least {highest:g}" if metric is None else f"at least {highest:g}% higher",
                 "Use a model that beats a constant answer.",
             )

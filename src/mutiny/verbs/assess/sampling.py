@@ -9,27 +9,19 @@ import numpy as np
 from mutiny.core.stats.notice import mcnemar_worse
 from mutiny.faults.evaluation import Runner
 from mutiny.faults.evaluation.answer_sample import Ints
-from mutiny.models.operations import operations_per_input
 from mutiny.subjects.tasks import Classification
 
-FEWEST_SAMPLED, LEAST_WORK = 2000, 1e9
+FEWEST_SAMPLED, LEAST_WORK = 2000, 1.5e9
 """Only splits with so many inputs, and so many operations for one pass, are sampled; others cost less than sampling."""
 SAME_BIN = 0.99
 """Share of the predictions that must agree on the bin of a cost before the rest of the reference set is left out."""
 
 
 def sampled_splits(runner: Runner) -> frozenset[str]:
-    """Splits of which only as many inputs are evaluated as a bin or a verdict needs.
-
-    The number of operations decides, not the time that they take, so that the answer is the same on every machine.
-    """
+    """Splits of which only as many inputs are evaluated as a bin or a verdict needs."""
     if not isinstance(runner.task, Classification):
         return frozenset()
-    large = {name: data for name, data in runner.splits.items() if len(data) >= FEWEST_SAMPLED}
-    if not large:
-        return frozenset()
-    work = operations_per_input(runner.models[0], next(iter(large.values())), runner.forward)
-    return frozenset(name for name, data in large.items() if work * len(data) >= LEAST_WORK)
+    return frozenset(name for name in runner.splits if runner.is_large(name, FEWEST_SAMPLED, LEAST_WORK))
 
 
 def same_bin(edges: Sequence[float], inputs: int, broken: Ints, repaired: Ints) -> bool:

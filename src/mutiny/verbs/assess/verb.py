@@ -14,7 +14,7 @@ from mutiny.core.errors import JobFailed, NotApplicable
 from mutiny.faults import Operator
 from mutiny.faults.weights.gaussian_fuzzing import GaussianFuzzing
 from mutiny.subjects.data import Data
-from mutiny.verbs.assess.fault_search import TEST, FaultSearch, FoundFault, FoundFaults, scaled
+from mutiny.verbs.assess.fault_search import TEST, FaultSearch, FoundFault, FoundFaults, distinct, scaled
 from mutiny.verbs.assess.notes import notes
 from mutiny.verbs.assess.notice import Notice, ReferenceRecord
 from mutiny.verbs.assess.paired_test import PairedTest
@@ -91,19 +91,19 @@ class Assess(Verb[FaultSearch, Assessment]):
         """Asks for the faults of every operator, original and random choice, and for harmless changes."""
         count = len(state.runner.models)
         jobs = [
-            (label, original, seeds)
-            for label, operator in self.operators.items()
+            (label, original, seed)
+            for label in self.operators
             for original in range(count)
-            for seeds in self._parts(operator)
+            for seed in range(self.seeds)
         ]
-        jobs += [("", number % count, (number // count, 1)) for number in range(max(count, HARMLESS_CHANGES))]
+        jobs += [("", number % count, number // count) for number in range(max(count, HARMLESS_CHANGES))]
         session.progress.stage("finding faults", len(jobs))
         session.expect(len(jobs) + 2 * count)
 
-        async def found(label: str, original: int, seeds: tuple[int, int]) -> Any:
+        async def found(label: str, original: int, seed: int) -> Any:
             name = f"{label or 'harmless change'} on original {original + 1}"
             try:
-                answer = await ask(session.job("faults", (label, original, *seeds), name))
+                answer = await ask(session.job("faults", (label, original, seed), name))
             except JobFailed as failure:
                 answer = failure
             session.progress.step(name)
@@ -111,18 +111,13 @@ class Assess(Verb[FaultSearch, Assessment]):
 
         return await together(found(*job) for job in jobs)
 
-    def _parts(self, operator: Operator) -> list[tuple[int, int]]:
-        """First random choice and number of choices of each job; operators without a strength have one job."""
-        return [(0, self.seeds)] if operator.strength is None else [(seed, 1) for seed in range(self.seeds)]
-
-    def work(self, state: FaultSearch, job: Job) -> list[FoundFaults] | Refusal:
-        """Finds and judges the faults of one operator on one original, with some random choices."""
-        label, original, first, count = job.arguments
+    def work(self, state: FaultSearch, job: Job) -> FoundFaults | Refusal:
+        """Finds and judges the faults of one operator on one original with one random choice."""
+        label, original, seed = job.arguments
         if not label:
-            return [state.judged(HARMLESS, original, first)]
-        operator = self.operators[label]
+            return state.judged(HARMLESS, original, seed)
         try:
-            return [state.find(operator, label, original, seed) for seed in range(first, first + count)]
+            return state.find(self.operators[label], label, original, seed)
         except NotApplicable as reason:
             return Refusal(str(reason))
 
@@ -137,9 +132,9 @@ class Assess(Verb[FaultSearch, Assessment]):
             elif isinstance(answer, Refusal):
                 reasons.setdefault(label, answer.reason)
             else:
-                (unscaled[label] if label else harmless).extend(fault for search in answer for fault in search.faults)
-                searches.extend(answer)
-        faults, ratio = scaled(unscaled, state.unit)
+                (unscaled[label] if label else harmless).extend(answer.faults)
+                searches.append(answer)
+        faults, ratio = scaled({label: distinct(group) for label, group in unscaled.items()}, state.unit)
         reference = reference_record(state, ratio)
         notice = self._notice(state, faults, reasons, failed, harmless, reference, session.seed)
         everything = [fault for group in faults.values() for fault in group]

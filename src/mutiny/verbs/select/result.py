@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -200,6 +201,8 @@ def _ranking(method: JsonObject, seconds: Mapping[str, float]) -> Ranking:
     expect(not repeated or "fdr" in repeated, "metrics.repeated", [*repeated], "fdr among them")
     for key, value in repeated.items():
         expect_share(value.mean, f"metrics.repeated.{key}")
+    quality = method.get("metrics", Quality | None, None)
+    expect(quality is None or not math.isnan(quality.fdr), "metrics.fdr", None, "a number between 0 and 1")
     order, scores = method.integers("order"), method.floats("scores")
     pool = np.arange(len(scores))
     expect(np.array_equal(np.sort(order), pool), f"{method.where}.order", "indices", "every input of the pool once")
@@ -211,7 +214,7 @@ def _ranking(method: JsonObject, seconds: Mapping[str, float]) -> Ranking:
         scores=scores,
         seconds=seconds.get(name, 0.0),
         notes=method.get("notes", tuple[str, ...], ()),
-        quality=method.get("metrics", Quality | None, None),
+        quality=quality,
         repeated=repeated,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -101,6 +102,7 @@ class Strengthening(Result):
         budgets = (*chosen.values, *predicted)
         expect(all(budget.isdecimal() for budget in budgets), "chosen", [*budgets], "numbers of labels")
         for rate in predicted.values():
+            expect(not math.isnan(rate), "predicted", None, "a number between 0 and 1")
             expect_share(rate, "predicted")
         orders = [chosen.integers(budget) for budget in chosen.values]
         before, measured = given.get("before", HeldOutRate | None, None), given.get("measured", tuple[LabelGain, ...])

@@ -250,7 +250,7 @@ def changed_bits(rng, right, downs, ups):
 @pytest.mark.parametrize("originals", [1, 4])
 def test_a_paired_verdict_over_inputs_holds_for_all_changes_that_are_allowed(originals):
     rng, rule, clear, wrong = np.random.default_rng(0), KillRule("mcnemar").resolve(originals), 0, 0
-    for _ in range(400):
+    for _ in range(160):
         repetitions = 1 if originals > 1 else int(rng.integers(1, 6))
         clean = outcomes([0.95] * originals)
         before = np.array([[outcome.correct for outcome in clean]] * repetitions)
@@ -268,7 +268,7 @@ def test_a_paired_verdict_over_inputs_holds_for_all_changes_that_are_allowed(ori
         if len(verdicts) == 1:
             clear += 1
             wrong += rule.judge(sample, True).killed not in verdicts
-    assert clear > 40
+    assert clear > 16
     assert wrong == 0
 
 
@@ -367,7 +367,7 @@ def test_a_surer_estimate_lies_within_the_less_sure_one(factor, ends):
 # Whole searches on networks
 
 QUICK = Search(precision=0.1)
-EAGER = Screening(fewest=100, tail_checks=1000)
+EAGER = Screening(fewest=100, tail_checks=1000, least_work=0)
 ROUNDING = 1e-6
 """Of predictions of about 3 in single precision, which depend on the batch that an input is in."""
 

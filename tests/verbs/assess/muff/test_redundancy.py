@@ -33,7 +33,7 @@ def slow(counts, level=0.9):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_against_loops_and_statsmodels(seed, mutants):
     rng = np.random.default_rng(seed)
     base = rng.random(60)

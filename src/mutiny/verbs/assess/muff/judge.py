@@ -170,13 +170,18 @@ class Judge:
         """
         operator = self.operator.at(strength)
         single = all(operator.choices(view) == 1 for view in self.runner.views)  # repetitions would be copies
-        screens = self.screening is not None and len(self.runner.splits[split]) >= self.screening.fewest
-        if not (screens and screenable(self.rule, self.runner.task)):
+        if not self._screens(split):
             return self._judged(self._exact(operator, split, single), strength, split, single), None
         memory = AnswerMemory.of(pieces, self._starts.setdefault(split, {}))
         evaluation = self._screened(operator, split, single, memory)
         piece = None if strength is None else memory.piece(strength)
         return self._judged(evaluation, strength, split, single), piece
+
+    def _screens(self, split: str) -> bool:
+        """Whether evaluating all inputs of a split would cost more than finding out which ones a verdict needs."""
+        if self.screening is None or not screenable(self.rule, self.runner.task):
+            return False
+        return self.runner.is_large(split, self.screening.fewest, self.screening.least_work)
 
     def _judged(self, evaluation: MutantEvaluation, strength: float | None, split: str, single: bool) -> Judged:
         sample, metrics = evaluation.sample, evaluation.sample.mutants.ravel()
