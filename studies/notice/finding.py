@@ -49,12 +49,16 @@ def as_assess(search: FaultSearch, design: Design, seeds: int, original: int) ->
     """The faults that `assess` finds on one original, with so many random choices of each operator."""
     inputs, found = len(search.runner.splits[TEST]), []
     for label, operator in operators_of(design.operators):
+        known = set[str]()  # a fault that several random choices find counts once
         for seed in range(seeds):
             try:
                 faults = search.find(operator, label, original, seed).faults
             except NotApplicable:
                 break
             for fault in faults:
+                if fault.digest in known:
+                    continue
+                known.add(fault.digest)
                 record, change = fault.record, np.zeros(inputs, np.int8)
                 change[fault.positions] = np.sign(fault.change)
                 parameter = record.parameter or ""
