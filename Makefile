@@ -1,10 +1,10 @@
-# make demo | test | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | test-studies | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
 LOWEST ?=  # e.g. LOWEST=torch=2.13.0 where no older CPU build of torch can be had
 
-.PHONY: demo test test-processors test-lowest test-browser coverage check format docs bench torture clean
+.PHONY: demo test test-studies test-processors test-lowest test-browser coverage check format docs bench torture clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
@@ -15,7 +15,13 @@ COMPILE = $(BIN)/python -m compileall -q src
 # In the order of folders, so that the short examples of src come last and no worker waits for a long file.
 test: .venv/installed-dev
 	@$(COMPILE)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser" \
+		--ignore=tests/studies --ignore=tests/benchmarks
+
+# What is not part of the package: studies/ and benchmarks/.
+test-studies: .venv/installed-dev
+	@$(COMPILE)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser" tests/studies tests/benchmarks
 
 # As if on other processors, as far as MKL, oneDNN, OpenBLAS and torch can be told to leave instruction sets unused.
 PLAIN := MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Sandybridge ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41

@@ -13,8 +13,8 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # for commands that tests start: th
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-settings.register_profile("usual", max_examples=40)
-settings.register_profile("ci", max_examples=40, derandomize=True)  # a landing must not depend on luck
+settings.register_profile("usual", max_examples=25)
+settings.register_profile("ci", max_examples=25, derandomize=True)  # a landing must not depend on luck
 settings.register_profile("thorough", max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "usual"))
 

@@ -18,7 +18,7 @@ def animal(make: Entry, name: str = "") -> Entry:
 
     def seeded() -> tuple[nn.Module, Any]:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(len(name))
+            torch.default_generator.manual_seed(len(name))
             model, inputs = make()
         return lively(model).eval(), inputs
 

@@ -12,6 +12,7 @@ from studies.notice.goals import verdict
 from studies.notice.ordering import DISAGREEMENT, EASY, EASY_ELSEWHERE, HALVES, TEN, tau
 from studies.notice.reference import FOLD, SEEN, WAYS
 from studies.notice.results import Results
+from studies.notice.unlabeled import UNLABELED
 from studies.store import number
 from studies.writing import percent
 
@@ -124,7 +125,7 @@ def reference(results: Results) -> Iterator[str]:
         if sizes:
             text = f"within {100 * goals.BIAS:.0f} points of the truth with {_listed(fine)} held-out inputs"
             yield f"{name}: the rate is {text}{f', not with {_listed(missed)}' if missed else ''}."
-        for kind in (FOLD, SEEN, *(f"{way}{what}" for way in WAYS for what in (FOLD, "250"))):
+        for kind in (FOLD, SEEN, *UNLABELED, *(f"{way}{what}" for way in WAYS for what in (FOLD, "250"))):
             bias = biases.get(kind)
             if bias is not None:
                 met = verdict(abs(bias) < goals.BIAS)

@@ -24,6 +24,7 @@ from studies.notice.finding import KINDS
 from studies.notice.ladder import Ladder
 from studies.notice.subjects import DESIGNS, LADDER_OPERATORS, Design
 from studies.notice.table import ALPHA, TEST, FaultTable, Ints, joined
+from studies.notice.unlabeled import UNLABELED, Half, kept
 from studies.store import Rows
 from studies.subjects.spread import spread
 
@@ -151,6 +152,16 @@ class Lab:
             else:
                 self._tables[kind] = joined(self.table(kind, original) for original in self.numbers(kind)).rescaled()
         return self._tables[kind]
+
+    @cached_property
+    def expected(self) -> dict[str, Half]:
+        """Expected changes of the faults of all ladders on the reference set, as if it had no labels."""
+        parts = []
+        for original in self.numbers("ladder"):
+            path = self.folder / self.name / f"expected-{original}-{self._fingerprint('ladder', original)}.npz"
+            ladder, split = self.table("ladder", original), self.reference.split(original)
+            parts.append(kept(path, self.runner, ladder, original, split))
+        return {what: np.concatenate([part[what] for part in parts]) for what in UNLABELED}
 
     @cached_property
     def _fingerprints(self) -> list[str]:

@@ -19,16 +19,18 @@ from studies.notice.lab import Lab
 from studies.notice.ladder import Ladder
 from studies.notice.soft_bins import soft_rates
 from studies.notice.table import TEST, Bools, FaultTable, Floats, rate_of
+from studies.notice.unlabeled import UNLABELED
 from studies.store import Rows
 
 NAME = "reference"
 SIZES = (100, 250, 500, 1000, 2000)
 FOLD, SEEN = "folds", "train"
+SPLITS = {FOLD: "fold", SEEN: "seen"}
 SLOPE = "train, slope from "
 SOFT = "soft bins, "
 BOTH = "soft bins, weighted with train, "
 WAYS = (SLOPE, BOTH, SOFT)
-KINDS = (*map(str, SIZES), FOLD, SEEN, *(f"{way}{what}" for way in WAYS for what in (*SIZES, FOLD)))
+KINDS = (*map(str, SIZES), FOLD, SEEN, *UNLABELED, *(f"{way}{what}" for way in WAYS for what in (*SIZES, FOLD)))
 DIFFERENT = 0.3
 """Share by which a fault's cost on new inputs differs from its scaled cost on training inputs."""
 FITTED = (POINTS[0], 2 * POINTS[-1])
@@ -69,9 +71,8 @@ def trials(lab: Lab, table: FaultTable, what: str) -> Iterator[Trial]:
     """Draws for a kind or size of the reference set."""
     reference, tests = table.change["reference"].shape[1], table.change[TEST].shape[1]
     both = np.concatenate([table.change["reference"], table.change[TEST]], axis=1)
-    measured = measured_on(what)
-    split = {FOLD: "fold", SEEN: "seen"}.get(measured)
-    size = 0 if split else min(int(measured), reference)
+    split = SPLITS.get(measured_on(what))
+    size = 0 if split else inputs_of(table, what)
     for draw in range(lab.settings.draws):
         rng = lab.draw(NAME, draw)
         inside = rng.permutation(reference)[:size]
@@ -80,6 +81,7 @@ def trials(lab: Lab, table: FaultTable, what: str) -> Iterator[Trial]:
         rest = np.concatenate([np.setdiff1d(np.arange(reference), inside), outside])
         most = np.concatenate([np.arange(reference), outside])
         change = table.change[split] if split else both[:, inside]
+        change = lab.expected[what] if what in UNLABELED else change
         costs = _points(change)
         errors = _errors(change)
         if what.startswith(SLOPE):
@@ -88,6 +90,15 @@ def trials(lab: Lab, table: FaultTable, what: str) -> Iterator[Trial]:
             costs, errors = weighted(costs, errors, table.points(split="seen"), _errors(table.change["seen"]))
         truth = _points(both[:, rest])
         yield Trial(costs, errors, truth, _points(both[:, most]), table.noticed(test))
+
+
+def inputs_of(table: FaultTable, what: str) -> int:
+    """Number of inputs on which a kind or size of the reference set measures costs."""
+    if what in UNLABELED:
+        return table.change["reference"].shape[1]
+    measured = measured_on(what)
+    split = SPLITS.get(measured)
+    return table.change[split].shape[1] if split else min(int(measured), table.change["reference"].shape[1])
 
 
 def measured_on(what: str) -> str:
@@ -160,10 +171,8 @@ def summary(lab: Lab, table: FaultTable, what: str) -> dict[str, object]:
     mean = means(values)
     width = len(BINS) + 1
     reference, tests = (table.change[name].shape[1] for name in ("reference", TEST))
-    measured = measured_on(what)
-    split = {FOLD: "fold", SEEN: "seen"}.get(measured)
     return {
-        "inputs": table.change[split].shape[1] if split else min(int(measured), reference),
+        "inputs": inputs_of(table, what),
         "draws": len(values),
         "originals": len(table.numbers),
         "faults": mean[2 * width + 3],

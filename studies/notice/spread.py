@@ -25,8 +25,9 @@ def rows(folder: Path) -> Rows:
 
 
 def available(lab: Lab, number: int) -> list[int]:
-    """Originals with as many random choices as `assess` makes for groups of this size."""
-    return [original for original in range(lab.design.originals) if lab.seeds(original) >= default_seeds(number)]
+    """Originals with as many random choices as `assess` makes for groups of this size; ladders have one."""
+    enough = 1 if lab.design.from_ladders else default_seeds(number)
+    return [original for original in range(lab.design.originals) if lab.seeds(original) >= enough]
 
 
 def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:

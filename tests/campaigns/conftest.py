@@ -17,6 +17,6 @@ def one_thread():
 
 @pytest.fixture(scope="session")
 def two_workers():
-    """Two worker processes for all tests that need any, because starting them takes seconds."""
-    with Processes(2) as engine:
+    """Two worker processes for all tests that need any, because starting them takes seconds; they get one chance."""
+    with Processes(2, retries=0) as engine:
         yield engine

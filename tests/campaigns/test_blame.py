@@ -29,8 +29,9 @@ def repair(store=None, engine=None, subject=None, **more):
     return mutiny.repair(subject or subject_of(), store=store, engine=engine, **settings)
 
 
-@pytest.mark.parametrize("step", [1, 3])
-@pytest.mark.parametrize("more", [{}, {"label": 1, "active": "quantile(share=0.6)"}], ids=["all", "class"])
+@pytest.mark.parametrize(
+    ("step", "more"), [(1, {}), (3, {"label": 1, "active": "quantile(share=0.6)"})], ids=["all", "class"]
+)
 def test_an_interrupted_location_ends_as_an_undisturbed_one(tmp_path, step, more):
     whole = Counting()
     undisturbed = locate(engine=whole, **more)

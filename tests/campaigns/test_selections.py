@@ -44,7 +44,7 @@ def retrain(store=None, engine=None, subject=None, **more):
 
 
 @pytest.mark.parametrize(
-    ("step", "more"), [(1, {}), (4, {"diverse": True, "method": "deepgini,dsa,mc-dropout,random"})]
+    ("step", "more"), [(3, {}), (4, {"diverse": True, "method": "deepgini,dsa,mc-dropout,random"})]
 )
 def test_an_interrupted_selection_ends_as_an_undisturbed_one(tmp_path, step, more):
     count = len(more.get("method", METHODS).split(","))

@@ -100,6 +100,8 @@ def test_one_seed_one_answer(run, write, tmp_path, body):
                 "muff",
                 file,
                 *QUICK,
+                "--max-probes",
+                "2",
                 "--seed",
                 seed,
                 "--quiet",

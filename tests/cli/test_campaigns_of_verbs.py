@@ -123,11 +123,3 @@ def test_what_was_interrupted_is_resumed(run, write, tmp_path, monkeypatch, verb
     again = run("resume", tmp_path / "x.mutiny")
     assert again.code == 2
     assert "all in it are finished" in again.err
-
-
-def test_several_workers(run, write, tmp_path):
-    settings = (*OPTIONS["select"], "--json", tmp_path / "a")
-    assert run("select", write(SUBJECT), *settings, "--no-store").code == 0
-    alone = untimed(tmp_path / "a")
-    assert run("select", write(SUBJECT), *settings, "--no-store", "--workers", "2").code == 0
-    assert untimed(tmp_path / "a") == alone

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -80,11 +81,21 @@ def test_one_seed_one_answer(run, write, tmp_path):
     assert same["faults"] != other["faults"]
 
 
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """Folder for the result and the store of the first test that needs them."""
+    return tmp_path_factory.mktemp("first")
+
+
 @pytest.fixture
-def rate(run, write, tmp_path):
+def rate(run, write, tmp_path, first):
     """The rate and its interval; the same command then only looks the result up."""
-    assert run("assess", write(SEVERAL), *QUICK, "-q", "--json", tmp_path / "first.json").code == 0
-    notice = strict(tmp_path / "first.json")["notice"]
+    result, store = first / "first.json", first / "mine-subject.mutiny"
+    if not result.exists():
+        assert run("assess", write(SEVERAL), *QUICK, "-q", "--json", result, "--store", store).code == 0
+    shutil.copy(result, tmp_path)
+    shutil.copy(store, Path())
+    notice = strict(result)["notice"]
     assert notice["interval"]["low"] < notice["rate"] < notice["interval"]["high"]
     return notice["interval"]["low"], notice["rate"], notice["interval"]["high"]
 

@@ -63,9 +63,10 @@ def test_a_strengthening_that_assessed_by_itself_gates_with_assess(run, write, c
 
 def test_the_usual_store_needs_no_name_and_another_keeps_its_quotes(run, write, commands, tmp_path):
     subject, odd = write(SUBJECT), tmp_path / "'q'.mutiny"
-    assert run("assess", "--method", "muff", subject, "--operators", "NEB", "-q").code == 0
+    quick = ("--method", "muff", "--operators", "NEB", "-q")
+    assert run("assess", subject, *quick).code == 0
     assert not any("--store" in line for line in commands("mine-subject.mutiny"))
-    assert run("assess", "--method", "muff", subject, "--operators", "NEB", "-q", "--store", odd).code == 0
+    assert run("assess", subject, *quick, "--store", odd).code == 0
     named = [shlex.split(line) for line in commands(odd) if "--store" in line]
     assert {words[1] for words in named} >= {"strengthen", "select", "locate", "assess"}
     assert all(words[words.index("--store") + 1] == str(odd) for words in named)

@@ -111,8 +111,11 @@ def evidence_of(name, task=None, several=False):
     return lambda **settings: Evidence(models, task, as_pool(pool), as_data((train, labels), "train"), **settings)
 
 
-@pytest.mark.parametrize("name", ANIMALS)
-@pytest.mark.parametrize("selector", [*map(quick, ALL), *OPTIONS], ids=describe)
+EACH = [(selector, name) for selector in map(quick, ALL) for name in ANIMALS]
+EACH += [(selector, name) for selector in OPTIONS for name in ("lenet", "functional", "transformer")]
+
+
+@pytest.mark.parametrize(("selector", "name"), EACH, ids=lambda part: part if isinstance(part, str) else describe(part))
 def test_contract(selector, name):
     several = "disagreement" in describe(selector)
     reason = check_selector(selector, evidence_of(name, several=several))

@@ -141,17 +141,12 @@ subject = mutiny.Subject(models=nets, task=mutiny.Classification(2), train=(x, y
 """
 
 
-def test_commands_use_what_a_package_adds(site, tmp_path):
+def test_registries_commands_and_workers_have_what_a_package_adds_and_its_contract_suite_runs(site, tmp_path):
     own, file, store = tmp_path / "own.py", tmp_path / "assessment.json", tmp_path / "campaigns.db"
     own.write_text(SUBJECT)
-    what = [f"{own}:subject", "--operators", "sf(ratio=0.3)", "--precision", "0.5"]
+    what = [f"{own}:subject", "--operators", "sf(ratio=0.3)", "--max-probes", "1", "--k-max", "3"]
     how = ["--engine", "processes", "--workers", "1", "--store", store, "--json", file, "--quiet"]
-    done = run(site, "-m", "mutiny", "assess", "--method", "muff", *map(str, what + how))
-    assert file.exists(), done.stderr
-    assert json.loads(file.read_text())["operators"][0]["code"] == "SF"
-
-
-def test_each_registry_and_the_list_have_what_a_package_adds_and_its_contract_suite_runs(site):
+    command = ["mutiny", "assess", "--method", "muff", *map(str, what + how)]
     program = """
         import sys
         import torch
@@ -175,12 +170,18 @@ def test_each_registry_and_the_list_have_what_a_package_adds_and_its_contract_su
         model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
         check_operator(mutiny.OPERATORS["SF"](ratio=0.3), model, torch.randn(5, 4))
         print("all fine", flush=True)
-        sys.argv = ["mutiny", "operators"]
-        main()
+        for command in (["mutiny", "operators"], sys.argv[1:]):
+            sys.argv = command
+            try:
+                main()
+            except SystemExit as end:
+                assert not end.code, end
     """
-    done = run(site, "-c", dedent(program))
+    done = run(site, "-c", dedent(program), *command)
     fine, *listed = done.stdout.splitlines()
     assert fine == "all fine", done.stderr
+    assert file.exists(), done.stderr
+    assert json.loads(file.read_text())["operators"][0]["code"] == "SF"
     assert {"SF", "HHR"} <= {line.split()[0] for line in listed if line.split()}
 
 

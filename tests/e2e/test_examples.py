@@ -11,8 +11,11 @@ from mutiny.cli import main
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 SEVERAL = ("dict_input", "regression")
 """Examples of classification and of regression whose originals are soon trained."""
+FEWER_EPOCHS = {"lstm": 8, "resnet_digits": 4, "transformer_text": 6}
+"""Of the examples that take long to train; with all of their epochs they are slow tests."""
 CASES = [pytest.param(path, 1, id=path.stem) for path in EXAMPLES]
 CASES += [pytest.param(path, 2, id=f"{path.stem}-2") for path in EXAMPLES if path.stem in SEVERAL]
+WHOLE = [pytest.param(path, 1, id=path.stem) for path in EXAMPLES if path.stem in FEWER_EPOCHS]
 OPERATORS = ("--operators", "WI,NEB,LR")
 
 
@@ -41,8 +44,37 @@ def assessed(cache, tmp_path, monkeypatch, capsys):
     return run
 
 
+def shorter(path, folder):
+    """A file with the subject of an example, trained for fewer epochs if it takes long."""
+    if path.stem not in FEWER_EPOCHS:
+        return path
+    text = f"""
+import sys
+from dataclasses import replace
+
+sys.path.append({str(path.parent)!r})
+from {path.stem} import subject
+
+subject.recipe = replace(subject.recipe, epochs={FEWER_EPOCHS[path.stem]})
+"""
+    file = folder / f"shorter_{path.name}"
+    file.write_text(text)
+    return file
+
+
 @pytest.mark.parametrize(("path", "originals"), CASES)
-def test_the_notice_rate_of_an_example(path, originals, assessed):
+def test_the_notice_rate_of_an_example(path, originals, assessed, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    has_a_notice_rate(shorter(path, tmp_path), originals, assessed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "originals"), WHOLE)
+def test_the_notice_rate_of_an_example_trained_in_full(path, originals, assessed):
+    has_a_notice_rate(path, originals, assessed)
+
+
+def has_a_notice_rate(path, originals, assessed):
     found, shown = assessed(path, originals, "--seeds", "1")
     notice = found["notice"]
     assert 0 <= notice["rate"] <= 1

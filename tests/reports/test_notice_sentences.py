@@ -35,8 +35,8 @@ def test_an_interval_of_sixty_points_still_tells_something(interval, told):
 @pytest.mark.parametrize(
     ("reference", "told"),
     [
-        (ReferenceRecord("validation", 269, 0.98), "probably 5 to 20 points too low"),
-        (ReferenceRecord("pool", 399, 0.98), "probably 5 to 20 points too low"),
+        (ReferenceRecord("validation", 269, 0.98), "probably 5 to 12 points too low"),
+        (ReferenceRecord("pool", 399, 0.98), "probably 5 to 12 points too low"),
         (ReferenceRecord("validation", 400, 0.98), "probably 3 to 10 points too low"),
         (ReferenceRecord("train", 999, 0.98), "probably 3 to 10 points too low"),
         (ReferenceRecord("validation", 1000, 0.98), ""),

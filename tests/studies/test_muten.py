@@ -73,10 +73,12 @@ def few(unit):
     if part is epsilon:
         return level in ("0.1", "0.4", "7")
     if part is number:
-        return attack != arms.FIXED and arm in ("diverse 1", "diverse 10", "restarts 2", "restarts 11", "original")
+        return attack == arms.ART and arm in ("diverse 1", "diverse 10", "restarts 2", "restarts 11", "original")
     if part is choice:
         return level == "0.1" and attack == arms.ART
-    return defence in (JPEG, DISTILLATION) and attack == arms.ART and arm in (arms.ORIGINAL, arms.MUTEN)
+    return (defence, arm) in ((JPEG, arms.ORIGINAL), (JPEG, arms.MUTEN), (DISTILLATION, arms.ORIGINAL)) and (
+        attack == arms.ART
+    )
 
 
 def row_of(folder, attack, level, arm, number="0", defence=NONE):

@@ -12,10 +12,14 @@ from scipy import stats
 
 import mutiny
 import toys
+from mutiny.faults.evaluation import Runner
+from mutiny.faults.parsing import as_operators
+from mutiny.verbs.assess.expected_labels import expect_labels
+from mutiny.verbs.assess.reference import Reference
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from studies.notice import alarms, coverage, growth, ordering, page, planner, reference, spread, tables
+from studies.notice import alarms, coverage, growth, ordering, page, planner, reference, spread, tables, unlabeled
 from studies.notice.__main__ import STUDY, plan
 from studies.notice.drawing import groups, of_group
 from studies.notice.findings import FINDINGS
@@ -31,6 +35,7 @@ DESIGN = Design(originals=6, many=1, seeds=2, size=150, ladders=2, operators="GF
 UNITS = [
     (reference, ("250",)),
     (reference, (reference.SEEN,)),
+    (reference, (unlabeled.OTHERS,)),
     (reference, (f"{reference.SLOPE}250",)),
     (reference, (f"{reference.SOFT}250",)),
     (reference, (f"{reference.BOTH}250",)),
@@ -114,6 +119,21 @@ def test_a_table_has_the_faults_that_assess_finds(lab):
     theirs = [(f.operator, f.strength, f.original, f.seed, f.cost, f.noticed) for f in found.faults]
     assert sorted(ours) == sorted(theirs)
     assert len(theirs) > 30
+
+
+def test_expected_costs_are_those_that_assess_measures_on_an_unlabeled_pool(lab):
+    """With the operators that the ladder is made of."""
+    ladder, some = lab.table("ladder", 1), toy()
+    pool = Reference("unlabeled", {f"pool for original {n + 1}": some.validation for n in range(6)})
+    runner = Runner(lab.models, some.task, pool.sets, some.forward, 0, BATCH)
+    expect_labels(runner, pool)
+    expected = lab.expected[unlabeled.OTHERS][-len(ladder) :]
+    assert len(ladder) >= 10
+    for row in range(len(ladder)):
+        (operator,) = as_operators(ladder.parameter[row].partition(" ")[2])
+        patch = runner.patch(operator.at(float(ladder.strength[row])), 1, 0)
+        change = runner.change(patch, 1, pool.split(1))
+        assert np.allclose(change, expected[row], atol=2e-3)
 
 
 def test_counts_and_verdicts_are_those_of_a_slow_loop():

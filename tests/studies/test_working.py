@@ -23,7 +23,7 @@ def processes():
         yield engine
 
 
-@pytest.fixture(params=["serial", "processes"])
+@pytest.fixture(params=["serial", pytest.param("processes", marks=pytest.mark.slow)])
 def engine(request):
     return Serial() if request.param == "serial" else request.getfixturevalue("processes")
 
@@ -105,6 +105,7 @@ def test_a_reason_is_told_once(tmp_path, capsys):
     assert capsys.readouterr().err.count("data=None") == 1
 
 
+@pytest.mark.slow
 def test_rows_of_several_processes_are_all_kept(tmp_path, processes):
     """Each worker reads, changes and replaces the same file many times."""
     units = [(SQUARES, "much", (str(number),)) for number in range(60)]

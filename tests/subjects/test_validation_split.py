@@ -135,5 +135,5 @@ def test_strengthen_needs_inputs_that_measure_costs_but_no_training_set():
     result = mutiny.strengthen(subject, budget=5, operators="GF,LR", seeds=1)  # LR does not apply to these networks
     assert len(result.chosen) == 5
     unlabeled = blob_subject(2, train=None, pool=blobs(60, seed=5)[0])
-    with pytest.raises(BadInput, match="validation=None: expected inputs with targets besides the test set"):
+    with pytest.raises(BadInput, match="validation=None: expected inputs besides the test set"):
         mutiny.strengthen(unlabeled)

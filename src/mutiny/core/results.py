@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from importlib.metadata import version
 from typing import Any, ClassVar, Self, get_type_hints
 
@@ -181,11 +182,12 @@ def now() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of mutiny and of the packages that affect the numbers."""
-    return {
-        "python": platform.python_version(),
-        "mutiny": __version__,
-        **{name: version(name) for name in ("torch", "numpy", "scipy")},
-    }
+    return {"python": platform.python_version(), "mutiny": __version__, **_package_versions()}
+
+
+@cache
+def _package_versions() -> dict[str, str]:
+    return {name: version(name) for name in ("torch", "numpy", "scipy")}
 
 
 @dataclass(frozen=True)

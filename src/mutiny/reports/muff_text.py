@@ -14,7 +14,7 @@ from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
 from mutiny.reports import formatting, terminal
 from mutiny.verbs.assess.muff.dry_run import Planned, rounded
 from mutiny.verbs.assess.muff.redundancy import TRIVIAL
-from mutiny.verbs.assess.muff.result import MuffAssessment
+from mutiny.verbs.assess.muff.result import MuffAssessment, MuffSettings
 
 METHOD = {
     "glm": "GLM z-test between trainings",
@@ -56,14 +56,15 @@ def muff_text(result: MuffAssessment, width: int = 80) -> RenderableType:
 
 
 def _head(result: MuffAssessment) -> RenderableType:
-    subject, rule = result.subject, result.settings["rule"]
+    subject, rule = result.subject, MuffSettings.of(result).rule
     count, metric = subject.originals, subject.task.metric
     name, model = escape(subject.name), escape(subject.model)
     splits = ", ".join(f"{split} {info.inputs:,} ({info.metric_mean:.4g})" for split, info in subject.splits.items())
     lines = [
         f"[bold]{name}[/]  {model}, {count} original{'s' * (count != 1)}",
         f"inputs (mean {metric}): {splits}",
-        f"killed: {METHOD[rule['test']]}, p < {rule['alpha']:g} and {EFFECT[rule['effect']]} >= {rule['beta']:g}",
+        f"killed: {escape(METHOD.get(rule.test, rule.test))}, p < {rule.alpha:g} and "
+        f"{escape(EFFECT.get(rule.effect, rule.effect))} >= {rule.beta:g}",
     ]
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 

@@ -99,11 +99,12 @@ def bias_sentence(notice: Notice) -> str:
     if points is None:
         return ""
     low, high = points
-    helps = f"{PRECISE:,} validation inputs" + ("" if notice.reference.kind == "train" else ", or the training set,")
-    return (
-        f"The rate is probably {low} to {high} points too low, because costs were measured on only "
-        f"{notice.reference.inputs} inputs: {helps} would correct that."
-    )
+    why, helps = f"costs were measured on only {notice.reference.inputs} inputs", f"{PRECISE:,} validation inputs"
+    if notice.reference.kind == "unlabeled":
+        why = "the network itself tells what a fault costs, and it is too sure"
+    elif notice.reference.kind != "train":
+        helps += ", or the training set,"
+    return f"The rate is probably {low} to {high} points too low, because {why}: {helps} would correct that."
 
 
 def no_rate(result: Assessment) -> str:

@@ -42,7 +42,8 @@ class Subject:
         validation: Labeled inputs that are neither in the training set nor in the test set. `assess` measures on them
             what a fault costs.
         weak: Weaker test set for sensitivity; made from ``test`` by default.
-        pool: Inputs to choose from, which may be unlabeled, for the verbs that need them.
+        pool: Inputs to choose from, which may be unlabeled, for the verbs that need them. `assess` measures costs on
+            them if nothing better can.
         recipe: Recipe that trains the originals, instead of ``models``.
         forward: Function that calls the model, ``forward(model, inputs) -> outputs``; ``model(inputs)`` by default.
         name: Name in reports.

@@ -123,9 +123,22 @@ class Classification:
         return outputs if self.outputs == "probabilities" else outputs.softmax(dim=1)
 
     def judge(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Per input: correct ``(n,)`` bool, and its share of the metric ``(n,)``. NaN outputs are wrong."""
-        correct = self.answers(outputs) == targets
-        return correct, correct.double()
+        """Per input: correct ``(n,)`` bool, and its share of the metric ``(n,)``. NaN outputs are wrong.
+
+        Targets are classes ``(n,)``, or probabilities ``(n, classes)`` where labels are unknown. With probabilities,
+        the share of an answer is its probability, and the most probable class is correct.
+
+        >>> import torch
+        >>> task, outputs = Classification(2, "logits"), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+        >>> task.judge(outputs, torch.tensor([[0.75, 0.25], [0.25, 0.75]]))
+        (tensor([ True, False]), tensor([0.7500, 0.2500], dtype=torch.float64))
+        """
+        predicted, classes = self.answers(outputs), most_probable(targets)
+        correct = predicted == classes
+        if targets.ndim == 1:
+            return correct, correct.double()
+        shares = targets.gather(1, predicted.clamp(min=0)[:, None])[:, 0].double()
+        return correct, shares.masked_fill(predicted < 0, 0.0)
 
     def answers(self, outputs: Tensor) -> Tensor:
         """Predicted classes ``(n,)``; -1 for NaN.
@@ -192,6 +205,11 @@ class Regression:
 
 
 Task = Classification | Regression
+
+
+def most_probable(targets: Tensor) -> Tensor:
+    """Classes ``(n,)`` from targets of a classification, which may be probabilities ``(n, classes)``."""
+    return targets if targets.ndim == 1 else targets.argmax(dim=1)
 
 
 def task_record(task: Task) -> TaskRecord:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,8 +65,7 @@ def check_operator(
     assert reason is None or reason.strip(), f"{operator.code}: NotApplicable without a reason"
     if reason is None:
         check_restores(operator, view, inputs, forward)
-        check_seeds(operator, view)
-        check_first_layer(operator, view)
+        check_first_layer(operator, view, check_seeds(operator, view))
         check_choice(operator, view)
         check_effect(operator, view, inputs, forward, must_change)
     _untouched(operator, model, before, "all checks")
@@ -125,24 +124,24 @@ def check_restores(operator: Operator, view: ModelView, inputs: Any, forward: Fo
     _untouched(operator, view.model, before, "nested use")
 
 
-def check_seeds(operator: Operator, view: ModelView) -> None:
-    """The same seed gives the same patch; if anything is random, not all seeds do."""
-    patches = [operator.patch(view, generator_for(seed, operator.code)) for seed in SEEDS]
-    again = [operator.patch(view, generator_for(seed, operator.code)) for seed in SEEDS]
+def check_seeds(operator: Operator, view: ModelView) -> list[Patch]:
+    """The same seed gives the same patch; if anything is random, not all seeds do. Returns a patch for each seed."""
+    patches, again = ([operator.patch(view, generator_for(seed, operator.code)) for seed in SEEDS] for _ in range(2))
     assert patches == again, f"{operator.code}: the same seed gives different patches"
     assert [hash(p) for p in patches] == [hash(p) for p in again], f"{operator.code}: equal patches, different hashes"
     assert all(patch.edits for patch in patches), f"{operator.code}: a patch without edits; raise NotApplicable"
     if "ratio" in operator.parameters() and sum(layer.neurons for layer in view.layers) > 3:
         some = replace(operator, **{"ratio": 0.3})
-        distinct = {some.patch(view, generator_for(seed, operator.code)) for seed in SEEDS}
-        assert len(distinct) > 1, f"{operator.code}: different seeds choose the same share"
+        chosen = (some.patch(view, generator_for(seed, operator.code)) for seed in SEEDS)
+        first = next(chosen)
+        assert any(patch != first for patch in chosen), f"{operator.code}: different seeds choose the same share"
+    return patches
 
 
-def check_first_layer(operator: Operator, view: ModelView) -> None:
+def check_first_layer(operator: Operator, view: ModelView, patches: Sequence[Patch]) -> None:
     """Each patch names the first layer of the view, or module of the model, that it changes."""
     known = {layer.name for layer in view.layers} | {path for path, _ in view.model.named_modules() if path}
-    for seed in SEEDS:
-        patch = operator.patch(view, generator_for(seed, operator.code))
+    for patch in patches:
         exists = patch.first_layer in known or all(isinstance(edit, ActivationEdit) for edit in patch.edits)
         assert exists, f"{operator.code}: first_layer={patch.first_layer!r} is not in the model"
 

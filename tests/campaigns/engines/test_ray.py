@@ -14,9 +14,10 @@ import torch
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 
 from mutiny.campaigns.engines import ray_node as node  # noqa: E402
+from mutiny.campaigns.engines.parsing import as_engine  # noqa: E402
 from mutiny.campaigns.engines.ray import Ray  # noqa: E402
 from mutiny.campaigns.jobs import Job  # noqa: E402
-from mutiny.core.errors import BadInput  # noqa: E402
+from mutiny.core.errors import BadInput, MissingExtra  # noqa: E402
 from mutiny.core.results import versions  # noqa: E402
 from mutiny.testing.engines import check_engine  # noqa: E402
 
@@ -33,24 +34,34 @@ def _token():
 
 @pytest.fixture(scope="module")
 def two(_token):
+    """An engine with a cluster of its own, for all tests, because starting it takes seconds; it ends with the last."""
     with Ray(workers=2) as engine:
         yield engine
+    assert not ray.is_initialized()
 
 
-def test_keeps_the_contract_with_token_authentication_on_and_signal_handlers():
+def test_starts_with_token_authentication_on_and_leaves_signal_handlers(two):
     def own(*_):
         """Handler of SIGTERM that campaigns install."""
 
+    assert not ray.is_initialized()
     before = signal.signal(signal.SIGTERM, own)
     try:
-        check_engine(lambda: Ray(workers=2, retries=0))
+        (result,) = two.run(lambda job: job.kind, [Job("a")])
         assert signal.getsignal(signal.SIGTERM) is own
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert not ray.is_initialized()
+    assert result.value == "a"
     assert os.environ["RAY_AUTH_MODE"] == "token"
 
 
+def test_keeps_the_contract_in_a_cluster_that_is_there_and_leaves_it(two):
+    list(two.run(lambda job: job.kind, [Job("a")]))
+    check_engine(lambda: Ray(workers=2, retries=0))
+    assert ray.is_initialized()
+
+
+@pytest.mark.slow
 def test_short_tasks_travel_together_and_long_ones_alone(two):
     count = 1000
     list(two.run(lambda job: None, [Job("empty", (n,)) for n in range(200)]))
@@ -90,15 +101,18 @@ def test_a_deadly_task_fails_with_rays_reason(two):
     assert failures["deadly"].startswith("the worker died 1 time: The worker died unexpectedly")
 
 
-def test_workers_share_the_work_and_may_write_to_it(two):
-    size = 64 << 20
+def test_workers_share_the_work_and_may_write_to_it(two, tmp_path):
+    size = 16 << 20
     tensor, array = torch.zeros(size // 4), np.zeros(size, np.uint8)
 
     def work(job):
         seen = float(tensor.sum()) + float(array.sum())
         tensor[job.arguments[0]] = array[job.arguments[0]] = 1
         tensor[job.arguments[0]] = array[job.arguments[0]] = 0
-        time.sleep(0.2)
+        (tmp_path / str(os.getpid())).touch()
+        end = time.monotonic() + 60
+        while len(os.listdir(tmp_path)) < 2 and time.monotonic() < end:  # the other worker may still have to start
+            time.sleep(0.02)
         return seen, os.getpid(), os.fstat(next(f for _, f in node._kept.values()).fileno()).st_ino
 
     results = [r.value for r in two.run(work, [Job("a", (n,)) for n in range(8)])]
@@ -149,20 +163,11 @@ def test_a_cluster_of_its_own_ends_with_the_run(tmp_path):
     assert done.stdout == "4\n", done.stderr
 
 
-def test_without_the_extra_the_message_says_how_to_get_it():
-    code = """
-        import sys
-        sys.modules["ray"] = None
-        from mutiny.campaigns.engines.parsing import as_engine
-        from mutiny.core.errors import MissingExtra
-        from mutiny.campaigns.jobs import Job
-        try:
-            list(as_engine("ray").run(lambda job: 1, [Job("a")]))
-        except MissingExtra as error:
-            print(error)
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
-    assert done.stdout == 'this needs the package ray: pip install "mutiny-nn[ray]"\n', done.stderr
+def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra) as refused:
+        list(as_engine("ray").run(lambda job: 1, [Job("a")]))
+    assert str(refused.value) == 'this needs the package ray: pip install "mutiny-nn[ray]"'
 
 
 def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():

@@ -106,7 +106,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(values, st.dictionaries(st.text(), st.integers() | st.text()))
 def test_what_comes_back_is_what_was_put_in(value, header):
     sealed = seal(value, header)
@@ -116,7 +116,7 @@ def test_what_comes_back_is_what_was_put_in(value, header):
     assert header_of(sealed) == told
 
 
-@settings(max_examples=75, deadline=None)
+@settings(deadline=None)
 @given(values, st.data())
 def test_any_change_is_noticed(value, data):
     sealed = bytearray(seal(value, {"task": "a1"}))

@@ -1,5 +1,7 @@
 """Holm's correction: against statsmodels; laws."""
 
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,15 @@ from mutiny.core.stats import holm
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
 
 
-@settings(deadline=None, max_examples=25)  # statsmodels collects garbage in each call
+@pytest.fixture(scope="module", autouse=True)
+def _no_garbage_collection():
+    """`multipletests` collects garbage in each call, which takes a tenth of a second in a long session."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "collect", lambda *_: 0)
+        yield
+
+
+@settings(deadline=None)
 @given(p_values)
 def test_holm_is_that_of_statsmodels(p):
     np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], rtol=1e-12)

@@ -84,7 +84,7 @@ def test_fisher_refuses(counts):
 differences_ = st.lists(st.integers(-20, 20), max_size=60).map(lambda d: np.array(d, dtype=np.int64))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(differences_)
 def test_sign_flip_is_the_count_of_sign_patterns(differences):
     p = sign_flip(differences)
@@ -190,7 +190,7 @@ def test_bad_histograms_get_a_sentence(arguments):
 
 def test_pooled_mcnemar_raises_false_alarms_where_sign_flip_does_not():
     """No difference between original and mutant; but inputs that flip do so in most repetitions, in one direction."""
-    rng, runs, n, repetitions = np.random.default_rng(0), 1000, 400, 10
+    rng, runs, n, repetitions = np.random.default_rng(0), 500, 400, 10
     side = rng.choice([-1, 0, 1], size=(runs, n), p=[0.1, 0.8, 0.1])
     d = side * rng.binomial(repetitions, 0.6, size=(runs, n))
     wins, losses = np.maximum(d, 0).sum(axis=1), np.maximum(-d, 0).sum(axis=1)

@@ -515,8 +515,8 @@ def test_what_is_open_is_drawn():
     for code, operator in OPERATORS.items():
         if isinstance(EXPECTED["lenet", code], str):
             continue
-        drawn = [operator().mutate(program, np.random.default_rng(seed)).recipe for seed in range(12)]
-        assert drawn == [operator().change(program, np.random.default_rng(seed)).recipe for seed in range(12)]
+        drawn = [operator().mutate(program, np.random.default_rng(seed)).recipe for seed in range(8)]
+        assert drawn == [operator().change(program, np.random.default_rng(seed)).recipe for seed in range(8)]
         possible = [
             each.mutate(program, np.random.default_rng(0)).recipe for each in operator().configurations(program)
         ]
@@ -564,7 +564,10 @@ def test_mutants_differ_from_each_other_and_leave_the_program_as_it_was(name, co
     assert torch.equal(default_forward(program_of(name).view.model, x), before)
 
 
-@pytest.mark.parametrize(("name", "code"), [*APPLICABLE, ("resnet", "ACH"), ("resnet", "LRs")])
+STORED = [case for case in APPLICABLE if case[0] in ("lenet", "functional", "transformer")]
+
+
+@pytest.mark.parametrize(("name", "code"), [*STORED, ("resnet", "ACH"), ("resnet", "LRs")])
 def test_mutants_are_trained_stored_and_loaded(name, code, tmp_path):
     program = program_of(name)
     recipe = OPERATORS[code]().configurations(program)[-1].mutate(program, np.random.default_rng(0)).recipe

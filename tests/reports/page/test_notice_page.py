@@ -176,7 +176,9 @@ def test_an_interval_that_tells_nothing_is_narrowed_first():
 def test_few_reference_inputs_are_told_on_the_first_screen():
     result = rated({"GF": [*GOOD, (0.7, False)]}, reference=ReferenceRecord("validation", 269, 0.98))
     text = shown(result)
-    assert text.index("probably 5 to 20 points too low") < text.index('<section id="notice"')
+    assert text.index("points too low, because costs were measured on only 269 inputs") < text.index(
+        '<section id="notice"'
+    )
     step = next_steps(result, PARTS)[0]
     assert "at least 1,000 of them, or its training set" in step.why
     assert step.line.startswith(PARTS.again)

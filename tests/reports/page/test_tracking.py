@@ -86,8 +86,8 @@ def test_figures_have_the_colours_of_the_page(assessed, tmp_path):
     figures = dict(_figures(_page(assessed)))
     assert len(figures) > 3
     for png in figures.values():
-        pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).reshape(-1, 3)
-        seen = {"#{:02x}{:02x}{:02x}".format(*pixel) for pixel in np.unique(pixels, axis=0)}
+        pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int) @ [0x10000, 0x100, 1]
+        seen = {f"#{pixel:06x}" for pixel in np.unique(pixels)}
         assert not seen & set(svg.VARIABLES)
         assert svg.LIGHT[svg.PAGE] in seen
         assert {svg.LIGHT[svg.INK], svg.LIGHT[svg.QUIET], svg.LIGHT[svg.RULE]} & seen

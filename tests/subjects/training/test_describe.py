@@ -226,8 +226,6 @@ def other(x):
     return x
 """
 PRINT = """
-import sys
-sys.path.insert(0, {folder!r})
 import numpy as np
 import definition
 from mutiny.subjects.data import as_data
@@ -349,15 +347,14 @@ def test_networks_count_by_all_they_hold():
     assert lazy["state"]["0.weight"]["tensor"] == "torch.float32"
 
 
-def run(code, seed):
-    environment = {**os.environ, "PYTHONHASHSEED": str(seed), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def test_two_processes_agree_about_a_recipe_and_about_a_built_in_subject(tmp_path):
-    (tmp_path / "definition.py").write_text(MODULE)
-    (tmp_path / "helpers.py").write_text(HELPERS)
-    first, second = (run(PRINT.format(folder=str(tmp_path)) + DIGITS, seed).split() for seed in (1, 2))
-    assert first == second
-    assert [len(text) for text in first] == [64, 64]
+def test_two_processes_agree_about_a_recipe_and_about_a_built_in_subject(tmp_path, monkeypatch, capsys):
+    for name, source in (("helpers", HELPERS), ("definition", MODULE)):
+        loaded(tmp_path, name, source, monkeypatch)
+    exec(PRINT + DIGITS, {})
+    here = capsys.readouterr().out.split()
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", PRINT + DIGITS]
+    there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    assert here == there
+    assert [len(text) for text in here] == [64, 64]

@@ -83,7 +83,7 @@ def test_smaller_costs_need_more_inputs_and_a_stricter_test_too():
 def test_the_interval_covers_the_number_that_many_faults_tell():
     """Of ten originals each, which differ in how many of their answers change."""
     rng = np.random.default_rng(4)
-    truth = plan_of([*classifier_faults(rng, 0.15, count=2000)])[1.0].inputs
+    truth = plan_of([*classifier_faults(rng, 0.15, count=1000)])[1.0].inputs
     covered = []
     for _ in range(25):
         faults = [*classifier_faults(rng, 0.15, count=60)]

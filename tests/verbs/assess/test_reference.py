@@ -47,14 +47,16 @@ def unlabeled(n):
 
 
 def test_the_order_of_kinds():
-    """Validation, labeled pool, folds, training set, nothing."""
-    labeled, train = points(80, seed=4), points(70, seed=3)
+    """Validation, labeled pool, folds, unlabeled pool, training set, nothing."""
+    labeled, train, many = points(80, seed=4), points(70, seed=3), unlabeled(FEWEST_HELD_OUT)
     assert chosen(recipe_subject(validation=points(90, seed=2), pool=labeled)).kind == "validation"
     assert chosen(recipe_subject(pool=labeled)).kind == "pool"
-    assert chosen(recipe_subject(pool=unlabeled(80))).kind == "folds"
+    assert chosen(recipe_subject(pool=many)).kind == "folds"
     assert chosen(recipe_subject(train=ENOUGH - 1)).kind == "train"
     assert chosen(subject(validation=None, pool=labeled, train=train)).kind == "pool"
-    assert chosen(subject(validation=None, pool=unlabeled(80), train=train)).kind == "train"
+    assert chosen(subject(validation=None, pool=many, train=train)).kind == "unlabeled"
+    assert chosen(subject(validation=None, pool=many)).kind == "unlabeled"
+    assert chosen(subject(validation=None, pool=many[1:], train=train)).kind == "train"
     assert chosen(subject(validation=None, train=points(ENOUGH, seed=3))).kind == "train"  # trained elsewhere
     assert chosen(subject(validation=None, pool=unlabeled(80))) is None
     assert chosen(subject(validation=None)) is None

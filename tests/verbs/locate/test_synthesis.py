@@ -347,9 +347,8 @@ def test_files(case, mixed, tmp_path):
         assert np.array_equal(held["x"], found.inputs.numpy())
         assert np.array_equal(held["failed"], found.failed)
         assert set(held) == {"x", "original", "index", "failed", "kept", "succeeded", "raised", "l1", "l2", "linf", "y"}
-    for suffix in ("png", "svg"):
-        draw_synthesis(tmp_path / f"grid.{suffix}", found, "some")
-        assert (tmp_path / f"grid.{suffix}").stat().st_size > 1000
+    draw_synthesis(tmp_path / "grid.png", found, "some")
+    assert (tmp_path / "grid.png").stat().st_size > 1000
 
 
 def test_what_a_leaky_activation_hides_is_seen_before_it():

@@ -31,7 +31,7 @@ def slow_additional(codes):
 
 
 @given(pools, st.sampled_from([1, 2, SECTIONS]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_the_order_is_that_of_a_greedy_search_over_sets(codes, sections):
     codes = np.minimum(codes, sections - 1)
     chosen, order = slow_additional(codes)

@@ -90,7 +90,7 @@ def test_one_seed_has_one_answer_and_another_has_another():
 
 @pytest.mark.parametrize("raising", [False, True])
 def test_the_models_are_untouched(raising, monkeypatch):
-    subject = weak_subject(3)
+    subject = weak_subject(2)
     states = [ModelState.of(model) for model in subject.models]
     if raising:
         calls = iter(range(10**6))
@@ -102,12 +102,12 @@ def test_the_models_are_untouched(raising, monkeypatch):
 
         subject.forward = forward
         with pytest.raises(KeyboardInterrupt):
-            strengthen(3, subject, minimize=True, seeds=1)
+            strengthen(2, subject, minimize=True, seeds=1)
     else:
-        strengthen(3, subject, minimize=True, budget=5, seeds=1)
+        strengthen(2, subject, minimize=True, budget=5, seeds=1)
     assert [state.difference(ModelState.of(model)) for state, model in zip(states, subject.models, strict=True)] == [
         None
-    ] * 3
+    ] * 2
 
 
 def test_a_smaller_test_set_is_judged_by_faults_it_does_not_know():
@@ -261,8 +261,10 @@ def test_a_bare_model_with_data_and_a_pool():
     assert len(result.order) == 5
     alone = mutiny.strengthen(net, (x, y), 5, data=test, **quick)
     assert "the pool that also measures what faults cost" in " ".join(alone.notes)
+    unlabeled = mutiny.strengthen(net, x, 5, data=test, **quick)
+    assert "the pool that also measures what faults cost" in " ".join(unlabeled.notes)
     with pytest.raises(mutiny.BadInput, match="besides the test set"):
-        mutiny.strengthen(net, x, 5, data=test)
+        mutiny.strengthen(net, x[:200], 5, data=test)
 
 
 def test_originals_that_a_recipe_trains_without_their_fold(tmp_path):

@@ -118,7 +118,7 @@ def sign_flip_counts(values: Mapping[int, int] | ArrayLike, counts: ArrayLike | 
     deviation = math.sqrt(float(magnitudes.astype(np.float64) ** 2 @ number))
     points = int(fft.next_fast_len(min(longest + 1, 10 * math.ceil(deviation)), real=True))
     if points * magnitudes.size > MAX_WORK:
-        return float(2 * stats.norm.sf((total - 1) / deviation))
+        return float(2 * special.ndtr(-(total - 1) / deviation))
     weights = magnitudes * number
     tilt = float(optimize.brentq(lambda t: weights @ np.tanh(t * magnitudes) - total, 0, math.log(longest) + 1))
     ups = (longest + total) // 2  # the lattice: total = 2 * (sum of the magnitudes that count positive) - longest

@@ -45,7 +45,7 @@ def glm(originals: ArrayLike, mutants: ArrayLike) -> float:
     if variance == 0:
         return _limit(difference)
     z = difference / math.sqrt(variance * (1 / first.size + 1 / second.size))
-    return float(2 * stats.norm.sf(abs(z)))
+    return float(2 * special.ndtr(-abs(z)))
 
 
 def welch(originals: ArrayLike, mutants: ArrayLike) -> float:
@@ -69,7 +69,7 @@ def welch(originals: ArrayLike, mutants: ArrayLike) -> float:
         return _limit(difference)
     shares = parts / parts.sum()
     freedom = 1 / float((shares**2 / (first.size - 1, second.size - 1)).sum())
-    return float(2 * stats.t.sf(abs(difference) / error, freedom))
+    return float(2 * special.stdtr(freedom, -abs(difference) / error))
 
 
 def mann_whitney(originals: ArrayLike, mutants: ArrayLike) -> float:
@@ -127,7 +127,7 @@ def paired_t(originals: ArrayLike, mutants: ArrayLike) -> float:
     mean, error = float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(differences.size)
     if error <= ROUNDING:
         return _limit(mean)
-    return float(2 * stats.t.sf(abs(mean) / error, differences.size - 1))
+    return float(2 * special.stdtr(differences.size - 1, -abs(mean) / error))
 
 
 def wilcoxon(originals: ArrayLike, mutants: ArrayLike) -> float:

@@ -24,7 +24,7 @@ from mutiny.subjects.data import Data
 from mutiny.subjects.inference.calibration import measured_pace
 from mutiny.subjects.inference.condensed_outputs import condense
 from mutiny.subjects.inference.passes import CleanPass, Outcome, Pace, clean_pass, evaluate, rows, settle
-from mutiny.subjects.tasks import Classification, Task
+from mutiny.subjects.tasks import Classification, Task, most_probable
 
 
 class Runner:
@@ -56,6 +56,8 @@ class Runner:
         self.task = settle(task, self.models, first, forward, batch_size)
         measured = pace or (Pace(batch_size) if batch_size else None)
         self.pace = measured or measured_pace(self.models[0], first, forward)
+        self._expected: dict[str, Tensor] = {}
+        self._labels: dict[str, Tensor] = {}
         self._targets: dict[tuple[str, torch.device], Tensor] = {}
         self._clean: dict[tuple[int, str], CleanPass] = {}
         self._bits: dict[str, Bits] = {}
@@ -84,12 +86,23 @@ class Runner:
         """Adds a split, such as a weak one derived from clean passes."""
         self.splits[name] = data
 
+    def expect(self, split: str, probabilities: Tensor) -> None:
+        """Sets the probabilities of the classes for a split without labels, ``(n, classes)``."""
+        self._expected[split] = probabilities
+
+    @property
+    def unlabeled(self) -> frozenset[str]:
+        """Splits without labels."""
+        return frozenset(self._expected)
+
     def targets(self, split: str, device: torch.device) -> Tensor:
         """Targets of a split in the task's form."""
         key = (split, device)
         if key not in self._targets:
-            checked = self.task.check_targets(self.splits[split].targets, split)
-            self._targets[key] = torch.from_numpy(checked).to(device)
+            found = self._expected.get(split)
+            if found is None:
+                found = torch.from_numpy(self.task.check_targets(self.splits[split].targets, split))
+            self._targets[key] = found.to(device)
         return self._targets[key]
 
     def clean(self, original: int, split: str) -> CleanPass:
@@ -192,5 +205,9 @@ class Runner:
         return ScreenedMutant(self.task, clean, targets, answer, rng, screening, checks, memory, strength)
 
     def labels(self, split: str) -> Tensor | None:
-        """Class labels of a split; ``None`` for regression."""
-        return self.targets(split, torch.device("cpu")) if isinstance(self.task, Classification) else None
+        """Class labels of a split, or the most probable ones; ``None`` for regression."""
+        if not isinstance(self.task, Classification):
+            return None
+        if split not in self._labels:
+            self._labels[split] = most_probable(self.targets(split, torch.device("cpu")))
+        return self._labels[split]

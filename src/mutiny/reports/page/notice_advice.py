@@ -57,6 +57,11 @@ def _steps(result: Assessment, parts: CommandParts, results: Mapping[str, Result
             f"inputs, on which costs were measured. {VALIDATION}, and run this again."
         )
         yield Command(f"{parts.again}{parts.kept}", "Add a validation set", why)
+    elif too_low(notice) is not None and notice.reference.kind == "unlabeled":
+        why = (
+            f"The pool has no labels, so the network itself tells what a fault costs. {VALIDATION}, and run this again."
+        )
+        yield Command(f"{parts.again}{parts.kept}", "Measure costs with labels", why)
     elif too_low(notice) is not None:
         why = (
             f"Costs were measured on only {notice.reference.inputs} inputs. {VALIDATION}, at least {PRECISE:,} of them"

@@ -56,9 +56,10 @@ def _reference(result: Assessment) -> str:
     reference = result.notice.reference
     if reference.kind == "none":
         return "Costs: the subject has no inputs besides the tests, so they were not measured."
+    metric = ("expected " if reference.kind == "unlabeled" else "") + result.subject.task.metric
     sentence = (
         f"Costs are {cost_words(result.notice)}, on which the originals have a mean "
-        f"{result.subject.task.metric} of {reference.metric_mean:.4g}; the tests play no part in it."
+        f"{metric} of {reference.metric_mean:.4g}; the tests play no part in it."
     )
     if reference.memorized:
         sentence += (

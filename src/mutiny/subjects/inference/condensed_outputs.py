@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mutiny.subjects.tasks import Classification, Regression, Task
+from mutiny.subjects.tasks import Classification, Regression, Task, most_probable
 
 KEEP = 32
 """Most numbers kept per input."""
@@ -35,7 +35,7 @@ def condense(task: Task, outputs: Tensor, targets: Tensor) -> Tensor:
     values = values if task.outputs == "logits" else values.clamp(min=FLOOR).log()
     if values.shape[1] <= KEEP:
         return values
-    true, other = _true_and_other(values, targets)
+    true, other = _true_and_other(values, most_probable(targets))
     return torch.stack((true, other), dim=1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from mutiny.core.results import AssessedSubject
@@ -10,7 +11,8 @@ from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.cost_unit import metric_of
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
 from mutiny.verbs.assess.notice import Notice
-from mutiny.verbs.assess.reference import PRECISE
+from mutiny.verbs.assess.reference import FEWEST_HELD_OUT, PRECISE
+from mutiny.verbs.assess.summary import CHOICES
 
 FEW_TO_SCALE = 200
 """Fewer reference inputs than this get a note if they only have to tell the scale of costs."""
@@ -18,6 +20,8 @@ TOO_LOW = {400: (5, 20), PRECISE: (3, 10)}
 """Points by which the notice rate was too low where it was measured, if costs were measured on fewer inputs than this.
 
 Noise moves faults into bins that are too high, where the test set misses them."""
+OVERCONFIDENT = (7, 15)
+"""The same with an unlabeled pool and one original, whose own probabilities make faults look too costly."""
 
 
 def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iterator[str]:
@@ -26,7 +30,8 @@ def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iter
     if reference.kind == "none":
         yield (
             "There is no notice rate: the subject has no inputs besides the test set, so what a fault costs cannot be "
-            "measured independently. Give the subject validation=(inputs, targets), or its training set."
+            "measured independently. Give the subject validation=(inputs, targets), its training set, or "
+            f"{_pools(search)}."
         )
     if reference.memorized:
         yield (
@@ -34,13 +39,25 @@ def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iter
             "fault may cost more or less on new inputs, so the notice rate may be too low or too high. Give the "
             "subject validation=(inputs, targets)."
         )
+    if reference.kind == "unlabeled":
+        alone = subject.originals == 1
+        whose, points = ("network itself", too_low(notice)) if alone else ("other originals", None)
+        low = (
+            ""
+            if points is None
+            else f" That makes the rate too low: by {points[0]} to {points[1]} points in our study."
+        )
+        yield (
+            "Not all labels of the pool are known: costs are expected values, by the class probabilities of the "
+            f"{whose}.{low} Give validation=(inputs, targets) to measure costs."
+        )
+    elif reference.kind != "none" and reference.inputs < (PRECISE if reference.scale is None else FEW_TO_SCALE):
+        yield _measured(notice, search)
     if subject.originals == 1:
         yield (
             "One original: rate and interval are about this network only. More originals, trained with other seeds, "
             "would tell how much the rate depends on the luck of training."
         )
-    if reference.kind != "none" and reference.inputs < (PRECISE if reference.scale is None else FEW_TO_SCALE):
-        yield _measured(notice, search)
     if isinstance(runner.task, Classification):
         labels = runner.labels(TEST)
         missing = sorted(set(range(runner.task.classes)) - set(labels.tolist())) if labels is not None else []
@@ -56,17 +73,33 @@ def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iter
         yield f"No operator changes {', '.join(unseen[:3])}{more}: the forward pass does not use them in a known way."
 
 
+def _pools(search: FaultSearch) -> str:
+    """Pools that can measure costs."""
+    unlabeled = f", or one of at least {FEWEST_HELD_OUT} inputs without"
+    return f"a pool with targets{unlabeled if isinstance(search.runner.task, Classification) else ''}"
+
+
 def too_low(notice: Notice) -> tuple[int, int] | None:
-    """Points by which few reference inputs probably make a notice rate too low; ``None`` if they are not known to.
+    """Points by which the reference set probably makes a notice rate too low; ``None`` if it is not known to.
 
     >>> from mutiny.verbs.assess.notice import ReferenceRecord
     >>> too_low(Notice(0.6, None, (), reference=ReferenceRecord("validation", 269, 0.98)))
     (5, 20)
     """
+    points = _known_bias(notice)
+    if points is None or notice.rate is None:
+        return None
+    room = math.floor(100 - 100 * notice.rate)
+    return (points[0], min(points[1], room)) if points[0] < room else None
+
+
+def _known_bias(notice: Notice) -> tuple[int, int] | None:
     reference = notice.reference
+    if reference.kind == "unlabeled":
+        return OVERCONFIDENT if notice.resampled == CHOICES else None
     if reference.kind == "none" or reference.scale is not None or reference.memorized:
         return None
-    if notice.rate is None or metric_of(notice.unit) is not None:
+    if metric_of(notice.unit) is not None:
         return None
     return next((points for inputs, points in TOO_LOW.items() if reference.inputs < inputs), None)
 

@@ -116,7 +116,8 @@ class ReferenceRecord:
     """Inputs on which costs were measured.
 
     Attributes:
-        kind: ``validation``, ``pool``, ``folds``, ``train``, or ``none`` if the subject has no such inputs.
+        kind: ``validation``, ``pool``, ``folds``, ``unlabeled``, ``train``, or ``none`` if the subject has no such
+            inputs.
         inputs: Number of inputs for each original.
         metric_mean: Mean metric of the originals on them.
         memorized: How much better the originals are on these training inputs than on the test inputs, in the unit of

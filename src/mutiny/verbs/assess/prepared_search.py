@@ -11,6 +11,7 @@ from mutiny.faults.evaluation import CleanPass, Runner
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.passes import Pace
 from mutiny.verbs.assess.cost_unit import unit_of
+from mutiny.verbs.assess.expected_labels import expect_labels
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
 from mutiny.verbs.assess.reference import Reference, check_independent, reference_of
 from mutiny.verbs.assess.sampling import sampled_splits
@@ -39,11 +40,15 @@ def prepared_search(
     found = reference_of(subject, len(models))
     reference = found or Reference("none", {TEST: subject.test})
     if found is not None:
-        check_independent(found, subject.test)
+        check_independent(found, subject.test, subject.pool)
     splits = {**reference.sets, **reference.trained, TEST: subject.test, **(others or {})}
     runner = Runner(models, subject.task, splits, subject.forward, session.seed, session.runtime.batch_size, pace)
     session.check_constant()
     session.settle(batch_size=runner.pace.batch_size, layout=runner.pace.layout)
+    if reference.kind == "unlabeled":
+        session.progress.stage("expected labels", 1)
+        expect_labels(runner, reference)
+        session.progress.step("expected labels")
     passes = [(number, split) for number in range(len(models)) for split in {*reference.splits(number), TEST}]
     session.progress.stage("clean passes", len(passes))
 

@@ -17,6 +17,7 @@ from mutiny.subjects.data import Data
 from mutiny.subjects.data.base import CHUNK
 from mutiny.subjects.data.labels import matched, unknown
 from mutiny.subjects.data.nested import leaves
+from mutiny.subjects.tasks import Classification
 from mutiny.subjects.training.own import OwnTraining
 
 FOLDS = 5
@@ -25,10 +26,13 @@ FEWEST_HELD_OUT = 250
 """Smallest useful fold; on smaller ones, the noise of costs would move the notice rate by more than three points."""
 PRECISE = 1000
 """So many inputs measure costs precisely; with fewer, costs are measured on training inputs, too, and scaled."""
+MOST_UNLABELED = 3000
+"""Number of inputs of an unlabeled pool that are used at most; more would take time and hardly change the rate."""
 KINDS = {
     "validation": "validation inputs",
     "pool": "labeled inputs of the pool",
     "folds": "training inputs that each original was not trained on",
+    "unlabeled": "unlabeled inputs of the pool, by expectation",
     "train": "training inputs",
 }
 """Kinds of reference sets, best first, in words."""
@@ -40,7 +44,8 @@ class Reference:
 
     Attributes:
         kind: One of `KINDS`.
-        sets: Inputs by the name of their split. There is one set for all originals, or one for each fold.
+        sets: Inputs by the name of their split. There is one set for all originals, or one for each fold, or, for
+            an unlabeled pool, one for each original, because the other originals predict its labels.
         trained: Training inputs by the name of their split, as many sets; empty if the reference set is large. If it is
             small, costs on training inputs have less noise; they are scaled to costs on the reference set.
     """
@@ -100,6 +105,9 @@ def reference_of(subject: Subject, originals: int) -> Reference | None:
         sets = {f"fold {fold + 1}": subject.training.held_out(fold) for fold in folds}
         trained = {f"all but fold {fold + 1}": subject.training.of(fold) for fold in folds}
         return Reference("folds", sets, trained if _small(sets) else {})
+    unlabeled = _unlabeled(subject)
+    if unlabeled is not None:
+        return Reference("unlabeled", {f"pool for original {number + 1}": unlabeled for number in range(originals)})
     return None if subject.train is None else Reference("train", {"train": subject.train})
 
 
@@ -119,10 +127,26 @@ def _labeled(subject: Subject) -> Reference | None:
     return Reference("pool", {"pool": pool})
 
 
-def check_independent(reference: Reference, test: Data) -> None:
-    """Raises `BadInput` if inputs on which costs are measured are those of the test set, in any order."""
-    for name, data in {**reference.sets, **reference.trained}.items():
-        if _same_items(data, test):
+def _unlabeled(subject: Subject) -> Data | None:
+    """A part of the pool, whose labels are unknown, if it is large enough."""
+    pool = subject.pool
+    if pool is None or not isinstance(subject.task, Classification) or len(pool) < FEWEST_HELD_OUT:
+        return None
+    return pool if len(pool) <= MOST_UNLABELED else pool.subset(spread(len(pool), MOST_UNLABELED))
+
+
+def check_independent(reference: Reference, test: Data, pool: Data | None = None) -> None:
+    """Raises `BadInput` if inputs on which costs are measured are those of the test set, in any order.
+
+    Args:
+        reference: Reference set.
+        test: Test set.
+        pool: The whole pool, of which an unlabeled reference set is a part.
+    """
+    unlabeled = reference.kind == "unlabeled"
+    compared = {"pool": pool} if unlabeled and pool is not None else {**reference.sets, **reference.trained}
+    for name, data in compared.items():
+        if (_same_inputs if unlabeled else _same_items)(data, test):
             raise BadInput(
                 name,
                 "the same inputs as the test set",
@@ -138,7 +162,11 @@ def _same_items(first: Data, second: Data) -> bool:
         return True
     if not np.array_equal(np.sort(first.targets, axis=0), np.sort(second.targets, axis=0)):
         return False
-    return Counter(_digests(first)) == Counter(_digests(second))
+    return _same_inputs(first, second)
+
+
+def _same_inputs(first: Data, second: Data) -> bool:
+    return len(first) == len(second) and Counter(_digests(first)) == Counter(_digests(second))
 
 
 def _digests(data: Data) -> Iterator[bytes]:

@@ -21,7 +21,8 @@ def sampled_splits(runner: Runner) -> frozenset[str]:
     """Splits of which only as many inputs are evaluated as a bin or a verdict needs."""
     if not isinstance(runner.task, Classification):
         return frozenset()
-    return frozenset(name for name in runner.splits if runner.is_large(name, FEWEST_SAMPLED, LEAST_WORK))
+    large = frozenset(name for name in runner.splits if runner.is_large(name, FEWEST_SAMPLED, LEAST_WORK))
+    return large - runner.unlabeled  # strata are made of right and of wrong answers
 
 
 def same_bin(edges: Sequence[float], inputs: int, broken: Ints, repaired: Ints) -> bool:

@@ -17,8 +17,8 @@ from mutiny.faults.parsing import as_operators
 from mutiny.models import Forward
 from mutiny.subjects import Subject
 from mutiny.subjects.given import Given, as_given, as_subject
-from mutiny.subjects.tasks import Task
-from mutiny.verbs.assess.reference import reference_of, with_folds
+from mutiny.subjects.tasks import Classification, Task
+from mutiny.verbs.assess.reference import FEWEST_HELD_OUT, reference_of, with_folds
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.select.base import Selector
 from mutiny.verbs.strengthen.options import StrengthenOptions, check_assessment
@@ -138,7 +138,7 @@ def strengthen(
 def _given(subject: Subject, pool: Any) -> Given:
     """The subject, which must be able to measure the cost of faults, and the pool.
 
-    A pool with labels measures costs if the subject has no other inputs for that.
+    The pool measures costs if the subject has no other inputs for that.
     """
     given = as_given(with_folds(subject), pool, None, None, None, "pool", pool=True)
     assert given.subject is not None
@@ -150,7 +150,8 @@ def _given(subject: Subject, pool: Any) -> Given:
         raise BadInput(
             "validation",
             None,
-            "inputs with targets besides the test set, on which to measure what faults cost",
-            "Give validation=(inputs, targets), the training set, or a pool with targets.",
+            "inputs besides the test set, on which to measure what faults cost",
+            "Give validation=(inputs, targets), the training set, or a pool with targets"
+            + (f", or of at least {FEWEST_HELD_OUT} inputs." if isinstance(subject.task, Classification) else "."),
         )
     return replace(given, subject=other)

@@ -109,7 +109,7 @@ def _notes(
         yield from _notes_on_candidates(
             proposal.beyond, findings.candidates, findings.refusal, bool(options.synthesize)
         )
-    if context.search.reference.kind == "pool" and proposal is not None:
+    if context.search.reference.kind in ("pool", "unlabeled") and proposal is not None:
         yield (
             "Inputs are chosen from the pool that also measures what faults cost. Give the subject "
             "validation=(inputs, targets) to keep the two apart."

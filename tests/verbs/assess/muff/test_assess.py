@@ -123,7 +123,7 @@ def test_each_search_bisects_its_own_set(several):
             for mutant in (m for m in record.mutants if m.guiding_set == split and m.searched):
                 assert mutant.strength == (low + high) / 2
                 low, high = (mutant.strength, high) if mutant.verdict is Verdict.SURVIVED else (low, mutant.strength)
-            assert high - low <= 0.1 < 2 * (high - low)
+            assert high - low <= QUICK.precision < 2 * (high - low)
             assert record.sets[split].stopped == "precision"
 
 
@@ -192,8 +192,9 @@ def test_one_seed_one_answer_in_python():
 
 
 def test_an_operators_answer_does_not_depend_on_the_others():
-    alone = mutiny.assess(blob_subject(2), "WI(ratio=0.3)", search=QUICK, method="muff").operators[0]
-    among = mutiny.assess(blob_subject(2), "GF,WI(ratio=0.3)", search=QUICK, method="muff").operators[1]
+    search = mutiny.Search(precision=0.3)
+    alone = mutiny.assess(blob_subject(2), "WI(ratio=0.3)", search=search, method="muff").operators[0]
+    among = mutiny.assess(blob_subject(2), "GF,WI(ratio=0.3)", search=search, method="muff").operators[1]
     assert [m.p_value for m in alone.mutants] == [m.p_value for m in among.mutants]
     assert alone.score == among.score
 

@@ -7,11 +7,19 @@ from scipy import stats
 import mutiny
 from mutiny.core.random import generator_for
 from mutiny.core.records import KillBits, MutantRecord, Verdict
+from mutiny.verbs.assess.muff import score as score_module
 from mutiny.verbs.assess.muff.kill_rule import Judged, KillRule, Sample
 from mutiny.verbs.assess.muff.score import RESAMPLES, score_interval
 from toys import blob_subject, line_subject
 
+FEW = 100
+"""Draws where they are spelled out."""
 STRENGTHS = (0.25, 0.5, 0.75)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_resamples():
+    """As many as there are, instead of those of `conftest`."""
 
 
 def made_up(seed, originals, inputs=30, repetitions=3):
@@ -37,7 +45,7 @@ def slow(operators, rule, seed):
     """The same bootstrap spelled out: rows and columns are copied, every verdict on test is taken anew."""
     rng = generator_for(seed, "score interval")
     scores = []
-    for _ in range(RESAMPLES):
+    for _ in range(FEW):
         first = operators[0]["test"][STRENGTHS[0]].sample
         size = first.inputs if rule.test == "mcnemar" else len(first.originals)
         rows = rng.integers(size, size=size)
@@ -64,11 +72,13 @@ def slow(operators, rule, seed):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1, 6]), st.integers(1, 2))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_against_a_bootstrap_spelled_out(seed, originals, count):
     operators = [made_up(seed + i, originals) for i in range(count)]
     rule = KillRule().resolve(originals)
-    interval = score_interval([(mutants, 1.0) for mutants in operators], rule, True, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(score_module, "RESAMPLES", FEW)
+        interval = score_interval([(mutants, 1.0) for mutants in operators], rule, True, seed)
     assert (interval.low, interval.high) == pytest.approx(tuple(slow(operators, rule, seed)))
     assert interval.method == ("bootstrap over inputs" if originals == 1 else "bootstrap over originals")
     assert interval.level == 0.95
@@ -89,7 +99,7 @@ def test_nothing_to_resample_gives_no_interval():
 
 @pytest.mark.parametrize(("make", "originals"), [(blob_subject, 1), (line_subject, 6)])
 def test_the_interval_surrounds_the_score_and_repeats(originals, make):
-    search = mutiny.Search(precision=0.1, rse=0.4)
+    search = mutiny.Search(precision=0.2, rse=0.4)
     results = [mutiny.assess(make(originals), "WI(ratio=0.5)", seed=2, search=search, method="muff") for _ in range(2)]
     assert results[0].score == results[1].score
     score = results[0].score
@@ -114,11 +124,11 @@ def test_counts_are_resampled_for_a_test_on_counts():
     judged = Judged(MutantRecord("X", 0.5, "test", Verdict.KILLED), broken, KillBits(NONE, NONE, 100))
     rule, rows = KillRule("fisher", beta=0.1).resolve(6), generator_for(0, "score interval")
     interval = score_interval([({"train": {0.5: judged}, "test": {0.5: judged}}, 1.0)], rule, True, 0)
-    scores = []
-    for _ in range(RESAMPLES):
-        damaged = int((rows.integers(6, size=6) >= 4).sum())
+    killed = [False]
+    for damaged in range(1, 7):
         table = [[540, 60], [540 - 10 * damaged, 60 + 10 * damaged]]
-        scores.append(float(damaged > 0 and stats.fisher_exact(table).pvalue < 0.05))
+        killed.append(stats.fisher_exact(table).pvalue < 0.05)
+    scores = [float(killed[(rows.integers(6, size=6) >= 4).sum()]) for _ in range(RESAMPLES)]
     assert (interval.low, interval.high) == tuple(np.quantile(scores, [0.025, 0.975])) == (0, 1)
 
 

@@ -35,7 +35,7 @@ class Scripted(nn.Module):
         right = self.layer(x[:, :3]) - self.layer.bias
         strength = float(self.layer.bias[0])
         split = "test" if x[0, 4] else "train"
-        wrong = [self.script(split, int(position), self.original, strength) for position in x[:, 3]]
+        wrong = [self.script(split, position, self.original, strength) for position in x[:, 3].int().tolist()]
         return torch.where(torch.tensor(wrong)[:, None], right.roll(1, dims=1), right)
 
 

@@ -32,10 +32,20 @@ from mutiny.verbs.assess.muff.kill_rule import KillRule
 from mutiny.verbs.assess.muff.search import Search
 from mutiny.verbs.assess.muff.trained_judge import TrainedJudge
 from mutiny.verbs.assess.muff.training_run import TrainingRun
-from verbs.assess.muff.test_training_run import COUNT, LIGHT, RECIPE, all_optimizers, build, made, run
+from verbs.assess.muff.test_training_run import (
+    COUNT,
+    ITEMS,
+    LIGHT,
+    RECIPE,
+    all_optimizers,
+    build,
+    made,
+    optimizers_assessed,
+    run,
+)
 
 
-def subject_of(recipe=RECIPE, items=150):
+def subject_of(recipe=RECIPE, items=ITEMS):
     return Subject(recipe=recipe, task=Classification(3), train=toys.blobs(items), test=toys.blobs(90, seed=1))
 
 
@@ -169,7 +179,7 @@ def test_instability_is_the_share_with_little_power(tmp_path):
 
 
 def test_where_power_is_unknown_so_is_instability(tmp_path):
-    (record,) = assess(subject_of(), "HBS", originals=1, folder=tmp_path, method="muff").operators
+    (record,) = assess(subject_of(LIGHT), "HBS", originals=1, folder=tmp_path, method="muff").operators
     assert {mutant.power for mutant in record.mutants} == {None}
     assert {summary.instability for summary in record.sets.values()} == {None}
 
@@ -263,11 +273,10 @@ def test_words_follow_the_direction():
     assert "train notices epochs 5, test only epochs 3 and less." in captured.get()
 
 
-def test_words_for_lists_of_configurations(tmp_path):
+def test_words_for_lists_of_configurations():
     from rich.console import Console
 
-    result = assess(subject_of(LIGHT), "OCH", originals=COUNT, folder=tmp_path, method="muff")
-    (record,) = result.operators
+    result, record = optimizers_assessed(), all_optimizers()
     console = Console(width=100)
     with console.capture() as captured:
         console.print(muff_text(result, 100))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mutiny.core.random import generator_for
 from mutiny.core.records import MutantRecord, Verdict
 from mutiny.core.stats import Interval, percentile_interval
+from mutiny.models.layers import Indices
 from mutiny.verbs.assess.muff.kill_rule import Judged, KillRule, Sample
 
 RESAMPLES = 500
@@ -173,22 +174,29 @@ def score_interval(
     first = next(iter(operators[0][0]["test"].values())).sample
     if not by_input and len(first.originals) < FEWEST_ORIGINALS:
         return None
-    scores = []
-    for _ in range(RESAMPLES):
-        draw = _draw_inputs(first.inputs, rng) if by_input else _draw_originals(len(first.originals), rng)
-        scores.append(np.mean([_score(mutants, upper, rule, higher_is_better, draw) for mutants, upper in operators]))
+    count = first.inputs if by_input else len(first.originals)
+    draws = (rng.integers(count, size=count) for _ in range(RESAMPLES))
+
+    def score(draw: Draw) -> float:
+        return float(np.mean([_score(mutants, upper, rule, higher_is_better, draw) for mutants, upper in operators]))
+
+    if by_input:
+        scores = [score(_draw_inputs(chosen)) for chosen in draws]
+    else:  # few originals have few samples, if their order does not matter
+        samples = [tuple(sorted(chosen.tolist())) for chosen in draws]
+        known = {sample: score(_draw_originals(np.array(sample))) for sample in dict.fromkeys(samples)}
+        scores = [known[sample] for sample in samples]
     interval = percentile_interval(np.array(scores), 0.95)
     unit = "inputs" if by_input else "originals"
     return Interval(interval.low, interval.high, 0.95, f"bootstrap over {unit}")
 
 
-def _draw_originals(count: int, rng: np.random.Generator) -> Draw:
-    chosen = rng.integers(count, size=count)
+def _draw_originals(chosen: Indices) -> Draw:
     return lambda sample: sample.of_originals(chosen)
 
 
-def _draw_inputs(count: int, rng: np.random.Generator) -> Draw:
-    weights = np.bincount(rng.integers(count, size=count), minlength=count)
+def _draw_inputs(chosen: Indices) -> Draw:
+    weights = np.bincount(chosen, minlength=len(chosen))
     return lambda sample: sample.of_inputs(weights)
 
 
