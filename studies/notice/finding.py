@@ -13,6 +13,7 @@ from mutiny.core.errors import NotApplicable
 from mutiny.core.parsing import described
 from mutiny.faults import Operator
 from mutiny.faults.parsing import as_faults, describe
+from mutiny.verbs.assess.cost_scale import MeasuredCost
 from mutiny.verbs.assess.fault_search import FaultSearch, searched
 from mutiny.verbs.assess.placement import RUNGS, STEP
 from mutiny.verbs.assess.verb import HARMLESS
@@ -28,6 +29,7 @@ ENOUGH = 6.0
 NOISE = (2.0**-9, 2.0**-7, 2.0**-5)
 """Standard deviations of harmless changes, relative to each weight: the first is that of `assess`."""
 NOISE_SEEDS = 10
+UNKNOWN = MeasuredCost(np.nan, np.nan)
 Change = npt.NDArray[np.int8]
 
 
@@ -41,8 +43,8 @@ class Found:
     seed: int
     cost: float
     change: dict[str, Change]
-    trained: float = np.nan
-    held_out: float = np.nan
+    trained: MeasuredCost = UNKNOWN
+    held_out: MeasuredCost = UNKNOWN
 
 
 def as_assess(search: FaultSearch, design: Design, seeds: int, original: int) -> FaultTable:
@@ -62,7 +64,7 @@ def as_assess(search: FaultSearch, design: Design, seeds: int, original: int) ->
                 record, change = fault.record, np.zeros(inputs, np.int8)
                 change[fault.positions] = np.sign(fault.change)
                 parameter = record.parameter or ""
-                both = [np.nan if cost is None else cost for cost in (fault.trained_cost, fault.held_out_cost)]
+                both = [cost or UNKNOWN for cost in (fault.trained_cost, fault.held_out_cost)]
                 found.append(Found(label, parameter, record.strength, seed, record.cost, {TEST: change}, *both))
     return _table(search, original, found, (TEST,))
 
@@ -151,8 +153,10 @@ def _table(search: FaultSearch, original: int, found: Sequence[Found], splits: S
         original=np.full(len(found), original, np.int64),
         seed=np.array([fault.seed for fault in found], np.int64),
         cost=np.array([fault.cost for fault in found], float),
-        trained=np.array([fault.trained for fault in found], float),
-        held_out=np.array([fault.held_out for fault in found], float),
+        trained=np.array([fault.trained.value for fault in found], float),
+        held_out=np.array([fault.held_out.value for fault in found], float),
+        trained_error=np.array([fault.trained.error for fault in found], float),
+        held_out_error=np.array([fault.held_out.error for fault in found], float),
         change={
             name: np.array([fault.change[name] for fault in found], np.int8).reshape(len(found), inputs[name])
             for name in splits

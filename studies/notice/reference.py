@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from mutiny.core.stats.notice import POINTS, notice_bins
+from mutiny.verbs.assess.cost_scale import DIFFERENT
 from studies.notice.lab import Lab
 from studies.notice.ladder import Ladder
 from studies.notice.soft_bins import soft_rates
-from studies.notice.table import TEST, Bools, FaultTable, Floats, rate_of
+from studies.notice.table import TEST, Bools, FaultTable, Floats, combined, rate_of
 from studies.notice.unlabeled import UNLABELED
 from studies.store import Rows
 
@@ -27,12 +28,11 @@ SIZES = (100, 250, 500, 1000, 2000)
 FOLD, SEEN = "folds", "train"
 SPLITS = {FOLD: "fold", SEEN: "seen"}
 SLOPE = "train, slope from "
+WITH_TRAIN = "with train, "
 SOFT = "soft bins, "
-BOTH = "soft bins, weighted with train, "
-WAYS = (SLOPE, BOTH, SOFT)
+BOTH = "soft bins, with train, "
+WAYS = (WITH_TRAIN, SLOPE, BOTH, SOFT)
 KINDS = (*map(str, SIZES), FOLD, SEEN, *UNLABELED, *(f"{way}{what}" for way in WAYS for what in (*SIZES, FOLD)))
-DIFFERENT = 0.3
-"""Share by which a fault's cost on new inputs differs from its scaled cost on training inputs."""
 FITTED = (POINTS[0], 2 * POINTS[-1])
 """Faults that cost so many points on training inputs decide the slope."""
 BINS = [f"{low:g} to {high:g}" for low, high in pairwise(POINTS)]
@@ -86,7 +86,9 @@ def trials(lab: Lab, table: FaultTable, what: str) -> Iterator[Trial]:
         errors = _errors(change)
         if what.startswith(SLOPE):
             costs = with_slope(table.points(split="seen"), costs)
-        if what.startswith(BOTH):
+        elif what.startswith(WITH_TRAIN):
+            costs = combined(table.points(split="seen"), _errors(table.change["seen"]), costs, errors)
+        elif what.startswith(BOTH):
             costs, errors = weighted(costs, errors, table.points(split="seen"), _errors(table.change["seen"]))
         truth = _points(both[:, rest])
         yield Trial(costs, errors, truth, _points(both[:, most]), table.noticed(test))

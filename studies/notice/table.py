@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mutiny.core.stats.notice import POINTS, mcnemar_worse, notice_rate
 from mutiny.reports.files import replacing
-from mutiny.verbs.assess.cost_scale import CostScale, scale_limits, scaled_cost
+from mutiny.verbs.assess.cost_scale import CostScale, MeasuredCost, combined_cost, scale_limits
 
 ALPHA = 0.05
 TEST = "test"
@@ -31,8 +31,10 @@ class FaultTable:
         original: number of the original.
         seed: number of the random choice.
         cost: points lost on the reference set of the search.
-        trained: points lost on training inputs, if costs are scaled; otherwise NaN.
-        held_out: points lost on the reference set, if costs are scaled; otherwise NaN.
+        trained: points lost on training inputs, if they measure costs, too; otherwise NaN.
+        held_out: points lost on the reference set, if training inputs measure costs, too; otherwise NaN.
+        trained_error: standard error of ``trained``.
+        held_out_error: standard error of ``held_out``.
         change: by split, 1 where an answer breaks and -1 where it is repaired, ``(faults, inputs)``.
         right: by split, whether an original is right, ``(originals, inputs)``.
         numbers: numbers of these originals.
@@ -46,6 +48,8 @@ class FaultTable:
     cost: Floats
     trained: Floats
     held_out: Floats
+    trained_error: Floats
+    held_out_error: Floats
     change: Mapping[str, npt.NDArray[np.int8]]
     right: Mapping[str, npt.NDArray[np.int8]]
     numbers: Ints
@@ -64,12 +68,10 @@ class FaultTable:
         )
 
     def rescaled(self) -> FaultTable:
-        """The same faults, with costs scaled by one ratio for all of them, as `assess` does it."""
+        """The same faults, with costs from training inputs and the reference set, as `assess` combines them."""
         if not len(self) or np.isnan(self.trained).any():
             return self
-        limits, costs = scale_limits(POINTS), [*zip(self.trained.tolist(), self.held_out.tolist(), strict=True)]
-        ratio = CostScale.of(costs, limits).ratio
-        return replace(self, cost=np.array([scaled_cost(ratio, limits, *pair) for pair in costs]))
+        return replace(self, cost=combined(self.trained, self.trained_error, self.held_out, self.held_out_error))
 
     def counts(self, positions: Ints | None = None, split: str = TEST) -> tuple[Ints, Ints]:
         """Broken and repaired answers of each fault among some inputs, which may come more than once."""
@@ -113,6 +115,18 @@ class FaultTable:
 
 
 COLUMNS = tuple(field.name for field in fields(FaultTable) if field.name not in ("change", "right", "numbers"))
+
+
+def combined(trained: Floats, trained_error: Floats, held_out: Floats, held_out_error: Floats) -> Floats:
+    """Costs from those on training inputs and those on held-out inputs, as `assess` combines them."""
+    limits = scale_limits(POINTS)
+    ratio = CostScale.of(zip(trained, held_out, strict=True), limits).ratio
+    pairs = zip(
+        map(MeasuredCost, trained.tolist(), trained_error.tolist()),
+        map(MeasuredCost, held_out.tolist(), held_out_error.tolist()),
+        strict=True,
+    )
+    return np.array([combined_cost(ratio, limits, *pair) for pair in pairs], float)
 
 
 def joined(tables: Iterable[FaultTable]) -> FaultTable:

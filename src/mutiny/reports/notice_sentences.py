@@ -37,8 +37,9 @@ def cost_words(notice: Notice) -> str:
     inputs = f"{reference.inputs:,} {KINDS.get(reference.kind, reference.kind)}"
     if reference.scale is None:
         return costs.lost_on(inputs)
-    trained = f"{reference.trained_inputs:,} training inputs"
-    return f"{costs.lost_on(trained)}, times {reference.scale:.2f}, the ratio to costs on {inputs}"
+    what = "that it was trained on" if reference.kind == "folds" else "training inputs"
+    trained = f"{reference.trained_inputs:,} {what}, times {reference.scale:.2f} to fit"
+    return f"{costs.lost_on(inputs)} and on {trained}; the mean by precision"
 
 
 def headline(result: Assessment) -> str:

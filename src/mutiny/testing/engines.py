@@ -223,12 +223,12 @@ def check_closing(make_engine: Callable[[], Engine]) -> None:
         next(results)  # now there is room for a long job
         in_worker = host == socket.gethostname() and process != os.getpid()
         if in_worker:
-            assert _within(60, lambda: os.listdir(folder)), f"{engine}: no long job was started"
+            assert _within(60, lambda: any(Path(folder).iterdir())), f"{engine}: no long job was started"
         start = time.monotonic()
         _close(results)
         assert time.monotonic() < start + 60, f"{engine}: closing took {time.monotonic() - start:.0f} seconds"
         if in_worker:  # a worker that is idle may stay
-            left = [int(name) for name in os.listdir(folder)]
+            left = [int(file.name) for file in Path(folder).iterdir()]
             ended = _within(60, lambda: not any(_is_alive(worker) for worker in left))
             assert ended, f"{engine}: left process {[worker for worker in left if _is_alive(worker)]} behind"
 

@@ -111,7 +111,7 @@ def test_workers_share_the_work_and_may_write_to_it(two, tmp_path):
         tensor[job.arguments[0]] = array[job.arguments[0]] = 0
         (tmp_path / str(os.getpid())).touch()
         end = time.monotonic() + 60
-        while len(os.listdir(tmp_path)) < 2 and time.monotonic() < end:  # the other worker may still have to start
+        while len([*tmp_path.iterdir()]) < 2 and time.monotonic() < end:  # the other worker may still have to start
             time.sleep(0.02)
         return seen, os.getpid(), os.fstat(next(f for _, f in node._kept.values()).fileno()).st_ino
 
@@ -184,7 +184,7 @@ def test_a_cluster_that_is_not_there_or_not_for_us_gets_a_sentence():
             except BadInput as error:
                 print(error)
     """
-    environment = {**os.environ, "RAY_AUTH_TOKEN": "", "HOME": "/nonexistent"}
+    environment = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "", "HOME": "/nonexistent"}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False, env=environment
     )

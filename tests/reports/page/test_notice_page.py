@@ -180,7 +180,7 @@ def test_few_reference_inputs_are_told_on_the_first_screen():
         '<section id="notice"'
     )
     step = next_steps(result, PARTS)[0]
-    assert "at least 1,000 of them, or its training set" in step.why
+    assert "at least 2,000 of them, or its training set" in step.why
     assert step.line.startswith(PARTS.again)
 
 

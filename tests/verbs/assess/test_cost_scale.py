@@ -1,11 +1,20 @@
-"""Costs on training inputs, scaled to costs on others."""
+"""Costs on few inputs, made more precise by scaled costs on training inputs."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mutiny.verbs.assess.cost_scale import CostScale, scale_limits
+from mutiny.verbs.assess.cost_scale import (
+    DIFFERENT,
+    CostScale,
+    MeasuredCost,
+    combined_cost,
+    scale_limits,
+    trained_weight,
+)
 from mutiny.verbs.assess.cost_unit import CostUnit
 from mutiny.verbs.assess.fault_search import scaled
 from verbs.assess.found import fault
@@ -48,17 +57,51 @@ def test_noise_of_few_held_out_inputs_averages_out():
     assert single > 0.5  # while the cost of one fault is known to half a point only
 
 
-def with_costs(trained, held_out):
-    from dataclasses import replace
+near = st.builds(MeasuredCost, st.floats(0.01, 15), st.floats(0.01, 3))
 
-    return replace(fault(cost=trained), trained_cost=trained, held_out_cost=held_out)
+
+@given(st.floats(0.1, 10), near, near)
+def test_a_cost_lies_between_the_two_and_is_that_with_the_least_variance(ratio, trained, held_out):
+    cost = combined_cost(ratio, LIMITS, trained, held_out)
+    scaled = ratio * trained.value
+    assert min(scaled, held_out.value) - 1e-9 <= cost <= max(scaled, held_out.value) + 1e-9
+    variance = (DIFFERENT * scaled) ** 2 + (ratio * trained.error) ** 2
+    weights = np.linspace(0, 1, 1001)
+    best = weights[(weights**2 * variance + (1 - weights) ** 2 * held_out.error**2).argmin()]
+    assert trained_weight(ratio, LIMITS, trained, held_out) == pytest.approx(best, abs=2e-3)
+
+
+def test_a_precise_cost_decides_and_far_above_the_bins_only_the_held_out_one_does():
+    assert combined_cost(0.5, LIMITS, MeasuredCost(4.0, 0.1), MeasuredCost(1.0, 0.001)) == pytest.approx(1.0, abs=1e-4)
+    assert combined_cost(0.5, LIMITS, MeasuredCost(0.4, 0.01), MeasuredCost(3.0, 9.0)) == pytest.approx(0.2, abs=1e-2)
+    assert combined_cost(0.5, LIMITS, MeasuredCost(60.0, 0.1), MeasuredCost(55.0, 9.0)) == 55.0
+    assert combined_cost(0.5, LIMITS, MeasuredCost(0.0, 0.0), MeasuredCost(0.0, 0.0)) == 0.0
+
+
+def test_the_mean_of_both_misses_the_truth_by_less_than_either():
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(0.5, 8, 2000)
+    errors = 0.6, 1.0
+    trained = truth / 0.6 * rng.normal(1, 0.15, 2000) + rng.normal(0, errors[0], 2000)
+    held_out = truth + rng.normal(0, errors[1], 2000)
+    both = [
+        combined_cost(0.6, LIMITS, MeasuredCost(t, errors[0]), MeasuredCost(h, errors[1]))
+        for t, h in zip(trained, held_out, strict=True)
+    ]
+    missed = [np.std(costs - truth) for costs in (np.array(both), 0.6 * trained, held_out)]
+    assert missed[0] < 0.9 * min(missed[1:])
+
+
+def with_costs(trained, held_out, *errors):
+    trained, held_out = map(MeasuredCost, (trained, held_out), errors or (1e-9, 1e9))
+    return replace(fault(cost=trained.value), trained_cost=trained, held_out_cost=held_out)
 
 
 def test_all_faults_get_one_scale_and_drastic_ones_their_held_out_cost():
     faults = {"WI": [with_costs(2.0, 0.5), with_costs(4.0, 2.5)], "GF": [with_costs(60.0, 55.0)]}
     found, ratio = scaled(faults, UNIT)
     assert ratio == 0.5
-    assert [f.record.cost for f in found["WI"]] == [1.0, 2.0]
+    assert [f.record.cost for f in found["WI"]] == pytest.approx([1.0, 2.0])
     assert found["GF"][0].record.cost == 55.0
 
 

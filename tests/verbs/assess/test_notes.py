@@ -18,7 +18,7 @@ def about(text, found):
 
 @pytest.fixture(scope="module")
 def plain():
-    return notes(subject(originals=3, reference=1000), "GF,WI")
+    return notes(subject(originals=3, reference=2000), "GF,WI")
 
 
 def test_a_subject_with_everything_has_no_caveat(plain):
@@ -33,11 +33,11 @@ def test_few_reference_inputs_make_costs_uncertain():
     (note,) = about("Costs were measured on", notes(subject(originals=2, reference=130)))
     assert note == (
         "Costs were measured on 130 inputs, so a cost of one point is known to within about 1.0 points. That makes the "
-        "rate too low: by 5 to 20 points in our study. Give 1,000 validation inputs, or the training set as well."
+        "rate too low: by 5 to 20 points in our study. Give 2,000 validation inputs, or the training set as well."
     )
     (note,) = about("Costs were measured on", notes(regression(originals=2, reference=100)))
     assert note == (
-        "Costs were measured on 100 inputs only. Give 1,000 validation inputs, or the training set as well."
+        "Costs were measured on 100 inputs only. Give 2,000 validation inputs, or the training set as well."
     )
 
 

@@ -78,6 +78,11 @@ class AllAnswers:
         """Mean change of all answers."""
         return float(self.change.mean(dtype=np.float64))
 
+    @property
+    def error(self) -> float:
+        """Standard error of the mean, for inputs drawn like these."""
+        return float(self.change.std(dtype=np.float64) / np.sqrt(max(1, self.inputs)))
+
     def changed(self) -> WeightedChanges:
         """The changed answers."""
         positions = np.flatnonzero(self.change)
@@ -161,6 +166,13 @@ class AnswerSample:
         """Expected mean change of all answers."""
         broken, repaired = self.estimate()
         return (broken - repaired) / self.inputs
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean, for inputs drawn like these."""
+        rates = self.rates()
+        variance = self.strata.sizes.astype(float) ** 2 * rates * (1 - rates) / np.maximum(self.drawn, 1)
+        return float(np.sqrt(variance.sum()) / self.inputs)
 
     def grow(self, wanted: npt.NDArray[np.generic]) -> None:
         """Evaluates the first ``wanted`` inputs of each stratum, as far as they are not yet evaluated."""

@@ -58,6 +58,20 @@ class CostUnit:
             mean = mean / metric if metric > 0 else np.inf * np.sign(mean) if mean else 0.0
         return float(np.clip(np.nan_to_num(100 * mean, nan=LARGEST_COST), -LARGEST_COST, LARGEST_COST))
 
+    def error(self, error: float, inputs: int, metric: float) -> float:
+        """Standard error of a cost.
+
+        Args:
+            error: Standard error of the mean change.
+            inputs: Number of inputs. Half a changed answer is added: a fault that changes none may change others.
+            metric: Metric of the original on these inputs.
+        """
+        if self.relative:
+            return (
+                float(np.nan_to_num(100 * error / metric, nan=LARGEST_COST, posinf=LARGEST_COST)) if metric > 0 else 0.0
+            )
+        return float(100 * np.hypot(error, np.sqrt(0.5) / inputs))
+
     def tolerated(self, metric: float) -> float:
         """Mean change that is too small to be noticed: 1% of a loss, and no change of an accuracy.
 

@@ -18,7 +18,7 @@ from mutiny.faults.evaluation import Runner
 from mutiny.faults.evaluation.answer_sample import AllAnswers, AnswerSample, Strata, WeightedChanges
 from mutiny.models import Patch
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.cost_scale import CostScale, scale_limits, scaled_cost
+from mutiny.verbs.assess.cost_scale import CostScale, MeasuredCost, combined_cost, scale_limits, trained_weight
 from mutiny.verbs.assess.cost_unit import CostUnit
 from mutiny.verbs.assess.placement import place
 from mutiny.verbs.assess.reference import Reference
@@ -41,8 +41,8 @@ class FoundFault:
         change: How much worse these answers are, ``(k,)``.
         weight: Number of test inputs that each of them stands for, ``(k,)``: 1 unless the test set was sampled.
         evaluated: Number of test inputs evaluated.
-        trained_cost: Cost on the training inputs of the original, if costs are scaled.
-        held_out_cost: Cost on the reference set, if costs are scaled.
+        trained_cost: Cost on the training inputs of the original, if they measure costs, too.
+        held_out_cost: Cost on the reference set, if training inputs measure costs, too.
         tolerated: Mean change of the test answers that is too small to be noticed.
         digest: Digest of the patch; two random choices of an operator may find the same one.
     """
@@ -52,8 +52,8 @@ class FoundFault:
     change: npt.NDArray[np.float32]
     weight: npt.NDArray[np.float32]
     evaluated: int
-    trained_cost: float | None = None
-    held_out_cost: float | None = None
+    trained_cost: MeasuredCost | None = None
+    held_out_cost: MeasuredCost | None = None
     tolerated: float = 0.0
     digest: str = ""
 
@@ -78,11 +78,11 @@ class _Measured:
     """A patch with its answers to the inputs on which its cost is measured.
 
     Attributes:
-        answers: Answers to the reference set, or to the training inputs if costs are scaled.
+        answers: Answers to the reference set, or to the training inputs if they measure costs, too.
         split: Name of that split.
-        held_out: Answers to the reference set, if costs are scaled.
-        held_out_cost: Cost on the reference set, if costs are scaled.
-        scale: Scale of the search, if costs are scaled.
+        held_out: Answers to the reference set, if training inputs measure costs, too.
+        held_out_cost: Cost on the reference set, if training inputs measure costs, too.
+        scale: Scale of the search.
     """
 
     patch: Patch
@@ -94,25 +94,28 @@ class _Measured:
     metric: float
     unit: CostUnit
     held_out: AllAnswers | None
-    held_out_cost: float | None
+    held_out_cost: MeasuredCost | None
     scale: CostScale
 
     @property
-    def unscaled(self) -> float:
+    def answered_cost(self) -> MeasuredCost:
         """The cost on the inputs that were answered; an estimate if they were sampled."""
-        return self.unit.cost(self.answers.mean, self.metric)
+        return measured_cost(self.unit, self.answers, self.metric)
 
     @property
     def cost(self) -> float:
         """The cost of the fault, as far as the search knows its scale."""
         if self.held_out_cost is None:
-            return self.unscaled
-        return scaled_cost(self.scale.ratio, self.scale.limits, self.unscaled, self.held_out_cost)
+            return self.answered_cost.value
+        return combined_cost(self.scale.ratio, self.scale.limits, self.answered_cost, self.held_out_cost)
 
-    @property
-    def ratio(self) -> float:
-        """Factor from the cost on the answered inputs to that of the fault."""
-        return 1.0 if self.held_out_cost is None else self.scale.ratio
+    def answered_edges(self) -> list[float]:
+        """Edges of the bins, for the cost on the inputs that were answered; none if it does not matter."""
+        if self.held_out_cost is None:
+            return [*self.unit.edges]
+        weight = trained_weight(self.scale.ratio, self.scale.limits, self.answered_cost, self.held_out_cost)
+        rest = (1 - weight) * self.held_out_cost.value
+        return [(edge - rest) / (weight * self.scale.ratio) for edge in self.unit.edges] if weight > 0 else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +208,7 @@ class FaultSearch:
         seen.add(patch.digest)
         split, trained = self.reference.split(original), self.reference.trained_split(original)
         held_out = None if trained is None else AllAnswers(self.runner.change(patch, original, split))
-        held_out_cost = None if held_out is None else self.unit.cost(held_out.mean, self._metric(original, split))
+        held_out_cost = None if held_out is None else measured_cost(self.unit, held_out, self._metric(original, split))
         split = trained or split
         answers = self._answers(patch, original, split)
         fault = _Measured(
@@ -222,7 +225,7 @@ class FaultSearch:
             scale=scale,
         )
         if held_out_cost is not None:
-            scale.add(fault.unscaled, held_out_cost)
+            scale.add(fault.answered_cost.value, held_out_cost.value)
         return fault
 
     def _metric(self, original: int, split: str) -> float:
@@ -262,14 +265,14 @@ class FaultSearch:
             basis=Basis.EXACT if fault.answers.complete and answers.complete else Basis.PREDICTED,
             hits=self._hits(fault.answers.changed(), fault.split),
         )
-        changed, is_scaled = answers.changed(), fault.held_out_cost is not None
+        changed = answers.changed()
         return FoundFault(
             record,
             changed.positions.astype(np.int32),
             changed.change,
             changed.weight,
             answers.evaluated,
-            fault.unscaled if is_scaled else None,
+            None if fault.held_out_cost is None else fault.answered_cost,
             fault.held_out_cost,
             self.unit.tolerated(metric),
             fault.patch.digest,
@@ -296,7 +299,7 @@ class FaultSearch:
         """Evaluates as much of the reference set as the bin of a fault needs."""
         edges, answers = self.unit.edges, fault.answers
         if isinstance(answers, AnswerSample) and edges[0] / NEAR <= fault.cost < edges[-1] * NEAR:
-            answers.until(partial(same_bin, [edge / fault.ratio for edge in edges], answers.inputs))
+            answers.until(partial(same_bin, fault.answered_edges(), answers.inputs))
 
     def _hits(self, changed: WeightedChanges, split: str) -> int | None:
         """The class that bears at least half of the cost on the reference set."""
@@ -307,6 +310,17 @@ class FaultSearch:
         lost = np.bincount(classes, weights=changed.change * changed.weight, minlength=task.classes)
         worst = int(lost.argmax())
         return worst if lost[worst] > 0 and 2 * lost[worst] >= lost.sum() else None
+
+
+def measured_cost(unit: CostUnit, answers: AllAnswers | AnswerSample, metric: float) -> MeasuredCost:
+    """The cost of a fault as its answers show it, with its standard error.
+
+    Args:
+        unit: Unit of the cost.
+        answers: Answers to some inputs.
+        metric: Metric of the original on these inputs.
+    """
+    return MeasuredCost(unit.cost(answers.mean, metric), unit.error(answers.error, answers.inputs, metric))
 
 
 def distinct(faults: Iterable[FoundFault]) -> list[FoundFault]:
@@ -320,18 +334,18 @@ def distinct(faults: Iterable[FoundFault]) -> list[FoundFault]:
 def scaled(
     faults: Mapping[str, Sequence[FoundFault]], unit: CostUnit
 ) -> tuple[dict[str, list[FoundFault]], float | None]:
-    """The same faults with costs that are scaled by one ratio for all of them, and the ratio.
+    """The same faults with costs from training inputs, too, scaled by one ratio for all faults, and the ratio.
 
     Args:
         faults: Faults by label of their operator.
         unit: Unit of costs.
 
     Returns:
-        The faults, and ``None`` as the ratio if their costs need no scale.
+        The faults, and ``None`` as the ratio if no training inputs measured costs.
     """
     everything = [fault for group in faults.values() for fault in group]
     costs = [(f.trained_cost, f.held_out_cost) for f in everything]
-    known = [(trained, held_out) for trained, held_out in costs if trained is not None and held_out is not None]
+    known = [(trained.value, held.value) for trained, held in costs if trained is not None and held is not None]
     if not known:
         return {label: [*group] for label, group in faults.items()}, None
     ratio = CostScale.of(known, scale_limits(unit.edges)).ratio
@@ -345,7 +359,7 @@ def scaled_record(fault: FoundFault, ratio: float | None, unit: CostUnit) -> Fau
     """The record of a fault, with the cost that a known ratio gives it."""
     if ratio is None or fault.trained_cost is None or fault.held_out_cost is None:
         return fault.record
-    cost = scaled_cost(ratio, scale_limits(unit.edges), fault.trained_cost, fault.held_out_cost)
+    cost = combined_cost(ratio, scale_limits(unit.edges), fault.trained_cost, fault.held_out_cost)
     return replace(fault.record, cost=cost)
 
 

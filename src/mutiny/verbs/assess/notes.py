@@ -16,8 +16,8 @@ from mutiny.verbs.assess.summary import CHOICES
 
 FEW_TO_SCALE = 200
 """Fewer reference inputs than this get a note if they only have to tell the scale of costs."""
-TOO_LOW = {400: (5, 20), PRECISE: (3, 10)}
-"""Points by which the notice rate was too low where it was measured, if costs were measured on fewer inputs than this.
+TOO_LOW = {400: (5, 20), 1000: (3, 10), PRECISE: (1, 5)}
+"""Points by which the notice rate was too low where it was measured, if only fewer inputs than this measured costs.
 
 Noise moves faults into bins that are too high, where the test set misses them."""
 OVERCONFIDENT = (7, 15)
@@ -109,8 +109,8 @@ def _measured(notice: Notice, search: FaultSearch) -> str:
     reference = notice.reference
     if reference.scale is not None:
         return (
-            f"Costs were measured on {reference.trained_inputs:,} training inputs, and scaled by a ratio that only "
-            f"{reference.inputs} other inputs tell. More of them make costs more precise."
+            f"Only {reference.inputs} inputs that are new to the originals measured costs, beside "
+            f"{reference.trained_inputs:,} training inputs. More of them make costs more precise."
         )
     more = f"{PRECISE:,} validation inputs" + (", or the training set as well" if reference.kind != "train" else "")
     if search.unit.relative:

@@ -40,7 +40,7 @@ def prepared_search(
     found = reference_of(subject, len(models))
     reference = found or Reference("none", {TEST: subject.test})
     if found is not None:
-        check_independent(found, subject.test, subject.pool)
+        check_independent(found, subject.test, subject.pool, subject.train)
     splits = {**reference.sets, **reference.trained, TEST: subject.test, **(others or {})}
     runner = Runner(models, subject.task, splits, subject.forward, session.seed, session.runtime.batch_size, pace)
     session.check_constant()

@@ -24,10 +24,11 @@ FOLDS = 5
 """Number of folds of the training set, one of which each original of a recipe is trained without."""
 FEWEST_HELD_OUT = 250
 """Smallest useful fold; on smaller ones, the noise of costs would move the notice rate by more than three points."""
-PRECISE = 1000
-"""So many inputs measure costs precisely; with fewer, costs are measured on training inputs, too, and scaled."""
-MOST_UNLABELED = 3000
-"""Number of inputs of an unlabeled pool that are used at most; more would take time and hardly change the rate."""
+PRECISE = 2000
+"""So many inputs measure costs precisely; with fewer, costs are measured on training inputs, too."""
+MOST_UNLABELED, MOST_TRAINED = 3000, 5000
+"""Inputs of an unlabeled pool, or training inputs beside others, that are used at most; more would take time and hardly
+change the rate."""
 KINDS = {
     "validation": "validation inputs",
     "pool": "labeled inputs of the pool",
@@ -47,7 +48,7 @@ class Reference:
         sets: Inputs by the name of their split. There is one set for all originals, or one for each fold, or, for
             an unlabeled pool, one for each original, because the other originals predict its labels.
         trained: Training inputs by the name of their split, as many sets; empty if the reference set is large. If it is
-            small, costs on training inputs have less noise; they are scaled to costs on the reference set.
+            small, they measure costs, too: with less noise, and scaled to costs on the reference set.
     """
 
     kind: str
@@ -60,7 +61,7 @@ class Reference:
         return names[original % len(names)]
 
     def trained_split(self, original: int) -> str | None:
-        """Name of the split with the training inputs of an original; ``None`` if costs are not scaled."""
+        """Name of the split with the training inputs of an original; ``None`` if they do not measure costs."""
         names = [*self.trained]
         return names[original % len(names)] if names else None
 
@@ -99,12 +100,14 @@ def reference_of(subject: Subject, originals: int) -> Reference | None:
     if labeled is not None:
         if subject.train is None or len(subject.train) <= labeled.inputs or not _small(labeled.sets):
             return labeled
-        return replace(labeled, trained={"train": subject.train})
+        return replace(labeled, trained={"train": some(subject.train, MOST_TRAINED)})
     if subject.folds is not None:
         folds = range(min(originals, subject.folds))
         sets = {f"fold {fold + 1}": subject.training.held_out(fold) for fold in folds}
-        trained = {f"all but fold {fold + 1}": subject.training.of(fold) for fold in folds}
-        return Reference("folds", sets, trained if _small(sets) else {})
+        if not _small(sets):
+            return Reference("folds", sets)
+        trained = {f"all but fold {fold + 1}": some(subject.training.of(fold), MOST_TRAINED) for fold in folds}
+        return Reference("folds", sets, trained)
     unlabeled = _unlabeled(subject)
     if unlabeled is not None:
         return Reference("unlabeled", {f"pool for original {number + 1}": unlabeled for number in range(originals)})
@@ -132,19 +135,21 @@ def _unlabeled(subject: Subject) -> Data | None:
     pool = subject.pool
     if pool is None or not isinstance(subject.task, Classification) or len(pool) < FEWEST_HELD_OUT:
         return None
-    return pool if len(pool) <= MOST_UNLABELED else pool.subset(spread(len(pool), MOST_UNLABELED))
+    return some(pool, MOST_UNLABELED)
 
 
-def check_independent(reference: Reference, test: Data, pool: Data | None = None) -> None:
+def check_independent(reference: Reference, test: Data, pool: Data | None = None, train: Data | None = None) -> None:
     """Raises `BadInput` if inputs on which costs are measured are those of the test set, in any order.
 
     Args:
         reference: Reference set.
         test: Test set.
         pool: The whole pool, of which an unlabeled reference set is a part.
+        train: The whole training set, of which inputs that measure costs are a part.
     """
     unlabeled = reference.kind == "unlabeled"
-    compared = {"pool": pool} if unlabeled and pool is not None else {**reference.sets, **reference.trained}
+    whole = {"train": train} if reference.trained and train is not None else reference.trained
+    compared = {"pool": pool} if unlabeled and pool is not None else {**reference.sets, **whole}
     for name, data in compared.items():
         if (_same_inputs if unlabeled else _same_items)(data, test):
             raise BadInput(
@@ -180,6 +185,11 @@ def _digests(data: Data) -> Iterator[bytes]:
 def _columns(batch: Any) -> list[torch.Tensor]:
     """The tensors of a batch, each with at least two dimensions."""
     return [tensor[:, None] if tensor.ndim == 1 else tensor for _, tensor in leaves(batch)]
+
+
+def some(data: Data, most: int) -> Data:
+    """At most ``most`` inputs, evenly spaced."""
+    return data if len(data) <= most else data.subset(spread(len(data), most))
 
 
 def spread(size: int, most: int) -> np.ndarray:
