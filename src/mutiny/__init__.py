@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from mutiny.campaigns.engines.base import Engine as Engine
     from mutiny.campaigns.stores.base import Store as Store
     from mutiny.core.errors import BadInput as BadInput
+    from mutiny.core.errors import JobFailed as JobFailed
+    from mutiny.core.errors import MissingExtra as MissingExtra
     from mutiny.core.errors import MutinyError as MutinyError
     from mutiny.core.errors import NotApplicable as NotApplicable
     from mutiny.core.errors import PreflightFailed as PreflightFailed
     from mutiny.core.errors import UntrustedFile as UntrustedFile
     from mutiny.core.progress import Progress as Progress
     from mutiny.core.records import Verdict as Verdict
+    from mutiny.core.results import Result as Result
     from mutiny.faults import OPERATORS as OPERATORS
     from mutiny.faults import Operator as Operator
     from mutiny.faults.evaluation import Screening as Screening

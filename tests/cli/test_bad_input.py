@@ -143,7 +143,7 @@ MODELS = {
         ["models[1]=other parameters than models[0]", "one architecture"],
     ),
     "no model": ("subject = blob_subject(models=[])", ["models=[]", "at least one trained model"]),
-    "not a model": ("subject = blob_subject(models=[classifier(), 'net'])", ["models[1]=str", "an nn.Module"]),
+    "not a model": ("subject = blob_subject(models=[classifier(), 'net'])", ["models[1]='net'", "a torch.nn.Module"]),
     "a task that is a class": (
         "subject = blob_subject(task=mutiny.Classification)",
         ["task=<class", "mutiny.Classification(...)"],
@@ -187,7 +187,7 @@ FILES = {
     "a file that raises several lines": ("raise ValueError('one\\n\\ntwo')", ["line 7: ValueError: one two"]),
     "a name that is not in the file": (
         "other = blob_subject()",
-        ["mine.py:subject'", "a name defined", "subject other"],
+        ["mine.py:subject'", "a name defined", "It defines: other."],
     ),
     "an object that is no subject": ("subject = 3", ["mine.py:subject'", "a mutiny.Subject", "type int"]),
     "a class": ("subject = nn.Linear", ["mine.py:subject'", "a mutiny.Subject", "type type"]),
@@ -389,4 +389,4 @@ def test_usage_errors_are_exit_code_2_as_well(run, arguments):
 
 
 def test_unknown_operator_in_the_explaining_command(run, tmp_path):
-    refused(run("operators", "XX"), tmp_path, ["operators='XX'", "one of WI, NI"], left=())
+    refused(run("operators", "XX"), tmp_path, ["CODE='XX'", "one of WI, NI"], left=())

@@ -196,8 +196,8 @@ def test_other_faults_are_refused_before_anything_runs(run, write, tmp_path, rat
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        (SEVERAL, "an assessment of the same subject, seed and operators, of which only the test set differs."),
-        ("subject = blob_subject(3, train=None)", "a notice rate to compare with it. This assessment has none"),
+        (SEVERAL, "{old} is not an assessment of the same networks with the same seed and operators."),
+        ("subject = blob_subject(3, train=None)", "this assessment has no notice rate; its notes say why."),
     ],
     ids=["other faults", "no rate"],
 )
@@ -208,8 +208,8 @@ def test_what_cannot_be_compared_is_told_and_the_bar_applies(run, write, tmp_pat
     files = ("--against", tmp_path / "old.json", "--json", tmp_path / "new.json", "--summary", tmp_path / "new.md")
     for bar, code in (("0", int("None" in body)), ("1", 1)):
         ran = run("assess", write(body), *QUICK, *files, "-q", "--fail-under", bar, "--strict")
-        first = ran.err.splitlines()[0]
-        assert first.startswith(f"mutiny: --against: not compared with the earlier test set, which takes {told}")
+        said = told.format(old=tmp_path / "old.json")
+        assert ran.err.splitlines()[0] == f"mutiny: --against: not compared: {said}"
         assert ran.code == code
     assert strict(tmp_path / "new.json")["against"] is None
     assert "Against the earlier" not in (tmp_path / "new.md").read_text()
@@ -221,7 +221,7 @@ def test_what_cannot_be_compared_is_told_and_the_bar_applies(run, write, tmp_pat
         (["--method", "moff"], "--method='moff': expected one of notice, muff."),
         (["--seeds", "0"], "--seeds=0: expected a whole number of at least 1"),
         (["--seeds", "0", "--dry-run"], "--seeds=0: expected a whole number of at least 1"),
-        (["--strict"], "--strict=True: expected --fail-under as well"),
+        (["--strict"], "--strict: expected --fail-under as well"),
         (["--alpha", "2"], "--alpha=2.0: expected a probability"),
         (
             ["--k-max", "3"],
@@ -237,7 +237,7 @@ def test_what_cannot_be_compared_is_told_and_the_bar_applies(run, write, tmp_pat
             "--confidence=0.9: expected only with --method muff. The confidence of screening belongs",
         ),
         (["--method", "muff", "--seeds", "3"], "--seeds=3: expected only with --method notice"),
-        (["--method", "muff", "--strict", "--fail-under", "0.5"], "--strict=True: expected only with --method notice"),
+        (["--method", "muff", "--strict", "--fail-under", "0.5"], "--strict: expected only with --method notice"),
         (["--method", "muff", "--against", "a.json"], "--against=a.json: expected only with --method notice"),
         (
             ["--operators", "HNE"],

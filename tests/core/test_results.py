@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -54,6 +55,14 @@ def result(request):
     if request.param == "strengthen":
         return mutiny.strengthen(subject, pool=subject.train, budget=5, operators="NEB", seeds=1)
     return mutiny.repair(faulty()[0], "scale(population=6, generations=2)", data=data(300))
+
+
+def test_results_are_equal_if_they_say_the_same_whenever_they_were_made(result):
+    again = type(result).from_json(result.to_json())
+    later = replace(again, seconds=result.seconds + 5, created="2001-01-01T00:00:00")
+    assert result == again == later
+    assert result != replace(result, notes=("another note",))
+    assert result != "a text"
 
 
 def test_a_notebook_shows_the_first_table(result):

@@ -16,6 +16,12 @@ def test_one_model_or_several():
     assert "originals from a recipe" in repr(blob_subject(models=None, recipe=mutiny.Recipe(tiny)))
 
 
+@pytest.mark.parametrize("models", ["net.pt", ["net.pt"], {"a": classifier()}, nn.Linear, 3])
+def test_what_is_no_model_is_refused_with_the_fix(models):
+    with pytest.raises(BadInput, match=r"models.*=.*: expected .*torch\.nn\.Module\. Load it first"):
+        blob_subject(models=models)
+
+
 def tiny():
     return nn.Linear(2, 3)
 

@@ -52,6 +52,9 @@ class Runtime:
         check_whole("batch_size", 1 if self.batch_size is None else self.batch_size)
         if not isinstance(self.folder, (str, Path, NoneType)):
             raise BadInput("folder", repr(self.folder)[:60], "the path of a folder")
+        _check_device_name(self.device)
+        if self.progress and not all(callable(getattr(self.progress, name, None)) for name in ("stage", "step")):
+            raise BadInput("progress", repr(self.progress)[:60], "an object with the methods stage and step, or None")
         plain = {
             "seed": int(self.seed),
             "batch_size": None if self.batch_size is None else int(self.batch_size),
@@ -80,3 +83,12 @@ class Runtime:
         """Torch threads of each job, once the engine is open."""
         threads = self.engine.threads if isinstance(self.engine, Engine) else None
         return torch.get_num_threads() if threads is None else threads
+
+
+def _check_device_name(name: str | None) -> None:
+    """Raises `BadInput` for a name that no device has; whether this machine has the device is checked later."""
+    try:
+        torch.device("cpu" if name is None else name)
+    except (RuntimeError, TypeError):
+        fix = "Usual ones are cpu, cuda, cuda:1 for the second GPU, and mps."
+        raise BadInput("device", repr(name), "a device of this machine", fix) from None

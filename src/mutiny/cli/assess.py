@@ -65,14 +65,17 @@ def assess(
         ),
     ] = "notice",
     strict: Annotated[
-        bool, option("With --fail-under, exit with code 1 also if the rate may be lower.", JUDGE, "--strict")
+        bool, option("With --fail-under, exit with code 1 also if the interval contains the bar.", JUDGE, "--strict")
     ] = False,
     seeds: Annotated[
         int | None,
-        option("Random choices per operator and original; ten over all originals by default.", JUDGE),
+        option(
+            "Number of random choices for each operator and original; by default ten, divided among the originals.",
+            JUDGE,
+        ),
     ] = None,
     exact: Annotated[bool, option("Evaluate every fault on every input.", JUDGE, "--exact")] = False,
-    kills: Annotated[Path | None, option("NPZ file for the answers to test inputs that faults change.", WRITE)] = None,
+    kills: Annotated[Path | None, option("NPZ file that lists the test answers each fault changes.", WRITE)] = None,
     junit: Annotated[Path | None, option("JUnit XML file, for CI servers.", WRITE)] = None,
     summary: Annotated[Path | None, option("Markdown file for a summary.", WRITE)] = None,
 ) -> Assessment | MuffAssessment | None:
@@ -101,7 +104,7 @@ def assess(
         announce_trainings(invocation, subject, settings)
     with invocation.running() as runtime:
         result: Assessment | MuffAssessment = assess(subject, **runtime, **settings)
-    compared = None if earlier is None else comparison_with(earlier, result)
+    compared = None if against is None or earlier is None else comparison_with(against, earlier, result)
     invocation.write(result, **({} if earlier is None else {"against": to_plain(compared)}))
     parts, width = (
         command_parts(to_stored(invocation.verb, invocation.options), invocation.store),

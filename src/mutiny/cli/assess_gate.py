@@ -56,7 +56,9 @@ def earlier_faults(path: Path, operators: Sequence[Fault], seed: int) -> tuple[F
     return earlier.faults
 
 
-def comparison_with(earlier: Sequence[FaultRecord], result: Assessment | MuffAssessment) -> TestSetComparison | None:
+def comparison_with(
+    path: Path, earlier: Sequence[FaultRecord], result: Assessment | MuffAssessment
+) -> TestSetComparison | None:
     """The comparison of the earlier test set with that of a result; ``None``, and a sentence, if there can be none.
 
     A pull request may change the networks, too, so that no fault is the same: this is no error, and the bar applies.
@@ -67,9 +69,11 @@ def comparison_with(earlier: Sequence[FaultRecord], result: Assessment | MuffAss
     assert isinstance(result, Assessment)
     try:
         return compare_test_sets(earlier, result)
-    except BadInput as error:
-        sentence = f"not compared with the earlier test set, which takes {error.expected}. {error.fix}"
-        typer.echo(f"mutiny: --against: {sentence.strip()}", err=True)
+    except BadInput:
+        why = "this assessment has no notice rate; its notes say why."
+        if result.notice.rate is not None:
+            why = f"{path} is not an assessment of the same networks with the same seed and operators."
+        typer.echo(f"mutiny: --against: not compared: {why}", err=True)
         return None
 
 

@@ -19,7 +19,7 @@ def demo(
     seed: Seed = 0,
     no_report: Annotated[bool, option("Do not write an HTML report.", WRITE, "--no-report")] = False,
 ) -> None:
-    """Measure which faults in small networks for handwritten digits their tests would notice."""
+    """Try it: inject faults into small digit classifiers and see which ones their tests notice."""
     from mutiny.reports.terminal import Output
 
     console = Output()

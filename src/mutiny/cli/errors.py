@@ -6,7 +6,8 @@ import inspect
 import re
 import sysconfig
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import mutiny
@@ -21,6 +22,29 @@ The second group is empty if a value follows, and not matched at all if none doe
 """
 QUOTED = re.compile(r"(--[a-z-]+) ([\"'])([\w.-]+)\2")
 """An option with a word in the quotes that Python needs and a shell does not."""
+PAIR = re.compile(r"\bsuch as \((\d+), (\d+)\)")
+"""An example of a pair of numbers in the brackets that Python needs and a shell does not."""
+
+
+@contextmanager
+def called(word: str, *arguments: str) -> Iterator[None]:
+    """Errors about some Python arguments name a word of the command line instead.
+
+    Args:
+        word: Name of the argument in the help, such as ``FILE``.
+        arguments: Names of the Python arguments that it fills.
+
+    >>> with called("FILE", "store"):
+    ...     raise BadInput("store", "my.py", "a file that mutiny wrote")
+    Traceback (most recent call last):
+    mutiny.core.errors.BadInput: FILE=my.py: expected a file that mutiny wrote.
+    """
+    try:
+        yield
+    except BadInput as error:
+        if error.argument not in arguments:
+            raise
+        raise type(error)(word, error.value, error.expected, error.fix) from error
 
 
 def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]) -> BadInput:
@@ -52,16 +76,18 @@ def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Ma
         return f"{known} " if match[2] == "" else known
 
     def translated_text(sentence: str) -> str:
-        return QUOTED.sub(r"\1 \3", MENTION.sub(replaced, sentence))
+        return QUOTED.sub(r"\1 \3", PAIR.sub(r"such as \1,\2", MENTION.sub(replaced, sentence)))
 
     names = error.argument.split(",")
-    argument = ", ".join(flag(name) or name.strip() for name in names)
+    argument = ", ".join(flag(name) or aliases.get(name.strip(), name.strip()) for name in names)
     expected, fix = translated_text(error.expected), translated_text(error.fix)
     if _python_only(verb, flags, aliases) & {match[1] for match in MENTION.finditer(fix)}:
         fix = f"In Python, {fix[0].lower()}{fix[1:]}"
-    translated = type(error)(argument, error.value, expected, fix)
-    if error.value is None and argument != error.argument:
-        translated.args = (str(translated).replace("=None:", ":", 1),)
+    value = ", ".join(map(str, error.value)) if isinstance(error.value, tuple) else error.value
+    translated = type(error)(argument, value, expected, fix)
+    is_flag = value is True and argument.startswith("--")
+    if is_flag or (value is None and argument != error.argument):
+        translated.args = (str(translated).replace(f"={value}:", ":", 1),)
     return translated
 
 

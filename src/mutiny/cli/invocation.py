@@ -51,6 +51,9 @@ class Invocation:
 
     def __init__(self, verb: str, options: Mapping[str, Any], console: Console | None = None) -> None:
         self.verb, self.options = verb, options
+        if options["store"] is not None and options["no_store"]:
+            fix = "Leave out one of them."
+            raise BadInput("--store", options["store"], "a campaign file only without --no-store", fix)
         self.store: Path | None = None if options["no_store"] else options["store"] or file_for(options["subject"])
         self.console = console or Output(
             "" if self.store is None else "The result is kept: run the same command to show it again."

@@ -39,7 +39,11 @@ def locate(
     ] = None,
     active: Annotated[
         str,
-        option('Condition for an active neuron: a threshold, "quantile(share=0.9)" or "scaled(threshold=0.5)".', JUDGE),
+        option(
+            'Condition for an active neuron: a threshold, also written "above(threshold=0)", "quantile(share=0.9)" or '
+            '"scaled(threshold=0.5)".',
+            JUDGE,
+        ),
     ] = "0",
     at: Annotated[
         str,
@@ -131,4 +135,4 @@ def _check_synthesis_options(count: int, outputs: Mapping[str, Path | None], rms
         if path is not None:
             raise BadInput(option_name, path, "synthesized inputs", "Add --synthesize 100.")
     if rms:
-        raise BadInput("--rms", "given", "inputs to synthesize", "Add --synthesize 100.")
+        raise BadInput("--rms", True, "inputs to synthesize", "Add --synthesize 100.")

@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from mutiny.cli import completion
+from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
 
 
+@called("CODE", "method", "methods")
 def methods(
     code: Annotated[
         str | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mutiny.cli import completion
+from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from mutiny.faults.training.base import TrainingOperator
 
 
+@called("CODE", "operators")
 def operators(
     code: Annotated[
         str | None,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Json, option
 from mutiny.cli.paths import quoted_path
@@ -18,6 +19,7 @@ ResultFiles = Annotated[
 ]
 
 
+@called("FILE", "file", "store")
 def report(
     files: ResultFiles,
     out: Annotated[Path | None, option("HTML file for a report of all results.", None, "--out", "-o")] = None,

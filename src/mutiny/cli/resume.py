@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli.command import COMMANDS
+from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option
 from mutiny.cli.paths import quoted_path, working_in
@@ -24,6 +25,7 @@ MOST_NAMED = 12
 """Maximum number of lost results to name."""
 
 
+@called("FILE", "store", "--store")
 def resume(
     file: CampaignFile,
     salvage: Annotated[

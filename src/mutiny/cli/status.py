@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import CampaignFile
 
 
+@called("FILE", "store")
 def status(file: CampaignFile) -> None:
     """Show the progress of running and finished campaigns: jobs done and left, time per job, failures."""
     with loading():

@@ -63,7 +63,7 @@ def strengthen(
         option("Random choices per operator and original for held-out faults; as many as assessed by default.", JUDGE),
     ] = None,
     tolerance: Annotated[
-        float, option("Largest loss of the notice rate by --minimize: 0.02 is two points.", JUDGE)
+        float, option("Largest loss of the notice rate that --minimize may cause: 0.02 is two points.", JUDGE)
     ] = 0.02,
     tests: Annotated[
         Path | None, option("File for the indices of the sufficient tests (--minimize), one per line.", WRITE)

@@ -87,11 +87,17 @@ def _faults(result: Assessment, label: str, rate: OperatorRate) -> list[Text]:
     costs = [fault.cost for fault in result.faults if fault.operator == label]
     if not costs:
         return [Text("none", style="dim"), Text("")]
-    return [Text(str(rate.faults)), Text(f"{max(0.0, min(costs)):.1f}-{_largest(max(costs))}", style="dim")]
+    ends = dict.fromkeys(_cost(cost) for cost in (min(costs), max(costs)))
+    return [Text(str(rate.faults)), Text("-".join(ends), style="dim")]
 
 
-def _largest(cost: float) -> str:
-    return f"{cost:.3g}" if cost < 1000 else f"{cost:,.0f}" if cost < 1e5 else f"{cost:.0e}"
+def _cost(cost: float) -> str:
+    """A cost in a narrow column; no fault is cheaper than none.
+
+    >>> [_cost(cost) for cost in (-0.2, 0.774, 6933.8, 1e6)]
+    ['0.0', '0.8', '6,934', '1e+06']
+    """
+    return f"{max(0.0, cost):.1f}" if cost < 1000 else f"{cost:,.0f}" if cost < 1e5 else f"{cost:.0e}"
 
 
 def _cell(each: NoticedBin) -> Text:
@@ -114,8 +120,8 @@ def _legend(result: Assessment) -> Iterator[str]:
     if subject.task.kind == "classification":
         yield f"noticed: McNemar's test of the fault against its own original, p < {notice.alpha:g}, one-sided."
     else:
-        growth = f"the {subject.task.metric} grows by more than {percent(TOLERATED)}"
-        yield f"noticed: one-sided t-test that {growth} against its own original, p < {notice.alpha:g}."
+        growth = f"raises the {subject.task.metric} of its original by more than {percent(TOLERATED)}"
+        yield f"noticed: one-sided t-test of whether the fault {growth}, p < {notice.alpha:g}."
     alarms = notice.false_alarms
     if alarms is not None:
         yield f"false alarms: {alarms.noticed} of {alarms.changes} harmless changes of all weights are noticed."

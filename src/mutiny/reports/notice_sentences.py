@@ -38,8 +38,8 @@ def cost_words(notice: Notice) -> str:
     if reference.scale is None:
         return costs.lost_on(inputs)
     what = "that it was trained on" if reference.kind == "folds" else "training inputs"
-    trained = f"{reference.trained_inputs:,} {what}, times {reference.scale:.2f} to fit"
-    return f"{costs.lost_on(inputs)} and on {trained}; the mean by precision"
+    trained = f"{reference.trained_inputs:,} {what} (times {reference.scale:.2f} to fit)"
+    return f"{costs.lost_on(inputs)} and on {trained}, averaged with weights by precision"
 
 
 def headline(result: Assessment) -> str:
@@ -90,7 +90,10 @@ def _over(result: Assessment) -> str:
 def _takes(result: Assessment) -> str:
     """What it takes to narrow a useless interval."""
     if result.notice.resampled == ORIGINALS:
-        return f"It takes at least {max(FEWEST_ORIGINALS, result.subject.originals + 1)} originals."
+        if result.subject.originals < FEWEST_ORIGINALS:
+            alone = "or one original, for an answer about that network only"
+            return f"It takes at least {FEWEST_ORIGINALS} originals, {alone}."
+        return f"It takes at least {result.subject.originals + 1} originals."
     return "It takes more random choices, or more originals."
 
 
@@ -131,7 +134,7 @@ def bins_sentence(notice: Notice) -> str:
     if last == 0:
         return "They notice every one of them."
     if last < len(bins):
-        parts += ["all above"] if len(bins) > 1 else []
+        parts.append(f"all at {said.between(bins[last].low, bins[-1].high)}")
     return f"By cost: {', '.join(parts)}."
 
 
@@ -171,14 +174,19 @@ class WeakSpot:
     unit: str
 
     @property
-    def sentence(self) -> str:
-        """The weak spot in words."""
-        said, missed = CostPhrases(self.unit), self.worst.faults - self.worst.noticed
+    def share(self) -> str:
+        """How few of these faults are noticed, as a sentence without its full stop."""
         which = f"faults of {self.name}" if self.kind == "operator" else f"faults that hit class {self.name}"
+        rate = f"Only {percent(self.group.rate)}" if self.group.rate else "None"
+        return f"{rate} of the {which} are noticed"
+
+    @property
+    def sentence(self) -> str:
+        """The weak spot in words, without capital and full stop."""
+        said, missed = CostPhrases(self.unit), self.worst.faults - self.worst.noticed
         share = f"{missed} of {self.worst.faults} that {said.briefly(said.between(self.worst.low, self.worst.high))}"
         verb = "is" if missed == 1 else "are"
-        rate = f"only {percent(self.group.rate)}" if self.group.rate else "none"
-        return f"{rate} of the {which} are noticed; {share} {verb} missed"
+        return f"{self.share[0].lower()}{self.share[1:]}; {share} {verb} missed"
 
 
 def weak_spots(notice: Notice, most: int = 3) -> list[WeakSpot]:

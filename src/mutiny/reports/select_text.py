@@ -124,7 +124,7 @@ def _legend(result: Selection, graded: bool) -> Iterator[str]:
         yield f"FDR: share of the first {result.budget:,} inputs that the network gets wrong."
         if any(ranking.repeated for ranking in result.rankings):
             yield f"+-: half of its 95% interval over {result.settings['repeats']} repeats with other seeds."
-        yield "APFD: how early all faults come, each wrong input one; 50% is random."
+        yield "APFD: how early the order finds the wrong inputs; a random order has 50%."
         rauc = next((r.quality.rauc for r in result.rankings if r.quality is not None and r.quality.rauc), None)
         if rauc is not None:
             yield f"RAUC: area under the fault types found up to 20% of the pool, of {rauc.total} possible."

@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
+from torch import nn
+
 from mutiny.core.errors import BadInput, MutinyError
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.subject import Subject
@@ -38,12 +40,10 @@ def load_subject(text: str, data: str | Path | None = None) -> Subject:
     with _importing_from(Path(where).resolve().parent if is_file else Path.cwd()):
         value = _named(_from_file(where) if is_file else _from_module(where), where, name)
     if not isinstance(value, Subject):
-        raise BadInput(
-            "subject",
-            repr(text),
-            "a mutiny.Subject, or a function that returns one",
-            f"It is of type {type(value).__name__}.",
-        )
+        fix = f"It is of type {type(value).__name__}."
+        if isinstance(value, nn.Module):
+            fix = f"It is a model, a {type(value).__name__}: wrap it in mutiny.Subject(model, task=..., test=...)."
+        raise BadInput("subject", repr(text), "a mutiny.Subject, or a function that returns one", fix)
     if value.name == "subject":
         value.name = f"{Path(where).name}:{name}" if is_file else text  # the same from every folder
     return value
@@ -64,10 +64,10 @@ def _named(module: ModuleType, where: str, name: str) -> object:
     """The value of ``name`` in ``module``; a function is called."""
     if not hasattr(module, name):
         subjects = [key for key, value in vars(module).items() if isinstance(value, Subject)]
-        hint = f"It holds the subject{'s' * (len(subjects) > 1)} {', '.join(subjects)}." if subjects else ""
+        hint = f"It defines: {', '.join(subjects)}." if subjects else ""
         raise BadInput("subject", repr(f"{where}:{name}"), f"a name defined in {where}", hint)
     value: object = getattr(module, name)
-    if isinstance(value, (Subject, type)) or not callable(value):
+    if isinstance(value, (Subject, nn.Module, type)) or not callable(value):
         return value
     with _explaining(f"{where}:{name}", "a function without arguments that returns a subject", module.__file__):
         return value()

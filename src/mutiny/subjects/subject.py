@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ class Subject:
         forward: Forward | None = None,
         name: str = "subject",
     ) -> None:
-        given = [models] if isinstance(models, nn.Module) else list(models or [])
+        given = modules_of(models)
         if not given and recipe is None:
             raise BadInput("models", models, "at least one trained model, or a recipe that trains them")
         if not isinstance(task, Task):
@@ -240,6 +240,22 @@ def _new(recipe: Recipe) -> nn.Module:
             "Make the network inside the function, or pass its class.",
         )
     return first
+
+
+def modules_of(models: Any) -> list[nn.Module]:
+    """The models that a user gave, one or several."""
+    if models is None:
+        return []
+    several = isinstance(models, Iterable) and not isinstance(models, str | nn.Module)
+    given = list(models) if several else [models]
+    for number, model in enumerate(given):
+        if not isinstance(model, nn.Module):
+            fix = "Load it first: Subject(models=net), where net is the network with its weights."
+            name = f"models[{number}]" if several else "models"
+            raise BadInput(
+                name, repr(model)[:60], "a torch.nn.Module" if several else "one or several torch.nn.Module", fix
+            )
+    return given
 
 
 def _check_distinct(models: Sequence[nn.Module]) -> None:

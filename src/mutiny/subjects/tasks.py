@@ -90,12 +90,13 @@ class Classification:
                 "A model with one output column fits Classification(2) or Regression.",
             )
         if not single and (outputs.ndim != 2 or outputs.shape[1] != self.classes):
-            raise BadInput(
-                "model output",
-                f"shape {tuple(outputs.shape)}",
-                f"(n, {self.classes})",
-                "Give the subject a forward=... that returns one row of class scores per input.",
-            )
+            fix = "a forward=... that returns one row of class scores per input."
+            if outputs.ndim == 2 and outputs.shape[1] > 1:
+                columns = outputs.shape[1]
+                fix = f"The network has {columns} outputs: write Classification({columns}), or give the subject {fix}"
+            else:
+                fix = f"Give the subject {fix}"
+            raise BadInput("model output", f"shape {tuple(outputs.shape)}", f"(n, {self.classes})", fix)
         values = outputs.float()
         inside = bool(((values >= -1e-4) & (values <= 1 + 1e-4)).all())
         looks = inside if single else inside and bool(((values.sum(dim=1) - 1).abs() < 1e-2).all())

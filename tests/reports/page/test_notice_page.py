@@ -168,7 +168,8 @@ def test_an_interval_that_tells_nothing_is_narrowed_first():
         assert " strengthen " in second.line
         assert not any("--fail-under" in step.line for step in others if step.kind == "command")
         assert decision(result) == (
-            "Cannot tell yet: the notice rate may be anything from 5% to 90%. It takes at least 5 originals."
+            "Cannot tell yet: the notice rate may be anything from 5% to 90%. It takes at least 5 originals, "
+            "or one original, for an answer about that network only."
         )
         assert '<p class="headline">' not in shown(result)
 
@@ -211,8 +212,8 @@ def test_page_and_terminal_name_the_test_that_notices_faults(real):
         (classification, "McNemar's exact test of its answers", "noticed: McNemar's test of the fault"),
         (
             regression,
-            "shows that the mse of its original grows by more than 1%",
-            "t-test that the mse grows by more than 1%",
+            "shows that it raises the mse of its original by more than 1%",
+            "t-test of whether the fault raises the mse of its original by more than 1%",
         ),
     ):
         assert on_page in Reader(shown(result)).text

@@ -353,7 +353,9 @@ def test_two_processes_agree_about_a_recipe_and_about_a_built_in_subject(tmp_pat
     exec(PRINT + DIGITS, {})
     here = capsys.readouterr().out.split()
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    threads = str(torch.get_num_threads())
+    variables = {"PYTHONHASHSEED": seed, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": threads}
+    environment = {**os.environ, **variables}
     command = [sys.executable, "-c", PRINT + DIGITS]
     there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
     assert here == there

@@ -19,7 +19,7 @@ class NeuronInhibitor(NeuronScaling):
 
     MUFF first says that only outgoing weights change, later that the weights "within" the neurons do; ``direction``
     offers both, and the first is the default. Outgoing means that everything that reads the neuron gets its signal
-    times ``1 - factor``. Output neurons have no outgoing weights and are not changed unless ``output_layer``.
+    times ``1 - factor``. Output neurons have no outgoing weights and are not changed unless ``output_layer`` is true.
 
     Args:
         ratio: Share of the neurons, drawn uniformly over the whole network.

@@ -89,10 +89,9 @@ def _stronger(result: Assessment, parts: CommandParts, results: Mapping[str, Res
         return
     where = f"{count(missed, 'fault')} of known cost slip{'s' * (missed == 1)} through."
     for spot in weak_spots(notice, most=1):
-        rate = f"({percent(spot.group.rate)})"
-        where = f"Faults of {spot.name} are noticed least {rate}."
+        where = f"{spot.share}."
         if spot.kind == "class":
-            where = f"Faults that hit class {spot.name} are noticed least {rate}: that class needs more tests."
+            where = f"{spot.share}: that class needs more tests."
     pool = "" if result.subject.pool else f" --pool {POOL}"
     yield Command(
         f"mutiny strengthen {parts.subject}{pool}{parts.options}",

@@ -47,8 +47,8 @@ def _test(result: Assessment) -> str:
         test = "McNemar's exact test of its answers to the test inputs against those of its own original"
         return f"A fault is noticed if {test} has {significant}."
     return (
-        f"A fault is noticed if a paired t-test over the test inputs shows that the {task.metric} of its original "
-        f"grows by more than {percent(TOLERATED)} ({significant})."
+        f"A fault is noticed if a paired t-test over the test inputs shows that it raises the {task.metric} of its "
+        f"original by more than {percent(TOLERATED)} ({significant})."
     )
 
 
@@ -58,8 +58,8 @@ def _reference(result: Assessment) -> str:
         return "Costs: the subject has no inputs besides the tests, so they were not measured."
     metric = ("expected " if reference.kind == "unlabeled" else "") + result.subject.task.metric
     sentence = (
-        f"Costs are {cost_words(result.notice)}, on which the originals have a mean "
-        f"{metric} of {reference.metric_mean:.4g}; the tests play no part in it."
+        f"Costs are {cost_words(result.notice)}; the tests play no part in that. On the {reference.inputs:,} inputs "
+        f"named first, the originals have a mean {metric} of {reference.metric_mean:.4g}."
     )
     if reference.memorized:
         sentence += (

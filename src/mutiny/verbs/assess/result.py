@@ -35,7 +35,7 @@ class ChangedAnswers:
     inputs: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Assessment(Result):
     """Result of `assess`: which faults the test set notices. `to_json` has everything except ``changed``.
 

@@ -70,7 +70,7 @@ class AttackedModel:
         if not isinstance(self._probe, Tensor) or not self._probe.is_floating_point():
             kind = str(self._probe.dtype).removeprefix("torch.") if isinstance(self._probe, Tensor) else None
             raise BadInput(
-                "inputs",
+                "data",
                 f"a tensor of {kind}" if kind else type(self._probe).__name__,
                 "one tensor of real numbers per input, which can be changed",
                 "Convert images to real numbers: inputs.float() / 255." if kind == "uint8" else "",
@@ -96,7 +96,7 @@ class AttackedModel:
             least, most = inputs.min().cpu(), inputs.max().cpu()
             if not (least >= low and most <= high):
                 raise BadInput(
-                    "inputs",
+                    "data",
                     f"numbers from {least:.4g} to {most:.4g}",
                     f"numbers from {self.low:g} to {self.high:g}",
                     "State their range with low= and high=; put normalization into the model.",

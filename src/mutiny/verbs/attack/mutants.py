@@ -239,7 +239,7 @@ def _shares(ratios: Any) -> tuple[float, ...]:
     """Returns ratios from one or several."""
     shares = tuple(ratios) if isinstance(ratios, Iterable) else (ratios,)
     if not shares or not all(is_number(share) and 0 < share <= 1 for share in shares):
-        raise BadInput("ratios", repr(ratios), "shares above 0, at most 1")
+        raise BadInput("ratios", ratios if isinstance(ratios, tuple) else repr(ratios), "shares above 0, at most 1")
     return shares
 
 

@@ -262,7 +262,7 @@ class LevelSummary:
         )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Robustness(Result):
     """Robustness of a model against attacks, alone and with its mutants.
 

@@ -25,7 +25,7 @@ NAMED = 5
 """Largest number of layers that a note names."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Location(Result):
     """The neurons that are most likely to blame for failures.
 
@@ -206,4 +206,5 @@ def notes_on_model(originals: int, unreadable: Sequence[str], repeatable: bool, 
     if not repeatable:
         yield f"{UNSTEADY}."
     if uncompared:
-        yield "No neuron was silenced, because the layers of the suspects have too few other neurons: lower k."
+        why = "the layers of the suspects have too few other neurons"
+        yield f"No neuron was silenced, because {why}: rank fewer suspects."

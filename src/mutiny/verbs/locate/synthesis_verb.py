@@ -149,7 +149,7 @@ def passing_inputs(tested: ModelUnderTest, count: int, label: int | None = None)
 
 
 def exercises(tested: ModelUnderTest, given: Location | Sequence[Suspect], indices: Ints) -> list[Part]:
-    """Inputs with their suspects: those of their class if suspects were ranked by class, otherwise the same for all."""
+    """Pairs each input with the suspects of its class, or with all suspects if they were not ranked by class."""
     suspects = given.suspects if isinstance(given, Location) else tuple(given)
     parts = []
     if isinstance(given, Location) and given.by_class and tested.targets is not None:

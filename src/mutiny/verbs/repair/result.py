@@ -35,7 +35,7 @@ class PatchSummary:
     digest: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Repair(Result):
     """A weight patch, and its effect.
 

@@ -26,7 +26,7 @@ def check_target(target: Any, task: Task) -> Target:
     if isinstance(target, str) and target == ALL:
         return ALL
     pair = target.split(",") if isinstance(target, str) and "," in target else target
-    expected = "all, confusion, or two classes such as 3,5: the true one and the predicted one"
+    expected = "all, confusion, or two classes such as (3, 5): the true one and the predicted one"
     if not isinstance(task, Classification):
         raise BadInput("target", repr(target), "all, because regression has no classes")
     if isinstance(target, str) and target == CONFUSION:
@@ -35,9 +35,12 @@ def check_target(target: Any, task: Task) -> Target:
         true, predicted = (int(label) if isinstance(label, str) else index(label) for label in pair)
     except (TypeError, ValueError):
         raise BadInput("target", repr(target), expected) from None
-    exist = all(0 <= label < task.classes for label in (true, predicted))
-    if not exist or true == predicted or any(isinstance(label, bool) for label in pair):
+    if any(isinstance(label, bool) for label in pair):
         raise BadInput("target", repr(target), expected)
+    if not all(0 <= label < task.classes for label in (true, predicted)):
+        raise BadInput("target", repr(target), f"classes between 0 and {task.classes - 1}")
+    if true == predicted:
+        raise BadInput("target", repr(target), "two different classes: the true one and the predicted one")
     return true, predicted
 
 

@@ -44,7 +44,7 @@ class Ranking:
         return f"Ranking({self.method!r}, {len(self.order)} inputs, first {self.order[:3].tolist()})"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Selection(Result):
     """Rankings of a pool. `chosen` are the inputs to label.
 

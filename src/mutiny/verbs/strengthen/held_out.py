@@ -109,7 +109,7 @@ def change_of(table: FaultTable, before: npt.ArrayLike, after: npt.ArrayLike) ->
 
 
 def random_subset(table: FaultTable, tests: int, size: int, seed: int) -> Floats:
-    """Share of random test sets of a size that notice each fault, ``(faults,)``."""
+    """For each fault, the share of random test sets of a given size that notice it, ``(faults,)``."""
     draws = [
         generator_for(seed, "strengthen", "random subset", number).permutation(tests)[:size] for number in range(DRAWS)
     ]

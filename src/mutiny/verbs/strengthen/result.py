@@ -19,7 +19,7 @@ from mutiny.verbs.strengthen.subset import Subset, SubsetRates
 from mutiny.verbs.strengthen.synthesis import Candidates
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Strengthening(Result):
     """Result of `strengthen`. ``chosen`` are the inputs to label.
 

@@ -113,7 +113,7 @@ class Evaluation:
         return from_plain(cls, to_plain(result.evaluation), "evaluation")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class MuffAssessment(Result):
     """Result of `assess`. `to_json` has everything except ``kills`` and ``labels``.
 

@@ -1,4 +1,4 @@
-"""Sections that every input of a pool covers, in memory if they are small, otherwise in a temporary file."""
+"""The sections that each input of a pool covers, in memory if they are small, otherwise in a temporary file."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Gain:
     beyond_control: Repeated
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Retraining(Result):
     """Gains in accuracy by retraining; ``print`` shows a table.
 

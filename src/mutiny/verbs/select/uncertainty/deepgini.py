@@ -1,4 +1,4 @@
-"""DeepGini."""
+"""DeepGini: the Gini impurity of the predicted class probabilities."""
 
 from __future__ import annotations
 
