@@ -114,7 +114,7 @@ def _assessment(results: Mapping[str, LoadedResult]) -> Assessment | MuffAssessm
 
 
 def _starts_from(result: Strengthening, assessment: Assessment | MuffAssessment | None) -> bool:
-    """Whether a strengthening started from the survivors of an assessment with the same settings."""
+    """Whether a strengthening started from an assessment with the same settings."""
     if assessment is None or result.subject.originals != assessment.subject.originals:
         return False
     settings = to_plain(assessment.settings)

@@ -36,6 +36,14 @@ def test_survivors_ask_for_inputs():
     assert "--store" not in lines(assessment(MISSED), parts=CommandParts("toy", "mutiny assess toy"))[0]
 
 
+def test_advice_says_that_strengthening_assesses_by_the_notice_rate():
+    section = advice_section(assessment(MISSED, originals=20, facts={"pool": 300}), PARTS)
+    assert section.blocks[1].why == (
+        "1 mutant of WI slips through. This assesses by the notice rate and proposes inputs for the faults that are "
+        "missed."
+    )
+
+
 def test_without_a_pool_there_is_a_word_for_one():
     for facts in ({}, {"pool": None}):
         section = advice_section(assessment(MISSED, originals=20, facts=facts), PARTS)
@@ -117,10 +125,6 @@ def test_samples_can_be_checked():
     sampled = operator("WI", mutants=(mutant("WI", 0.5, "test", KILLED, basis=Basis.SAMPLED),))
     assert f"{PARTS.again} --exact --store a.mutiny" in lines(assessment(sampled))
     assert not any("--exact" in line for line in lines(assessment(FINE)))
-
-
-def test_without_an_assessment_there_is_one_thing_to_do():
-    assert lines(None) == [f"{PARTS.again} --store a.mutiny"]
 
 
 @pytest.mark.parametrize("result", [assessment(MISSED, SHAKY, originals=2), assessment(FINE)], ids=["missed", "fine"])

@@ -184,7 +184,12 @@ def test_without_an_assessment_the_page_says_how_to_get_one():
     from reports.page.test_verbs import SELECTION
 
     again = f"mutiny assess {UNKNOWN}"
-    text = html_of(page_of({"select": SELECTION}, CommandParts(UNKNOWN, again), {}))
-    page = Reader(text)
-    assert [one["id"] for one in page.all("section")] == [*ORDER[:4], "selection", "method"]
-    assert page.text.count(f"To assess it: {again}") == 4
+    page = page_of({"select": SELECTION}, CommandParts(UNKNOWN, again, "a.mutiny"), {})
+    assert [section.id for section in page.sections] == ["notice", "selection", "method"]
+    assert [block.line for block in page.sections[0].blocks if block.kind == "command"] == [f"{again} --store a.mutiny"]
+    read = Reader(html_of(page))
+    assert [one["id"] for one in read.all("section")] == ["notice", "selection", "method"]
+    assert f"The test set was not assessed. To assess it: {again}" in read.text
+    assert f"{UNKNOWN} stands for your subject" in read.text
+    for muff in ("How good is my test set", "What would slip through?", "Which tests kill the mutants?"):
+        assert muff not in read.text

@@ -1,4 +1,4 @@
-"""The section of advice: commands for this subject that follow from the results."""
+"""The section of advice after an assessment by MUFF: commands for this subject that follow from the results."""
 
 from __future__ import annotations
 
@@ -60,25 +60,25 @@ class CommandParts:
 
 
 def advice_section(
-    assessment: MuffAssessment | None, parts: CommandParts, results: Mapping[str, Result] | None = None
+    assessment: MuffAssessment, parts: CommandParts, results: Mapping[str, Result] | None = None
 ) -> Section:
     """Commands to run next, the most useful first.
 
     Args:
-        assessment: Assessment; ``None`` if there is none.
+        assessment: Assessment.
         parts: Parts of commands for this subject.
         results: All results by verb; a question that they answer needs no command.
     """
-    if assessment is None:
-        line = f"{parts.again}{parts.kept}"
-        steps = [Command(line, "Assess the test set", "No result here says how good the tests are.")]
-    else:
-        steps = [*_steps(assessment, parts, _answered(results or {}))]
-    words = {word for step in steps for word in shlex.split(step.line)}
-    explained = [f"{word} stands for {meaning}." for word, meaning in PLACEHOLDERS.items() if word in words]
-    notes = explained or ["Each line can be copied into a shell as it is."]
+    steps = [*_steps(assessment, parts, _answered(results or {}))]
+    notes = placeholders(steps) or ["Each line can be copied into a shell as it is."]
     intro = Text(" ".join(["The most useful step comes first.", *notes]))
     return Section("advice", QUESTION, (intro, *steps))
+
+
+def placeholders(steps: Sequence[Command]) -> list[str]:
+    """What the placeholders in some commands stand for, a sentence each."""
+    words = {word for step in steps for word in shlex.split(step.line)}
+    return [f"{word} stands for {meaning}." for word, meaning in PLACEHOLDERS.items() if word in words]
 
 
 def _answered(results: Mapping[str, Result]) -> set[str]:
@@ -124,8 +124,8 @@ def _more_tests(
         yield Command(
             f"mutiny strengthen {parts.subject}{pool_option} --budget 1%,2%,5%{parts.options}",
             "Add the inputs that are missing",
-            f"{count(total, 'mutant')} of {several([*survivors])} slip{'s' * (total == 1)} through. This proposes the "
-            "inputs of a pool that kill the most of them per label, and measures the gain of each budget.",
+            f"{count(total, 'mutant')} of {several([*survivors])} slip{'s' * (total == 1)} through. This assesses by "
+            "the notice rate and proposes inputs for the faults that are missed.",
         )
     if "select" not in answered:
         yield Command(

@@ -7,8 +7,19 @@ from collections.abc import Iterator, Mapping
 from mutiny.core.results import Result
 from mutiny.reports.formatting import NONE, count, percent
 from mutiny.reports.notice_sentences import bins_sentence, phrases, plan_sentence
-from mutiny.reports.page.advice import CommandParts
-from mutiny.reports.page.blocks import Block, Column, Notes, Section, Subsection, Table, TableCell, TableRow, Text
+from mutiny.reports.page.advice import CommandParts, placeholders
+from mutiny.reports.page.blocks import (
+    Block,
+    Column,
+    Command,
+    Notes,
+    Section,
+    Subsection,
+    Table,
+    TableCell,
+    TableRow,
+    Text,
+)
 from mutiny.reports.page.missed_faults import missed_section
 from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.page.notice_chart import notice_chart
@@ -28,6 +39,15 @@ def notice_sections(
     """The sections of an assessment; the first one is part of the first screen."""
     sections = [operators_section(result), classes_section(result), missed_section(result)]
     return [first_section(result, parts, results), *sections, plan_section(result), certainty_section(result)]
+
+
+def unassessed_section(parts: CommandParts) -> Section:
+    """The command that assesses the tests, for a page without an assessment."""
+    command = Command(
+        f"{parts.again}{parts.kept}", "Assess the test set", "No result here says how good the tests are."
+    )
+    explained = [Text(" ".join(sentences), "aside")] if (sentences := placeholders([command])) else []
+    return Section("notice", QUESTION, (command, *explained))
 
 
 def first_section(result: Assessment, parts: CommandParts, results: Mapping[str, Result] | None = None) -> Section:

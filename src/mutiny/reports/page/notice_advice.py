@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 
 from mutiny.core.results import Result
 from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.notice_sentences import FEWEST_ORIGINALS, phrases, useless, weak_spots
-from mutiny.reports.page.advice import ENOUGH, PLACEHOLDERS, POOL, CommandParts, all_originals
+from mutiny.reports.page.advice import ENOUGH, POOL, CommandParts, all_originals, placeholders
 from mutiny.reports.page.blocks import Block, Command, Text
 from mutiny.reports.page.score import WIDE
 from mutiny.verbs.assess.cost_phrases import CostPhrases
@@ -35,8 +34,7 @@ def next_steps(result: Assessment, parts: CommandParts, results: Mapping[str, Re
         results: All results by verb; a question that they answer needs no command.
     """
     steps = [*islice(_steps(result, parts, results or {}), MOST)]
-    words = {word for step in steps for word in shlex.split(step.line)}
-    explained = [f"{word} stands for {meaning}." for word, meaning in PLACEHOLDERS.items() if word in words]
+    explained = placeholders(steps)
     return [*steps, *([Text(" ".join(explained), "aside")] if explained else [])]
 
 
