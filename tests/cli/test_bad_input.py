@@ -165,11 +165,11 @@ PREFLIGHT = {
     "a model at chance": (
         "torch.manual_seed(0)\nnet = nn.Linear(2, 3).eval()\nnet.weight.data.mul_(1e-3)\n"
         "subject = blob_subject(models=net)",
-        ["wrecked model on train=not noticed", "forgot everything"],
+        ["zeroed network on train=not noticed", "forgot everything"],
     ),
     "a test set too small to notice anything": (
         "x, y = blobs(4, seed=1)\nsubject = blob_subject(models=classifier(), test=(x, y))",
-        ["wrecked model on test=not noticed", "more inputs"],
+        ["zeroed network on test=not noticed", "more inputs"],
     ),
 }
 

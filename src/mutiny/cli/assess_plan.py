@@ -43,7 +43,8 @@ def announce_trainings(invocation: Invocation, subject: Subject, settings: Mappi
         settings: Arguments of `assess`.
     """
     from mutiny.faults.training.base import TrainingOperator
-    from mutiny.verbs.assess.muff.dry_run import plan, rounded
+    from mutiny.reports.formatting import duration
+    from mutiny.verbs.assess.muff.dry_run import plan
 
     before_training = [operator for operator in settings["operators"] if isinstance(operator, TrainingOperator)]
     if not before_training or subject.recipe is None or settings["method"] != "muff":
@@ -52,7 +53,7 @@ def announce_trainings(invocation: Invocation, subject: Subject, settings: Mappi
     steps = plan(subject, **common, search=settings["search"])
     trainings, seconds = sum(step.trainings for step in steps), sum(step.seconds or 0.0 for step in steps)
     typer.echo(
-        f"mutiny: operators before training need at most {trainings:,} trainings, about {rounded(seconds)} with one "
+        f"mutiny: operators before training need at most {trainings:,} trainings, about {duration(seconds)} with one "
         "worker; stored trainings are reused (--dry-run shows the plan)",
         err=True,
     )

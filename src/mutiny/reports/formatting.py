@@ -47,6 +47,18 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.2g}"
 
 
+def duration(seconds: float) -> str:
+    """A duration in seconds, minutes or hours, rounded up.
+
+    >>> duration(0.4), duration(75), duration(5400), duration(200_000)
+    ('1 s', '75 s', '90 min', '56 h')
+    """
+    for limit, unit, size in ((90, "s", 1), (5400, "min", 60)):
+        if seconds < limit or (unit == "min" and seconds <= limit):
+            return f"{max(1, math.ceil(seconds / size))} {unit}"
+    return f"{math.ceil(seconds / 3600)} h"
+
+
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun in the singular or plural.
 

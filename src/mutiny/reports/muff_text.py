@@ -12,9 +12,10 @@ from rich.text import Text
 
 from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
 from mutiny.reports import formatting, terminal
-from mutiny.verbs.assess.muff.dry_run import Planned, rounded
+from mutiny.reports.formatting import duration
 from mutiny.verbs.assess.muff.redundancy import TRIVIAL
 from mutiny.verbs.assess.muff.result import MuffAssessment, MuffSettings
+from mutiny.verbs.assess.planned_work import Planned
 
 METHOD = {
     "glm": "GLM z-test between trainings",
@@ -202,7 +203,7 @@ def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableT
         table.add_row(Text(f" {step.label}"), step.level, *counts, Text(step.reason, style="dim"))
     total = sum(step.seconds or 0.0 for step in plan)
     trainings = sum(step.trainings for step in plan)
-    summary = f"At most {trainings:,} trainings and about {rounded(total)} in all, after the originals are trained."
+    summary = f"At most {trainings:,} trainings and about {duration(total)} in all, after the originals are trained."
     head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: plan only, nothing was run"
     lines = (
         "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",
@@ -214,4 +215,4 @@ def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableT
 
 def _planned_counts(step: Planned) -> tuple[str, str, str]:
     trainings = f"{step.trainings:,}" if step.trainings else "-"
-    return f"{step.configurations:,}", trainings, "-" if step.seconds is None else rounded(step.seconds)
+    return f"{step.configurations:,}", trainings, "-" if step.seconds is None else duration(step.seconds)

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mutiny.reports import terminal
-from mutiny.reports.formatting import count
-from mutiny.verbs.assess.muff.dry_run import Planned, rounded
+from mutiny.reports.formatting import count, duration
+from mutiny.verbs.assess.planned_work import Planned
 
 
 def notice_plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableType:
@@ -28,7 +28,7 @@ def notice_plan_text(plan: Sequence[Planned], name: str, originals: int) -> Rend
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("")
     for step in plan:
-        tried = ("", "") if step.reason else (f"{step.configurations:,}", rounded(step.seconds or 0.0))
+        tried = ("", "") if step.reason else (f"{step.configurations:,}", duration(step.seconds or 0.0))
         table.add_row(Text(f" {step.label}"), step.level, *tried, Text(step.reason, style="dim"))
     head = Text(f"{name}, {count(originals, 'original')}: plan only, nothing was run")
     legend = terminal.legend(
@@ -37,6 +37,6 @@ def notice_plan_text(plan: Sequence[Planned], name: str, originals: int) -> Rend
             "time: estimate for one worker and every input; usually samples suffice, which take less.",
         )
     )
-    total = rounded(sum(step.seconds or 0.0 for step in plan))
+    total = duration(sum(step.seconds or 0.0 for step in plan))
     summary = f"About {total} in all, after the originals are trained."
     return Group(Padding(head, (1, 1), expand=False), table, *legend, Padding(summary, (1, 1), expand=False))

@@ -11,7 +11,7 @@ from mutiny.faults.base import Operator
 from mutiny.faults.parsing import Fault, as_faults, describe
 from mutiny.subjects import Subject
 from mutiny.verbs.assess.fault_search import DRAWS
-from mutiny.verbs.assess.muff.dry_run import Planned, timed_view
+from mutiny.verbs.assess.planned_work import Planned, timed_view
 from mutiny.verbs.assess.reference import reference_of, with_folds
 from mutiny.verbs.assess.verb import default_seeds
 

@@ -8,8 +8,8 @@ from mutiny.core.errors import PreflightFailed
 from mutiny.models import Patch
 from mutiny.verbs.assess.cost_unit import metric_of
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
-from mutiny.verbs.assess.muff.preflight import wrecked
 from mutiny.verbs.assess.reference import spread
+from mutiny.verbs.assess.zeroed_weights import zeroed
 
 MOST = 2000
 """Most inputs of a split that are checked."""
@@ -35,7 +35,7 @@ def preflight(search: FaultSearch) -> None:
             )
         split = search.reference.split(original)
         some = spread(len(runner.splits[split]), MOST)
-        lost = runner.change(wrecked(runner.views[original]), original, split, some)
+        lost = runner.change(zeroed(runner.views[original]), original, split, some)
         cost = search.unit.cost(lost, float(np.mean(runner.clean(original, split).shares[some])))
         if cost < highest:
             metric, zero = metric_of(search.unit.name), "better than a network with all weights zero"

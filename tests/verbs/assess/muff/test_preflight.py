@@ -10,7 +10,8 @@ from mutiny.faults.evaluation import Runner
 from mutiny.models import ModelState, ModelView, default_forward
 from mutiny.subjects.data import as_data
 from mutiny.verbs.assess.muff.kill_rule import KillRule
-from mutiny.verbs.assess.muff.preflight import preflight, wrecked
+from mutiny.verbs.assess.muff.preflight import preflight
+from mutiny.verbs.assess.zeroed_weights import zeroed
 from toys import blob_subject, blobs, classifier, line, line_subject
 
 
@@ -28,10 +29,10 @@ def test_good_subjects_pass(originals):
     check(line_subject(originals))
 
 
-def test_wrecked_sets_every_weight_and_bias_to_zero_and_only_for_a_while():
+def test_zeroed_sets_every_weight_and_bias_to_zero_and_only_for_a_while():
     net = classifier()
     before = ModelState.of(net)
-    with wrecked(ModelView.of(net, blobs(4)[0])).applied(net) as call:
+    with zeroed(ModelView.of(net, blobs(4)[0])).applied(net) as call:
         assert all(not parameter.any() for parameter in net.parameters())
         assert not call(blobs(9)[0]).any()
     assert ModelState.of(net) == before
@@ -87,7 +88,7 @@ def test_a_rule_that_nothing_satisfies_fails():
         check(blob_subject(1), beta=0.6)
 
 
-def test_a_wreck_whose_loss_is_no_number_is_noticed():
+def test_a_zeroed_network_whose_loss_is_no_number_is_noticed():
     x, y = line()
 
     class Normalised(nn.Module):
@@ -114,7 +115,7 @@ def test_every_split_is_looked_at():
     x, y = blobs(120, seed=1)
     runner.add_split("test", as_data((x, (y + 1) % 3), "test"))  # labels that the model never gets right
     preflight(runner, KillRule().resolve(1), ("train",))
-    with pytest.raises(BadInput, match="wrecked model on test"):
+    with pytest.raises(BadInput, match="zeroed network on test"):
         preflight(runner, KillRule().resolve(1), ("train", "test"))
 
 

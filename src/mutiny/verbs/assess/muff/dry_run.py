@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import torch
 
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import MutinyError, NotApplicable
@@ -16,40 +14,11 @@ from mutiny.core.random import generator_for
 from mutiny.faults.base import Operator
 from mutiny.faults.parsing import Fault, as_faults, describe
 from mutiny.faults.training.base import Program, TrainingOperator
-from mutiny.models.forward import steady
-from mutiny.models.placement import placement
-from mutiny.models.view import PROBE_INPUTS, ModelView
+from mutiny.models.view import ModelView
 from mutiny.subjects import Subject
-from mutiny.subjects.data.seeded import seeded
-from mutiny.subjects.training.loop import built
 from mutiny.subjects.training.prefixes import is_beginning
 from mutiny.verbs.assess.muff.search import Search, steps, within
-
-TIMED = 512
-"""Number of items on which an epoch of training and a forward pass are timed."""
-
-
-@dataclass(frozen=True)
-class Planned:
-    """Upper bounds of the work for one operator.
-
-    Attributes:
-        label: Label of the operator.
-        level: Part that the operator changes.
-        configurations: Largest number of mutants, over the searches on all sets of inputs.
-        trainings: Largest number of trained networks.
-        evaluations: Largest number of (instance, input) pairs; screening of large sets needs far fewer.
-        seconds: Estimated time; ``None`` if nothing was timed.
-        reason: Reason why the operator does not apply; empty if it does.
-    """
-
-    label: str
-    level: str
-    configurations: int = 0
-    trainings: int = 0
-    evaluations: int = 0
-    seconds: float | None = None
-    reason: str = ""
+from mutiny.verbs.assess.planned_work import TIMED, Planned, timed_view
 
 
 def plan(
@@ -149,35 +118,3 @@ def _epoch(program: Program, seed: int) -> float:
         taken.append(time.perf_counter() - start)
     all_at_once = recipe.ignored(("epochs",))  # a user's training function may ignore the number of epochs
     return min(taken) * len(program.data) / size / (program.recipe.epochs if all_at_once else 1)
-
-
-def timed_view(subject: Subject, seed: int) -> tuple[ModelView, float]:
-    """View of the network for operators, and seconds of a forward pass per input."""
-    if subject.recipe is not None and not subject.models:
-        with seeded(seed):
-            model = built(subject.recipe).eval()
-    else:
-        model = subject.models[0]
-    put = placement(model).put
-    size = min(TIMED, len(subject.test))
-    inputs = put(subject.test.first(size))
-    view = ModelView.of(model, put(subject.test.first(PROBE_INPUTS)), subject.forward)
-    taken = []
-    with steady(), torch.inference_mode():
-        for _ in range(2):
-            start = time.perf_counter()
-            subject.forward(model, inputs)
-            taken.append(time.perf_counter() - start)
-    return view, min(taken) / size
-
-
-def rounded(seconds: float) -> str:
-    """A duration as text in seconds, minutes or hours, rounded up.
-
-    >>> rounded(0.4), rounded(75), rounded(5400), rounded(200_000)
-    ('1 s', '75 s', '90 min', '56 h')
-    """
-    for limit, unit, size in ((90, "s", 1), (5400, "min", 60)):
-        if seconds < limit or (unit == "min" and seconds <= limit):
-            return f"{max(1, math.ceil(seconds / size))} {unit}"
-    return f"{math.ceil(seconds / 3600)} h"

@@ -1,32 +1,23 @@
-"""Checks before any mutant: clean runs repeat, originals do not kill one another, and a ruined network is killed."""
+"""Checks before any mutant: clean runs repeat, originals do not kill one another, and a zeroed network is killed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from mutiny.core.errors import PreflightFailed
 from mutiny.core.random import generator_for
 from mutiny.faults.evaluation import Outcome, Runner
-from mutiny.models import ModelView, Patch, WeightEdit
+from mutiny.models import Patch
 from mutiny.models.layers import Indices
 from mutiny.verbs.assess.muff.judge import sample_of
 from mutiny.verbs.assess.muff.kill_rule import KillRule
+from mutiny.verbs.assess.zeroed_weights import zeroed
 
 EMPTY = Patch(())
 SPLITS = 10
 """Number of random halvings of the originals; most of them must raise a false alarm for the check to fail."""
-
-
-def wrecked(view: ModelView) -> Patch:
-    """A patch that sets every weight and bias of every layer to zero."""
-    tensors = [tensor for layer in view.layers for tensor in (*layer.weights, *layer.biases)]
-    edits = [
-        WeightEdit(t.parameter, t.all, torch.zeros(t.size, dtype=view.parameters[t.parameter].dtype)) for t in tensors
-    ]
-    return Patch(tuple(edits), view.layers[0].name)
 
 
 def preflight(runner: Runner, rule: KillRule, splits: tuple[str, ...], most: int | None = None) -> None:
@@ -120,14 +111,14 @@ def _silent(runner: Runner, rule: KillRule, split: str) -> None:
 
 def _detects(part: SplitPart, rule: KillRule) -> None:
     runner, split, clean = part.runner, part.split, part.clean
-    wreck = [part.run(wrecked(view), original) for original, view in enumerate(runner.views)]
-    if not all(np.isfinite(outcome.metric) for outcome in wreck):
+    outcomes = [part.run(zeroed(view), original) for original, view in enumerate(runner.views)]
+    if not all(np.isfinite(outcome.metric) for outcome in outcomes):
         return  # any test notices outputs that are not numbers
-    evidence = rule.judge(sample_of(clean, [wreck]), runner.task.higher_is_better)
+    evidence = rule.judge(sample_of(clean, [outcomes]), runner.task.higher_is_better)
     if not evidence.killed:
-        before, after = (np.mean([outcome.metric for outcome in group]) for group in (clean, wreck))
+        before, after = (np.mean([outcome.metric for outcome in group]) for group in (clean, outcomes))
         raise PreflightFailed(
-            f"wrecked model on {split}",
+            f"zeroed network on {split}",
             f"not noticed ({runner.task.metric} {before:.4g} before, {after:.4g} with all weights zero; "
             f"p {evidence.p_value:.3g}, effect {evidence.effect_size:.3g})",
             f"the {split} set to tell a working network from one that forgot everything",
