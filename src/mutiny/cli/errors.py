@@ -28,7 +28,7 @@ PAIR = re.compile(r"\bsuch as \((\d+), (\d+)\)")
 
 @contextmanager
 def called(word: str, *arguments: str) -> Iterator[None]:
-    """Errors about some Python arguments name a word of the command line instead.
+    """Context in which errors about these arguments name ``word`` instead.
 
     Args:
         word: Name of the argument in the help, such as ``FILE``.

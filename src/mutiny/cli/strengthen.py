@@ -40,7 +40,10 @@ def strengthen(
         int | None, option("Number of originals; that of the stored assessment by default.", TEST)
     ] = None,
     synthesize: Annotated[
-        int, option("Maximum number of inputs to synthesize for faults that the pool cannot show; 0 for none.", TEST)
+        int,
+        option(
+            "Maximum number of inputs to synthesize for faults that no input of the pool reveals; 0 for none.", TEST
+        ),
     ] = 20,
     compare: Annotated[
         str | None,

@@ -49,7 +49,7 @@ class DropoutPasses:
 
     Attributes:
         calls: Dropout calls with a rate above 0 in one pass; without any, all passes are equal.
-        unreached: Modules with dropout that stays off, see above.
+        unreached: Attention and recurrent layers with dropout that stays off, because torch computes them in one piece.
         replays: Whether later passes skip what comes before the first dropout. They run in full if the model changes
             these earlier values afterwards, or computes them in ways that torch does not report.
 

@@ -67,7 +67,10 @@ def _table(suspects: Sequence[Suspect]) -> Table:
 
 @dataclass(frozen=True)
 class NeuronName:
-    """A neuron in a table; in a narrow suspect, the middle of its layer's name is cut out, never its number."""
+    """A neuron in a table.
+
+    In a narrow column, the middle of the layer's name is cut out, never the neuron's number.
+    """
 
     suspect: Suspect
 

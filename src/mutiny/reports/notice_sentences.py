@@ -212,11 +212,11 @@ def decision(result: Assessment) -> str:
     """The answer to "may this ship?": which losses a network that passes these tests may still hide."""
     notice, bins = result.notice, [each for each in result.notice.bins if each.faults]
     if notice.rate is None or not bins:
-        return "Cannot tell from these tests: what they would miss is not known."
+        return "Cannot tell from these tests: it is unknown which faults they miss."
     missed, said = len(result.missed_drastic()), phrases(notice)
     if missed:
         faults = f"{count(missed, 'fault')} that {said.cost_at_least(notice.bins[-1].high, one=missed == 1)}"
-        return f"Not on the word of these tests: they miss {faults}, which any test set should notice."
+        return f"No: these tests do not support it; they miss {faults}, which any test set should notice."
     if useless(notice.interval):
         return f"Cannot tell yet: the notice rate may be anything {_ends(notice.interval)}. {_takes(result)}"
     first = len(bins)
@@ -224,7 +224,7 @@ def decision(result: Assessment) -> str:
         first -= 1
     if first == len(bins):
         faults = f"the faults that {said.cost(said.between(bins[-1].low, bins[-1].high))}"
-        return f"Not on the word of these tests: they notice only {_share(bins[-1:])} of {faults}."
+        return f"No: these tests do not support it; they notice only {_share(bins[-1:])} of {faults}."
     limit = bins[first].low
     if first:
         return (

@@ -107,7 +107,7 @@ class Classification:
             raise BadInput(
                 "outputs",
                 repr(self.outputs),
-                f"{seen!r}, for that is what the model returns",
+                f"{seen!r}, because that is what the model returns",
                 f'State outputs="{seen}" in the task.',
             )
         return self

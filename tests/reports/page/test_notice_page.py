@@ -78,9 +78,9 @@ def test_every_result_has_a_page_that_begins_with_the_answer(name):
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("usual", "Not on the word of these tests: they miss 1 fault that costs 8 accuracy points or more"),
+        ("usual", "No: these tests do not support it; they miss 1 fault that costs 8 accuracy points or more"),
         ("all noticed", "Yes, if the tests pass"),
-        ("nothing noticed", "Not on the word of these tests: they notice only 0% of the faults that cost 4 to 8"),
+        ("nothing noticed", "No: these tests do not support it; they notice only 0% of the faults that cost 4 to 8"),
         ("no reference", "Cannot tell from these tests"),
         ("no fault that counts", "Cannot tell from these tests"),
         ("one original", "Probably, if the tests pass"),

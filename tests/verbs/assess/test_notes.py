@@ -41,6 +41,14 @@ def test_few_reference_inputs_make_costs_uncertain():
     )
 
 
+def test_few_inputs_that_only_scale_costs_are_told_with_both_numbers():
+    found = notes(subject(originals=2, reference=130, train=points(500, seed=4)))
+    assert about("Costs were measured on", found) == [
+        "Costs were measured on only 130 inputs that the originals were not trained on, and on 500 training inputs. "
+        "More of the former make costs more precise."
+    ]
+
+
 def test_no_reference_set_is_told_once_with_the_remedy():
     found = notes(subject(originals=2, validation=None))
     (note,) = about("no notice rate", found)

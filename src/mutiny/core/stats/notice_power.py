@@ -18,7 +18,7 @@ LARGEST_TABLE = 2**14
 MOST_EXACT_CHANGES = 5000
 """Plans with more changed answers than this follow from the normal approximation."""
 LARGEST_PLAN = 10**8
-"""More inputs than anybody collects to notice a loss."""
+"""Largest planned number of inputs."""
 FACTORS = 64
 """Number of losses over which power is averaged if faults differ."""
 

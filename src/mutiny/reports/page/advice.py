@@ -29,7 +29,7 @@ PLACEHOLDERS = {
 }
 """Placeholders in commands, and what they stand for."""
 CERTAIN = 0.999
-"""Scores from this one on leave nothing to find with these operators."""
+"""At this score or above, these operators have nothing left to find."""
 
 
 @dataclass(frozen=True)

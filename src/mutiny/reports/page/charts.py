@@ -22,7 +22,7 @@ from mutiny.reports.page.pictures import (
 )
 
 MARKS = {"killed": ("o", svg.KILLED), "survived": ("^", svg.SURVIVED), "unstable": ("D", svg.UNSTABLE)}
-"""Verdicts by shape and color."""
+"""Shape and color of each verdict."""
 SETS = {"train": svg.QUIET, "test": svg.INK}
 """Colors of the lines of sets. Marks have the colors of verdicts; those of train are hollow."""
 WIDTH = 4.6

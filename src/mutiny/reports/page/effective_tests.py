@@ -35,8 +35,8 @@ def effective_tests_section(result: MuffAssessment, minimize: str = "") -> Secti
     """Kill matrix, inputs that kill most, and inputs that kill nothing.
 
     Args:
-        result: MuffAssessment.
-        minimize: Command that searches for one.
+        result: Result of `assess` by MUFF.
+        minimize: Command that searches for a smaller test set.
     """
     counts = kill_counts_of(result)
     blocks = _missing(result) if counts is None else _blocks(result, counts, minimize)

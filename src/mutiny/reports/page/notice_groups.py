@@ -12,7 +12,7 @@ from mutiny.verbs.assess.notice import GroupRate, Notice, NoticedBin, OperatorRa
 from mutiny.verbs.assess.result import Assessment
 
 BY_OPERATOR = "Which kinds of faults are noticed?"
-BY_CLASS = "Which classes are watched badly?"
+BY_CLASS = "Which classes need more tests?"
 
 
 def operators_section(result: Assessment) -> Section:

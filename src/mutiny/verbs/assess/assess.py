@@ -195,14 +195,14 @@ def assess(
 
 
 def _refuse(method: str, **arguments: Any) -> None:
-    """Raises `BadInput` for arguments that only a method has which is not used."""
+    """Raises `BadInput` for arguments of the method that was not chosen."""
     for name, value in arguments.items():
         if value is not None:
             raise other_method(name, short_repr(value), BELONGS[method][name], method, f'method="{method}"')
 
 
 def other_method(name: str, value: object, what: str, method: str, typed: str) -> BadInput:
-    """The error for an argument that only a method has which is not used.
+    """The error for an argument of the method that was not chosen.
 
     Args:
         name: Name of the argument, as the user typed it.

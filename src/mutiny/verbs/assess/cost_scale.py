@@ -35,7 +35,8 @@ class CostScale:
     """Ratio of costs on held-out inputs to costs on training inputs, over all faults added so far.
 
     Args:
-        limits: Faults count if their cost on training inputs is in this range; the others would drown them in noise.
+        limits: Faults count if their cost on training inputs is in this range; faults outside add more noise than
+            information.
         prior: Total cost, on both kinds of inputs, of imagined faults that cost the same on both.
 
     >>> scale = CostScale((0.25, 16.0))

@@ -41,8 +41,8 @@ class FoundFault:
         change: How much worse these answers are, ``(k,)``.
         weight: Number of test inputs that each of them stands for, ``(k,)``: 1 unless the test set was sampled.
         evaluated: Number of test inputs evaluated.
-        trained_cost: Cost on the training inputs of the original, if they measure costs, too.
-        held_out_cost: Cost on the reference set, if training inputs measure costs, too.
+        trained_cost: Cost on the training inputs of the original, if costs are measured on them, too.
+        held_out_cost: Cost on the reference set, if costs are measured on training inputs, too.
         tolerated: Mean change of the test answers that is too small to be noticed.
         digest: Digest of the patch; two random choices of an operator may find the same one.
     """
@@ -78,10 +78,10 @@ class _Measured:
     """A patch with its answers to the inputs on which its cost is measured.
 
     Attributes:
-        answers: Answers to the reference set, or to the training inputs if they measure costs, too.
+        answers: Answers to the reference set, or to the training inputs if costs are measured on them, too.
         split: Name of that split.
-        held_out: Answers to the reference set, if training inputs measure costs, too.
-        held_out_cost: Cost on the reference set, if training inputs measure costs, too.
+        held_out: Answers to the reference set, if costs are measured on training inputs, too.
+        held_out_cost: Cost on the reference set, if costs are measured on training inputs, too.
         scale: Scale of the search.
     """
 
@@ -341,7 +341,7 @@ def scaled(
         unit: Unit of costs.
 
     Returns:
-        The faults, and ``None`` as the ratio if no training inputs measured costs.
+        The faults, and ``None`` as the ratio if no costs were measured on training inputs.
     """
     everything = [fault for group in faults.values() for fault in group]
     costs = [(f.trained_cost, f.held_out_cost) for f in everything]

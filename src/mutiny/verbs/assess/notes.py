@@ -15,9 +15,9 @@ from mutiny.verbs.assess.reference import FEWEST_HELD_OUT, PRECISE
 from mutiny.verbs.assess.summary import CHOICES
 
 FEW_TO_SCALE = 200
-"""Fewer reference inputs than this get a note if they only have to tell the scale of costs."""
+"""Fewer reference inputs than this get a note if they only scale the costs on training inputs."""
 TOO_LOW = {400: (5, 20), 1000: (3, 10), PRECISE: (1, 5)}
-"""Points by which the notice rate was too low where it was measured, if only fewer inputs than this measured costs.
+"""Measured bias of the notice rate, in points too low, if costs are measured on fewer reference inputs than the key.
 
 Noise moves faults into bins that are too high, where the test set misses them."""
 OVERCONFIDENT = (7, 15)
@@ -74,7 +74,7 @@ def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iter
 
 
 def _pools(search: FaultSearch) -> str:
-    """Pools that can measure costs."""
+    """Pools on which costs can be measured."""
     unlabeled = f", or one of at least {FEWEST_HELD_OUT} inputs without"
     return f"a pool with targets{unlabeled if isinstance(search.runner.task, Classification) else ''}"
 
@@ -109,8 +109,8 @@ def _measured(notice: Notice, search: FaultSearch) -> str:
     reference = notice.reference
     if reference.scale is not None:
         return (
-            f"Only {reference.inputs} inputs that are new to the originals measured costs, beside "
-            f"{reference.trained_inputs:,} training inputs. More of them make costs more precise."
+            f"Costs were measured on only {reference.inputs} inputs that the originals were not trained on, and on "
+            f"{reference.trained_inputs:,} training inputs. More of the former make costs more precise."
         )
     more = f"{PRECISE:,} validation inputs" + (", or the training set as well" if reference.kind != "train" else "")
     if search.unit.relative:

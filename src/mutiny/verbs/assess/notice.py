@@ -122,7 +122,8 @@ class ReferenceRecord:
         metric_mean: Mean metric of the originals on them.
         memorized: How much better the originals are on these training inputs than on the test inputs, in the unit of
             the cost, if that is more than two points; otherwise 0.
-        scale: Factor from costs on training inputs to costs on these, if both measured costs; otherwise ``None``.
+        scale: Factor from costs on training inputs to costs on these, if costs were measured on both; otherwise
+            ``None``.
         trained_inputs: Number of training inputs of each original on which costs were measured, too.
     """
 

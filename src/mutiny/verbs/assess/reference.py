@@ -25,7 +25,7 @@ FOLDS = 5
 FEWEST_HELD_OUT = 250
 """Smallest useful fold; on smaller ones, the noise of costs would move the notice rate by more than three points."""
 PRECISE = 2000
-"""So many inputs measure costs precisely; with fewer, costs are measured on training inputs, too."""
+"""Costs measured on this many inputs are precise; with fewer, they are measured on training inputs, too."""
 MOST_UNLABELED, MOST_TRAINED = 3000, 5000
 """Inputs of an unlabeled pool, or training inputs beside others, that are used at most; more would take time and hardly
 change the rate."""
@@ -48,7 +48,7 @@ class Reference:
         sets: Inputs by the name of their split. There is one set for all originals, or one for each fold, or, for
             an unlabeled pool, one for each original, because the other originals predict its labels.
         trained: Training inputs by the name of their split, as many sets; empty if the reference set is large. If it is
-            small, they measure costs, too: with less noise, and scaled to costs on the reference set.
+            small, costs are measured on them, too: with less noise, and scaled to costs on the reference set.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class Reference:
         return names[original % len(names)]
 
     def trained_split(self, original: int) -> str | None:
-        """Name of the split with the training inputs of an original; ``None`` if they do not measure costs."""
+        """Name of the split with the training inputs of an original on which costs are measured, or ``None``."""
         names = [*self.trained]
         return names[original % len(names)] if names else None
 
@@ -81,7 +81,7 @@ class Reference:
 
 
 def with_folds(subject: Subject) -> Subject:
-    """The subject, which holds out folds for its originals if nothing better can measure costs, and if they suffice."""
+    """The subject, which holds out folds for its originals if there is no better reference set, and if they suffice."""
     if subject.models or subject.recipe is None or subject.train is None or _labeled(subject) is not None:
         return subject
     if isinstance(subject.recipe, OwnTraining) and "data" not in subject.recipe.obeys:
@@ -145,7 +145,7 @@ def check_independent(reference: Reference, test: Data, pool: Data | None = None
         reference: Reference set.
         test: Test set.
         pool: The whole pool, of which an unlabeled reference set is a part.
-        train: The whole training set, of which inputs that measure costs are a part.
+        train: The whole training set, of which the training inputs are a part on which costs are measured.
     """
     unlabeled = reference.kind == "unlabeled"
     whole = {"train": train} if reference.trained and train is not None else reference.trained
@@ -156,7 +156,7 @@ def check_independent(reference: Reference, test: Data, pool: Data | None = None
                 name,
                 "the same inputs as the test set",
                 "other inputs than those of the test set",
-                "A test set cannot measure the cost of the faults that it should notice.",
+                "The cost of faults cannot be measured on the test set that should notice them.",
             )
 
 

@@ -48,7 +48,7 @@ def reference_record(search: FaultSearch, scale: float | None) -> ReferenceRecor
 
     Args:
         search: Search with its reference set.
-        scale: Factor from costs on training inputs to costs on the reference set, if both measured costs.
+        scale: Factor from costs on training inputs to costs on the reference set, if costs were measured on both.
     """
     runner, reference = search.runner, search.reference
     numbers = range(len(runner.models))

@@ -21,8 +21,8 @@ class NoticeOdds:
 
     A paired test notices a fault if its changes, divided by the root of their summed squares, are large: for changed
     answers this is McNemar's statistic. That statistic varies by about 1 between faults of the same kind, so that a
-    fault is noticed with the normal probability of its distance from the critical value. This also counts steps before
-    significance, and prefers a margin after it.
+    fault is noticed with the normal probability of its distance from the critical value. So an input also counts if it
+    only brings a fault closer to significance, and a margin beyond it is preferred.
 
     Attributes:
         mean: Summed change of each fault on the inputs that are there already, ``(faults,)``.

@@ -31,7 +31,7 @@ from mutiny.verbs.strengthen.answers import (
 )
 
 POOL = "inputs to choose from"
-"""Name of the pool among the splits; the split ``pool`` may measure costs."""
+"""Name of the split to choose from; the name ``pool`` is taken if the pool is the reference set."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Estimated work and time of an assessment, before it starts."""
+"""Estimated work and time of an assessment by MUFF's procedure, before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of `assess`: weak set, savings, and the checks of all arguments before anything is trained or run."""
+"""Options of `assess` by MUFF's procedure: weak set, savings, and the checks of all arguments before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of `assess`."""
+"""The result of `assess` by MUFF's procedure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `assess`: finds the weakest mutant of each operator that the tests kill, and summarizes all of them."""
+"""The verb `assess` by MUFF's procedure: finds the weakest mutant of each operator that the tests kill."""
 
 from __future__ import annotations
 
