@@ -139,6 +139,10 @@ class Session:
         self.settings |= settings
         self.running.settle(dict(self.settings))
 
+    def settle_pace(self, pace: Pace) -> None:
+        """Adds batch size and memory layout to the settings and stores them."""
+        self.settle(batch_size=int(pace.batch_size), layout=pace.layout)
+
     def expect(self, most: int) -> None:
         """Stores the largest number of jobs, for progress and status; call it after `settle`."""
         self.running.expect(most)

@@ -87,7 +87,7 @@ class Locate(Verb[Located, Location]):
         tested.pace = session.pace or tested.pace
         check_classes(tested.task, self.label, self.by_class)
         points = hidden_points(tested, self.layers)
-        session.settle(batch_size=int(tested.pace.batch_size), layout=tested.pace.layout)
+        session.settle_pace(tested.pace)
         session.expect(1 + (2 + self.validate) * bool(self.validate))
         return Located(tested, points)
 

@@ -100,7 +100,7 @@ class FindPatch(Verb[RepairState, Repair]):
         parts = split(_strata(failing, before, labels), self.shares, rng, equals(given.data))
         view = judge.view()
         layers = layers_to_change(view, self.layers)
-        session.settle(batch_size=int(judge.pace.batch_size), layout=judge.pace.layout)
+        session.settle_pace(judge.pace)
         problem = None
         if failing[parts[0]].any():
             indices = parts[0][failing[parts[0]] | before[parts[0]]]  # without failures that are not targeted

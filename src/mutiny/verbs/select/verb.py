@@ -78,7 +78,7 @@ class Select(Verb[Evidence, Selection]):
         if self.layers is not None:
             evidence.all_read_points.choose(self.layers)  # raises for unknown names, even if no method reads features
         truth_of(evidence)  # raises for invalid labels before anything is ranked
-        session.settle(batch_size=int(evidence.pace.batch_size), layout=evidence.pace.layout)
+        session.settle_pace(evidence.pace)
         session.expect(len(self.methods) * self.repeats)
         session.progress.stage("ranking the pool", len(self.methods) * self.repeats)
         return evidence
