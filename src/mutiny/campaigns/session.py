@@ -18,7 +18,7 @@ from mutiny.campaigns.originals import train_at_once
 from mutiny.campaigns.runtime import Runtime
 from mutiny.campaigns.schedule import Plan
 from mutiny.campaigns.stores.base import Campaign, Store
-from mutiny.core.progress import Progress
+from mutiny.core.progress import Progress, Silent
 from mutiny.core.results import now, versions
 from mutiny.models.state import ModelState, check_untouched
 from mutiny.subjects.given import Given
@@ -37,6 +37,7 @@ class Session:
         runtime: Arguments that all verbs share, with engine and store open.
 
     Attributes:
+        progress: Receiver of progress messages.
         settings: Settings so far: those of runtime and verb, and those that `settle` added.
         complete: Whether the result may be stored; a verb sets it to ``False`` if jobs failed and should be retried.
     """
@@ -46,6 +47,7 @@ class Session:
         assert runtime.store is None or isinstance(runtime.store, Store)
         self.given, self.runtime, self.originals, self.complete = given, runtime, verb.originals, True
         self.engine, self.store = runtime.engine, runtime.store
+        self.progress: Progress = runtime.progress or Silent()
         self.settings: dict[str, Any] = {
             "seed": runtime.seed,
             "batch_size": runtime.batch_size,
@@ -77,11 +79,6 @@ class Session:
         return subject.holding_out(None).fingerprints(1, seed=self.runtime.seed, device=self.runtime.device)[0]
 
     @property
-    def progress(self) -> Progress:
-        """Receiver of progress messages."""
-        return self.runtime.progress
-
-    @property
     def seed(self) -> int:
         """Seed of everything random."""
         return self.runtime.seed
@@ -106,7 +103,7 @@ class Session:
     def models(self) -> list[nn.Module]:
         """The originals; they are trained first if the subject has only a recipe."""
         given, runtime = self.given, self.runtime
-        how = runtime.seed, runtime.device, runtime.originals_folder, runtime.progress
+        how = runtime.seed, runtime.device, runtime.originals_folder, self.progress
         if given.subject is not None:
             train_at_once(self.running, given.subject, given.count(self.originals), *how)
         models = given.originals(self.originals, *how)

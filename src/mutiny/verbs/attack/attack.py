@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
+from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
+from mutiny.core.progress import Silent
 from mutiny.models import Forward, ModelState
 from mutiny.subjects import Subject
 from mutiny.subjects.tasks import Task
@@ -117,7 +118,7 @@ def attack(
         low=low,
         high=high,
     )
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
     return run(verb, labeled(subject, data, task, forward), runtime)
 
 
@@ -148,7 +149,7 @@ def mutants_of(
     check_whole("count", count)
     runtime = Runtime(seed, device, batch_size, folder=folder)
     given = labeled(subject, data, task, forward)
-    model = given.originals(1, runtime.seed, device, runtime.originals_folder, runtime.progress)[0]
+    model = given.originals(1, runtime.seed, device, runtime.originals_folder, Silent())[0]
     attacked, _ = attacked_model(given, model, ModelState.of(model), count, runtime.seed, batch_size)
     return create_mutants(attacked, _choice(mutants))
 

@@ -133,7 +133,6 @@ class FindPatch(Verb[RepairState, Repair]):
         session.progress.step()
         return patch, after
 
-    @torch.inference_mode(False)  # blame and training need gradients
     def work(self, state: RepairState, job: Job) -> Patch:
         """The patch with the largest gain on validation inputs; one without edits if none gains."""
         assert state.problem is not None

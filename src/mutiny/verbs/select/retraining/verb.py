@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import torch
-
 from mutiny.campaigns.verb import Job, Plan, Session, Verb, ask, code_of, together
 from mutiny.core.json_values import hash_of, to_plain
 from mutiny.core.results import RankedPool, RankedSubject
@@ -106,7 +104,6 @@ class Retrain(Verb[Trials, Retraining]):
         session.progress.step(name, self.epochs)
         return accuracies
 
-    @torch.inference_mode(False)  # training needs gradients
     def work(self, state: Trials, job: Job) -> Any:
         """``rank``: an order of candidates. ``before``: the start of a repeat. ``retrain``: accuracies of a copy."""
         repeat = job.arguments[0]
