@@ -21,8 +21,10 @@ from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.core.progress import Progress, Silent
 from mutiny.core.results import now, versions
 from mutiny.models.state import ModelState, check_untouched
+from mutiny.subjects.data import Data
 from mutiny.subjects.given import Given
-from mutiny.subjects.inference.passes import Pace, check_all_constant, check_constant, repeats
+from mutiny.subjects.inference.passes import Pace, check_all_constant, check_constant, repeats, settle
+from mutiny.subjects.tasks import Task
 
 if TYPE_CHECKING:
     from mutiny.campaigns.verb import Verb
@@ -121,6 +123,18 @@ class Session:
         same = repeats(self.model, self.given.data, self.given.forward)
         check_constant(self.model, self._states[0])
         return same
+
+    def settled_task(self, data: Data | None = None) -> Task:
+        """The task with its kind of outputs resolved; raises an error if forward passes change a model.
+
+        Args:
+            data: Inputs whose outputs are inspected; those to examine by default.
+        """
+        given, inputs = self.given, self.given.data if data is None else data
+        _ = self.repeatable  # before any other pass
+        task = settle(given.task, self.models, inputs, given.forward, self.runtime.batch_size)
+        self.check_constant()
+        return task
 
     def check_constant(self) -> None:
         """Raises an error if forward passes alone have changed a model."""

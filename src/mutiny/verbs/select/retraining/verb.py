@@ -11,7 +11,6 @@ from mutiny.core.json_values import hash_of, to_plain
 from mutiny.core.results import RankedPool, RankedSubject
 from mutiny.subjects import Subject
 from mutiny.subjects.data import Mutation
-from mutiny.subjects.inference.passes import settle
 from mutiny.subjects.tasks import task_record
 from mutiny.verbs.select.base import Order, Selector
 from mutiny.verbs.select.ranking import Refused, none_applies
@@ -65,8 +64,7 @@ class Retrain(Verb[Trials, Retraining]):
         """Makes a recipe for each model, and compares pool, test set and training data."""
         subject, models, size = self.subject, session.models, session.settings["batch_size"]
         recipes = [retraining_recipe(model, subject.recipe, self.epochs, self.learning_rate) for model in models]
-        task = settle(subject.task, models, subject.training.data, subject.forward, size)
-        session.check_constant()
+        task = session.settled_task(subject.training.data)
         roles = Roles.of(session.given.data, subject, self.protocol)
         session.progress.stage("retraining", self.repeats * (1 + len(self.methods)) * self.epochs)
         session.expect(self.repeats * (2 + 2 * len(self.methods)))
