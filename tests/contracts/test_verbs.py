@@ -1,4 +1,4 @@
-"""Contract of all verbs: the caller's inference mode changes nothing."""
+"""Contract of all verbs: the model stays as it is, and the caller's inference mode changes nothing."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ import torch
 import mutiny
 import toys
 from campaigns.interrupting import plain
+from mutiny.models import ModelState
 from mutiny.verbs.attack.attack import mutants_of
 from mutiny.verbs.attack.mutants import Choice
 
@@ -49,10 +50,23 @@ def without_times(value):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_inference_mode_of_the_caller_changes_nothing(verb):
+def test_the_inference_mode_of_the_caller_changes_nothing(verb):
+    before = ModelState.of(MODEL)
     plainly = told(VERBS[verb](subject(lambda x, y: (x, y))))
     with torch.inference_mode():
         assert told(VERBS[verb](subject(lambda x, y: (x, y)))) == plainly
         assert told(VERBS[verb](subject(lambda x, y: (x.clone(), y.clone())))) == plainly  # tensors without gradients
         assert told(VERBS[verb](subject(lambda x, y: (x.numpy(), y.numpy())))) == plainly
         assert torch.is_inference_mode_enabled()
+    assert ModelState.of(MODEL) == before
+
+
+def test_a_model_that_was_changed_while_mutants_were_created_is_an_error(monkeypatch):
+    def careless(attacked, choice):
+        with torch.no_grad():
+            attacked.model[0].bias += choice.count
+        return ()
+
+    monkeypatch.setattr("mutiny.verbs.attack.mutants_verb.create_mutants", careless)
+    with pytest.raises(RuntimeError, match="was changed"):
+        mutants_of(subject(lambda x, y: (x, y), toys.classifier()), TEAM)
