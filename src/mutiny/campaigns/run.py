@@ -6,6 +6,8 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
 from mutiny.campaigns.engines.base import Engine as Engine
 from mutiny.campaigns.jobs import Job
 from mutiny.campaigns.runtime import Runtime as Runtime
@@ -13,10 +15,10 @@ from mutiny.campaigns.session import Session
 from mutiny.campaigns.stores.base import Store as Store
 from mutiny.campaigns.verb import R, State, Verb
 from mutiny.core.progress import Progress as Progress
-from mutiny.core.progress import Silent as Silent
 from mutiny.subjects.given import Given
 
 
+@torch.inference_mode(False)  # verbs may need gradients, even if the caller is in inference mode
 def run(verb: Verb[State, R], given: Given, runtime: Runtime) -> R:
     """Runs a verb and returns its result.
 
@@ -61,5 +63,6 @@ class _Work:
     verb: Verb[Any, Any]
     state: Any
 
+    @torch.inference_mode(False)  # an engine may call it from anywhere
     def __call__(self, job: Job) -> Any:
         return self.verb.work(self.state, job)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType
 
@@ -16,7 +16,7 @@ from mutiny.campaigns.stores.base import Store
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.progress import Progress, Silent
+from mutiny.core.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Runtime:
         workers: Number of worker processes.
         store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
         folder: Folder for trained originals.
-        progress: Receiver of progress messages.
+        progress: Receiver of progress messages; none by default.
 
     >>> Runtime(seed=1.5)
     Traceback (most recent call last):
@@ -45,7 +45,7 @@ class Runtime:
     workers: int | None = None
     store: str | Path | Store | None = None
     folder: str | Path | None = None
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         check_whole("seed", self.seed, 0)
@@ -55,13 +55,8 @@ class Runtime:
         _check_device_name(self.device)
         if self.progress and not all(callable(getattr(self.progress, name, None)) for name in ("stage", "step")):
             raise BadInput("progress", repr(self.progress)[:60], "an object with the methods stage and step, or None")
-        plain = {
-            "seed": int(self.seed),
-            "batch_size": None if self.batch_size is None else int(self.batch_size),
-            "progress": self.progress or Silent(),
-        }
-        for name, value in plain.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "seed", int(self.seed))
+        object.__setattr__(self, "batch_size", None if self.batch_size is None else int(self.batch_size))
 
     @contextmanager
     def opened(self) -> Iterator[Runtime]:

@@ -18,11 +18,13 @@ from mutiny.campaigns.originals import train_at_once
 from mutiny.campaigns.runtime import Runtime
 from mutiny.campaigns.schedule import Plan
 from mutiny.campaigns.stores.base import Campaign, Store
-from mutiny.core.progress import Progress
+from mutiny.core.progress import Progress, Silent
 from mutiny.core.results import now, versions
 from mutiny.models.state import ModelState, check_untouched
+from mutiny.subjects.data import Data
 from mutiny.subjects.given import Given
-from mutiny.subjects.inference.passes import Pace, check_all_constant, check_constant, repeats
+from mutiny.subjects.inference.passes import Pace, check_all_constant, check_constant, repeats, settle
+from mutiny.subjects.tasks import Task
 
 if TYPE_CHECKING:
     from mutiny.campaigns.verb import Verb
@@ -37,6 +39,7 @@ class Session:
         runtime: Arguments that all verbs share, with engine and store open.
 
     Attributes:
+        progress: Receiver of progress messages.
         settings: Settings so far: those of runtime and verb, and those that `settle` added.
         complete: Whether the result may be stored; a verb sets it to ``False`` if jobs failed and should be retried.
     """
@@ -46,6 +49,7 @@ class Session:
         assert runtime.store is None or isinstance(runtime.store, Store)
         self.given, self.runtime, self.originals, self.complete = given, runtime, verb.originals, True
         self.engine, self.store = runtime.engine, runtime.store
+        self.progress: Progress = runtime.progress or Silent()
         self.settings: dict[str, Any] = {
             "seed": runtime.seed,
             "batch_size": runtime.batch_size,
@@ -77,11 +81,6 @@ class Session:
         return subject.holding_out(None).fingerprints(1, seed=self.runtime.seed, device=self.runtime.device)[0]
 
     @property
-    def progress(self) -> Progress:
-        """Receiver of progress messages."""
-        return self.runtime.progress
-
-    @property
     def seed(self) -> int:
         """Seed of everything random."""
         return self.runtime.seed
@@ -106,7 +105,7 @@ class Session:
     def models(self) -> list[nn.Module]:
         """The originals; they are trained first if the subject has only a recipe."""
         given, runtime = self.given, self.runtime
-        how = runtime.seed, runtime.device, runtime.originals_folder, runtime.progress
+        how = runtime.seed, runtime.device, runtime.originals_folder, self.progress
         if given.subject is not None:
             train_at_once(self.running, given.subject, given.count(self.originals), *how)
         models = given.originals(self.originals, *how)
@@ -125,6 +124,18 @@ class Session:
         check_constant(self.model, self._states[0])
         return same
 
+    def settled_task(self, data: Data | None = None) -> Task:
+        """The task with its kind of outputs resolved; raises an error if forward passes change a model.
+
+        Args:
+            data: Inputs whose outputs are inspected; those to examine by default.
+        """
+        given, inputs = self.given, self.given.data if data is None else data
+        _ = self.repeatable  # before any other pass
+        task = settle(given.task, self.models, inputs, given.forward, self.runtime.batch_size)
+        self.check_constant()
+        return task
+
     def check_constant(self) -> None:
         """Raises an error if forward passes alone have changed a model."""
         check_all_constant(self.models, self._states)
@@ -138,6 +149,10 @@ class Session:
         """Adds settings that were determined during the campaign, such as a measured batch size, and stores them."""
         self.settings |= settings
         self.running.settle(dict(self.settings))
+
+    def settle_pace(self, pace: Pace) -> None:
+        """Adds batch size and memory layout to the settings and stores them."""
+        self.settle(batch_size=int(pace.batch_size), layout=pace.layout)
 
     def expect(self, most: int) -> None:
         """Stores the largest number of jobs, for progress and status; call it after `settle`."""

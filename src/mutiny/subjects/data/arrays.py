@@ -115,7 +115,9 @@ def tensor_from(value: Any, argument: str) -> Tensor:
     if isinstance(value, Tensor):
         if value.layout != torch.strided:
             raise BadInput(argument, f"a {value.layout} tensor", "a dense tensor", "Use .to_dense().")
-        return value.detach()
+        tensor: Tensor = value.detach()
+        # A tensor made in inference mode takes part in no computation with gradients; its copy does.
+        return tensor.clone() if tensor.is_inference() and not torch.is_inference_mode_enabled() else tensor
     if isinstance(value, Image.Image):
         return image_tensor(value)
     array = _array_from(value, argument)

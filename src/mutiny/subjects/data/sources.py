@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
@@ -20,6 +21,7 @@ from mutiny.subjects.data.npz import npz_arrays, npz_data
 from mutiny.subjects.data.tree import archive_in, open_tree
 
 
+@torch.inference_mode(False)  # verbs may need gradients, even if the caller is in inference mode
 def as_data(source: Any, name: str) -> Data:
     """The split ``name`` from arrays, a dataset, a loader or a path.
 
@@ -51,6 +53,7 @@ def as_data(source: Any, name: str) -> Data:
     )
 
 
+@torch.inference_mode(False)
 def as_pool(source: Any, name: str = "pool") -> Data:
     """Inputs to choose from, whose targets may be unknown: all that `as_data` reads, and inputs alone.
 

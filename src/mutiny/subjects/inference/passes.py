@@ -21,6 +21,7 @@ from mutiny.models.layout import Layout, laid_out
 from mutiny.models.placement import placement
 from mutiny.models.torch_ops import tensors
 from mutiny.subjects.data import Data
+from mutiny.subjects.data.nested import map_leaves
 from mutiny.subjects.inference.condensed_outputs import by_columns, condense
 from mutiny.subjects.tasks import Classification, Task
 
@@ -187,8 +188,13 @@ def repeats(model: nn.Module, data: Data, forward: Forward) -> bool:
     """Whether the model gives the same answers to the same inputs, up to rounding."""
     inputs = placement(model).put(data.first(REPEATED))
     with torch.inference_mode():
-        once, again = (first_call(forward, model, inputs, "model") for _ in range(2))
+        once, again = (first_call(forward, model, _copied(inputs), "model") for _ in range(2))
     return once.shape == again.shape and torch.allclose(once, again, rtol=1e-3, atol=1e-5, equal_nan=True)
+
+
+def _copied(inputs: Any) -> Any:
+    """A copy of the inputs, for models that write into them."""
+    return map_leaves(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, inputs)
 
 
 def check_constant(model: nn.Module, before: ModelState, name: str = "model") -> None:

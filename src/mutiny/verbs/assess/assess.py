@@ -12,7 +12,7 @@ from torch import nn
 from mutiny.campaigns.run import Engine, Runtime, Store, run
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.progress import Progress, Silent
+from mutiny.core.progress import Progress
 from mutiny.faults.evaluation import Screening
 from mutiny.faults.parsing import Fault, operators_by_label
 from mutiny.models import Forward
@@ -168,7 +168,7 @@ def assess(
     """
     if method not in METHODS:
         raise BadInput("method", repr(method), f"one of {', '.join(METHODS)}")
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
     subject = as_subject(subject, data, train, task, forward, validation)
     count = subject.count(originals)
     if method == "muff":

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.verb import Session, ask
-from mutiny.faults.evaluation import CleanPass, Runner
+from mutiny.campaigns.session import Session
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.passes import Pace
+from mutiny.verbs.assess.clean_passes import run_clean_passes, settled_runner
 from mutiny.verbs.assess.cost_unit import unit_of
 from mutiny.verbs.assess.expected_labels import expect_labels
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
@@ -36,32 +34,19 @@ def prepared_search(
     """
     subject = session.given.subject
     assert subject is not None
-    models = session.models
-    found = reference_of(subject, len(models))
+    count = len(session.models)
+    found = reference_of(subject, count)
     reference = found or Reference("none", {TEST: subject.test})
     if found is not None:
         check_independent(found, subject.test, subject.pool, subject.train)
     splits = {**reference.sets, **reference.trained, TEST: subject.test, **(others or {})}
-    runner = Runner(models, subject.task, splits, subject.forward, session.seed, session.runtime.batch_size, pace)
-    session.check_constant()
-    session.settle(batch_size=runner.pace.batch_size, layout=runner.pace.layout)
+    runner = settled_runner(session, splits, pace)
     if reference.kind == "unlabeled":
         session.progress.stage("expected labels", 1)
         expect_labels(runner, reference)
         session.progress.step("expected labels")
-    passes = [(number, split) for number in range(len(models)) for split in {*reference.splits(number), TEST}]
+    passes = [(number, split) for number in range(count) for split in {*reference.splits(number), TEST}]
     session.progress.stage("clean passes", len(passes))
-
-    async def clean(original: int, split: str) -> None:
-        name = f"original {original + 1} on {split}"
-        runner.keep(original, split, await ask(session.job("clean", (original, split), name)))
-        session.progress.step(name)
-
-    session.run(partial(_clean_pass, runner), [clean(*arguments) for arguments in sorted(passes)])
+    run_clean_passes(session, runner, sorted(passes))
     sampled = frozenset[str]() if exact else sampled_splits(runner)
     return FaultSearch(runner, reference, unit_of(runner.task), alpha, sampled)
-
-
-def _clean_pass(runner: Runner, job: Job) -> CleanPass:
-    """The pass of one original over one split, on a worker."""
-    return runner.clean(*job.arguments)

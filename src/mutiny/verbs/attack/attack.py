@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
+from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.models import Forward, ModelState
+from mutiny.models import Forward
 from mutiny.subjects import Subject
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.attack.base import Attack
 from mutiny.verbs.attack.ensemble import Combine
 from mutiny.verbs.attack.methods import as_attack, as_attacks
 from mutiny.verbs.attack.mutants import Choice, Mutant
+from mutiny.verbs.attack.mutants_verb import CreateMutants
 from mutiny.verbs.attack.pgd import Pgd
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, Robustness
-from mutiny.verbs.attack.setup import attacked_model, labeled
+from mutiny.verbs.attack.setup import labeled
 from mutiny.verbs.attack.verb import AttackModel
-from mutiny.verbs.attack.worker import Variant, create_mutants
+from mutiny.verbs.attack.worker import Variant
 
 FARTHEST = 1e30
 """Largest distance accepted; squares of larger ones overflow in single precision."""
@@ -117,7 +118,7 @@ def attack(
         low=low,
         high=high,
     )
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
     return run(verb, labeled(subject, data, task, forward), runtime)
 
 
@@ -146,11 +147,8 @@ def mutants_of(
     torch.Size([60, 3])
     """
     check_whole("count", count)
-    runtime = Runtime(seed, device, batch_size, folder=folder)
-    given = labeled(subject, data, task, forward)
-    model = given.originals(1, runtime.seed, device, runtime.originals_folder, runtime.progress)[0]
-    attacked, _ = attacked_model(given, model, ModelState.of(model), count, runtime.seed, batch_size)
-    return create_mutants(attacked, _choice(mutants))
+    verb = CreateMutants(_choice(mutants), int(count))
+    return run(verb, labeled(subject, data, task, forward), Runtime(seed, device, batch_size, folder=folder))
 
 
 def _variants(attack: Attack, members: int, baselines: bool) -> dict[str, Variant]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from mutiny.campaigns.verb import Job, Session, Verb, ask, code_of, together
 from mutiny.core.results import ModelAndInputs
-from mutiny.models import ModelState
 from mutiny.subjects.tasks import task_record
 from mutiny.verbs.attack.base import Attack
 from mutiny.verbs.attack.ensemble import Combine
@@ -50,14 +49,11 @@ class AttackModel(Verb[AttackWorker, Robustness]):
 
     def prepare(self, session: Session) -> AttackWorker:
         """Draws the inputs, and raises `BadInput` if some are outside of the range."""
-        given, model, size = session.given, session.model, session.settings["batch_size"]
-        attacked, repeatable = attacked_model(
-            given, model, ModelState.of(model), self.count, session.seed, size, self.low, self.high
-        )
+        attacked = attacked_model(session, self.count, self.low, self.high)
         attacked.check_range()
-        session.settle(count=min(self.count, len(given.data)))
+        session.settle(count=min(self.count, len(session.given.data)))
         session.expect(bool(self.choice.count) + 1 + len(self.eps) * len(self.variants))
-        return AttackWorker(attacked, self.choice, self.combine, self.variants, repeatable)
+        return AttackWorker(attacked, self.choice, self.combine, self.variants, session.repeatable)
 
     async def plan(self, session: Session, state: AttackWorker) -> PlanResult:
         """Asks for the mutants and the clean model, then for each variant at each distance."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
+from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward
@@ -115,5 +115,5 @@ def locate(
         against=against,
         validate=int(validate),
     )
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
     return run(verb, as_given(subject, data, None, task, forward, "data", pool=False), runtime)

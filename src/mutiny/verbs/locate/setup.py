@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from mutiny.campaigns.session import Session
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward, check_model
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given
-from mutiny.subjects.inference.passes import settle
 from mutiny.subjects.subject import as_device, on_device
 from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.locate.failures import ByLabel, ByModel, ByOracle, Failing, Oracle
@@ -19,22 +19,22 @@ from mutiny.verbs.locate.model_under_test import ModelUnderTest
 from mutiny.verbs.locate.spectrum import check_class
 
 
-def model_under_test(
-    given: Given,
-    model: nn.Module,
-    repeatable: bool,
-    oracle: Oracle | None,
-    against: Any,
-    seed: int,
-    device: str | None,
-    batch_size: int | None,
-) -> ModelUnderTest:
-    """A model with its inputs and its definition of a failure: ``oracle``, ``against``, or else the labels."""
-    task = settle(given.task, [model], given.data, given.forward, batch_size)
+def model_under_test(session: Session, oracle: Oracle | None, against: nn.Module | None) -> ModelUnderTest:
+    """The model with its inputs and its definition of a failure: ``oracle``, ``against``, or else the labels."""
+    given, runtime, task = session.given, session.runtime, session.settled_task()
     targets = _targets(given, task, oracle is None and against is None)
-    failing = _failing(task, targets, oracle, against, given.forward, device)
-    classes = targets if isinstance(task, Classification) else None
-    return ModelUnderTest(model, task, given.data, failing, classes, given.forward, seed, batch_size, repeatable)
+    failing = _failing(task, targets, oracle, against, given.forward, runtime.device)
+    return ModelUnderTest(
+        session.model,
+        task,
+        given.data,
+        failing,
+        targets if isinstance(task, Classification) else None,
+        given.forward,
+        session.seed,
+        runtime.batch_size,
+        session.repeatable,
+    )
 
 
 def check_failures(oracle: Any, against: Any) -> None:

@@ -60,17 +60,8 @@ class Synthesize(Verb[SynthesisState, Synthesis]):
 
     def prepare(self, session: Session) -> SynthesisState:
         """Checks the suspects against the model, and chooses inputs."""
-        given, runtime = session.given, session.runtime
-        tested = model_under_test(
-            given,
-            session.model,
-            session.repeatable,
-            self.oracle,
-            self.against,
-            session.seed,
-            runtime.device,
-            runtime.batch_size,
-        )
+        given = session.given
+        tested = model_under_test(session, self.oracle, self.against)
         ascent = self.ascent
         if not isinstance(ascent, Ascent):
             ascent = replace(usual(given.data), scale=ascent or "none")

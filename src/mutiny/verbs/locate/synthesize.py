@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from mutiny.campaigns.run import Progress, Runtime, Silent, run
+from mutiny.campaigns.run import Progress, Runtime, run
 from mutiny.core.checks import check_whole
 from mutiny.models import Forward
 from mutiny.models.activation_gradients import Scale
@@ -79,5 +79,5 @@ def synthesize(
     check_suspects(suspects)
     check_function("keeps", keeps, "originals and new inputs")
     verb = Synthesize(suspects, int(count), ascent, at, oracle, against, keeps)
-    runtime = Runtime(seed, device, batch_size, folder=folder, progress=progress or Silent())
+    runtime = Runtime(seed, device, batch_size, folder=folder, progress=progress)
     return run(verb, as_given(subject, data, None, task, forward, "data", pool=False), runtime)

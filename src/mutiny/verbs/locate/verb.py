@@ -74,20 +74,11 @@ class Locate(Verb[Located, Location]):
 
     def prepare(self, session: Session) -> Located:
         """Checks classes and layers against the model."""
-        tested = model_under_test(
-            session.given,
-            session.model,
-            session.repeatable,
-            self.oracle,
-            self.against,
-            session.seed,
-            session.runtime.device,
-            session.runtime.batch_size,
-        )
+        tested = model_under_test(session, self.oracle, self.against)
         tested.pace = session.pace or tested.pace
         check_classes(tested.task, self.label, self.by_class)
         points = hidden_points(tested, self.layers)
-        session.settle(batch_size=int(tested.pace.batch_size), layout=tested.pace.layout)
+        session.settle_pace(tested.pace)
         session.expect(1 + (2 + self.validate) * bool(self.validate))
         return Located(tested, points)
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
-from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
+from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward
 from mutiny.subjects import Subject
@@ -28,7 +27,6 @@ SHARES = (0.5, 0.25, 0.25)
 """Default shares of the inputs for repair, validation and held-out evaluation."""
 
 
-@torch.inference_mode(False)  # blame and training need gradients, even if the caller is in inference mode
 def repair(
     subject: Subject | nn.Module,
     method: str | Method = "search",
@@ -89,7 +87,7 @@ def repair(
     """
     chosen = as_repair(method)
     check_shares(shares)
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     _check_labels(given)
     return run(FindPatch(method=chosen, target=target, layers=layers, shares=tuple(shares)), given, runtime)

@@ -17,7 +17,6 @@ from mutiny.core.progress import Local, Progress
 from mutiny.core.random import generator_for
 from mutiny.core.results import ModelAndInputs
 from mutiny.models import Layer, Patch
-from mutiny.subjects.inference.passes import settle
 from mutiny.subjects.tasks import Classification, Task, task_record
 from mutiny.verbs.repair.base import Method
 from mutiny.verbs.repair.patch_choice import AnswerJudge, best_patch
@@ -88,8 +87,7 @@ class FindPatch(Verb[RepairState, Repair]):
         """Finds the failures and splits the inputs."""
         given, model, size = session.given, session.model, session.runtime.batch_size
         original = copied(model)
-        _ = session.repeatable  # raises an error, before any other pass, if the forward pass changes the model
-        task = settle(given.task, [model], given.data, given.forward, size)
+        task = session.settled_task()
         wanted = check_target(self.target, task)
         judge = AnswerJudge(model, task, given.data, given.forward, size)
         judge.pace = session.pace or judge.pace
@@ -100,7 +98,7 @@ class FindPatch(Verb[RepairState, Repair]):
         parts = split(_strata(failing, before, labels), self.shares, rng, equals(given.data))
         view = judge.view()
         layers = layers_to_change(view, self.layers)
-        session.settle(batch_size=int(judge.pace.batch_size), layout=judge.pace.layout)
+        session.settle_pace(judge.pace)
         problem = None
         if failing[parts[0]].any():
             indices = parts[0][failing[parts[0]] | before[parts[0]]]  # without failures that are not targeted
@@ -133,7 +131,6 @@ class FindPatch(Verb[RepairState, Repair]):
         session.progress.step()
         return patch, after
 
-    @torch.inference_mode(False)  # blame and training need gradients
     def work(self, state: RepairState, job: Job) -> Patch:
         """The patch with the largest gain on validation inputs; one without edits if none gains."""
         assert state.problem is not None

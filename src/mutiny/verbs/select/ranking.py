@@ -6,8 +6,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import torch
-
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.verbs.select.base import Order, Scores, Selector
 from mutiny.verbs.select.diverse import diversified
@@ -50,7 +48,6 @@ class Refused:
         return BadInput("method", method, "a method that applies here", sentence(self.reason))
 
 
-@torch.inference_mode(False)  # some methods need gradients
 def ranked(method: Selector, evidence: Evidence, budget: int | None = None) -> Ranked | Refused:
     """Ranks the pool by one method.
 

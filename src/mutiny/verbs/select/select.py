@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
-from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
+from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward
@@ -24,7 +23,6 @@ from mutiny.verbs.select.result import Selection
 from mutiny.verbs.select.verb import Select
 
 
-@torch.inference_mode(False)  # some methods need gradients, even if the caller is in inference mode
 def select(
     subject: Subject | nn.Module,
     method: str | Selector | Iterable[str | Selector] | None = None,
@@ -91,7 +89,7 @@ def select(
     array([20])
     """
     _check_settings(repeats, layers, mutate)
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
     given = as_given(subject, pool, train, task, forward, "pool", pool=True)
     if method is None:
         method = usual_method(given.task, given.count(originals))

@@ -14,7 +14,7 @@ from mutiny.core.random import seed_for
 from mutiny.core.results import RankedPool, RankedSubject
 from mutiny.subjects.data import MutatedData, Mutation
 from mutiny.subjects.data.labels import unknown
-from mutiny.subjects.inference.passes import UNSTEADY, settle
+from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.subjects.tasks import Classification, task_record
 from mutiny.verbs.select import metrics
 from mutiny.verbs.select.base import Selector
@@ -60,25 +60,23 @@ class Select(Verb[Evidence, Selection]):
 
     def prepare(self, session: Session) -> Evidence:
         """Settles the kind of outputs, and checks layers and labels."""
-        given, models, size = session.given, session.models, session.runtime.batch_size
-        _ = session.repeatable  # first of all, raises an error for models that change themselves in a forward pass
-        task = settle(given.task, models, given.data if given.train is None else given.train, given.forward, size)
+        given = session.given
         evidence = Evidence(
-            models,
-            task,
+            session.models,
+            session.settled_task(given.train),
             given.data,
             given.train,
             forward=given.forward,
             seed=session.seed,
             layers=self.layers,
             mutate=self.mutate,
-            batch_size=size,
+            batch_size=session.runtime.batch_size,
             pace=session.pace,
         )
         if self.layers is not None:
             evidence.all_read_points.choose(self.layers)  # raises for unknown names, even if no method reads features
         truth_of(evidence)  # raises for invalid labels before anything is ranked
-        session.settle(batch_size=int(evidence.pace.batch_size), layout=evidence.pace.layout)
+        session.settle_pace(evidence.pace)
         session.expect(len(self.methods) * self.repeats)
         session.progress.stage("ranking the pool", len(self.methods) * self.repeats)
         return evidence

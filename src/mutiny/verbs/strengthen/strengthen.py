@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
+from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
 from mutiny.core.errors import BadInput
 from mutiny.faults import Operator
 from mutiny.faults.parsing import as_operators
@@ -111,7 +111,7 @@ def strengthen(
     (20, True)
     """
     check_assessment(assessment)
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
     subject = as_subject(subject, data, train, task, forward, validation)
     wanted = None if operators is None else as_operators(operators)
     given = _given(subject, pool)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from mutiny.campaigns.verb import Job, Session, Verb, code_of
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.json_values import hash_of
@@ -94,7 +92,6 @@ class Strengthen(Verb[StrengthenContext, Strengthening]):
     def _plan(self, session: Session, context: StrengthenContext) -> StrengthenPlan:
         return StrengthenPlan(session, self.start, self.options, context)
 
-    @torch.inference_mode(False)  # some methods need gradients
     def work(self, state: StrengthenContext, job: Job) -> Any:
         """Tries faults of the assessment, finds and tries others, ranks the pool, or synthesizes inputs."""
         match job.kind:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
-from mutiny.campaigns.jobs import Job
-from mutiny.campaigns.schedule import ask
 from mutiny.campaigns.session import Session
-from mutiny.faults.evaluation import CleanPass, Runner
+from mutiny.faults.evaluation import Runner
 from mutiny.faults.parsing import Fault
 from mutiny.faults.training.base import Program, TrainingOperator
 from mutiny.subjects import Subject
+from mutiny.verbs.assess.clean_passes import run_clean_passes, settled_runner
 from mutiny.verbs.assess.muff.judge import Judge
 from mutiny.verbs.assess.muff.operator_run import OperatorRun
 from mutiny.verbs.assess.muff.options import MuffOptions
@@ -75,28 +73,14 @@ class MuffState:
 
 def _prepared(session: Session, subject: Subject, options: MuffOptions) -> Runner:
     """The originals after their clean passes, with a weak set, once the pre-flight has passed."""
-    models, size = session.models, session.runtime.batch_size
+    count = len(session.models)
     splits = {name: data for name, data in subject.splits().items() if name != "validation"}
-    runner = Runner(models, subject.task, splits, subject.forward, session.seed, size, session.pace)
-    session.check_constant()
-    session.settle(batch_size=runner.pace.batch_size, layout=runner.pace.layout)
-    session.progress.stage("clean passes and pre-flight", len(models) * len(runner.splits) + 1)
-
-    async def clean(original: int, split: str) -> None:
-        name = f"original {original + 1} on {split}"
-        runner.keep(original, split, await ask(session.job("clean", (original, split), name)))
-        session.progress.step(name)
-
-    passes = [clean(original, split) for split in runner.splits for original in range(len(models))]
-    session.run(partial(_clean_pass, runner), passes)
+    runner = settled_runner(session, splits, session.pace)
+    session.progress.stage("clean passes and pre-flight", count * len(runner.splits) + 1)
+    run_clean_passes(session, runner, [(original, split) for split in runner.splits for original in range(count)])
     if "weak" not in runner.splits and len(subject.test) >= 2:
-        chosen = options.weak.choose([runner.clean(original, "test") for original in range(len(models))])
+        chosen = options.weak.choose([runner.clean(original, "test") for original in range(count)])
         runner.add_split("weak", subject.test.subset(chosen))
     preflight(runner, options.rule, ("train", "test"), None if options.screening is None else PREFLIGHT)
     session.progress.step("pre-flight")
     return runner
-
-
-def _clean_pass(runner: Runner, job: Job) -> CleanPass:
-    """The pass of one original over one split, on a worker."""
-    return runner.clean(*job.arguments)

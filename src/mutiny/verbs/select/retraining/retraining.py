@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from mutiny.campaigns.run import Engine, Progress, Runtime, Silent, Store, run
+from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.subjects import Subject
@@ -24,7 +22,6 @@ from mutiny.verbs.select.retraining.roles import Protocol
 from mutiny.verbs.select.retraining.verb import Retrain
 
 
-@torch.inference_mode(False)  # training needs gradients, even if the caller is in inference mode
 def accuracy_after_retraining(
     subject: Subject,
     method: str | Selector | Iterable[str | Selector] = "deepgini",
@@ -124,7 +121,7 @@ def accuracy_after_retraining(
         subject=subject,
     )
     given = Given(subject.name, pooled, "the pool", subject.train, subject.task, subject.forward, subject, None)
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress or Silent())
+    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
     return run(verb, given, runtime)
 
 

@@ -6,14 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import torch
-
 from mutiny.campaigns.verb import Job, Plan, Session, Verb, ask, code_of, together
 from mutiny.core.json_values import hash_of, to_plain
 from mutiny.core.results import RankedPool, RankedSubject
 from mutiny.subjects import Subject
 from mutiny.subjects.data import Mutation
-from mutiny.subjects.inference.passes import settle
 from mutiny.subjects.tasks import task_record
 from mutiny.verbs.select.base import Order, Selector
 from mutiny.verbs.select.ranking import Refused, none_applies
@@ -67,8 +64,7 @@ class Retrain(Verb[Trials, Retraining]):
         """Makes a recipe for each model, and compares pool, test set and training data."""
         subject, models, size = self.subject, session.models, session.settings["batch_size"]
         recipes = [retraining_recipe(model, subject.recipe, self.epochs, self.learning_rate) for model in models]
-        task = settle(subject.task, models, subject.training.data, subject.forward, size)
-        session.check_constant()
+        task = session.settled_task(subject.training.data)
         roles = Roles.of(session.given.data, subject, self.protocol)
         session.progress.stage("retraining", self.repeats * (1 + len(self.methods)) * self.epochs)
         session.expect(self.repeats * (2 + 2 * len(self.methods)))
@@ -106,7 +102,6 @@ class Retrain(Verb[Trials, Retraining]):
         session.progress.step(name, self.epochs)
         return accuracies
 
-    @torch.inference_mode(False)  # training needs gradients
     def work(self, state: Trials, job: Job) -> Any:
         """``rank``: an order of candidates. ``before``: the start of a repeat. ``retrain``: accuracies of a copy."""
         repeat = job.arguments[0]
