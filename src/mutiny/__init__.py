@@ -25,14 +25,17 @@ if TYPE_CHECKING:
     from mutiny.core.errors import MutinyError as MutinyError
     from mutiny.core.errors import NotApplicable as NotApplicable
     from mutiny.core.errors import PreflightFailed as PreflightFailed
+    from mutiny.core.errors import StoreError as StoreError
     from mutiny.core.errors import UntrustedFile as UntrustedFile
     from mutiny.core.progress import Progress as Progress
+    from mutiny.core.records import FaultRecord as FaultRecord
     from mutiny.core.records import Verdict as Verdict
     from mutiny.core.results import Result as Result
     from mutiny.faults import OPERATORS as OPERATORS
     from mutiny.faults import Operator as Operator
     from mutiny.faults.evaluation import Screening as Screening
     from mutiny.faults.mutants import FaultyModel as FaultyModel
+    from mutiny.faults.mutants import mutant as mutant
     from mutiny.faults.mutants import mutants as mutants
     from mutiny.reports.loading import load_result as load_result
     from mutiny.subjects import Subject as Subject
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
     from mutiny.subjects.training import OwnTraining as OwnTraining
     from mutiny.subjects.training import Recipe as Recipe
     from mutiny.subjects.training import load_weights as load_weights
+    from mutiny.subjects.training.changes import NetworkChange as NetworkChange
+    from mutiny.subjects.training.own import TrainingSettings as TrainingSettings
     from mutiny.verbs.assess.assess import assess as assess
     from mutiny.verbs.assess.muff.kill_rule import KillRule as KillRule
     from mutiny.verbs.assess.muff.options import Savings as Savings
@@ -59,12 +64,15 @@ if TYPE_CHECKING:
     from mutiny.verbs.attack.methods import ATTACKS as ATTACKS
     from mutiny.verbs.attack.mutants import Choice as Choice
     from mutiny.verbs.attack.result import Robustness as Robustness
+    from mutiny.verbs.locate.activity import Activity as Activity
     from mutiny.verbs.locate.ascent import Ascent as Ascent
     from mutiny.verbs.locate.locate import locate as locate
     from mutiny.verbs.locate.measures import MEASURES as MEASURES
     from mutiny.verbs.locate.measures import Measure as Measure
     from mutiny.verbs.locate.result import Location as Location
+    from mutiny.verbs.locate.suspects import Suspect as Suspect
     from mutiny.verbs.locate.synthesize import synthesize as synthesize
+    from mutiny.verbs.repair.base import RepairMethod as RepairMethod
     from mutiny.verbs.repair.repair import repair as repair
     from mutiny.verbs.repair.result import Repair as Repair
     from mutiny.verbs.select import METHODS as METHODS

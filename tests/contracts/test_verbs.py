@@ -1,4 +1,6 @@
-"""Contract of all verbs: the model stays as it is, and the caller's inference mode changes nothing."""
+"""Contract of all verbs: the model stays as it is, and inference mode and threads of the caller change nothing."""
+
+import inspect
 
 import pytest
 import torch
@@ -59,6 +61,59 @@ def test_the_inference_mode_of_the_caller_changes_nothing(verb):
         assert told(VERBS[verb](subject(lambda x, y: (x.numpy(), y.numpy())))) == plainly
         assert torch.is_inference_mode_enabled()
     assert ModelState.of(MODEL) == before
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_uses_one_thread_and_restores_the_number_of_the_caller(verb, two_threads):
+    used = set()
+
+    def forward(model, inputs):
+        used.add(torch.get_num_threads())
+        return model(inputs)
+
+    given = subject(lambda x, y: (x, y))
+    given.forward = forward
+    VERBS[verb](given)
+    assert used == {1}
+    assert torch.get_num_threads() == 2
+
+
+def test_threads_are_those_asked_for_and_restored_after_an_error():
+    seen, before = [], torch.get_num_threads()
+
+    def forward(model, inputs):
+        seen.append(torch.get_num_threads())
+        if len(seen) > 5:
+            raise ValueError("an error of the user's code")
+        return model(inputs)
+
+    given = subject(lambda x, y: (x, y))
+    given.forward = forward
+    with pytest.raises(Exception, match="an error of the user's code"):
+        mutiny.assess(given, "GF", seeds=1, threads=before + 1)
+    assert set(seen) == {before + 1}
+    assert torch.get_num_threads() == before
+    with pytest.raises(mutiny.BadInput, match="threads=0: expected a whole number of at least 1"):
+        mutiny.select(given, "npc", threads=0)
+
+
+SHARED = {"seed": 0, "device": None, "batch_size": None, "threads": 1, "engine": None, "workers": None, "store": None}
+SHARED |= {"folder": None, "progress": None}
+
+
+@pytest.mark.parametrize("name", ["assess", "select", "strengthen", "locate", "repair", "attack"])
+def test_all_verbs_have_the_same_arguments_for_how_to_run(name):
+    parameters = inspect.signature(getattr(mutiny, name)).parameters
+    assert {argument: parameters[argument].default for argument in SHARED} == SHARED
+    assert [argument for argument in parameters if argument in SHARED] == [*SHARED]
 
 
 def test_a_model_that_was_changed_while_mutants_were_created_is_an_error(monkeypatch):

@@ -69,6 +69,33 @@ def test_unusual_models(name):
             torch.testing.assert_close(faulty.copy()(inputs), in_place, equal_nan=True)
 
 
+def test_faults_of_an_assessment_are_made_again_of_the_original_they_are_in(net):
+    x = torch.randn(300, 4)
+    with torch.no_grad():
+        y = net(x).argmax(1)
+    twin = copy.deepcopy(net)
+    with torch.no_grad():
+        twin[0].weight += 0.1
+    subject = mutiny.Subject(
+        [net, twin], task=mutiny.Classification(3), validation=(x[:150], y[:150]), test=(x[150:], y[150:])
+    )
+    result = mutiny.assess(subject, "WI,NS,LA,AFR,NEB", seeds=3, seed=4)
+    assert {fault.original for fault in result.faults} == {0, 1}
+    assert max(fault.seed for fault in result.faults) > 0
+    changed = result.changed
+    for number, fault in enumerate(result.faults):
+        original = subject.models[fault.original]
+        faulty = mutiny.mutant(original, fault, inputs=x, seed=4)
+        with torch.no_grad(), faulty.applied() as call:
+            now, before = call(x[150:]).argmax(1) != y[150:], original(x[150:]).argmax(1) != y[150:]
+        mine = changed.fault == number
+        expected = dict(zip(changed.position[mine].tolist(), changed.change[mine].tolist(), strict=True))
+        difference = now.int() - before.int()
+        assert {at: difference[at].item() for at in difference.nonzero().flatten().tolist()} == expected
+    with pytest.raises(mutiny.BadInput, match=r"fault='WI': expected one of the faults of an assessment"):
+        mutiny.mutant(net, "WI", inputs=x)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -27,6 +27,7 @@ class Runtime:
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass; measured once per model and device by default.
+        threads: Torch threads of each job; an engine that has a number of its own keeps it.
         engine: Engine that runs jobs: ``"serial"``, ``"processes"``, ``"ray"``, or an instance.
         workers: Number of worker processes.
         store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
@@ -41,6 +42,7 @@ class Runtime:
     seed: int = 0
     device: str | None = None
     batch_size: int | None = None
+    threads: int = 1
     engine: str | Engine | None = None
     workers: int | None = None
     store: str | Path | Store | None = None
@@ -50,6 +52,7 @@ class Runtime:
     def __post_init__(self) -> None:
         check_whole("seed", self.seed, 0)
         check_whole("batch_size", 1 if self.batch_size is None else self.batch_size)
+        check_whole("threads", self.threads)
         if not isinstance(self.folder, (str, Path, NoneType)):
             raise BadInput("folder", repr(self.folder)[:60], "the path of a folder")
         _check_device_name(self.device)
@@ -60,24 +63,24 @@ class Runtime:
 
     @contextmanager
     def opened(self) -> Iterator[Runtime]:
-        """Opens the engine and the store; on leaving, closes those that were given by name."""
+        """Opens the engine and the store, and sets the number of threads of torch.
+
+        On leaving, the number of threads is as before, and an engine and a store that were given by name are closed.
+        """
         with ExitStack() as stack:
-            engine = stack.enter_context(as_engine(self.engine, self.workers))
+            engine = stack.enter_context(as_engine(self.engine, self.workers, threads=self.threads))
+            threads = engine.threads or self.threads
+            stack.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(threads)
             store = self.store
             if store is not None and not isinstance(store, Store):
                 store = stack.enter_context(SqliteStore(store))
-            yield replace(self, engine=engine, workers=None, store=store)
+            yield replace(self, threads=threads, engine=engine, workers=None, store=store)
 
     @property
     def originals_folder(self) -> Path | None:
         """Folder for trained networks; ``None`` for the default."""
         return None if self.folder is None else Path(self.folder)
-
-    @property
-    def threads(self) -> int:
-        """Torch threads of each job, once the engine is open."""
-        threads = self.engine.threads if isinstance(self.engine, Engine) else None
-        return torch.get_num_threads() if threads is None else threads
 
 
 def _check_device_name(name: str | None) -> None:

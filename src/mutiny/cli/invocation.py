@@ -46,7 +46,7 @@ class Invocation:
 
     Attributes:
         store: Campaign file; ``None`` if finished work is not kept.
-        settings: Arguments that every verb takes: ``seed``, ``device`` and ``batch_size``.
+        settings: Arguments that every verb takes: ``seed``, ``device``, ``batch_size`` and ``threads``.
     """
 
     def __init__(self, verb: str, options: Mapping[str, Any], console: Console | None = None) -> None:
@@ -59,7 +59,7 @@ class Invocation:
             "" if self.store is None else "The result is kept: run the same command to show it again."
         )
         self.quiet: bool = options["quiet"]
-        self.settings = {name: options[name] for name in ("seed", "device", "batch_size")}
+        self.settings = {name: options[name] for name in ("seed", "device", "batch_size", "threads")}
         self._loaded = False
 
     def aliases(self, aliases: Mapping[str, str]) -> Mapping[str, str]:

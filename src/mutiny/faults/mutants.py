@@ -1,4 +1,4 @@
-"""`mutants`: faulty versions of a model, without an assessment."""
+"""`mutants`: faulty versions of a model, without an assessment; `mutant`: one that an assessment has found."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
+from mutiny.core.records import FaultRecord
 from mutiny.faults.base import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Forward, ModelView, Patch, check_model, default_forward
@@ -58,9 +59,45 @@ def mutants(
     view = ModelView.of_data(model, as_pool(inputs, "inputs"), call)
     by_digest: dict[str, FaultyModel] = {}
     for repetition in range(count):
-        patch = operators[0].patch(view, generator_for(seed, "mutant", operators[0].code, 0, repetition))
+        patch = _patch(view, operators[0], seed, 0, repetition)
         by_digest.setdefault(patch.digest, FaultyModel(model, patch, call))
     return tuple(by_digest.values())
+
+
+def mutant(
+    model: nn.Module, fault: FaultRecord, *, inputs: Any, seed: int = 0, forward: Forward | None = None
+) -> FaultyModel:
+    """The faulty model that an assessment has found.
+
+    Args:
+        model: The original that has the fault: number ``fault.original``, counted from 0.
+        fault: One of ``faults`` of a `mutiny.Assessment`.
+        inputs: Some inputs, with or without targets; one forward pass on the first of them finds the layers.
+        seed: Seed of the assessment, ``settings["seed"]`` of its result.
+        forward: Function from model and inputs to outputs; ``model(inputs)`` by default.
+
+    >>> import mutiny
+    >>> x = torch.randn(400, 4, generator=torch.Generator().manual_seed(0))
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+    >>> y = net(x).argmax(1)
+    >>> result = mutiny.assess(net, "GF", data=(x[:200], y[:200]), validation=(x[200:], y[200:]), seeds=1)
+    >>> worst = max(result.faults, key=lambda fault: fault.cost)
+    >>> faulty = mutant(net, worst, inputs=x).copy()
+    >>> float((faulty(x[200:]).argmax(1) != y[200:]).float().mean()) * 100 - worst.cost < 1e-4
+    True
+    """
+    if not isinstance(fault, FaultRecord):
+        raise BadInput("fault", repr(fault)[:60], "one of the faults of an assessment, such as result.faults[0]")
+    check_whole("seed", seed, 0)
+    call = forward or default_forward
+    check_model(model, "model")
+    view = ModelView.of_data(model, as_pool(inputs, "inputs"), call)
+    (operator,) = as_operators(fault.configuration)
+    return FaultyModel(model, _patch(view, operator, seed, fault.original, fault.seed), call)
+
+
+def _patch(view: ModelView, operator: Operator, seed: int, original: int, repetition: int) -> Patch:
+    return operator.patch(view, generator_for(seed, "mutant", operator.code, original, repetition))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ class Engine(ABC):
     `run`.
 
     Attributes:
-        threads: Torch threads of each worker; ``None`` if jobs run in this process, with its own number of threads.
+        threads: Torch threads of each worker; ``None`` if jobs run in this process.
     """
 
     threads: int | None = None

@@ -52,6 +52,7 @@ class CommonArguments(TypedDict, total=False):
     seed: int
     device: str | None
     batch_size: int | None
+    threads: int
     engine: str | Engine | None
     workers: int | None
     store: str | Path | Store | None
@@ -108,6 +109,7 @@ def assess(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    threads: int = 1,
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
@@ -144,6 +146,7 @@ def assess(
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass; measured once per model and device by default.
+        threads: Torch threads of each job. Small networks are fastest with one; results may differ by rounding.
         engine: Engine that evaluates and trains mutants: ``"serial"``, ``"processes"``, ``"ray"``, or an instance.
         workers: Number of worker processes.
         store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
@@ -168,7 +171,7 @@ def assess(
     """
     if method not in METHODS:
         raise BadInput("method", repr(method), f"one of {', '.join(METHODS)}")
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
+    runtime = Runtime(seed, device, batch_size, threads, engine, workers, store, folder, progress)
     subject = as_subject(subject, data, train, task, forward, validation)
     count = subject.count(originals)
     if method == "muff":

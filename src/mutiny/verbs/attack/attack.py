@@ -28,6 +28,8 @@ from mutiny.verbs.attack.setup import labeled
 from mutiny.verbs.attack.verb import AttackModel
 from mutiny.verbs.attack.worker import Variant
 
+BATCH = 128
+"""Inputs per forward pass, unless the user says otherwise."""
 FARTHEST = 1e30
 """Largest distance accepted; squares of larger ones overflow in single precision."""
 
@@ -49,7 +51,8 @@ def attack(
     forward: Forward | None = None,
     seed: int = 0,
     device: str | None = None,
-    batch_size: int = 128,
+    batch_size: int | None = None,
+    threads: int = 1,
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
@@ -81,7 +84,8 @@ def attack(
         forward: Function that calls the model, if ``subject`` is a model.
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
-        batch_size: Inputs per forward pass.
+        batch_size: Inputs per forward pass; 128 by default.
+        threads: Torch threads of each job. Small networks are fastest with one; results may differ by rounding.
         engine: Engine that runs the attacks, one job per attack and distance: ``"serial"``, ``"processes"``, ``"ray"``,
             or an instance.
         workers: Number of worker processes.
@@ -118,7 +122,8 @@ def attack(
         low=low,
         high=high,
     )
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
+    size = BATCH if batch_size is None else batch_size
+    runtime = Runtime(seed, device, size, threads, engine, workers, store, folder, progress)
     return run(verb, labeled(subject, data, task, forward), runtime)
 
 
@@ -132,7 +137,8 @@ def mutants_of(
     forward: Forward | None = None,
     seed: int = 0,
     device: str | None = None,
-    batch_size: int = 128,
+    batch_size: int | None = None,
+    threads: int = 1,
     folder: str | Path | None = None,
 ) -> tuple[Mutant, ...]:
     """Returns the mutants that `attack` uses, for an `Ensemble` of your own; the arguments are those of `attack`.
@@ -148,7 +154,8 @@ def mutants_of(
     """
     check_whole("count", count)
     verb = CreateMutants(_choice(mutants), int(count))
-    return run(verb, labeled(subject, data, task, forward), Runtime(seed, device, batch_size, folder=folder))
+    runtime = Runtime(seed, device, BATCH if batch_size is None else batch_size, threads, folder=folder)
+    return run(verb, labeled(subject, data, task, forward), runtime)
 
 
 def _variants(attack: Attack, members: int, baselines: bool) -> dict[str, Variant]:

@@ -44,6 +44,7 @@ def locate(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    threads: int = 1,
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
@@ -77,6 +78,7 @@ def locate(
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass; measured once per model and device by default.
+        threads: Torch threads of each job. Small networks are fastest with one; results may differ by rounding.
         engine: Engine that counts (one job) and silences (one job per set of neurons): ``"serial"``, ``"processes"``,
             ``"ray"``, or an instance.
         workers: Number of worker processes.
@@ -115,5 +117,5 @@ def locate(
         against=against,
         validate=int(validate),
     )
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
+    runtime = Runtime(seed, device, batch_size, threads, engine, workers, store, folder, progress)
     return run(verb, as_given(subject, data, None, task, forward, "data", pool=False), runtime)

@@ -41,6 +41,7 @@ def synthesize(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    threads: int = 1,
     folder: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Synthesis:
@@ -67,6 +68,7 @@ def synthesize(
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass; measured once per model and device by default.
+        threads: Torch threads of each job. Small networks are fastest with one; results may differ by rounding.
         folder: Folder for trained originals.
         progress: Receiver of progress messages.
 
@@ -79,5 +81,5 @@ def synthesize(
     check_suspects(suspects)
     check_function("keeps", keeps, "originals and new inputs")
     verb = Synthesize(suspects, int(count), ascent, at, oracle, against, keeps)
-    runtime = Runtime(seed, device, batch_size, folder=folder, progress=progress)
+    runtime = Runtime(seed, device, batch_size, threads, folder=folder, progress=progress)
     return run(verb, as_given(subject, data, None, task, forward, "data", pool=False), runtime)

@@ -14,7 +14,7 @@ from mutiny.verbs.repair.problem import RepairProblem
 
 
 @dataclass(frozen=True)
-class Method(ABC):
+class RepairMethod(ABC):
     """A method that proposes patches. An author writes `patches`."""
 
     code: ClassVar[str]

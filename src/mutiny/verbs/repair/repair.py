@@ -16,7 +16,7 @@ from mutiny.subjects import Subject
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given, as_given
 from mutiny.subjects.tasks import Classification, Task
-from mutiny.verbs.repair.base import Method
+from mutiny.verbs.repair.base import RepairMethod
 from mutiny.verbs.repair.methods import as_repair
 from mutiny.verbs.repair.result import Repair
 from mutiny.verbs.repair.split import check_shares
@@ -29,7 +29,7 @@ SHARES = (0.5, 0.25, 0.25)
 
 def repair(
     subject: Subject | nn.Module,
-    method: str | Method = "search",
+    method: str | RepairMethod = "search",
     *,
     target: Target = "all",
     data: Any = None,
@@ -40,6 +40,7 @@ def repair(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    threads: int = 1,
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
@@ -69,6 +70,7 @@ def repair(
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass; measured once per model and device by default.
+        threads: Torch threads of each job. Small networks are fastest with one; results may differ by rounding.
         engine: Engine that runs the search: ``"serial"``, ``"processes"``, ``"ray"``, or an instance.
         workers: Number of worker processes.
         store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
@@ -87,7 +89,7 @@ def repair(
     """
     chosen = as_repair(method)
     check_shares(shares)
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
+    runtime = Runtime(seed, device, batch_size, threads, engine, workers, store, folder, progress)
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     _check_labels(given)
     return run(FindPatch(method=chosen, target=target, layers=layers, shares=tuple(shares)), given, runtime)

@@ -15,7 +15,7 @@ from mutiny.core.progress import Progress
 from mutiny.models import Layer, Patch, activations
 from mutiny.models.placement import placement
 from mutiny.models.variants import Interventions
-from mutiny.verbs.repair.base import Method
+from mutiny.verbs.repair.base import RepairMethod
 from mutiny.verbs.repair.credit import credits
 from mutiny.verbs.repair.evolution import Evolution, Floats
 from mutiny.verbs.repair.fitness import Fitness
@@ -27,7 +27,7 @@ SPREAD = 0.5
 
 
 @dataclass(frozen=True)
-class Scale(Method):
+class Scale(RepairMethod):
     """Multiplies the neurons with the largest effect on failing inputs by factors.
 
     The effect of a neuron is the range of the mean credit of failing inputs while the neuron is held at values between

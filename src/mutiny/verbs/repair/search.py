@@ -12,7 +12,7 @@ from mutiny.core.checks import check_positive, check_whole
 from mutiny.core.progress import Progress
 from mutiny.core.stats.pareto import pareto_front
 from mutiny.models import Patch
-from mutiny.verbs.repair.base import Method
+from mutiny.verbs.repair.base import RepairMethod
 from mutiny.verbs.repair.blame import Blame, blame
 from mutiny.verbs.repair.evolution import Evolution, Floats
 from mutiny.verbs.repair.fitness import Fitness
@@ -21,7 +21,7 @@ from mutiny.verbs.repair.problem import Ints, RepairProblem
 
 
 @dataclass(frozen=True)
-class WeightSearch(Method):
+class WeightSearch(RepairMethod):
     """Changes the weights that matter to failures and not to passes, by differential evolution.
 
     The weights are those on the Pareto front of gradient and impact, see `mutiny.verbs.repair.blame`.

@@ -20,7 +20,7 @@ from mutiny.verbs.locate.activity import Above
 from mutiny.verbs.locate.counting import count_hits, hidden_points
 from mutiny.verbs.locate.measures import as_measure
 from mutiny.verbs.locate.suspects import suspects
-from mutiny.verbs.repair.base import Method
+from mutiny.verbs.repair.base import RepairMethod
 from mutiny.verbs.repair.credit import check_gradients, losses
 from mutiny.verbs.repair.parametrization import Parametrization, first_layer
 from mutiny.verbs.repair.problem import Ints, RepairProblem
@@ -30,7 +30,7 @@ BATCH = 64
 
 
 @dataclass(frozen=True)
-class Tune(Method):
+class Tune(RepairMethod):
     """Trains the incoming weights and biases of a few neurons with Adam, on all inputs of the repair split.
 
     Args:

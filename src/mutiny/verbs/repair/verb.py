@@ -18,7 +18,7 @@ from mutiny.core.random import generator_for
 from mutiny.core.results import ModelAndInputs
 from mutiny.models import Layer, Patch
 from mutiny.subjects.tasks import Classification, Task, task_record
-from mutiny.verbs.repair.base import Method
+from mutiny.verbs.repair.base import RepairMethod
 from mutiny.verbs.repair.patch_choice import AnswerJudge, best_patch
 from mutiny.verbs.repair.problem import RepairProblem, layers_to_change
 from mutiny.verbs.repair.result import Repair, copied, notes_on_repair
@@ -68,7 +68,7 @@ class RepairState:
 class FindPatch(Verb[RepairState, Repair]):
     """Arguments of `repair`, checked."""
 
-    method: Method
+    method: RepairMethod
     target: Target
     layers: str | Sequence[str] | None
     shares: tuple[float, ...]

@@ -40,6 +40,7 @@ def select(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    threads: int = 1,
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
@@ -70,6 +71,7 @@ def select(
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass; measured once per model and device by default.
+        threads: Torch threads of each job. Small networks are fastest with one; results may differ by rounding.
         engine: Engine that runs methods and repeats: ``"serial"``, ``"processes"``, ``"ray"``, or an instance.
         workers: Number of worker processes.
         store: File, or open store, that keeps finished jobs and results, so that the same call resumes.
@@ -89,7 +91,7 @@ def select(
     array([20])
     """
     _check_settings(repeats, layers, mutate)
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
+    runtime = Runtime(seed, device, batch_size, threads, engine, workers, store, folder, progress)
     given = as_given(subject, pool, train, task, forward, "pool", pool=True)
     if method is None:
         method = usual_method(given.task, given.count(originals))

@@ -54,6 +54,7 @@ def strengthen(
     seed: int = 0,
     device: str | None = None,
     batch_size: int | None = None,
+    threads: int = 1,
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
@@ -91,6 +92,7 @@ def strengthen(
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass of the assessment, if a new one is made.
+        threads: Torch threads of each job. Small networks are fastest with one; results may differ by rounding.
         engine: Engine that finds and tries faults: ``"serial"``, ``"processes"``, ``"ray"``, or an instance.
         workers: Number of worker processes.
         store: File, or open store, that keeps finished jobs and results, and in which an assessment is looked up.
@@ -111,7 +113,7 @@ def strengthen(
     (20, True)
     """
     check_assessment(assessment)
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
+    runtime = Runtime(seed, device, batch_size, threads, engine, workers, store, folder, progress)
     subject = as_subject(subject, data, train, task, forward, validation)
     wanted = None if operators is None else as_operators(operators)
     given = _given(subject, pool)

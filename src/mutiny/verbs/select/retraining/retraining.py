@@ -21,6 +21,9 @@ from mutiny.verbs.select.retraining.result import RANDOM, Retraining
 from mutiny.verbs.select.retraining.roles import Protocol
 from mutiny.verbs.select.retraining.verb import Retrain
 
+BATCH = 256
+"""Inputs per forward pass, unless the user says otherwise."""
+
 
 def accuracy_after_retraining(
     subject: Subject,
@@ -38,7 +41,8 @@ def accuracy_after_retraining(
     repeats: int = 3,
     seed: int = 0,
     device: str | None = None,
-    batch_size: int = 256,
+    batch_size: int | None = None,
+    threads: int = 1,
     engine: str | Engine | None = None,
     workers: int | None = None,
     store: str | Path | Store | None = None,
@@ -74,7 +78,8 @@ def accuracy_after_retraining(
         repeats: Number of repeats, each with another split, order of training and, if there are several, original.
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
-        batch_size: Inputs per forward pass in ranking and evaluation.
+        batch_size: Inputs per forward pass in ranking and evaluation; 256 by default.
+        threads: Torch threads of each job. Small networks are fastest with one; results may differ by rounding.
         engine: Engine that ranks candidates and trains copies: ``"serial"``, ``"processes"``, ``"ray"``, or an
             instance.
         workers: Number of worker processes.
@@ -121,7 +126,8 @@ def accuracy_after_retraining(
         subject=subject,
     )
     given = Given(subject.name, pooled, "the pool", subject.train, subject.task, subject.forward, subject, None)
-    runtime = Runtime(seed, device, batch_size, engine, workers, store, folder, progress)
+    size = BATCH if batch_size is None else batch_size
+    runtime = Runtime(seed, device, size, threads, engine, workers, store, folder, progress)
     return run(verb, given, runtime)
 
 
