@@ -78,7 +78,7 @@ def measure(quick: bool, data: Path | None) -> Results:
     results = spectra("lenet5", lenet, sizes.rounds)
     torch.manual_seed(0)
     results |= spectra("perceptron", case_of(perceptron(), subject.train), 3 * sizes.rounds)
-    results |= synthesised("lenet5", lenet, np.arange(sizes.changed), sizes.rounds)
+    results |= synthesized("lenet5", lenet, np.arange(sizes.changed), sizes.rounds)
     return results | mended("lenet5", lenet, np.arange(sizes.mended), rounds=3)
 
 
@@ -119,7 +119,7 @@ def plain(case: ModelUnderTest) -> Iterator[Tensor]:
 # (b) synthesis
 
 
-def synthesised(network: str, case: ModelUnderTest, indices: Ints, rounds: int) -> Results:
+def synthesized(network: str, case: ModelUnderTest, indices: Ints, rounds: int) -> Results:
     """The gradient step alone, and all of synthesis with the pass that sees whether new inputs fail."""
     neurons = spread(case, SUSPECTS)
     gradients = activation_gradients(case.view, neurons, case.call)

@@ -28,8 +28,8 @@ from mutiny.reports.page.page import page_of
 from mutiny.reports.page.pictures import Line, Lines, Picture, Ranges, Strengths
 
 DOCS = Path(__file__).parent
-COLOURS, SHARP = 128, 160
-"""Colours of a picture, which keep it small, and its dots per inch."""
+COLORS, SHARP = 128, 160
+"""Colors of a picture, which keep it small, and its dots per inch."""
 HARD = "hard.npz"
 COMMANDS = (
     "assess digits --method muff --operators NS --originals 20 --store muff.mutiny",
@@ -56,7 +56,7 @@ def main() -> None:
         searches = [picture for picture in _results("muff.mutiny")[1].values() if isinstance(picture, Strengths)]
         _save("strengths", max(searches, key=_fall))
         _save("locate", charts["layers"])
-        _save("repair", _mended(found["repair"]))
+        _save("repair", _repaired(found["repair"]))
         _save("strengthen", _stronger((DOCS / "strengthen.md").read_text(encoding="utf-8")))
         for name in ("select", "attack"):
             _small(Image.open(f"{name}.png"), name, width=1000)
@@ -89,15 +89,15 @@ def _fall(picture: Strengths) -> float:
     return sum(max(each) - min(each) for each in means if each)
 
 
-def _mended(result: Any) -> Ranges:
+def _repaired(result: Any) -> Ranges:
     """What a repair does to inputs that it was made from, and to others."""
-    both = (("mended", "repaired"), ("broken", "broken"))
-    roles = [(role, what, name) for role in ("repair", "held-out") for what, name in both]
-    rows = [(f"{role}: {what}", getattr(result.changes[role], name)) for role, what, name in roles]
+    both = ("repaired", "broken")
+    roles = [(role, name) for role in ("repair", "held-out") for name in both]
+    rows = [(f"{role}: {name}", getattr(result.changes[role], name)) for role, name in roles]
     ends = [rate.interval for _, rate in rows]
     return Ranges(
         tuple(name for name, _ in rows), tuple(rate.value for _, rate in rows),
-        tuple(end.low for end in ends), tuple(end.high for end in ends), "of failures (mended), of passes (broken)",
+        tuple(end.low for end in ends), tuple(end.high for end in ends), "of failures (repaired), of passes (broken)",
     )  # fmt: skip
 
 
@@ -118,12 +118,12 @@ def _save(name: str, picture: Picture) -> None:
 
 
 def _small(image: Image.Image, name: str, width: int | None = None) -> None:
-    """Few colours, and no wider than asked for."""
+    """Few colors, and no wider than asked for."""
     whole = image.convert("RGB")
     if width and whole.width > width:
         whole = whole.resize((width, round(whole.height * width / whole.width)), Image.Resampling.LANCZOS)
     (DOCS / "pictures").mkdir(exist_ok=True)
-    whole.quantize(COLOURS, dither=Image.Dither.NONE).save(DOCS / "pictures" / f"{name}.png", optimize=True)
+    whole.quantize(COLORS, dither=Image.Dither.NONE).save(DOCS / "pictures" / f"{name}.png", optimize=True)
 
 
 def _screenshot(page: Path, size: str = "900,1000") -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 from mutiny.reports.files import replacing
 
 NOT_RUN = "not run"
-DPI, INK, GREY = 200, "#333333", "#969696"
+DPI, INK, GRAY = 200, "#333333", "#969696"
 """Of all figures."""
 
 

@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[1]
@@ -40,6 +43,43 @@ def test_lower_bounds_admit_pinned_versions():
             assert low <= pin, name
 
 
+def requirements(name, extra):
+    """Requirements of a distribution, or of an extra of it, in this environment; none if it is not installed."""
+    project = SETTINGS["project"]
+    if name == "mutiny-nn":
+        lines = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    else:
+        try:
+            lines = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            lines = []
+    found = [Requirement(line) for line in lines]
+    return [each for each in found if each.marker is None or each.marker.evaluate({"extra": extra})]
+
+
+def test_everything_that_make_installs_is_pinned():
+    pinned = dict(line.lower().split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    pinned = {canonicalize_name(name): version for name, version in pinned.items()}
+    if metadata.version("torch").partition("+")[0] != pinned["torch"]:
+        pytest.skip("these are other versions than those of constraints.txt")
+    todo, seen = [("mutiny-nn", extra) for extra in ("", "dev", "docs", "browser")], set()
+    while todo:
+        name, extra = todo.pop()
+        if (name, extra) not in seen:
+            seen.add((name, extra))
+            for each in requirements(name, extra):
+                todo += [(canonicalize_name(each.name), wanted) for wanted in ("", *each.extras)]
+    by_torch = {name for name, _ in seen if name.startswith(("nvidia-", "cuda-")) or name == "triton"}
+    names = {name for name, _ in seen} - {"mutiny-nn"} - by_torch  # builds of torch for GPUs pin their own
+    assert len(names) > 50
+    assert sorted(names - set(pinned)) == []
+    installed = {each.metadata["Name"]: each.version for each in metadata.distributions()}
+    installed = {canonicalize_name(name): version.partition("+")[0] for name, version in installed.items()}
+    assert {name: installed[name] for name in names & set(installed)} == {
+        name: pinned[name] for name in names & set(installed)
+    }
+
+
 @pytest.mark.parametrize("file", ["CONTRIBUTING.md", ".github/workflows/ci.yml", ".ci/run"])
 def test_make_targets_exist(file):
     text = (ROOT / file).read_text(encoding="utf-8")
@@ -52,6 +92,8 @@ def test_workflow_tests_every_supported_python():
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
     assert jobs["pinned"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
     assert SETTINGS["project"]["requires-python"] == ">=3.11"
+    versions = [line.rpartition(" ")[2] for line in SETTINGS["project"]["classifiers"] if ":: Python :: 3." in line]
+    assert versions == jobs["pinned"]["strategy"]["matrix"]["python"]
     assert jobs["lowest"]["steps"][-1]["run"] == "make test-lowest"
 
 

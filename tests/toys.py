@@ -13,7 +13,7 @@ import mutiny
 
 
 def blobs(n: int = 240, classes: int = 3, seed: int = 0, spread: float = 0.75) -> tuple[torch.Tensor, torch.Tensor]:
-    """Points around as many centres on a circle as there are classes."""
+    """Points around as many centers on a circle as there are classes."""
     draw = torch.Generator().manual_seed(seed)
     y = torch.arange(n) % classes
     angle = 2 * math.pi * y / classes

@@ -27,7 +27,7 @@ def animal(make: Entry, name: str = "") -> Entry:
 
 
 def lively(model: nn.Module) -> nn.Module:
-    """Gives normalisation layers statistics and weights as after training."""
+    """Gives normalization layers statistics and weights as after training."""
     for module in model.modules():
         if isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d)):
             module.running_mean.normal_(std=0.3)

@@ -7,7 +7,7 @@ from pathlib import Path
 from studies.muff import ratio, rq2
 from studies.muff.paper import OF_LAYERS, WITH_RATIO
 from studies.muff.results import SUBJECTS, Results, sensitivity_of
-from studies.writing import DPI, GREY, INK, styled
+from studies.writing import DPI, GRAY, INK, styled
 
 BLUES = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
 LINES = dict(zip(SUBJECTS, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000"), strict=True))  # Okabe and Ito
@@ -31,16 +31,16 @@ def stability(results: Results, path: Path) -> bool:
     for panel, subject in zip(panels[:, 0], subjects, strict=True):
         for place, code in enumerate(codes):
             bars = [(r, 0.2 * (i - 1.5), BLUES[i]) for i, r in enumerate(rq2.RATIOS)] if code in WITH_RATIO else []
-            for of_ratio, shift, colour in bars or [("", 0.0, GREY)]:
+            for of_ratio, shift, color in bars or [("", 0.0, GRAY)]:
                 row = results.stability(subject, code, of_ratio)
                 if row is None or row["status"] == "not applicable":
                     why = "not run" if row is None else "n/a"
                     panel.text(place + shift, 0.04 * top, why, ha="center", fontsize=6.5, rotation=90)
                     continue
                 unstable = row["status"] == "unstable"
-                look = {"color": "white", "hatch": UNSTABLE} if unstable else {"color": colour}
+                look = {"color": "white", "hatch": UNSTABLE} if unstable else {"color": color}
                 height = top if unstable else int(row["instances"])
-                edge = colour if colour != BLUES[0] else "#9ecae1"  # the lightest blue is too light for a line
+                edge = color if color != BLUES[0] else "#9ecae1"  # the lightest blue is too light for a line
                 panel.bar(place + shift, height, 0.17, edgecolor=edge, linewidth=0.8, **look)
         panel.set_title(subject, loc="left", pad=3)
         panel.set_ylim(0, top * 1.05)
@@ -49,8 +49,8 @@ def stability(results: Results, path: Path) -> bool:
         panel.grid(axis="y", color="#e5e5e5", linewidth=0.6)
     panels[-1, 0].set_xticks(range(len(codes)), codes)
     figure.supylabel("instances until RSE is at most 5%", fontsize=9)
-    legend = [Patch(color=colour, label=f"ratio {r}") for r, colour in zip(rq2.RATIOS, BLUES, strict=True)]
-    legend += [Patch(color=GREY, label="no ratio")]
+    legend = [Patch(color=color, label=f"ratio {r}") for r, color in zip(rq2.RATIOS, BLUES, strict=True)]
+    legend += [Patch(color=GRAY, label="no ratio")]
     legend += [Patch(facecolor="white", edgecolor=INK, hatch=UNSTABLE, label=f"unstable after {top}")]
     figure.legend(handles=legend, ncols=6, loc="outside upper center", frameon=False, fontsize=8, handlelength=1.4)
     figure.savefig(path, dpi=DPI)

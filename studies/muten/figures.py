@@ -14,10 +14,10 @@ from studies.muten.comparisons import Side
 from studies.muten.defended import SURER
 from studies.muten.results import Results
 from studies.muten.subjects import ORDER, TARGETS
-from studies.writing import DPI, GREY, INK, styled
+from studies.writing import DPI, GRAY, INK, styled
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"  # Okabe and Ito
-LINES = dict(zip(arms.FOUR, (GREY, ORANGE, BLUE, GREEN), strict=True))
+LINES = dict(zip(arms.FOUR, (GRAY, ORANGE, BLUE, GREEN), strict=True))
 MARKS = dict(zip(arms.FOUR, "Dos^", strict=True))
 KINDS = dict(zip(choice.ARMS, (ORANGE, PURPLE, INK), strict=True))
 
@@ -52,14 +52,14 @@ def gains(results: Results, path: Path) -> bool:
     size = (4.6 + 2.2 * len(subjects), 3.4)
     figure, grid = pyplot.subplots(1, len(subjects), figsize=size, sharey=True, squeeze=False, layout="constrained")
     for panel, subject in zip(grid[0], subjects, strict=True):
-        panel.axvline(0, color=GREY, linewidth=1)
+        panel.axvline(0, color=GRAY, linewidth=1)
         for place, compared in enumerate(comparisons.ALL):
             gain = results.gain(subject, compared, TARGETS[subject].levels)
             if gain is None:
                 continue
             ends = [[100 * max(0.0, gain.value - gain.interval.low)], [100 * max(0.0, gain.interval.high - gain.value)]]
-            colour = ORANGE if compared is comparisons.PAPERS else BLUE
-            panel.errorbar(100 * gain.value, place, xerr=ends, color=colour, marker="o", markersize=5, linewidth=1.2)
+            color = ORANGE if compared is comparisons.PAPERS else BLUE
+            panel.errorbar(100 * gain.value, place, xerr=ends, color=color, marker="o", markersize=5, linewidth=1.2)
         panel.set_title(TARGETS[subject].title, loc="left")
         panel.grid(axis="x", color="#e5e5e5", linewidth=0.6)
     grid[0][0].set_yticks(range(len(comparisons.ALL)), [one.title for one in comparisons.ALL])
@@ -81,7 +81,7 @@ def numbers(results: Results, path: Path) -> bool:
             level = dict(number.cases(TARGETS[subject]))[attack]
             alone = results.share(subject, Side(attack, arms.ORIGINAL), level)
             if alone is not None:
-                panel.axhline(100 * alone, color=GREY, linestyle=":", label=arms.TITLES[arms.ORIGINAL])
+                panel.axhline(100 * alone, color=GRAY, linestyle=":", label=arms.TITLES[arms.ORIGINAL])
             _line(panel, number.COUNTS, _counted(results, subject, attack), LINES[arms.MUTEN], "o", "MUTEN")
             same = [results.success(subject, Side(attack, number.alone(attack, n)), level) for n in number.ALONE]
             places = np.array(number.ALONE) + 0.15
@@ -122,7 +122,7 @@ def saturation_of(results: Results, path: Path) -> bool:
         return False
     figure, panels = _grid(saturation.ATTACKS, subjects, 2.6)
     looks = {
-        arms.ORIGINAL: (GREY, "D"),
+        arms.ORIGINAL: (GRAY, "D"),
         arms.MUTEN: (ORANGE, "o"),
         arms.RESTARTED: (BLUE, "s"),
         choice.ARMS["similar"]: (INK, "^"),
@@ -130,10 +130,10 @@ def saturation_of(results: Results, path: Path) -> bool:
     for row, attack in zip(panels, saturation.ATTACKS, strict=True):
         for panel, subject in zip(row, subjects, strict=True):
             levels = TARGETS[subject].levels[:: choice.EVERY]
-            for shift, (arm, (colour, mark)) in enumerate(looks.items()):
+            for shift, (arm, (color, mark)) in enumerate(looks.items()):
                 rates = [results.success(subject, Side(attack, arm), level, SURER) for level in levels]
                 title = arms.TITLES.get(arm, "5 similar mutants")
-                _line(panel, np.arange(len(levels)) + 0.08 * (shift - 1.5), rates, colour, mark, title)
+                _line(panel, np.arange(len(levels)) + 0.08 * (shift - 1.5), rates, color, mark, title)
             _ticks(panel, levels)
     for panel, attack in zip(panels[:, 0], saturation.ATTACKS, strict=True):
         panel.set_ylabel(f"{'clipped' if attack == arms.CLIPPED else 'exact'} loss, step 0.1:\nsuccess in %")
@@ -155,7 +155,7 @@ def _grid(attacks: Sequence[str], subjects: Sequence[str], width: float) -> tupl
     return figure, panels
 
 
-def _line(panel: Any, places: Any, rates: Sequence[Rate | None], colour: str, mark: str, label: str) -> None:
+def _line(panel: Any, places: Any, rates: Sequence[Rate | None], color: str, mark: str, label: str) -> None:
     """Shares with their intervals where they are known."""
     known = [
         (x, 100 * r.value, r.interval) for x, r in zip(places, rates, strict=bool(rates)) if r and r.value is not None
@@ -170,7 +170,7 @@ def _line(panel: Any, places: Any, rates: Sequence[Rate | None], colour: str, ma
             x,
             y,
             yerr=np.maximum(ends, 0),
-            color=colour,
+            color=color,
             marker=mark,
             markersize=4,
             linewidth=1.2,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from studies.notice.results import Results
-from studies.writing import DPI, GREY, styled
+from studies.writing import DPI, GRAY, styled
 
 COLORS = ("#00796b", "#c25700", "#5e35b1", "#1565c0")
 
@@ -27,7 +27,7 @@ def growth(results: Results, path: Path) -> bool:
             axes.plot(sizes, line, color=color, linewidth=0.5, alpha=0.5)
         axes.plot(sizes, values.mean(0), color=color, linewidth=2, label=name)
     axes.set(xlabel="test inputs", ylabel="notice rate, %", ylim=(0, 100))
-    axes.grid(axis="y", color=GREY, linewidth=0.3)
+    axes.grid(axis="y", color=GRAY, linewidth=0.3)
     axes.legend(frameon=False)
     picture.savefig(path, dpi=DPI, bbox_inches="tight")
     pyplot.close(picture)

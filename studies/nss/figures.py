@@ -12,7 +12,7 @@ from studies.nss.partitions import METHODS, PARTS
 from studies.nss.results import Results, mean_of
 from studies.nss.subjects import ORDER
 from studies.nss.tables import SHOWN
-from studies.writing import DPI, GREY, INK, styled
+from studies.writing import DPI, GRAY, INK, styled
 
 LINES = {NSS: "#0072b2", AUTHORS: "#d55e00", GINI: "#009e73"}  # Okabe and Ito
 MARKS = {NSS: "o", AUTHORS: "s", GINI: "^"}
@@ -63,7 +63,7 @@ def detection(results: Results, path: Path) -> bool:
     for panel, subject in zip(panels, subjects, strict=True):
         rate = results.fault_rate(subject)
         if rate is not None:
-            panel.axvline(100 * rate, color=GREY, linewidth=1, linestyle=":")
+            panel.axvline(100 * rate, color=GRAY, linewidth=1, linestyle=":")
         for place, method in enumerate(SHOWN):
             found = results.found(subject, method, "fdr_5")
             if isinstance(found, Repeated):
@@ -74,7 +74,7 @@ def detection(results: Results, path: Path) -> bool:
                 )  # fmt: skip
             theirs = paper.FDR[5].get(subject, {}).get(method)
             if theirs is not None:
-                panel.plot(100 * theirs, place, color=GREY, marker="D", markersize=4, fillstyle="none")
+                panel.plot(100 * theirs, place, color=GRAY, marker="D", markersize=4, fillstyle="none")
         panel.set_title(subject, loc="left")
         panel.set_xlim(0, 100)
         panel.grid(axis="x", color="#e5e5e5", linewidth=0.6)

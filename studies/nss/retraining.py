@@ -92,6 +92,6 @@ def again(lab: Lab, trial: Trial) -> Data:
 
 
 def retrained(lab: Lab, model: nn.Module, data: Data, number: int) -> nn.Module:
-    """A copy of the model, trained further: the paper's optimiser and learning rate, but fewer epochs."""
+    """A copy of the model, trained further: the paper's optimizer and learning rate, but fewer epochs."""
     recipe = trials.retraining_recipe(model, epochs=lab.settings.retrain_epochs)
     return trials.retrained(model, recipe, data, lab.subject.task, seed_for(number, "nss study", "retraining"))

@@ -12,10 +12,10 @@ from studies.scale.assessment import AssessmentCosts, FaultJob, read_jobs
 from studies.scale.campaigns import PARTS, SLOWER, WORKERS, Case, designs, fault_cases, other_cases
 from studies.scale.measuring import EngineCosts, SearchCosts
 from studies.scale.simulation import Run
-from studies.writing import DPI, GREY, figure, markdown, prose, styled, write_page
+from studies.writing import DPI, GRAY, figure, markdown, prose, styled, write_page
 
 COSTS, JOBS = "measured.json", "jobs.csv"
-COLOURS = ("#0072b2", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito
+COLORS = ("#0072b2", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito
 MARKS = "osD^v*"
 Runs = Mapping[str, Mapping[int, Run]]
 
@@ -213,10 +213,10 @@ def draw(found: Mapping[str, Case], runs: Runs, path: Path) -> bool:
     """How much faster than one worker, both axes logarithmic."""
     pyplot = styled()
     drawing, panel = pyplot.subplots(figsize=(7.2, 4.2), layout="constrained")
-    panel.plot(WORKERS, WORKERS, color=GREY, linewidth=1, linestyle=":", label="as many times as workers")
-    for (name, case), colour, mark in zip(found.items(), COLOURS, MARKS, strict=True):
+    panel.plot(WORKERS, WORKERS, color=GRAY, linewidth=1, linestyle=":", label="as many times as workers")
+    for (name, case), color, mark in zip(found.items(), COLORS, MARKS, strict=True):
         gains = [runs[name][WORKERS[0]].seconds / runs[name][workers].seconds for workers in WORKERS]
-        panel.plot(WORKERS, gains, color=colour, marker=mark, label=case.title)
+        panel.plot(WORKERS, gains, color=color, marker=mark, label=case.title)
     panel.set(xscale="log", yscale="log", xlabel="workers", ylabel="times as fast as one worker")
     panel.set_xticks(WORKERS, [f"{workers:,}" for workers in WORKERS])
     panel.set_yticks(WORKERS, [f"{workers:,}" for workers in WORKERS])

@@ -56,7 +56,7 @@ def test_the_perceptron_is_eight_times_twenty():
 
 def test_rows(network, case):
     state = ModelState.of(case.model)
-    rows = localization.spectra(network, case, 1) | localization.synthesised(network, case, np.arange(20), 1)
+    rows = localization.spectra(network, case, 1) | localization.synthesized(network, case, np.arange(20), 1)
     assert state == ModelState.of(case.model)
     assert len(rows) == 3
     assert all(row["value"] > 0 and row["better"] == "lower" for row in rows.values())

@@ -41,9 +41,9 @@ def test_charts_are_drawn(opened, scheme):
             "one => [...one.querySelectorAll('path, use')].filter(p => p.getBoundingClientRect().width > 1).length"
         )
         assert inked >= 4
-        colours = charts.nth(at).evaluate("one => [...one.querySelectorAll('text')].map(t => getComputedStyle(t).fill)")
-        assert colours
-        assert background not in colours
+        colors = charts.nth(at).evaluate("one => [...one.querySelectorAll('text')].map(t => getComputedStyle(t).fill)")
+        assert colors
+        assert background not in colors
     photos = page.locator(".gallery img")
     assert photos.count() == 12
     assert all(photos.evaluate_all("all => all.map(one => one.naturalWidth === 28 && one.alt.length > 10)"))

@@ -22,7 +22,7 @@ def test_suspects(run, write, tmp_path):
     assert told["suspects"][0]["layer"] in ran.out
 
 
-def test_synthesised_inputs(run, write, tmp_path):
+def test_synthesized_inputs(run, write, tmp_path):
     path = tmp_path / "new.npz"
     ran = run("locate", write(SUBJECT), "--k", 2, "--synthesize", 20, "--save", path)
     assert ran.code == 0, ran.err
@@ -30,7 +30,7 @@ def test_synthesised_inputs(run, write, tmp_path):
     assert path.exists()
 
 
-def test_normalised_gradients_move_more(run, write, tmp_path):
+def test_normalized_gradients_move_more(run, write, tmp_path):
     far = {}
     for option in ("--seed", "--rms"):
         path = tmp_path / "new.npz"
@@ -117,7 +117,7 @@ subject = mutiny.Subject(Net().eval(), task=mutiny.Classification(3), train=blob
 """
 
 
-def test_what_was_located_is_not_lost_if_nothing_can_be_synthesised(run, write, tmp_path):
+def test_what_was_located_is_not_lost_if_nothing_can_be_synthesized(run, write, tmp_path):
     out = tmp_path / "location.json"
     ran = run("locate", write(TOKENS), "--synthesize", 5, "--json", out)
     assert ran.code == 2
@@ -157,7 +157,7 @@ def test_synthesis_reads_neurons_where_they_were_located(run, write, tmp_path):
         assert set(told["distances"]) == {"l1", "l2", "linf"}
 
 
-def test_synthesised_inputs_are_labelled_inputs(run, write, tmp_path):
+def test_synthesized_inputs_are_labeled_inputs(run, write, tmp_path):
     path = tmp_path / "new.npz"
     assert run("locate", write(SUBJECT), "-q", "--synthesize", 40, "--save", path).code == 0
     held, labels = np.load(path), blobs(120, seed=1)[1].numpy()

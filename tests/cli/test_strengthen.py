@@ -31,7 +31,7 @@ def test_what_to_label_and_what_it_is_worth(run, write, tmp_path):
     assert report.out == ran.out[: ran.out.index(" Kept in")]
 
 
-def test_an_unlabelled_pool_from_a_file(run, write, tmp_path):
+def test_an_unlabeled_pool_from_a_file(run, write, tmp_path):
     pool, made = tmp_path / "pool.npy", tmp_path / "new.npz"
     np.save(pool, np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32))
     ran = run("strengthen", write(SUBJECT), *QUICK, "--pool", pool, "--budget", 6, "--save", made, "--no-store")
@@ -41,7 +41,7 @@ def test_an_unlabelled_pool_from_a_file(run, write, tmp_path):
     assert made.exists() or "no inputs were synthesized" in ran.err
 
 
-def test_synthesised_inputs_have_no_label(run, write, tmp_path):
+def test_synthesized_inputs_have_no_label(run, write, tmp_path):
     pool, made = tmp_path / "pool.npy", tmp_path / "new.npz"
     far = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
     np.save(pool, 8 * far / np.linalg.norm(far, axis=1, keepdims=True))

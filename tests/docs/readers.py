@@ -40,7 +40,7 @@ def repair(folder):
     """A network in which the way into one neuron was spoilt, so that 3s are taken for 5s."""
     torch.manual_seed(0)
     x, y = toys.blobs(1500, 6, seed=5, spread=0.3)
-    y = torch.tensor([0, 1, 2, 3, 5, 4])[y]  # neighbours are confused
+    y = torch.tensor([0, 1, 2, 3, 5, 4])[y]  # neighbors are confused
     model = toys.trained(Named(6, 12), nn.functional.cross_entropy, x, y)
     faults = [(neuron, factor) for neuron in range(12) for factor in (-3, 0, 3, 6)]
     neuron, factor = max(faults, key=lambda fault: confused(model, *fault, x, y))

@@ -33,7 +33,7 @@ def test_each_row_is_a_permutation_of_itself(name, ratio):
     assert 0 < moved <= (neurons if ratio == 1 else 0.4 * neurons)
 
 
-def test_shuffling_has_no_favourite_place():
+def test_shuffling_has_no_favorite_place():
     model, inputs = nn.Sequential(nn.Linear(5, 400), nn.ReLU(), nn.Linear(400, 1)).eval(), torch.randn(2, 5)
     with torch.no_grad():
         model[0].weight.copy_(torch.arange(5.0).expand(400, 5))

@@ -227,7 +227,7 @@ def test_modules_that_pool_everything_are_seen_through(pooling):
         check(flat, torch.randn(2, 3, 8, 8), "pool:input", (6, 8, 8), why, features=residual)
 
 
-def test_generalised_means():
+def test_generalized_means():
     model = Lambda(lambda m, x: m.fc(m.gem(m.layer3(x)).flatten(1)), layer3=conv_norm(), gem=GeM(), fc=nn.Linear(6, 3))
     why = "without clamp and pow after it"
     check(model, torch.randn(2, 3, 8, 8), "layer3", (6, 8, 8), why, features=lambda m, x: m.layer3(x))

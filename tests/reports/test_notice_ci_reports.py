@@ -10,6 +10,7 @@ import toys
 from mutiny import assess
 from mutiny.core.errors import BadInput
 from mutiny.core.stats import Interval
+from mutiny.reports.formatting import NONE
 from mutiny.reports.junit import junit_xml
 from mutiny.reports.markdown import code, markdown_summary
 from mutiny.reports.notice_sentences import headline
@@ -110,7 +111,7 @@ def test_markdown_begins_with_the_sentence_and_has_every_number():
     assert "| 1/2 to 1 | 2 | 1 | 50% |" in lines
     assert "| GF | 5 | 1/1 | 1/1 | 1/1 | 2/2 | 100% |  |" in lines
     assert "| WI | 5 | 0/1 | 0/1 | 0/1 | 1/2 | 12% |  |" in lines
-    assert "| LR | 0 | - | - | - | - | - | no layer keeps the shape |" in lines
+    assert "| LR | 0 | " + f"{NONE} | " * 5 + "no layer keeps the shape |" in lines
     assert "about 830 inputs" in text
     assert any(line.startswith("- Weak spot: only 12% of the faults of WI are noticed; ") for line in lines)
     assert "- Drastic, yet missed: WI at ratio 0.25 on original 6, which costs 20." in lines

@@ -111,5 +111,5 @@ def test_steering_and_picture_follow_the_road(which):
     assert (steering(right) > 0.2).all()
     assert np.array_equal(steering(right), -steering(-right))
     there, back = (frames(road, generator_for(0, "test")).mean(axis=0) for road in (right, -right))
-    meadow = (there - back)[1] - (there - back)[2]  # meadow is greener than blue, the road is grey
+    meadow = (there - back)[1] - (there - back)[2]  # meadow is greener than blue, the road is gray
     assert meadow[14:22, :32].mean() > 0.01 > -0.01 > meadow[14:22, 32:].mean()

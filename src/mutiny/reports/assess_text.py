@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
-from mutiny.reports.formatting import count, percent
+from mutiny.reports.formatting import NONE, count, percent
 from mutiny.reports.notice_sentences import (
     bias_sentence,
     bins_sentence,
@@ -101,11 +101,11 @@ def _cost(cost: float) -> str:
 
 
 def _cell(each: NoticedBin) -> Text:
-    return Text("-", style="dim") if not each.faults else Text(f"{each.noticed}/{each.faults}")
+    return Text(NONE, style="dim") if not each.faults else Text(f"{each.noticed}/{each.faults}")
 
 
 def _rate(rate: float | None) -> Text:
-    return Text("-", style="dim") if rate is None else Text(percent(rate), style=color(rate))
+    return Text(NONE, style="dim") if rate is None else Text(percent(rate), style=color(rate))
 
 
 def _legend(result: Assessment) -> Iterator[str]:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
+from mutiny.reports.formatting import NONE
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, LevelSummary, Nearer, Robustness, WaySummary
 
 TITLES = {MUTANTS: "with mutants", ORIGINAL: "alone", BUDGET: "alone, same passes", SANE: "sane step"}
@@ -59,11 +60,11 @@ def _table(result: Robustness) -> Table:
 
 def _cells(level: LevelSummary, way: WaySummary) -> Iterator[str]:
     rate = way.of_correct
-    yield "-" if rate.value is None else f"{rate.value:.1%}"
-    yield "-" if rate.value is None else f"{100 * rate.interval.low:.0f} to {100 * rate.interval.high:.0f}"
+    yield NONE if rate.value is None else f"{rate.value:.1%}"
+    yield NONE if rate.value is None else f"{100 * rate.interval.low:.0f} to {100 * rate.interval.high:.0f}"
     # JSON has no distances of single inputs, so a loaded result has no mean over those that every way fools.
     distance = way.shared_l2 if level.eps is None and way.seconds is not None else way.distance.get("l2")
-    yield "-" if distance is None else f"{distance:.3g}"
+    yield NONE if distance is None else f"{distance:.3g}"
     yield f"{way.passes:,}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from mutiny.core.records import OperatorRecord, Status
-from mutiny.reports.muff_text import number, percent
+from mutiny.reports.formatting import number, percent
 from mutiny.reports.notice_sentences import (
     bias_sentence,
     bins_sentence,

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
+from mutiny.reports.formatting import NONE, count
 from mutiny.verbs.locate.ablation import Ablation
 from mutiny.verbs.locate.measures import MEASURES
 from mutiny.verbs.locate.result import Location
@@ -47,8 +48,8 @@ def _head(result: Location) -> RenderableType:
     share = f" ({result.failing / total:.1%})" if total else ""
     lines = [
         f"[bold]{escape(subject.name)}[/]  {escape(subject.model)}",
-        f"{result.failing:,} of {total:,} inputs{of_class} fail{share}; {subject.neurons:,} hidden neurons in "
-        f"{len(subject.layers)} layer{'s' * (len(subject.layers) != 1)}",
+        f"{result.failing:,} of {count(total, 'input')}{of_class} fail{share}; "
+        f"{count(subject.neurons, 'hidden neuron')} in {count(len(subject.layers), 'layer')}",
     ]
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 
@@ -102,7 +103,7 @@ def shortened(name: str, width: int | None) -> str:
 
 
 def _row(suspect: Suspect) -> list[str]:
-    passes = "-" if suspect.on_passes is None else f"{suspect.on_passes:.0%}"
+    passes = NONE if suspect.on_passes is None else f"{suspect.on_passes:.0%}"
     between = f"{suspect.interval.low:.3g} to {suspect.interval.high:.3g}"
     return [f"{suspect.score:.3g}", between, f"{suspect.on_failures:.0%}", passes, f"{suspect.q_value:.2g}"]
 
@@ -125,23 +126,23 @@ def _classes(result: Location) -> Table:
         failing = suspects[0].ef + suspects[0].nf if suspects else 0
         if result.spectrum is not None:
             failing = result.spectrum.failing(label)
-        names = ", ".join(neuron_name(suspect, LISTED) for suspect in suspects[:5]) or "-"
+        names = ", ".join(neuron_name(suspect, LISTED) for suspect in suspects[:5]) or NONE
         more = f" and {len(suspects) - 5} more" if len(suspects) > 5 else ""
         table.add_row(f" {label}", f"{failing:,}", Text(names + more))
     return table
 
 
-def _silenced(ablation: Ablation, count: int) -> Text:
-    who = f"the {count} suspects" if count > 1 else "the suspect"
-    mended, broken = (np.array([getattr(draw, name) for draw in ablation.random]) for name in ("mended", "broken"))
+def _silenced(ablation: Ablation, suspects: int) -> Text:
+    who = f"the {suspects} suspects" if suspects > 1 else "the suspect"
+    fixed, broken = (np.array([getattr(draw, name) for draw in ablation.random]) for name in ("mended", "broken"))
     lines = [
-        f"[bold]Silencing[/] {who} mends {ablation.suspects.mended:,} of {ablation.failing:,} failures and breaks "
-        f"{ablation.suspects.broken:,} of {ablation.passing:,} passes."
+        f"[bold]Silencing[/] {who} fixes {ablation.suspects.mended:,} of {count(ablation.failing, 'failure')} and "
+        f"breaks {ablation.suspects.broken:,} of {count(ablation.passing, 'pass', 'passes')}."
     ]
-    if len(mended):
+    if len(fixed):
         lines.append(
-            f"{len(mended)} random draws of as many other neurons in those layers: {mended.mean():.1f} mended (most "
-            f"{mended.max():,}; p {ablation.p_mended:.2g}), {broken.mean():.1f} broken (most {broken.max():,}; "
+            f"{count(len(fixed), 'random draw')} of as many other neurons in those layers: {fixed.mean():.1f} fixed "
+            f"(most {fixed.max():,}; p {ablation.p_mended:.2g}), {broken.mean():.1f} broken (most {broken.max():,}; "
             f"p {ablation.p_broken:.2g})."
         )
     return Text.from_markup("\n".join(lines))
@@ -152,7 +153,7 @@ def synthesis_text(synthesis: Synthesis) -> RenderableType:
     distances = {norm: float(values.mean()) for norm, values in synthesis.distances.items()}
     lost = ~synthesis.kept
     lines = [
-        f"[bold]Synthesized[/] {len(synthesis):,} inputs from passing ones: {int(synthesis.succeeded.sum()):,} "
+        f"[bold]Synthesized[/] {count(len(synthesis), 'input')} from passing ones: {int(synthesis.succeeded.sum()):,} "
         f"({synthesis.succeeded.mean():.1%}) fail{' and keep their label' if lost.any() else ''}; "
         f"{synthesis.raised.mean():.1%} of the suspects respond more strongly."
     ]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mutiny.core.records import OperatorRecord, Status
-from mutiny.reports.formatting import count
-from mutiny.reports.muff_text import percent, weakest_text
+from mutiny.reports.formatting import NONE, count, percent
+from mutiny.reports.muff_text import weakest_text
 from mutiny.reports.notice_sentences import (
     bias_sentence,
     bins_sentence,
@@ -102,7 +102,7 @@ def _operator_row(label: str, rate: OperatorRate) -> Row:
 
 
 def _noticed(each: NoticedBin) -> str:
-    return f"{each.noticed}/{each.faults}" if each.faults else "-"
+    return f"{each.noticed}/{each.faults}" if each.faults else NONE
 
 
 def _missed(result: Assessment) -> Iterator[str]:

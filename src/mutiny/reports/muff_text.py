@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
-from mutiny.reports import formatting, terminal
-from mutiny.reports.formatting import duration
+from mutiny.reports import terminal
+from mutiny.reports.formatting import NONE, count, duration, number, percent
 from mutiny.verbs.assess.muff.redundancy import TRIVIAL
 from mutiny.verbs.assess.muff.result import MuffAssessment, MuffSettings
 from mutiny.verbs.assess.planned_work import Planned
@@ -29,24 +29,6 @@ METHOD = {
 EFFECT = {"cohen-d": "Cohen's d", "a12": "A12", "cohen-g": "Cohen's g"}
 
 
-def percent(value: float | None) -> str:
-    """A share as a percentage.
-
-    >>> percent(0.914), percent(None), percent(1.0), percent(0.997)
-    ('91%', '-', '100%', '99.7%')
-    """
-    return "-" if value is None else formatting.percent(value)
-
-
-def number(value: float | None) -> str:
-    """A strength with three digits.
-
-    >>> number(0.0625), number(None)
-    ('0.0625', '-')
-    """
-    return "-" if value is None else f"{value:.3g}"
-
-
 def muff_text(result: MuffAssessment, width: int = 80) -> RenderableType:
     """The whole text; below 72 columns the counts of verdicts are left out."""
     parts: list[RenderableType] = [_head(result), _table(result, width)]
@@ -58,12 +40,11 @@ def muff_text(result: MuffAssessment, width: int = 80) -> RenderableType:
 
 def _head(result: MuffAssessment) -> RenderableType:
     subject, rule = result.subject, MuffSettings.of(result).rule
-    count, metric = subject.originals, subject.task.metric
     name, model = escape(subject.name), escape(subject.model)
     splits = ", ".join(f"{split} {info.inputs:,} ({info.metric_mean:.4g})" for split, info in subject.splits.items())
     lines = [
-        f"[bold]{name}[/]  {model}, {count} original{'s' * (count != 1)}",
-        f"inputs (mean {metric}): {splits}",
+        f"[bold]{name}[/]  {model}, {count(subject.originals, 'original')}",
+        f"inputs (mean {subject.task.metric}): {splits}",
         f"killed: {escape(METHOD.get(rule.test, rule.test))}, p < {rule.alpha:g} and "
         f"{escape(EFFECT.get(rule.effect, rule.effect))} >= {rule.beta:g}",
     ]
@@ -106,9 +87,9 @@ def _counts(record: OperatorRecord) -> list[RenderableType]:
     if not searched:
         return [Text("")] * len(COUNTS)
     verdicts = [mutant.verdict for mutant in searched]
-    counts = [verdicts.count(verdict) for verdict in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)]
+    numbers = [verdicts.count(verdict) for verdict in (Verdict.KILLED, Verdict.SURVIVED, Verdict.UNSTABLE)]
     instances = sum(mutant.instances for mutant in searched) / len(searched)
-    return [*(Text(str(count)) for count in counts), Text(f"{instances:.0f}")]
+    return [*(Text(str(each)) for each in numbers), Text(f"{instances:.0f}")]
 
 
 def _scores(record: OperatorRecord) -> list[RenderableType]:
@@ -119,7 +100,7 @@ def _scores(record: OperatorRecord) -> list[RenderableType]:
 def weakest_text(record: OperatorRecord, summary: SetSummary | None) -> str:
     """The weakest mutant of an operator that a set of inputs kills, in a word or a number."""
     if summary is None:
-        return "-"
+        return NONE
     if record.strength is not None:
         return number(summary.weakest_killed)
     tried = summary.killed + summary.survived + summary.unstable
@@ -149,14 +130,16 @@ def _legend(result: MuffAssessment) -> Iterator[str]:
             f"all with {screening['confidence']:.1%} confidence (--exact evaluates all)."
         )
     if result.trainings:
-        yield f"{result.trainings:,} networks were trained for faults before training."
+        networks = count(result.trainings, "network was", "networks were")
+        yield f"{networks} trained for faults before training."
     for record in result.operators:
         if record.status is not Status.SCORED:
             yield f"{record.label}: {record.reason}."
     judged = [m for record in result.operators for m in record.mutants if m.guiding_set == "test"]
     trivial = sum(1 for mutant in judged if (mutant.triviality or 0) >= TRIVIAL)
     if trivial:
-        yield f"{trivial} of {len(judged)} mutants judged on test are trivial: nearly every input kills them."
+        mutants = count(len(judged), "mutant")
+        yield f"trivial: {trivial} of {mutants} judged on test; nearly every input kills these."
 
 
 def _answer(result: MuffAssessment) -> Text:
@@ -164,7 +147,7 @@ def _answer(result: MuffAssessment) -> Text:
     if score.value is None:
         return Text(f"No score: {why_no_score(result)}.", style="bold yellow")
     text = f"[bold {_color(score.value)}]Mutation score {percent(score.value)}[/] "
-    text += f"(mean of {score.operators} out of {score.tried} operators)"
+    text += f"(mean of {score.operators} out of {count(score.tried, 'operator')})"
     if score.interval is not None:
         low, high = percent(score.interval.low), percent(score.interval.high)
         text += f"; 95% interval {low} to {high}, {score.interval.method}"
@@ -176,8 +159,8 @@ def _answer(result: MuffAssessment) -> Text:
     text += f".\nThe test set is weakest against {escape(worst.label)} ({worst.title}): "
     if worst.strength is None:
         missed, noticed = worst.missed()
-        several = f"test misses {missed} of {noticed} configurations that train notices"
-        return Text.from_markup(f"{text}{several if noticed > 1 else 'train notices it, test does not'}.")
+        misses = f"test misses {missed} of {noticed} configurations that train notices"
+        return Text.from_markup(f"{text}{misses if noticed > 1 else 'train notices it, test does not'}.")
     noticed_on_test = f"only {worst.strength} {number(test)} and {worst.severer}"
     noticed_on_test = "no strength at all" if test is None else noticed_on_test
     return Text.from_markup(f"{text}train notices {worst.strength} {number(train)}, test {noticed_on_test}.")
@@ -203,8 +186,9 @@ def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableT
         table.add_row(Text(f" {step.label}"), step.level, *counts, Text(step.reason, style="dim"))
     total = sum(step.seconds or 0.0 for step in plan)
     trainings = sum(step.trainings for step in plan)
-    summary = f"At most {trainings:,} trainings and about {duration(total)} in all, after the originals are trained."
-    head = f"{escape(name)}, {originals} original{'s' * (originals != 1)}: plan only, nothing was run"
+    limits = f"At most {count(trainings, 'training')} and about {duration(total)} in all"
+    summary = f"{limits}, after the originals are trained."
+    head = f"{escape(name)}, {count(originals, 'original')}: plan only, nothing was run"
     lines = (
         "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",
         "time: at most; searches end earlier, large sets are screened, epochs and patience share trainings.",
@@ -214,5 +198,5 @@ def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableT
 
 
 def _planned_counts(step: Planned) -> tuple[str, str, str]:
-    trainings = f"{step.trainings:,}" if step.trainings else "-"
-    return f"{step.configurations:,}", trainings, "-" if step.seconds is None else duration(step.seconds)
+    trainings = f"{step.trainings:,}" if step.trainings else NONE
+    return f"{step.configurations:,}", trainings, NONE if step.seconds is None else duration(step.seconds)

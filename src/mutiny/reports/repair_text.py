@@ -10,6 +10,7 @@ from rich.text import Text
 
 from mutiny.core.stats import Rate
 from mutiny.reports import terminal
+from mutiny.reports.formatting import NONE, count
 from mutiny.verbs.repair.result import Repair
 from mutiny.verbs.repair.verdict import Change
 
@@ -28,8 +29,8 @@ def _head(result: Repair) -> RenderableType:
     failures = "fail" if "label" not in target else f"of class {target['label']} are taken for {target['said']}"
     lines = [
         f"[bold]{escape(subject.name)}[/]  {escape(subject.model)}",
-        f"{target['failures']:,} of {subject.inputs:,} inputs {failures}; {escape(result.method)} changes "
-        f"{result.weights:,} weight{'s' * (result.weights != 1)}",
+        f"{target['failures']:,} of {count(subject.inputs, 'input')} {failures}; {escape(result.method)} changes "
+        f"{count(result.weights, 'weight')}",
     ]
     return Padding(Text.from_markup("\n".join(lines)), (1, 1), expand=False)
 
@@ -37,7 +38,7 @@ def _head(result: Repair) -> RenderableType:
 def _table(result: Repair) -> Table:
     table = terminal.table()
     table.add_column(" inputs")
-    for title in ("mended", "broken", "correct before", "after"):
+    for title in ("repaired", "broken", "correct before", "after"):
         table.add_column(title, justify="right", no_wrap=True)
     for role, change in result.changes.items():
         table.add_row(f" {role}", *_row(change), style="" if role == "held-out" else "dim")
@@ -45,7 +46,7 @@ def _table(result: Repair) -> Table:
 
 
 def _row(change: Change) -> list[str]:
-    correct = [f"{count / change.inputs:.2%}" if change.inputs else "-" for count in (change.before, change.after)]
+    correct = [f"{right / change.inputs:.2%}" if change.inputs else NONE for right in (change.before, change.after)]
     return [_of(change.repaired), _of(change.broken), *correct]
 
 
@@ -57,7 +58,7 @@ def _verdict(result: Repair) -> Text:
     change = result.held_out
     style = "bold green" if result.repaired else "bold"
     verdict = f"[{style}]{result.verdict.capitalize()}[/]"
-    lines = [f"{verdict}: on held-out inputs {_rate(change.repaired)} mended, {_rate(change.broken)} broken;"]
+    lines = [f"{verdict}: on held-out inputs {_rate(change.repaired)} repaired, {_rate(change.broken)} broken;"]
     if change.repaired.count + change.broken.count:
         low, high = change.gain_interval.low, change.gain_interval.high
         lines.append(f"gain {100 * change.gain:+.2f} points of all (95%: {100 * low:+.2f} to {100 * high:+.2f}).")

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
+from mutiny.reports.formatting import NONE
 from mutiny.verbs.select.result import Ranking, Selection
 
 SHOWN = 12
@@ -102,7 +103,7 @@ def _fdr(ranking: Ranking) -> float:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
+    return NONE if value is None else f"{value:.1%}"
 
 
 def _bar(share: float, width: int) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from mutiny.campaigns.stores.base import Campaign, CampaignTally
 from mutiny.reports import terminal
+from mutiny.reports.formatting import NONE
 
 SHOWN = 5
 """Number of jobs to name."""
@@ -44,7 +45,7 @@ def _campaign(campaign: Campaign, tally: CampaignTally, writer: str | None, file
         table.add_column(name, justify="left" if name == " jobs" else "right")
     for kind in dict.fromkeys([*tally.done, *tally.waiting]):
         done, seconds = tally.done.get(kind, 0), tally.seconds.get(kind, 0.0)
-        each = f"{seconds / done:.2f}" if done else "-"
+        each = f"{seconds / done:.2f}" if done else NONE
         table.add_row(f" {kind}", str(done), str(tally.waiting.get(kind, 0)), each, _span(seconds))
     lines = [f"campaign {campaign.id[:ID_LENGTH]}", *_lines(tally, writer, file)]
     return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {line}") for line in lines)]

@@ -25,7 +25,7 @@ def write_work(path, work, away=()):
         write_parts(file, pack_work(work, away))
 
 
-def travelled(value, tmp_path):
+def traveled(value, tmp_path):
     write_work(tmp_path / "work", value)
     return read_work(tmp_path / "work")
 
@@ -47,7 +47,7 @@ def test_models_keep_ties_flags_buffers_and_mode(tmp_path):
     net = Tied()
     net(torch.arange(50))  # moves the buffers
     net.eval()
-    got = travelled(net, tmp_path)
+    got = traveled(net, tmp_path)
     assert got.head.weight is got.embed.weight
     assert [p.requires_grad for p in got.parameters()] == [p.requires_grad for p in net.parameters()]
     assert not any(module.training for module in got.modules())
@@ -76,7 +76,7 @@ def test_tensors_keep_views_strides_and_dtypes(tmp_path):
         "leaf": torch.ones(500, requires_grad=True),
         "storage": base.untyped_storage(),
     }
-    got = travelled(value, tmp_path)
+    got = traveled(value, tmp_path)
     for name, tensor in value.items():
         if name != "storage":
             assert torch.equal(got[name], tensor), name
@@ -91,7 +91,7 @@ def test_tensors_keep_views_strides_and_dtypes(tmp_path):
 
 def test_arrays_are_mapped_and_writable(tmp_path):
     value = [np.arange(5000), np.asfortranarray(np.random.default_rng(0).random((60, 70))), np.arange(3), np.array("x")]
-    got = travelled(value, tmp_path)
+    got = traveled(value, tmp_path)
     for one, other in zip(value, got, strict=True):
         assert np.array_equal(one, other)
         assert one.flags.f_contiguous == other.flags.f_contiguous
@@ -103,7 +103,7 @@ def test_arrays_are_mapped_and_writable(tmp_path):
 def test_no_warning_about_memory_that_must_not_be_written(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        travelled([torch.ones(9999), np.ones(9999)], tmp_path)
+        traveled([torch.ones(9999), np.ones(9999)], tmp_path)
 
 
 def test_pipes_carry_parts():

@@ -198,7 +198,7 @@ class Own:
     x: int
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = 1
 
 
@@ -212,7 +212,7 @@ class Text(str):
         object(),
         Mine(1),
         Own(1),
-        Colour.RED,
+        Color.RED,
         Text("a"),
         OrderedDict(a=1),
         print,

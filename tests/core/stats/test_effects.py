@@ -54,11 +54,11 @@ def test_a12_takes_values_that_differ_by_rounding_as_equal():
 
 @settings(deadline=None)
 @given(st.lists(st.integers(-20, 20)))
-def test_cohen_g_is_the_share_of_favourable_weight(differences):
-    favourable = sum(d for d in differences if d > 0)
+def test_cohen_g_is_the_share_of_favorable_weight(differences):
+    favorable = sum(d for d in differences if d > 0)
     weight = sum(abs(d) for d in differences)
     g = cohen_g(differences)
-    assert g == (favourable / weight - 0.5 if weight else 0.0)
+    assert g == (favorable / weight - 0.5 if weight else 0.0)
     assert cohen_g([-d for d in differences]) == pytest.approx(-g)
     assert -0.5 <= g <= 0.5
 

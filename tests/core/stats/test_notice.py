@@ -19,7 +19,7 @@ from mutiny.core.stats.notice import (
     notice_rate,
     variance_over_inputs,
 )
-from mutiny.core.stats.notice_power import inputs_to_notice, notice_power
+from mutiny.core.stats.notice_power import inputs_for_power, notice_power
 
 FAULTS = st.lists(st.tuples(st.floats(0, 12), st.booleans(), st.integers(0, 4)), max_size=40)
 
@@ -175,25 +175,26 @@ def test_power_is_that_of_a_loop_and_of_a_simulation():
     assert notice_power(100, 0.0, 0.0) == 0.0
 
 
-@pytest.mark.parametrize(("cost", "low", "high"), [(0.02, 415, 540), (0.01, 830, 1070), (0.005, 1660, 2160)])
+@pytest.mark.parametrize(("cost", "low", "high"), [(0.02, 415, 540), (0.01, 830, 1070), (0.005, 1661, 2160)])
 def test_the_plan_needs_as_many_inputs_as_were_measured(cost, low, high):
     """With 10 to 23% as many repairs as breaks, as trained networks showed."""
-    assert low <= inputs_to_notice(cost, 0.10) <= inputs_to_notice(cost, 0.23) <= high
+    fewest, most = (inputs_for_power(cost / (1 - repairs), cost * repairs / (1 - repairs)) for repairs in (0.10, 0.23))
+    assert fewest == low
+    assert fewest <= most <= high
 
 
 @pytest.mark.parametrize("repairs", [0.0, 0.2, 0.5])
 def test_the_planned_number_is_enough_and_a_little_less_is_not(repairs):
-    number = inputs_to_notice(0.03, repairs)
     broken = 0.03 / (1 - repairs)
+    number = inputs_for_power(broken, repairs * broken)
     assert notice_power(number, broken, repairs * broken) >= 0.8
     assert notice_power(int(number * 0.95), broken, repairs * broken) < 0.8
 
 
 def test_plans_that_cannot_be():
-    assert inputs_to_notice(0.9, 0.5) is None  # would have to break more answers than there are
-    for cost, repairs in ((0, 0.1), (1, 0.1), (0.1, 1.0), (0.1, -0.1)):
-        with pytest.raises(BadInput):
-            inputs_to_notice(cost, repairs)
+    assert inputs_for_power(1.8, 0.9) is None  # would have to break more answers than there are
+    assert inputs_for_power(0.1, 0.1) is None  # costs nothing
+    assert inputs_for_power(1e-9, 0.0) is None  # would need more inputs than anybody plans
 
 
 def test_shapes_are_checked():

@@ -15,7 +15,7 @@ from mutiny.core.stats.notice import (
     notice_rate,
     variance_over_inputs,
 )
-from mutiny.core.stats.notice_power import inputs_for_power, inputs_to_notice, notice_power
+from mutiny.core.stats.notice_power import inputs_for_power, notice_power
 
 COSTS = st.floats(0.5, 8, exclude_max=True)
 FAULTS = st.lists(st.tuples(COSTS, st.booleans(), st.integers(0, 4)), min_size=1, max_size=30)
@@ -155,8 +155,11 @@ def test_the_plan_is_the_smallest_number_with_enough_power(broken, repaired):
 @given(st.floats(0.002, 0.2), st.floats(0, 0.8), st.floats(1.05, 3))
 @settings(deadline=None, max_examples=40)
 def test_dearer_faults_and_fewer_repairs_need_fewer_inputs(cost, repairs, factor):
-    number = inputs_to_notice(cost, repairs)
-    dearer, cleaner = inputs_to_notice(cost * factor, repairs), inputs_to_notice(cost, repairs / factor)
+    def inputs(cost, repairs):
+        return inputs_for_power(cost / (1 - repairs), cost * repairs / (1 - repairs))
+
+    number = inputs(cost, repairs)
+    dearer, cleaner = inputs(cost * factor, repairs), inputs(cost, repairs / factor)
     if number is not None and dearer is not None:
         assert dearer <= number
     if number is not None:

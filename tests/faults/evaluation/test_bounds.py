@@ -188,7 +188,7 @@ def test_hidden_bounds_any_set_of_rare_events(chances, risk):
 @settings(max_examples=40, deadline=None)
 def test_an_extrapolation_is_no_less_than_that_of_each_input_alone(n, low, seed):
     rng = np.random.default_rng(seed)
-    n = n if n <= BINS else n // BINS * BINS  # otherwise parts of an input count with its neighbours
+    n = n if n <= BINS else n // BINS * BINS  # otherwise parts of an input count with its neighbors
     moves, sureness = rng.exponential(size=400), low + rng.exponential(9, size=n)
     alone = tail_bound(moves, sureness, 1e-3).sum()
     found = extrapolated(moves, sureness, 1e-3)

@@ -308,22 +308,22 @@ def test_attention_that_a_network_calls_as_a_function_is_no_dropout():
     assert found(ChangedDropoutRate(), program) == every(["attention.in_proj"], RATES)
 
 
-REGULARISED = {"conv1": (0.1, 0.0), "fc1": (0.0, 0.5), "fc2": (0.0, 0.0), "head": (0.2, 0.2)}
+REGULARIZED = {"conv1": (0.1, 0.0), "fc1": (0.0, 0.5), "fc2": (0.0, 0.0), "head": (0.2, 0.2)}
 
 
 def test_regularizers_that_there_are():
-    program = program_of("lenet", regularizers=REGULARISED)
+    program = program_of("lenet", regularizers=REGULARIZED)
     assert found(AddedRegularizer(), program) == every(["conv2", "fc2"], KINDS)
     now = {("conv1", "l1"), ("fc1", "l2"), ("head", "l1_l2")}
     assert found(ChangedRegularizer(), program) == every(["conv1", "fc1", "head"], KINDS, now)
     assert found(RemovedRegularizer(), program) == every(["conv1", "fc1", "head"])
     rng = np.random.default_rng(0)
     recipe = ChangedRegularizer("fc1", "l1_l2").mutate(program, rng).recipe
-    assert recipe.regularizers == {**REGULARISED, "fc1": (0.01, 0.01)}
+    assert recipe.regularizers == {**REGULARIZED, "fc1": (0.01, 0.01)}
     recipe = AddedRegularizer("conv2", "l2").mutate(program, rng).recipe
-    assert recipe.regularizers == {**REGULARISED, "conv2": (0.0, 0.01)}
+    assert recipe.regularizers == {**REGULARIZED, "conv2": (0.0, 0.01)}
     recipe = RemovedRegularizer("conv1").mutate(program, rng).recipe
-    assert recipe.regularizers == {name: sizes for name, sizes in REGULARISED.items() if name != "conv1"}
+    assert recipe.regularizers == {name: sizes for name, sizes in REGULARIZED.items() if name != "conv1"}
 
 
 def test_a_regularizer_of_a_module_around_counts():

@@ -1,4 +1,4 @@
-"""Pictures inside a page: the same every time, in the page's colours, whatever names are in them."""
+"""Pictures inside a page: the same every time, in the page's colors, whatever names are in them."""
 
 import re
 from xml.etree import ElementTree
@@ -62,7 +62,7 @@ def test_a_picture_is_one_clean_element(name):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_every_colour_is_the_pages(name):
+def test_every_color_is_the_pages(name):
     text = re.sub(r'href="data:[^"]*"', "", draw(PICTURES[name], "a"))
     assert not re.search(r"#[0-9a-fA-F]{6}\b", text)
     assert "currentColor" in text
@@ -92,7 +92,7 @@ def test_verdicts_differ_by_shape():
     assert len(shapes) >= 3 + 2  # three verdicts, and ticks of two axes
 
 
-def test_a_matrix_is_drawn_as_shades_of_one_colour():
+def test_a_matrix_is_drawn_as_shades_of_one_color():
     from mutiny.reports.page.charts import _shades
 
     image = _shades(np.array([[0.0, 0.5, 1.0]]))

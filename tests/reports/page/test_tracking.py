@@ -74,8 +74,8 @@ def test_without_mlflow(monkeypatch):
         log_to_mlflow(SELECTION)
 
 
-def test_figures_have_the_colours_of_the_page(assessed, tmp_path):
-    """No colour that only stands for a variable is left."""
+def test_figures_have_the_colors_of_the_page(assessed, tmp_path):
+    """No color that only stands for a variable is left."""
     import io
 
     from PIL import Image
@@ -93,7 +93,7 @@ def test_figures_have_the_colours_of_the_page(assessed, tmp_path):
         assert {svg.LIGHT[svg.INK], svg.LIGHT[svg.QUIET], svg.LIGHT[svg.RULE]} & seen
 
 
-def test_the_colours_are_those_of_the_style_sheet():
+def test_the_colors_are_those_of_the_style_sheet():
     from importlib.resources import files
 
     from mutiny.reports.page import svg

@@ -155,7 +155,7 @@ def test_an_even_box_reaches_up_and_left():
     assert blurred(x, 2, "box")[0, 0].tolist() == [[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]]
 
 
-def test_grey_is_what_the_eye_sees():
+def test_gray_is_what_the_eye_sees():
     colors = torch.eye(3)[:, :, None, None].expand(3, 3, 2, 2)
     assert mean_gray(colors).flatten().tolist() == pytest.approx([0.2989, 0.587, 0.114])
     assert mean_gray(torch.tensor([[[[1.0]], [[3.0]]]])).item() == 2

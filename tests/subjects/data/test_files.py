@@ -173,7 +173,7 @@ def test_classes_are_named_by_their_folders(tmp_path):
     assert as_data((np.zeros((2, 1)), [0, 1]), "train").classes is None
 
 
-def test_grey_images_have_one_channel_unless_some_are_colored(tmp_path):
+def test_gray_images_have_one_channel_unless_some_are_colored(tmp_path):
     fill(tmp_path / "gray", modes=("L", "L"))
     fill(tmp_path / "mixed", modes=("L", "RGB"))
     assert as_data(tmp_path / "gray", "train").first(1).shape[1] == 1

@@ -49,7 +49,7 @@ class Slotted:
         self.width = width
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
     BLUE = 2
 
@@ -78,7 +78,7 @@ DIFFERENT = {
     "nested": ([1, (2, [3.0])], [1, (2, [4.0])]),
     "sets": ({"a", "b"}, {"a", "c"}, {"a"}),
     "bytes": (b"a", b"b"),
-    "enums": tuple(Colour),
+    "enums": tuple(Color),
     "dataclasses": (Plain(1), Plain(2), Plain(1, torch.zeros(1)), Plain(1, torch.ones(1)), Plain(1, [Plain(3)])),
     "slots": (Slotted(1), Slotted(2)),
     "namespaces": (SimpleNamespace(a=1), SimpleNamespace(a=2)),
@@ -136,7 +136,7 @@ def test_cycles_and_deep_nests_end():
     endless += [endless, endless]
     text(endless)
     member = Slotted(None)
-    member.width = {member, Colour.RED}
+    member.width = {member, Color.RED}
     text(member.width)
     deep = 0
     for _ in range(MAX_DEPTH * 100):

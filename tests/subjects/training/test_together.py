@@ -134,7 +134,7 @@ def dropping():
     return nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5))
 
 
-def normalising():
+def normalizing():
     return nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
 
 
@@ -142,7 +142,7 @@ def normalising():
     ("recipe", "reason"),
     [
         (Recipe(dropping), "dropout"),
-        (Recipe(normalising), "buffers"),
+        (Recipe(normalizing), "buffers"),
         (Recipe(perceptron, loss="squared_hinge"), "one network at a time"),
         (Recipe(perceptron, patience=2), "end at its own epoch"),
         (Recipe(perceptron, regularizers={"0": (0.1, 0.0)}), "added to the loss"),

@@ -202,15 +202,15 @@ def test_adapters_speak_the_type_of_inputs(case, dtype):
 
 
 class Broken(nn.Module):
-    """Contrast normalisation, whose gradient at a constant input is no number."""
+    """Contrast normalization, whose gradient at a constant input is no number."""
 
     def __init__(self):
         super().__init__()
         self.head = nn.Linear(4, 3)
 
     def forward(self, x):
-        centred = x - x.mean(dim=1, keepdim=True)
-        return self.head(centred / (centred.square().sum(dim=1, keepdim=True).sqrt() + 1e-3))
+        centered = x - x.mean(dim=1, keepdim=True)
+        return self.head(centered / (centered.square().sum(dim=1, keepdim=True).sqrt() + 1e-3))
 
 
 @pytest.mark.parametrize("norm", ["linf", "l2"])

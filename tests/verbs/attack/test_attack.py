@@ -246,7 +246,7 @@ def test_other_precisions(kind, way):
 
 
 class Writing(nn.Module):
-    """Normalises its inputs where they are."""
+    """Normalizes its inputs where they are."""
 
     def __init__(self, model):
         super().__init__()

@@ -112,11 +112,11 @@ def test_copies_share_what_is_the_same(name):
 
 @given(arrays(np.float64, (12, 4), elements=st.floats(-3, 3)), arrays(np.float64, (12, 7), elements=st.floats(-3, 3)))
 @settings(max_examples=30, deadline=None)
-def test_cka_is_the_normalised_hsic_of_its_definition(a, b):
-    centre = np.eye(12) - 1 / 12
+def test_cka_is_the_normalized_hsic_of_its_definition(a, b):
+    center = np.eye(12) - 1 / 12
 
     def hsic(k, m):
-        return np.trace(k @ centre @ m @ centre)
+        return np.trace(k @ center @ m @ center)
 
     k, m = a @ a.T, b @ b.T
     both = hsic(k, k) * hsic(m, m)
@@ -351,14 +351,14 @@ def test_both_losses_take_turns():
     st.sampled_from(["linf", "l2"]),
 )
 @settings(deadline=None)
-def test_nothing_leaves_its_ball_by_rounding(centre, new, eps, kind, norm):
-    centre, new = (torch.from_numpy(one).to(kind) for one in (centre, new))
-    found = Ball(centre, eps, norm, 0.0, 1.0).inside(new)
+def test_nothing_leaves_its_ball_by_rounding(center, new, eps, kind, norm):
+    center, new = (torch.from_numpy(one).to(kind) for one in (center, new))
+    found = Ball(center, eps, norm, 0.0, 1.0).inside(new)
     assert found.dtype == kind
-    assert distances(centre, found)[norm].max() <= eps
+    assert distances(center, found)[norm].max() <= eps
     assert found.min() >= 0
     assert found.max() <= 1
-    inner = distances(centre, new)[norm] < 0.99 * eps
+    inner = distances(center, new)[norm] < 0.99 * eps
     np.testing.assert_allclose(found[inner].double(), new.clamp(0, 1)[inner].double(), atol=0.01)
 
 

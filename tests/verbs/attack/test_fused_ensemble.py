@@ -22,7 +22,7 @@ pytestmark = pytest.mark.rounding
 
 
 class Functional(nn.Module):
-    """Strides, dilation, groups, no bias, normalisation first, a sum of two ways, a mean over places."""
+    """Strides, dilation, groups, no bias, normalization first, a sum of two ways, a mean over places."""
 
     def __init__(self):
         super().__init__()
@@ -59,7 +59,7 @@ FOLDABLE = {
     "dense, in place": lambda: (nn.Sequential(nn.Linear(5, 8), nn.ReLU(inplace=True), nn.Linear(8, 3)), (5,)),
     "signals": lambda: (nn.Sequential(nn.Conv1d(2, 4, 3), nn.GELU(), nn.Flatten(), nn.Linear(24, 3)), (2, 8)),
     "volumes": lambda: (nn.Sequential(nn.Conv3d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 3)), (1, 4, 4, 4)),
-    "normalised": lambda: (nn.Sequential(nn.BatchNorm1d(5), nn.Linear(5, 6), nn.BatchNorm1d(6), nn.Linear(6, 3)), (5,)),
+    "normalized": lambda: (nn.Sequential(nn.BatchNorm1d(5), nn.Linear(5, 6), nn.BatchNorm1d(6), nn.Linear(6, 3)), (5,)),
 }
 
 
@@ -75,7 +75,7 @@ class Padded(nn.Module):
 
 
 class Across(nn.Module):
-    """Normalises across channels by a little: members would hear each other softly."""
+    """Normalizes across channels by a little: members would hear each other softly."""
 
     def __init__(self):
         super().__init__()

@@ -25,7 +25,7 @@ def found():
 
 
 def test_the_range_is_that_of_the_data_unless_stated(found):
-    """Blobs lie around 0, as standardised inputs do: a range of 0 to 1 would destroy them."""
+    """Blobs lie around 0, as standardized inputs do: a range of 0 to 1 would destroy them."""
     new = mutiny.synthesize(toys.classifier(), found, 50, ascent=Ascent(step=1, distance=0.1), data=(X, Y))
     assert new.distances["linf"].max() <= 0.1 + 1e-6
     assert new.inputs.min() < -1

@@ -1,4 +1,4 @@
-"""`repair` from end to end: faults that were put in are mended, what does not help is not called a repair."""
+"""`repair` from end to end: faults that were put in are repaired, what does not help is not called a repair."""
 
 import json
 

@@ -39,15 +39,15 @@ def test_groups_share_a_role_and_strata_stay_in_proportion(made, seed):
             assert abs(count - share * size) <= 3 * largest
 
 
-def test_equal_inputs_are_recognised():
+def test_equal_inputs_are_recognized():
     assert equals(as_data((torch.tensor([[1.0], [2.0], [1.0]]), [0, 1, 1]), "data")).tolist() == [0, 1, 0]
     pairs = (torch.tensor([[1.0], [1.0]]), torch.tensor([[1], [2]]))
     assert len(set(equals(as_data((pairs, [0, 1]), "data")).tolist())) == 2
 
 
-def test_what_is_learnt_by_heart_is_no_repair():
+def test_what_is_learned_by_heart_is_no_repair():
     draw = torch.Generator().manual_seed(0)
-    x, y = torch.randn(100, 8, generator=draw), torch.randint(0, 3, (100,), generator=draw)  # nothing to be learnt
+    x, y = torch.randn(100, 8, generator=draw), torch.randint(0, 3, (100,), generator=draw)  # nothing to be learned
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(8, 128), nn.ReLU(), nn.Linear(128, 3)).eval()

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from mutiny.core.errors import BadInput
 from mutiny.core.stats.notice import mcnemar_worse
 from mutiny.core.stats.samples import Floats
 
@@ -21,29 +20,6 @@ LARGEST_PLAN = 10**8
 """Largest planned number of inputs."""
 FACTORS = 64
 """Number of losses over which power is averaged if faults differ."""
-
-
-def inputs_to_notice(cost: float, repairs: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
-    """Number of test inputs that notice a loss with a given probability.
-
-    Args:
-        cost: Loss as a share of all inputs, in (0, 1); 0.01 is one accuracy point.
-        repairs: Repaired answers per broken answer, at least 0 and below 1.
-        power: Required probability of noticing the fault.
-        alpha: Significance level of the test that notices a fault.
-
-    Returns:
-        The number of inputs; ``None`` if such a fault cannot exist or more than 100 million inputs were needed.
-
-    >>> inputs_to_notice(0.02, 0.1), inputs_to_notice(0.01, 0.1)
-    (415, 830)
-    """
-    if not 0 < cost < 1:
-        raise BadInput("cost", cost, "a share between 0 and 1")
-    if not 0 <= repairs < 1:
-        raise BadInput("repairs", repairs, "at least 0 and below 1")
-    broken = cost / (1 - repairs)
-    return inputs_for_power(broken, broken * repairs, power, alpha)
 
 
 def inputs_for_power(

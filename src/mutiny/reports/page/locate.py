@@ -138,13 +138,13 @@ def _score(score: float) -> TableCell:
 def _silenced(ablation: Ablation, suspects: int) -> str:
     silenced = f"the {suspects} suspects" if suspects > 1 else "the suspect"
     effect = (
-        f"Silencing {silenced} mends {ablation.suspects.mended:,} of {count(ablation.failing, 'failure')} and breaks "
+        f"Silencing {silenced} fixes {ablation.suspects.mended:,} of {count(ablation.failing, 'failure')} and breaks "
         f"{ablation.suspects.broken:,} of {count(ablation.passing, 'pass', 'passes')}."
     )
     if not ablation.random:
         return effect
-    mended, broken = (np.mean([getattr(draw, name) for draw in ablation.random]) for name in ("mended", "broken"))
+    fixed, broken = (np.mean([getattr(draw, name) for draw in ablation.random]) for name in ("mended", "broken"))
     return (
         f"{effect} {count(len(ablation.random), 'random draw')} of as many other neurons in those layers: "
-        f"{mended:.1f} mended on average (p {ablation.p_mended:.2g}), {broken:.1f} broken (p {ablation.p_broken:.2g})."
+        f"{fixed:.1f} fixed on average (p {ablation.p_mended:.2g}), {broken:.1f} broken (p {ablation.p_broken:.2g})."
     )

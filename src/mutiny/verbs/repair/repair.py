@@ -85,7 +85,7 @@ def repair(
     >>> with torch.no_grad():  # it should compare both inputs, but has a wrong weight
     ...     _ = net[0].weight.copy_(torch.tensor([[1.0, 0.5], [0.0, 1.0]])), net[0].bias.zero_()
     >>> repair(net, data=(x, (x[:, 1] > x[:, 0]).long()))
-    Repair('search', repaired, held-out: 28 of 28 mended, 0 of 72 broken)
+    Repair('search', repaired, held-out: 28 of 28 repaired, 0 of 72 broken)
     """
     chosen = as_repair(method)
     check_shares(shares)

@@ -147,7 +147,7 @@ class Repair(Result):
 
     def __repr__(self) -> str:
         rates = (f"{rate.count} of {rate.total}" for rate in (self.repair_rate, self.break_rate))
-        return f"Repair({self.method!r}, {self.verdict}, held-out: {' mended, '.join(rates)} broken)"
+        return f"Repair({self.method!r}, {self.verdict}, held-out: {' repaired, '.join(rates)} broken)"
 
     def details(self) -> dict[str, Any]:
         """The part of `to_json` that other verbs do not have."""

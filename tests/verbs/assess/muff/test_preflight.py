@@ -91,7 +91,7 @@ def test_a_rule_that_nothing_satisfies_fails():
 def test_a_zeroed_network_whose_loss_is_no_number_is_noticed():
     x, y = line()
 
-    class Normalised(nn.Module):
+    class Normalized(nn.Module):
         def __init__(self):
             super().__init__()
             self.layer = nn.Linear(3, 1)
@@ -101,7 +101,7 @@ def test_a_zeroed_network_whose_loss_is_no_number_is_noticed():
 
     nets = []
     for seed in range(2):
-        net = Normalised().eval()
+        net = Normalized().eval()
         solution = torch.linalg.lstsq(torch.cat([x, torch.ones(len(x), 1)], 1), y).solution[:, 0]
         net.layer.weight.data = solution[None, :3].clone()
         net.layer.bias.data = solution[3:] + 0.01 * seed
