@@ -35,6 +35,21 @@ def identity_of(given: Given, originals: int | None, seed: int, device: str | No
     }
 
 
+def first_settings(
+    verb: Verb[Any, Any], seed: int, batch_size: int | None, device: str, threads: int
+) -> dict[str, Any]:
+    """Settings with which a campaign starts; `Session.settle` adds what is determined later.
+
+    Args:
+        verb: Verb with its arguments.
+        seed: Seed of everything random.
+        batch_size: Inputs per forward pass; ``None`` if it is measured later.
+        device: Name of the device.
+        threads: Torch threads of each job.
+    """
+    return {"seed": seed, "batch_size": batch_size, "device": device, "threads": threads, **verb.settings()}
+
+
 def identifiers(
     verb: Verb[Any, Any], given: Given, subject: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from torch import nn
 from mutiny.campaigns.campaign_run import CampaignRun
 from mutiny.campaigns.engines.base import Engine
 from mutiny.campaigns.jobs import Job, Work
-from mutiny.campaigns.memo import identifiers, identity_of, job_basis
+from mutiny.campaigns.memo import first_settings, identifiers, identity_of, job_basis
 from mutiny.campaigns.originals import train_at_once
 from mutiny.campaigns.runtime import Runtime
 from mutiny.campaigns.schedule import Plan
@@ -50,13 +50,8 @@ class Session:
         self.given, self.runtime, self.originals, self.complete = given, runtime, verb.originals, True
         self.engine, self.store = runtime.engine, runtime.store
         self.progress: Progress = runtime.progress or Silent()
-        self.settings: dict[str, Any] = {
-            "seed": runtime.seed,
-            "batch_size": runtime.batch_size,
-            "device": given.device(runtime.device),
-            "threads": runtime.threads,
-            **verb.settings(),
-        }
+        device = given.device(runtime.device)
+        self.settings = first_settings(verb, runtime.seed, runtime.batch_size, device, runtime.threads)
         self._start = time.monotonic()
         self.campaign = Campaign("", verb.name, given.name, dict(self.settings), versions(), created=now())
         self._known = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,16 @@ class Given:
         if wanted is not None:
             return wanted
         return 1 if self.subject is None else len(self.subject.models) or 1
+
+
+def only_first(originals: int, done: str) -> Iterator[str]:
+    """Caveat of a verb that uses one original of a subject with several.
+
+    >>> [*only_first(3, "was examined")]
+    ['The subject has 3 originals; only the first was examined.']
+    """
+    if originals > 1:
+        yield f"The subject has {originals} originals; only the first {done}."
 
 
 def as_given(

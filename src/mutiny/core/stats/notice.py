@@ -9,7 +9,7 @@ into each.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -283,20 +283,18 @@ def variance_over_inputs(
     """
     prices = np.asarray(costs, float)
     which, where, sign = (np.asarray(values, np.int64) for values in (fault, position, change))
-    if not ((prices >= edges[0]) & (prices < edges[-1])).any():
-        return 0.0
-    rng = generator_for(seed, "notice rate of other inputs")
     stands_for = np.ones(len(where)) if weight is None else np.asarray(weight, float)
-    drawn = []
-    for _ in range(resamples):
-        times = np.bincount(rng.integers(0, inputs, inputs), minlength=inputs)[where]
-        number = stands_for + np.sqrt(stands_for) * (times - 1)  # mean and variance of a sum over as many inputs
+
+    def noticed(times: NDArray[np.int64]) -> NDArray[np.bool_]:
+        # Mean and variance of a sum over as many inputs.
+        number = stands_for + np.sqrt(stands_for) * (times[where] - 1)
         broken, repaired = (
             np.rint(np.bincount(which[sign == side], number[sign == side], len(prices))).astype(np.int64)
             for side in (-1, 1)
         )
-        drawn.append(_logit(*_counts(prices, mcnemar_worse(broken, repaired) < alpha, edges)))
-    return float(np.var(drawn, ddof=1))
+        return mcnemar_worse(broken, repaired) < alpha
+
+    return _bootstrapped(noticed, prices, edges, inputs, seed, resamples)
 
 
 def loss_variance_over_inputs(
@@ -334,8 +332,6 @@ def loss_variance_over_inputs(
     """
     prices, values = np.asarray(costs, float), np.asarray(change, float)
     which, where = np.asarray(fault, np.int64), np.asarray(position, np.int64)
-    if not ((prices >= edges[0]) & (prices < edges[-1])).any():
-        return 0.0
     limits = np.broadcast_to(np.asarray(tolerated, float), prices.shape).copy()
     limits[which[np.isneginf(values)]] = np.inf  # as in `mean_worse`
     finite = np.isfinite(values)
@@ -344,15 +340,41 @@ def loss_variance_over_inputs(
         sparse.csr_array((data, (which[part], where[part])), shape=(len(prices), inputs)) for data, part in parts
     )
     critical = special.stdtrit(inputs - 1, 1 - alpha)
-    rng = generator_for(seed, "notice rate of other inputs")
-    drawn = []
-    for _ in range(resamples):
-        times = np.bincount(rng.integers(0, inputs, inputs), minlength=inputs).astype(float)
+
+    def noticed(drawn: NDArray[np.int64]) -> NDArray[np.bool_]:
+        times = drawn.astype(float)
         mean = growth @ times / inputs
         variance = np.maximum(squares @ times / inputs - mean**2, 0.0) / max(1, inputs - 1)  # of the mean
-        noticed = (mean - limits > critical * np.sqrt(variance)) | ((undefined @ times > 0) & np.isfinite(limits))
-        drawn.append(_logit(*_counts(prices, noticed, edges)))
-    return float(np.var(drawn, ddof=1))
+        seen: NDArray[np.bool_] = mean - limits > critical * np.sqrt(variance)
+        seen |= (undefined @ times > 0) & np.isfinite(limits)
+        return seen
+
+    return _bootstrapped(noticed, prices, edges, inputs, seed, resamples)
+
+
+def _bootstrapped(
+    noticed: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+    costs: Floats,
+    edges: Sequence[float],
+    inputs: int,
+    seed: int,
+    resamples: int,
+) -> float:
+    """Variance of the logit of the notice rate over resamples of the inputs; 0 if no fault falls into the bins.
+
+    Args:
+        noticed: Function from how many times each input is drawn, ``(inputs,)``, to which faults are noticed.
+        costs: Cost of each fault, ``(faults,)``, in the unit of ``edges``.
+        edges: Ascending edges of the bins.
+        inputs: Size of the test set.
+        seed: Seed of everything random.
+        resamples: Number of resamples.
+    """
+    if not ((costs >= edges[0]) & (costs < edges[-1])).any():
+        return 0.0
+    rng = generator_for(seed, "notice rate of other inputs")
+    drawn = (np.bincount(rng.integers(0, inputs, inputs), minlength=inputs) for _ in range(resamples))
+    return float(np.var([_logit(*_counts(costs, noticed(times), edges)) for times in drawn], ddof=1))
 
 
 def _checked(costs: ArrayLike, noticed: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:

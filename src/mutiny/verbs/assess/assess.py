@@ -9,21 +9,19 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from torch import nn
 
-from mutiny.campaigns.run import Engine, Runtime, Store, run
-from mutiny.core.checks import check_whole
+from mutiny.campaigns.run import Engine, Runtime, Store
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress
 from mutiny.faults.evaluation import Screening
-from mutiny.faults.parsing import Fault, operators_by_label
+from mutiny.faults.parsing import Fault
 from mutiny.models import Forward
 from mutiny.subjects import Subject
-from mutiny.subjects.given import as_given, as_subject
+from mutiny.subjects.given import as_subject
 from mutiny.subjects.tasks import Task
+from mutiny.verbs.assess.assess_notice import assess_notice
 from mutiny.verbs.assess.muff import KillRule, MuffAssessment, Savings, Search, WeakSet, assess_muff
 from mutiny.verbs.assess.paired_test import PairedTest
-from mutiny.verbs.assess.reference import with_folds
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.assess.verb import Assess, default_seeds
 
 METHODS = ("notice", "muff")
 BELONGS: Mapping[str, Mapping[str, str]] = {
@@ -179,22 +177,7 @@ def assess(
         options = {"rule": rule, "search": search, "weak": weak, "screening": screening, "savings": savings}
         return assess_muff(subject, operators, count, exact, runtime, **options)
     _refuse("muff", rule=rule, search=search, weak=weak, screening=screening, savings=savings)
-    if judge is not None and not isinstance(judge, PairedTest):
-        raise BadInput("judge", repr(judge)[:60], "a PairedTest")
-    check_whole("seeds", 1 if seeds is None else seeds)
-    wanted = operators_by_label(operators)
-    subject = with_folds(subject)
-    subject.check()
-    verb = Assess(
-        wanted,
-        judge or PairedTest(),
-        default_seeds(count) if seeds is None else seeds,
-        count,
-        exact=exact,
-        validation=subject.validation,
-        pool=subject.pool,
-    )
-    return run(verb, as_given(subject, None, None, None, None, "data", pool=False), runtime)
+    return assess_notice(subject, operators, count, exact, runtime, seeds=seeds, judge=judge)
 
 
 def _refuse(method: str, **arguments: Any) -> None:

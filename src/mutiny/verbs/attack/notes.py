@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mutiny.subjects.given import only_first
 from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.verbs.attack.attacked_model import AttackedModel
 from mutiny.verbs.attack.base import Attack
@@ -31,8 +32,7 @@ def notes(
 
 
 def _data_notes(originals: int, repeatable: bool, clean: CleanModel) -> Iterator[str]:
-    if originals > 1:
-        yield f"The subject has {originals} originals; only the first is attacked."
+    yield from only_first(originals, "is attacked")
     if not clean.correct.any():
         yield "Every answer is wrong before the attack, so no correct answer can be lost."
     if not repeatable:

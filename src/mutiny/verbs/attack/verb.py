@@ -104,7 +104,7 @@ class AttackModel(Verb[AttackWorker, Robustness]):
         given, attacked, (mutants, clean, runs) = session.given, state.attacked, found
         outcomes = [{name: runs[eps, name].outcome for name in self.variants} for eps in self.eps]
         undefined = clean.undefined + sum(run.undefined for run in runs.values())
-        originals = len(given.subject.models) if given.subject else 1
+        originals = given.count(None)
         return Robustness(
             subject=ModelAndInputs(
                 given.name, type(attacked.model).__name__, task_record(attacked.task), len(given.data), given.source

@@ -10,6 +10,7 @@ from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.core.json_values import JsonObject, expect, to_plain
 from mutiny.core.results import LocatedSubject, Result, Rows, finite
+from mutiny.subjects.given import only_first
 from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.verbs.locate.ablation import Ablation
 from mutiny.verbs.locate.measures import Measure, as_measure
@@ -195,8 +196,7 @@ def notes_on_model(originals: int, unreadable: Sequence[str], repeatable: bool, 
         repeatable: Whether the model gives the same answers twice.
         uncompared: Whether suspects should have been silenced, but there are too few other neurons to compare with.
     """
-    if originals > 1:
-        yield f"The subject has {originals} originals; only the first was examined."
+    yield from only_first(originals, "was examined")
     if unreadable:
         more = f" and {len(unreadable) - NAMED} more" if len(unreadable) > NAMED else ""
         yield (

@@ -112,7 +112,7 @@ class Locate(Verb[Located, Location]):
         given, tested = session.given, state.tested
         spectrum, ranked, effect = found
         unreadable = unreadable_layers(tested, state.points) if self.layers is None else ()
-        originals = len(given.subject.models) if given.subject else 1
+        originals = given.count(None)
         by_class = {label: self._suspects(spectrum, label) for label in range(spectrum.groups)} if self.by_class else {}
         uncompared = bool(self.validate and ranked) and effect is None
         return Location(

@@ -16,6 +16,7 @@ from mutiny.core.json_values import JsonObject, expect, to_plain
 from mutiny.core.results import ModelAndInputs, Result, Rows, finite
 from mutiny.core.stats import Rate
 from mutiny.models import Patch, WeightEdit
+from mutiny.subjects.given import only_first
 from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.verbs.repair.files import SUFFIX, save_patch, save_weights
 from mutiny.verbs.repair.verdict import PASSES, Change, Verdict
@@ -235,8 +236,7 @@ def notes_on_repair(
         not_finite: Number of inputs whose loss is not finite.
         unseen: Classes without held-out inputs.
     """
-    if originals > 1:
-        yield f"The subject has {originals} originals; only the first was repaired."
+    yield from only_first(originals, "was repaired")
     failures = {role: change.repaired.total for role, change in changes.items()}
     if not sum(failures.values()):
         yield "There is nothing to repair, because no input fails in this way."

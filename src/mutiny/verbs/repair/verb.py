@@ -144,7 +144,7 @@ class FindPatch(Verb[RepairState, Repair]):
             role: Change.of(state.failing[part], state.before[part], after[part])
             for role, part in zip(ROLES, state.parts, strict=True)
         }
-        originals = len(given.subject.models) if given.subject else 1
+        originals = given.count(None)
         unseen = _classes_without(task, state.labels[state.parts[2]])
         not_finite = int((~state.finite).sum())
         return Repair(

@@ -14,7 +14,7 @@ from mutiny.faults import Operator
 from mutiny.faults.parsing import as_operators, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.inference.passes import Pace
-from mutiny.verbs.assess.assess import assess
+from mutiny.verbs.assess.assess_notice import assess_notice
 from mutiny.verbs.assess.reference import reference_of
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.stored_assessment import finished
@@ -100,22 +100,10 @@ def starting_point(
         runtime: Engine and store, open.
     """
     assert runtime.store is None or isinstance(runtime.store, Store)
-    seed, device = runtime.seed, runtime.device
     labels = None if operators is None else [*map(describe, operators)]
-    result = assessment or finished(runtime.store, subject, labels, originals, seed, device)
+    result = assessment or finished(runtime.store, subject, labels, originals, runtime.seed, runtime.device)
     if result is None:
-        result = assess(
-            subject,
-            operators,
-            originals=originals,
-            seed=seed,
-            device=device,
-            batch_size=runtime.batch_size,
-            engine=runtime.engine,
-            store=runtime.store,
-            folder=runtime.folder,
-            progress=runtime.progress,
-        )
+        result = assess_notice(subject, operators, subject.count(originals), exact=False, runtime=runtime)
     check_fits(result, subject)
     return StartingPoint.of(result, operators)
 

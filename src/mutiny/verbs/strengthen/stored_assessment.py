@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mutiny.campaigns.memo import identifiers, identity_of
+from mutiny.campaigns.recall import stored_result
 from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.core.errors import BadInput
 from mutiny.faults.parsing import as_operators, describe
@@ -36,38 +36,32 @@ def finished(
     """
     if store is None:
         return None
-    for campaign in reversed(store.campaigns()):
-        if campaign.verb != "assess" or campaign.settings["seed"] != seed:
-            continue
-        result = store.outcome(campaign.id)
-        if not isinstance(result, Assessment) or not _same(campaign, subject, result, originals, device):
-            continue
-        if labels is None or list(labels) == list(result.settings["operators"]):
-            return result
-    return None
+
+    def wanted(campaign: Campaign, result: Any) -> Assess | None:
+        if not isinstance(result, Assessment) or originals not in (None, result.subject.originals):
+            return None
+        if labels is not None and list(labels) != list(result.settings["operators"]):
+            return None
+        return _verb_of(campaign, result, subject)
+
+    given = as_given(subject, None, None, None, None, "data", pool=False)
+    return stored_result(store, Assess, given, seed, device, wanted)
 
 
-def _same(campaign: Campaign, subject: Subject, result: Assessment, wanted: int | None, device: str | None) -> bool:
-    """Whether a campaign has the identity that an assessment of this subject would have."""
-    count = result.subject.originals
-    if wanted not in (None, count) or (subject.models and count > len(subject.models)):
-        return False
+def _verb_of(campaign: Campaign, result: Assessment, subject: Subject) -> Assess | None:
+    """The verb of an assessment, if it was one of this subject; ``None`` if the subject cannot have had it."""
+    if subject.models and result.subject.originals > len(subject.models):
+        return None
     try:
         operators = as_operators([str(label) for label in result.settings["operators"]])
     except BadInput:  # a user's own operator, which is not registered
-        return False
-    named = {describe(operator): operator for operator in operators}
-    verb = Assess(
-        named,
+        return None
+    return Assess(
+        {describe(operator): operator for operator in operators},
         PairedTest(float(campaign.settings["alpha"])),
         int(result.settings["seeds"]),
-        count,
+        result.subject.originals,
         exact=bool(campaign.settings["exact"]),
         validation=subject.validation,
         pool=subject.pool,
     )
-    given = as_given(subject, None, None, None, None, "data", pool=False)
-    identity = identity_of(given, count, campaign.settings["seed"], device)
-    settings: dict[str, Any] = {name: value for name, value in campaign.settings.items() if name != "layout"}
-    sizes = (settings["batch_size"], None)  # None if the batch size was measured after the campaign got its identity
-    return any(identifiers(verb, given, identity, {**settings, "batch_size": size})[1] == campaign.id for size in sizes)
