@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import mutiny
 from mutiny.core.progress import Progress
 from mutiny.models import Patch
-from mutiny.verbs.repair.base import Method
+from mutiny.verbs.repair.base import RepairMethod
 from mutiny.verbs.repair.methods import as_repair
 from mutiny.verbs.repair.problem import RepairProblem
 from mutiny.verbs.repair.result import Repair
@@ -30,7 +30,7 @@ VERDICT = (
 
 
 @dataclass(frozen=True, eq=False)
-class Overheard(Method):
+class Overheard(RepairMethod):
     """A method whose proposals are kept, for `repair` tells nothing of patches that it does not take.
 
     Args:
@@ -42,7 +42,7 @@ class Overheard(Method):
     title: ClassVar[str] = "another method, overheard"
     source: ClassVar[str] = "this study"
 
-    method: Method
+    method: RepairMethod
     proposed: list[Patch] = field(default_factory=list)
 
     def patches(self, problem: RepairProblem, progress: Progress) -> Sequence[Patch]:
