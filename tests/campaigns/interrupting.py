@@ -1,5 +1,6 @@
-"""An engine that counts and is interrupted, for all verbs."""
+"""Engines for tests of all verbs: one counts and is interrupted, one ends jobs in another order."""
 
+from mutiny.campaigns.engines.base import attempt
 from mutiny.campaigns.engines.serial import Serial
 
 
@@ -17,6 +18,22 @@ class Counting(Serial):
             return work(job)
 
         yield from super().run(counted, jobs)
+
+
+class LastFirst(Serial):
+    """Takes all jobs that it can get, and does the last one first."""
+
+    def run(self, work, jobs):
+        waiting = []
+        for job in jobs:
+            if job is not None:
+                waiting.append(job)
+            elif waiting:
+                yield attempt(work, waiting.pop())
+            else:
+                return
+        while waiting:
+            yield attempt(work, waiting.pop())
 
 
 def interrupted(call, step):

@@ -9,6 +9,7 @@ import pytest
 from torch import nn
 
 import mutiny
+from campaigns.interrupting import LastFirst
 from mutiny.campaigns.engines.serial import Serial
 from mutiny.campaigns.stores.memory import MemoryStore
 from mutiny.campaigns.stores.salvage import salvage
@@ -144,6 +145,16 @@ def test_processes_and_serial_have_one_answer(tmp_path, one_thread, two_workers)
     with pytest.raises(KeyboardInterrupt):
         mutiny.assess(subject, engine=Counting(4), **more)
     assert plain(mutiny.assess(subject, engine=two_workers, **more)) == plain(here)
+
+
+def test_the_order_in_which_jobs_end_changes_nothing(tmp_path):
+    recipe = Recipe(build_classifier, epochs=2, batch_size=16, learning_rate=0.01)
+    subject = mutiny.Subject(recipe=recipe, task=mutiny.Classification(3), train=blobs(90), test=blobs(90, seed=1))
+    for number, operators in enumerate(("TCL,HBS,HNE", "WI,LA")):
+        more = {"operators": operators, "search": QUICK, "originals": 3, "method": "muff"}
+        here = mutiny.assess(subject, folder=tmp_path / f"{number} one", **more)
+        there = mutiny.assess(subject, folder=tmp_path / f"{number} two", engine=LastFirst(), **more)
+        assert plain(there) == plain(here)
 
 
 def test_a_finished_assessment_is_shown_and_not_done_again(tmp_path):

@@ -92,7 +92,7 @@ class TrainedJudge(Judge):
         return power_two_sample(effect, len(sample.originals), sample.mutants.size, self.rule.alpha)
 
     def configurations(self, split: str) -> dict[Key, Judged]:
-        """Configurations judged on a split, in the order of judging."""
+        """Configurations judged on a split, in the order in which their trainings ended."""
         return self._seen.get(split, {})
 
     def _evaluation(self, instances: list[TrainedInstance], split: str) -> MutantEvaluation:

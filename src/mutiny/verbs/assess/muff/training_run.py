@@ -135,8 +135,13 @@ class TrainingRun:
         tried = [key for trace in self.traces.values() for key, _ in trace.probes]
         return [key for key in dict.fromkeys(tried) if key not in self.failed]
 
-    def _killed(self, split: str) -> set[Key]:
+    def _judged(self, split: str) -> dict[Key, Judged]:
+        """Configurations judged on a split, in an order that does not depend on which training ended first."""
         seen = self.judge.configurations(split)
+        return {key: seen[key] for key in self._keys() if key in seen}
+
+    def _killed(self, split: str) -> set[Key]:
+        seen = self._judged(split)
         return {key for key, judged in seen.items() if judged.record.verdict is Verdict.KILLED}
 
     def severity(self, key: Key | None) -> float | None:
@@ -154,7 +159,7 @@ class TrainingRun:
         sets = {split: self._set_summary(split, killed) for split in self.sets}
         if not self.traces["train"].archive:
             return replace(self._record(Status.NOT_KILLABLE, self._why_not_killable()), sets=sets)
-        on_test = {key: judged for key, judged in self.judge.configurations("test").items() if key in killed["train"]}
+        on_test = {key: judged for key, judged in self._judged("test").items() if key in killed["train"]}
         superfluous = redundant({key: (j.bits.per_input(), j.record.instances) for key, j in on_test.items()})
         if sets["test"].score is None:
             record = self._record(Status.UNSTABLE, why_unstable([*self._counting("test").values()]))
@@ -167,7 +172,7 @@ class TrainingRun:
         killed, weakest = self._killed("train"), self.severity(self._weakest("train"))
         return {
             key: judged.record
-            for key, judged in self.judge.configurations(split).items()
+            for key, judged in self._judged(split).items()
             if key in killed or (weakest is not None and (self.severity(key) or 0.0) >= weakest)
         }
 
@@ -177,7 +182,7 @@ class TrainingRun:
         return f"the training set does not notice even {self.operator.strength} {self.span.severe:g}, the severest"
 
     def _set_summary(self, split: str, killed: dict[str, set[Key]]) -> SetSummary:
-        seen = self.judge.configurations(split)
+        seen = self._judged(split)
         tried = [seen[key].record for key, _ in self.traces[split].probes if key in seen]
         weak = [record.power < POWER for record in tried if record.power is not None]
         weakest = self._weakest(split) if self.span is not None else None
@@ -215,7 +220,7 @@ class TrainingRun:
             return
         diverged = {
             key: f"{judged.record.reason}; {IF_DIVERGED[judged.record.verdict is Verdict.UNSTABLE]}"
-            for key, judged in self.judge.configurations("train").items()
+            for key, judged in self._judged("train").items()
             if judged.record.reason.endswith(DIVERGED)
         }
         for key, reason in {**self.failed, **diverged}.items():
@@ -226,7 +231,7 @@ class TrainingRun:
     def _not_monotone(self) -> Iterator[str]:
         """Notes on sets where a severer value survives although a milder one is killed."""
         for split in self.traces if self.span is not None else ():
-            seen = self.judge.configurations(split)
+            seen = self._judged(split)
             places = {place: key for key in seen if (place := self.severity(key)) is not None}
             pair = not_monotone({place: seen[key].record.verdict for place, key in places.items()})
             if pair is not None:
@@ -244,12 +249,12 @@ class TrainingRun:
             return
         for split in self.sets:
             probed = {key for key, _ in self.traces[split].probes} if split in self.traces else set()
-            for key, judged in self.judge.configurations(split).items():
+            for key, judged in self._judged(split).items():
                 yield replace(judged.record, searched=key in probed)
 
     def scored(self) -> tuple[dict[str, dict[Key, Judged]], float | None]:
         """Verdicts that decide the score, by severity if there is a strength, and the upper bound."""
-        seen = {split: self.judge.configurations(split) for split in self.sets}
+        seen = {split: self._judged(split) for split in self.sets}
         if self.span is None:
             return seen, None
         probed = {split: {key for key, _ in self.traces[split].probes} for split in self.sets}
@@ -263,5 +268,5 @@ class TrainingRun:
         return {
             (judged.record.operator, judged.record.strength, split): judged.bits
             for split in self.traces
-            for judged in self.judge.configurations(split).values()
+            for judged in self._judged(split).values()
         }
