@@ -34,7 +34,7 @@ from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.random import generator_for
 from mutiny.models import Forward, Layer, ModelView, Patch, check_model, default_forward
 from mutiny.models.capture import ActivationRecorder, by_input, rows_of, visible_layers
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.models.read_points import Units
 from mutiny.models.view import PROBE_INPUTS, parameter_names
 from mutiny.subjects.data import Data, as_pool

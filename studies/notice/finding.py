@@ -15,7 +15,7 @@ from mutiny.faults import Operator
 from mutiny.faults.parsing import as_faults, describe
 from mutiny.verbs.assess.cost_scale import MeasuredCost
 from mutiny.verbs.assess.fault_search import FaultSearch, searched
-from mutiny.verbs.assess.placement import RUNGS, STEP
+from mutiny.verbs.assess.strength_search import RUNGS, STEP
 from mutiny.verbs.assess.verb import HARMLESS
 from studies.notice.subjects import LADDER_OPERATORS, Design
 from studies.notice.table import TEST, FaultTable

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from mutiny.core.stats.notice import POINTS
-from mutiny.verbs.assess.placement import place
+from mutiny.verbs.assess.strength_search import place
 from studies.notice.table import Bools, FaultTable, Floats, Ints
 
 

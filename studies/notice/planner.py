@@ -9,7 +9,7 @@ import numpy as np
 from mutiny.core.records import FaultRecord
 from mutiny.verbs.assess.cost_unit import unit_of
 from mutiny.verbs.assess.fault_search import FoundFault
-from mutiny.verbs.assess.planning import COSTS, planned_sizes
+from mutiny.verbs.assess.set_sizes import COSTS, planned_sizes
 from studies.notice.drawing import groups, of_group
 from studies.notice.lab import Lab
 from studies.notice.table import ALPHA, TEST, FaultTable, Ints

@@ -20,8 +20,8 @@ def show_plan(invocation: Invocation, subject: Subject, settings: Mapping[str, A
         subject: Subject to test.
         settings: Arguments of `assess`.
     """
+    from mutiny.reports.dry_run_text import dry_run_text
     from mutiny.reports.muff_text import plan_text
-    from mutiny.reports.notice_plan_text import notice_plan_text
     from mutiny.verbs.assess.dry_run import plan as plan_notice
     from mutiny.verbs.assess.muff.dry_run import plan
 
@@ -30,7 +30,7 @@ def show_plan(invocation: Invocation, subject: Subject, settings: Mapping[str, A
     if settings["method"] == "muff":
         text = plan_text(plan(subject, **common, search=settings["search"]), name, originals)
     else:
-        text = notice_plan_text(plan_notice(subject, **common, seeds=settings["seeds"]), name, originals)
+        text = dry_run_text(plan_notice(subject, **common, seeds=settings["seeds"]), name, originals)
     invocation.console.print(text)
 
 

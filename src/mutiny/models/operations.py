@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from mutiny.models.device import placement
 from mutiny.models.forward import Forward, default_forward, steady
-from mutiny.models.placement import placement
 from mutiny.models.torch_calls import CallHandler
 from mutiny.models.torch_ops import tensors
 from mutiny.models.view import PROBE_INPUTS, ProbeData

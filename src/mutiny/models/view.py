@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput
+from mutiny.models.device import placement
 from mutiny.models.forward import Forward, default_forward, steady
 from mutiny.models.layers import Activation, Indices, Layer, Site
-from mutiny.models.placement import placement
 from mutiny.models.probe import ModelProbe
 from mutiny.models.state import check_parameters
 

@@ -13,7 +13,7 @@ from torch import nn
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress
 from mutiny.models import Forward, check_model, default_forward
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.subjects.data import Data, as_data, as_pool
 from mutiny.subjects.data.labels import matched
 from mutiny.subjects.inference.passes import first_call

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
 from mutiny.subjects.data import as_data
-from mutiny.subjects.data.benign import Benign, mutate
+from mutiny.subjects.data.benign_mutations import Benign, mutate
 from mutiny.subjects.data.mutated import MutatedData, per_item
 from mutiny.subjects.data.nested import leaves
 from mutiny.subjects.data.noise import Noise, with_rows

@@ -8,7 +8,7 @@ from torch import nn
 from mutiny.core.errors import BadInput
 from mutiny.faults.evaluation import Runner
 from mutiny.models import Patch, WeightEdit, default_forward
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.subjects.data import as_data
 from mutiny.subjects.inference.passes import Pace, clean_pass, evaluate
 from mutiny.subjects.tasks import Classification, Regression

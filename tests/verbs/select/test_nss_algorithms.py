@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from mutiny.subjects.data import as_pool
-from mutiny.subjects.data.benign import OPERATIONS
+from mutiny.subjects.data.benign_mutations import OPERATIONS
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.nss import SAMPLE, Nss

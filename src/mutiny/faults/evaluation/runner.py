@@ -17,9 +17,9 @@ from mutiny.faults.evaluation.instance import Answered
 from mutiny.faults.evaluation.prediction import AnswerMemory
 from mutiny.faults.evaluation.screened import ScreenedMutant, Screening
 from mutiny.models import Forward, ModelView, Patch
+from mutiny.models.device import placement
 from mutiny.models.layers import Indices
 from mutiny.models.operations import operations_per_input
-from mutiny.models.placement import placement
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.calibration import measured_pace
 from mutiny.subjects.inference.condensed_outputs import condense

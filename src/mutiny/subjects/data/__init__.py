@@ -2,7 +2,7 @@
 
 from mutiny.subjects.data.arrays import ArrayData
 from mutiny.subjects.data.base import Data
-from mutiny.subjects.data.benign import Benign, mutate
+from mutiny.subjects.data.benign_mutations import Benign, mutate
 from mutiny.subjects.data.folder import image_folder
 from mutiny.subjects.data.mutated import MutatedData, Mutation
 from mutiny.subjects.data.noise import Noise

@@ -16,9 +16,9 @@ import torch
 from torch import nn
 
 from mutiny.models import Forward
+from mutiny.models.device import placement
 from mutiny.models.forward import steady
 from mutiny.models.layout import Layout, laid_out, layouts
-from mutiny.models.placement import placement
 from mutiny.models.torch_ops import tensors
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.passes import Pace

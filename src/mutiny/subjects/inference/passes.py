@@ -15,10 +15,10 @@ from mutiny.core.errors import BadInput, MutinyError
 from mutiny.core.records import Bits
 from mutiny.models import Forward, ModelState
 from mutiny.models.capture import rows_of
+from mutiny.models.device import placement
 from mutiny.models.forward import steady
 from mutiny.models.layers import Indices
 from mutiny.models.layout import Layout, laid_out
-from mutiny.models.placement import placement
 from mutiny.models.torch_ops import tensors
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.nested import map_leaves

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput, Diverged
 from mutiny.core.random import generator_for, seed_for
 from mutiny.models import Forward
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.seeded import seeded
 from mutiny.subjects.tasks import Task

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from mutiny.core.random import generator_for, seed_for
+from mutiny.models.device import placement
 from mutiny.models.forward import Forward, ForwardModule
-from mutiny.models.placement import placement
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.nested import map_leaves
 from mutiny.subjects.data.seeded import seeded

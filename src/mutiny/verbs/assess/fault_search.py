@@ -20,9 +20,9 @@ from mutiny.models import Patch
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.cost_scale import CostScale, MeasuredCost, combined_cost, scale_limits, trained_weight
 from mutiny.verbs.assess.cost_unit import CostUnit
-from mutiny.verbs.assess.placement import place
 from mutiny.verbs.assess.reference import Reference
 from mutiny.verbs.assess.sampling import same_bin, same_verdict
+from mutiny.verbs.assess.strength_search import place
 
 TEST = "test"
 DRAWS = 4

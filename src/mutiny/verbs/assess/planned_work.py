@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
+from mutiny.models.device import placement
 from mutiny.models.forward import steady
-from mutiny.models.placement import placement
 from mutiny.models.view import PROBE_INPUTS, ModelView
 from mutiny.subjects import Subject
 from mutiny.subjects.data.seeded import seeded

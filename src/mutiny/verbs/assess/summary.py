@@ -19,7 +19,7 @@ from mutiny.faults import Operator
 from mutiny.verbs.assess.cost_unit import CostUnit
 from mutiny.verbs.assess.fault_search import FoundFault
 from mutiny.verbs.assess.notice import FalseAlarms, GroupRate, Notice, NoticedBin, OperatorRate, ReferenceRecord
-from mutiny.verbs.assess.planning import planned_sizes
+from mutiny.verbs.assess.set_sizes import planned_sizes
 
 ORIGINALS, CHOICES = "originals", "random choices"
 MOST_RESAMPLED, RESAMPLES = 1e8, (30, 100)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.core.errors import MissingExtra
+from mutiny.models.device import placement
 from mutiny.models.forward import steady
-from mutiny.models.placement import placement
 from mutiny.verbs.attack.base import cross_entropy
 from mutiny.verbs.attack.ensemble import Ensemble
 

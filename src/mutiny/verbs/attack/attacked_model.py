@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.models import Forward, Layer, ModelView, Patch
+from mutiny.models.device import placement
 from mutiny.models.forward import steady
 from mutiny.models.layer_inputs import LayerInputRecorder
-from mutiny.models.placement import placement
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.balls import NORMS, distances

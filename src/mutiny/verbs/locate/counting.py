@@ -12,8 +12,8 @@ from torch import Tensor
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
 from mutiny.models.capture import NeuronValue
+from mutiny.models.device import placement
 from mutiny.models.layout import laid_out
-from mutiny.models.placement import placement
 from mutiny.models.read_points import ALL, ReadPoint, ReadPoints
 from mutiny.models.reading import reading
 from mutiny.verbs.locate.activity import Activity

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.models import Forward, ModelView, Patch
+from mutiny.models.device import placement
 from mutiny.models.forward import steady
 from mutiny.models.layout import laid_out
-from mutiny.models.placement import placement
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.calibration import measured_pace

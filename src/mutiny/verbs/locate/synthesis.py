@@ -13,7 +13,7 @@ import torch
 from mutiny.core.json_values import JsonObject, expect, from_plain, to_plain
 from mutiny.models.activation_gradients import activation_gradients
 from mutiny.models.capture import NeuronValue
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.subjects.data.balls import NORMS, Norm, distances
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.data.nested import concatenate, to_device

@@ -12,7 +12,7 @@ from torch import nn
 
 from mutiny.core.progress import Progress
 from mutiny.models import Forward, ModelView, Patch, WeightEdit
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.calibration import measured_pace

@@ -17,7 +17,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
 from mutiny.models import Forward, Layer, ModelView
 from mutiny.models.capture import visible_output
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.subjects.data import Data
 from mutiny.subjects.tasks import Classification, Task
 from mutiny.verbs.locate.failures import ByLabel

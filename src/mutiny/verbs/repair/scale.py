@@ -13,7 +13,7 @@ from mutiny.core.checks import check_positive, check_whole
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress
 from mutiny.models import Layer, Patch, activations
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.models.variants import Interventions
 from mutiny.verbs.repair.base import RepairMethod
 from mutiny.verbs.repair.credit import credits

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.random import generator_for
 from mutiny.models import Forward, ModelView, default_forward
+from mutiny.models.device import placement
 from mutiny.models.layout import laid_out
-from mutiny.models.placement import placement
 from mutiny.models.read_points import ReadPoint, ReadPoints, Units
 from mutiny.models.reading import Reading, reading
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
-from mutiny.subjects.data.benign import OPERATIONS, Benign
+from mutiny.subjects.data.benign_mutations import OPERATIONS, Benign
 from mutiny.subjects.data.mutated import MutatedData, Mutation, named
 from mutiny.subjects.data.noise import Noise
 from mutiny.subjects.inference.calibration import measured_pace

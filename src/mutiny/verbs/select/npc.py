@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from mutiny.core.errors import NotApplicable
+from mutiny.models.device import placement
 from mutiny.models.layout import laid_out
-from mutiny.models.placement import placement
 from mutiny.models.read_points import ReadPoint
 from mutiny.models.relevance import explaining
 from mutiny.subjects.tasks import Classification

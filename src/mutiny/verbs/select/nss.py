@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from mutiny.core.errors import BadInput
+from mutiny.models.device import placement
 from mutiny.models.layers import Indices
 from mutiny.models.layout import laid_out
-from mutiny.models.placement import placement
 from mutiny.models.read_points import ReadPoint, Units
 from mutiny.models.reading import reading
-from mutiny.subjects.data.benign import OPERATIONS
+from mutiny.subjects.data.benign_mutations import OPERATIONS
 from mutiny.subjects.data.mutated import named
 from mutiny.subjects.data.nested import take
 from mutiny.verbs.select.base import BOTH, Scores, Selector

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from mutiny.core.errors import NotApplicable
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Forward
-from mutiny.subjects.data.benign import Benign
+from mutiny.subjects.data.benign_mutations import Benign
 from mutiny.subjects.inference.passes import rows
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.base import Scores, Selector

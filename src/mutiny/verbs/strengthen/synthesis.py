@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from mutiny.core.errors import NotApplicable
 from mutiny.core.json_values import to_plain
 from mutiny.core.records import FaultRecord
+from mutiny.models.device import placement
 from mutiny.models.forward import steady
-from mutiny.models.placement import placement
 from mutiny.subjects.data.balls import Norm, distances
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.attack.attacked_model import as_logits

@@ -17,7 +17,7 @@ from mutiny.core.errors import BadInput, Diverged, MutinyError, NotApplicable
 from mutiny.core.random import generator_for, seed_for
 from mutiny.faults.evaluation import Outcome, Runner
 from mutiny.faults.training.base import Program, TrainingOperator
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.subjects.inference.passes import evaluate
 from mutiny.subjects.training import Recipe
 from mutiny.subjects.training.loop import Epoch

@@ -14,7 +14,7 @@ from torch import nn
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.random import generator_for, seed_for
 from mutiny.models import Forward, default_forward
-from mutiny.models.placement import placement
+from mutiny.models.device import placement
 from mutiny.subjects.data import Data, Mutation
 from mutiny.subjects.data.joined import Joined
 from mutiny.subjects.inference.passes import Pace, evaluate

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from mutiny.core.errors import NotApplicable
+from mutiny.models.device import placement
 from mutiny.models.dropout import DropoutPasses
 from mutiny.models.layout import laid_out
-from mutiny.models.placement import placement
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.select.base import BOTH, Scores, Selector

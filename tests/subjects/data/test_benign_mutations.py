@@ -10,7 +10,7 @@ from scipy import ndimage, stats
 
 from mutiny.core.errors import BadInput
 from mutiny.subjects.data import MutatedData, Noise, as_data, as_pool
-from mutiny.subjects.data.benign import LIMITS, OPERATIONS, Benign, image_in, mutate
+from mutiny.subjects.data.benign_mutations import LIMITS, OPERATIONS, Benign, image_in, mutate
 from mutiny.subjects.data.pixels import affine_matrices, black_and_white, blurred, mean_gray, warped
 
 SHAPES = [(1, 28, 28), (3, 32, 32), (1, 8, 8), (4, 5, 7), (3, 6, 2), (1, 1, 9), (2, 1, 1)]
@@ -392,5 +392,5 @@ def test_the_defaults_are_those_of_table_4_and_all_operations_have_limits():
 
 
 def test_importing_is_light():
-    code = "import sys, mutiny.subjects.data.benign; sys.exit('kornia' in sys.modules)"
+    code = "import sys, mutiny.subjects.data.benign_mutations; sys.exit('kornia' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

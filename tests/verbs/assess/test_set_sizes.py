@@ -9,7 +9,7 @@ from scipy import stats
 import mutiny
 from mutiny.core.stats.notice import mcnemar_worse, mean_worse
 from mutiny.verbs.assess.cost_unit import unit_of
-from mutiny.verbs.assess.planning import planned_sizes
+from mutiny.verbs.assess.set_sizes import planned_sizes
 from verbs.assess.found import changing, fault
 
 ACCURACY, LOSS = unit_of(mutiny.Classification(3)), unit_of(mutiny.Regression(tolerance=0.1))

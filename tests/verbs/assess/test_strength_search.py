@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mutiny.core.stats.notice import POINTS
-from mutiny.verbs.assess.placement import RUNGS, TRIES, place
+from mutiny.verbs.assess.strength_search import RUNGS, TRIES, place
 
 MOST = RUNGS + TRIES * (len(POINTS) - 1)
 """Most strengths that a search may try."""

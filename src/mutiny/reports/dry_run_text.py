@@ -13,7 +13,7 @@ from mutiny.reports.formatting import count, duration
 from mutiny.verbs.assess.planned_work import Planned
 
 
-def notice_plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableType:
+def dry_run_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableType:
     """The text of ``--dry-run``: faults and time of each operator.
 
     Args:
