@@ -113,7 +113,7 @@ def _legend(result: Location) -> Iterator[str]:
     activity = "active or silent" if both else "silent" if result.settings["silent"] else "active"
     yield f"score: {result.measure}, high for neurons {activity} on failures; 95%: its interval."
     yield "on failures, on passes: share of these inputs on which it is active."
-    yield f"q: expected share of false suspects among neurons with at most this q; dim above {SURE:g}."
+    yield f"q: false discovery rate if all neurons up to this q are called suspects; dimmed above {SURE:g}."
 
 
 def _classes(result: Location) -> Table:
@@ -135,16 +135,29 @@ def _silenced(ablation: Ablation, count: int) -> Text:
     who = f"the {count} suspects" if count > 1 else "the suspect"
     mended, broken = (np.array([getattr(draw, name) for draw in ablation.random]) for name in ("mended", "broken"))
     lines = [
-        f"[bold]Silencing[/] {who} mends {ablation.suspects.mended:,} of {ablation.failing:,} failures and breaks "
+        f"[bold]Silencing[/] {who} fixes {ablation.suspects.mended:,} of {ablation.failing:,} failures and breaks "
         f"{ablation.suspects.broken:,} of {ablation.passing:,} passes."
     ]
     if len(mended):
         lines.append(
-            f"{len(mended)} random draws of as many other neurons in those layers: {mended.mean():.1f} mended (most "
-            f"{mended.max():,}; p {ablation.p_mended:.2g}), {broken.mean():.1f} broken (most {broken.max():,}; "
+            f"{random_draws(count, len(mended))}: fixes {mended.mean():.1f} on average (at most {mended.max():,}; "
+            f"p {ablation.p_mended:.2g}), breaks {broken.mean():.1f} (at most {broken.max():,}; "
             f"p {ablation.p_broken:.2g})."
         )
     return Text.from_markup("\n".join(lines))
+
+
+def random_draws(neurons: int, draws: int) -> str:
+    """What was done for comparison with the suspects.
+
+    >>> random_draws(3, 20)
+    'Silencing 3 random other neurons of the same layers, 20 times'
+    >>> random_draws(1, 1)
+    'Silencing 1 random other neuron of the same layer, once'
+    """
+    several = "s" * (neurons > 1)
+    times = "once" if draws == 1 else f"{draws} times"
+    return f"Silencing {neurons} random other neuron{several} of the same layer{several}, {times}"
 
 
 def synthesis_text(synthesis: Synthesis) -> RenderableType:
