@@ -181,6 +181,6 @@ def test_long_names_keep_the_number(run, write):
 def test_words(run, write):
     ran = run("locate", write(SUBJECT), "--k", 2, "--validate", 5)
     said = " ".join(ran.out.split())
-    assert "5 random draws of as many other neurons in those layers:" in said
+    assert "Silencing 2 random other neurons of the same layers, 5 times: fixes" in said
     assert "high for neurons active on failures;" in said
-    assert "expected share of false suspects among neurons with at most this q" in said
+    assert "false discovery rate if all neurons up to this q are called suspects" in said

@@ -72,7 +72,7 @@ def test_files_that_are_not_written_are_told_also_when_quiet(run, write, tmp_pat
         (("--compare", "nosuch"), "nosuch"),
         (("--tests", "t.txt"), "Add --minimize"),
         (("--save", "x.txt"), "ends in .npz"),
-        (("--save", "x.npz", "--synthesize", "0"), "synthesized inputs"),
+        (("--save", "x.npz", "--synthesize", "0"), "expected --synthesize above 0"),
         (("--operators", "XX"), "XX"),
         (("--json", "a", "--indices", "a"), "another file"),
     ],

@@ -1,6 +1,7 @@
 """What a reader of each page is supposed to have."""
 
 import torch
+from tests.docs.pages import code
 from torch import nn
 
 import mutiny
@@ -20,9 +21,11 @@ class Named(nn.Module):
 
 def readme(folder):
     (folder / "my_project.py").write_text(
-        "import toys\n\nx_val, y_val = toys.blobs(240, 10, seed=2)\nx_test, y_test = toys.blobs(120, 10, seed=1)\n\n\n"
+        "import toys\n\nx_train, y_train = toys.blobs(240, 10)\n"
+        "x_val, y_val = toys.blobs(240, 10, seed=2)\nx_test, y_test = toys.blobs(120, 10, seed=1)\n\n\n"
         "def load_net(path):\n    return toys.classifier(ord(path[0]), 10)\n"
     )
+    (folder / "my_subject.py").write_text(code("README.md")[0].text)
     return {}
 
 

@@ -129,7 +129,7 @@ def test_a_comparison_is_part_of_the_summary():
 def test_classes_are_weak_spots_too():
     hit = [fault("GF", 5.0, False, n, hits=2) for n in range(6)]
     text = markdown_summary(rated({"GF": [*hit, *(fault("GF", 5.0, True, n) for n in range(6))]}))
-    assert "Weak spot: none of the faults that hit class 2 are noticed; 6 of 6 that cost 4 to 8 are missed." in text
+    assert "Weak spot: none of the faults that hit class 2 are noticed; all 6 that cost 4 to 8 are missed." in text
 
 
 def test_names_do_no_harm():

@@ -55,7 +55,7 @@ def test_a_model_with_its_sets_becomes_a_subject():
     sets = {"data": blobs(120, seed=1), "train": None, "validation": blobs(50, seed=3)}
     subject = as_subject(classifier(), task=None, forward=None, **sets)
     assert (len(subject.test), subject.train, len(subject.validation)) == (120, None, 50)
-    with pytest.raises(BadInput, match="validation=given beside a Subject"):
+    with pytest.raises(BadInput, match="validation=given with a Subject"):
         as_subject(subject, None, None, None, None, blobs(50))
 
 

@@ -23,7 +23,7 @@ from mutiny.cli.strengthen import strengthen
 
 app = typer.Typer(
     name="mutiny",
-    help="Test whether you can trust a PyTorch network: mutation testing and more.",
+    help="Measure how well your tests guard a PyTorch network.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=True,

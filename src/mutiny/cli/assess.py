@@ -44,13 +44,13 @@ def assess(
     operators: Annotated[
         str | None,
         option(
-            'Operators by code, with optional parameters: "WI,NI(ratio=0.1)"; those on trained models by default.',
+            'Operators by code, with optional parameters: "WI,NI(ratio=0.1)"; by default all on trained models.',
             complete=completion.operators,
         ),
     ] = None,
     originals: Annotated[int | None, option("Number of originals to use or train.")] = None,
     fail_under: Annotated[
-        float | None, option("Lowest accepted notice rate, from 0 to 1; exit code 1 if it is surely lower.")
+        float | None, option("Lowest accepted notice rate, from 0 to 1; exit code 1 if the whole interval is lower.")
     ] = None,
     against: Annotated[
         Path | None, option("JSON or campaign file of an earlier assessment; compare test sets on the same faults.")
@@ -65,7 +65,7 @@ def assess(
         ),
     ] = "notice",
     strict: Annotated[
-        bool, option("With --fail-under, exit with code 1 also if the interval contains the bar.", JUDGE, "--strict")
+        bool, option("With --fail-under, exit with code 1 also if the bar lies inside the interval.", JUDGE, "--strict")
     ] = False,
     seeds: Annotated[
         int | None,
@@ -75,7 +75,7 @@ def assess(
         ),
     ] = None,
     exact: Annotated[bool, option("Evaluate every fault on every input.", JUDGE, "--exact")] = False,
-    kills: Annotated[Path | None, option("NPZ file that lists the test answers each fault changes.", WRITE)] = None,
+    kills: Annotated[Path | None, option("NPZ file for the test answers that each fault changes.", WRITE)] = None,
     junit: Annotated[Path | None, option("JUnit XML file, for CI servers.", WRITE)] = None,
     summary: Annotated[Path | None, option("Markdown file for a summary.", WRITE)] = None,
 ) -> Assessment | MuffAssessment | None:

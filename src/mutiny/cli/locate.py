@@ -133,6 +133,6 @@ def _check_synthesis_options(count: int, outputs: Mapping[str, Path | None], rms
         return
     for option_name, path in outputs.items():
         if path is not None:
-            raise BadInput(option_name, path, "synthesized inputs", "Add --synthesize 100.")
+            raise BadInput(option_name, path, "--synthesize as well", "Add --synthesize 100.")
     if rms:
-        raise BadInput("--rms", True, "inputs to synthesize", "Add --synthesize 100.")
+        raise BadInput("--rms", True, "--synthesize as well", "Add --synthesize 100.")

@@ -25,7 +25,7 @@ def report(
     out: Annotated[Path | None, option("HTML file for a report of all results.", None, "--out", "-o")] = None,
     json: Json = None,
 ) -> None:
-    """Show the latest result of a file again, or write an HTML report; nothing is computed."""
+    """Show the latest result in a file, or write an HTML report, without computing anything."""
     with loading():
         from mutiny.cli.report_page import page_for, parts_for, with_steps
         from mutiny.reports.files import check_distinct, check_writable, write_json

@@ -66,7 +66,7 @@ def strengthen(
         option("Random choices per operator and original for held-out faults; as many as assessed by default.", JUDGE),
     ] = None,
     tolerance: Annotated[
-        float, option("Largest loss of the notice rate that --minimize may cause: 0.02 is two points.", JUDGE)
+        float, option("Largest loss of the notice rate that --minimize may cause, such as 0.02 for two points.", JUDGE)
     ] = 0.02,
     tests: Annotated[
         Path | None, option("File for the indices of the sufficient tests (--minimize), one per line.", WRITE)
@@ -86,7 +86,7 @@ def strengthen(
     if tests is not None and not minimize:
         raise BadInput("--tests", tests, "a smaller test set to write", "Add --minimize.")
     if save is not None and not synthesize:
-        raise BadInput("--save", save, "synthesized inputs", "Leave out --synthesize 0.")
+        raise BadInput("--save", save, "--synthesize above 0", "Leave out --synthesize 0.")
     check_budgets(budget)  # before anything is loaded or trained
     chosen = None if operators is None else as_operators(operators)
     for methods in (compare, tie_break):

@@ -75,7 +75,7 @@ def check_model(model: object, name: str) -> nn.Module:
         if module.training:
             where = f" (its part {path})" if path else ""
             shown = f"{type(model).__name__} in training mode{where}"
-            fix = "Call model.eval() first, so that dropout and batch statistics cannot blur the verdicts."
+            fix = "Call model.eval() first: dropout and batch statistics would change answers from pass to pass."
             raise BadInput(name, shown, "a model in evaluation mode", fix)
     check_parameters(model, name)
     for parameter_name, parameter in model.named_parameters():

@@ -125,11 +125,11 @@ def _legend(result: Assessment) -> Iterator[str]:
     alarms = notice.false_alarms
     if alarms is not None:
         yield f"false alarms: {alarms.noticed} of {alarms.changes} harmless changes of all weights are noticed."
-    plan = [(said.number(planned.cost), planned.inputs) for planned in notice.plan if planned.inputs is not None]
+    plan = [(planned.cost, planned.inputs) for planned in notice.plan if planned.inputs is not None]
     if plan:
         (cost, inputs), *others = plan
-        more = "".join(f"; of {other}: {size:,}" for other, size in others)
-        yield f"tests needed to notice a cost of {cost} four times in five: {inputs:,}{more}."
+        rest = "".join(f", {size:,} for {said.number(other)}" for other, size in others)
+        yield f"tests needed for an 80% chance to notice {said.any_loss}: {inputs:,} for {said.amount(cost)}{rest}."
     for label, rate in notice.operators.items():
         if rate.reason:
             yield f"{label}: {rate.reason}."

@@ -74,7 +74,7 @@ def _legend(result: Robustness) -> Iterator[str]:
     shared = " in every way" if result.results[0].eps is None and len(ways) > 1 and result.levels else ""
     yield f"L2: mean distance of those that are fooled{shared}."
     if BUDGET in ways:
-        yield "Same passes: as many passes as with mutants are allowed; an attack may stop earlier."
+        yield "Same passes: may use as many passes as the attack with mutants."
     elif ORIGINAL in ways:
         yield "This attack cannot use more passes, so the effect of the mutants cannot be stated."
 

@@ -114,7 +114,7 @@ def _legend(result: Location) -> Iterator[str]:
     activity = "active or silent" if both else "silent" if result.settings["silent"] else "active"
     yield f"score: {result.measure}, high for neurons {activity} on failures; 95%: its interval."
     yield "on failures, on passes: share of these inputs on which it is active."
-    yield f"q: expected share of false suspects among neurons with at most this q; dim above {SURE:g}."
+    yield f"q: false discovery rate if all neurons up to this q are called suspects; dimmed above {SURE:g}."
 
 
 def _classes(result: Location) -> Table:
@@ -141,11 +141,24 @@ def _silenced(ablation: Ablation, suspects: int) -> Text:
     ]
     if len(fixed):
         lines.append(
-            f"{count(len(fixed), 'random draw')} of as many other neurons in those layers: {fixed.mean():.1f} fixed "
-            f"(most {fixed.max():,}; p {ablation.p_mended:.2g}), {broken.mean():.1f} broken (most {broken.max():,}; "
+            f"{random_draws(suspects, len(fixed))}: fixes {fixed.mean():.1f} on average (at most {fixed.max():,}; "
+            f"p {ablation.p_mended:.2g}), breaks {broken.mean():.1f} (at most {broken.max():,}; "
             f"p {ablation.p_broken:.2g})."
         )
     return Text.from_markup("\n".join(lines))
+
+
+def random_draws(neurons: int, draws: int) -> str:
+    """What was done for comparison with the suspects.
+
+    >>> random_draws(3, 20)
+    'Silencing 3 random other neurons of the same layers, 20 times'
+    >>> random_draws(1, 1)
+    'Silencing 1 random other neuron of the same layer, once'
+    """
+    several = "s" * (neurons > 1)
+    times = "once" if draws == 1 else f"{draws} times"
+    return f"Silencing {neurons} random other neuron{several} of the same layer{several}, {times}"
 
 
 def synthesis_text(synthesis: Synthesis) -> RenderableType:

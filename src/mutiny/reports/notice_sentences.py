@@ -38,8 +38,8 @@ def cost_words(notice: Notice) -> str:
     if reference.scale is None:
         return costs.lost_on(inputs)
     what = "that it was trained on" if reference.kind == "folds" else "training inputs"
-    trained = f"{reference.trained_inputs:,} {what} (times {reference.scale:.2f} to fit)"
-    return f"{costs.lost_on(inputs)} and on {trained}, averaged with weights by precision"
+    trained = f"{reference.trained_inputs:,} {what} (scaled by {reference.scale:.2f} to match)"
+    return f"{costs.lost_on(inputs)} and on {trained}; the mean of both, weighted by precision"
 
 
 def headline(result: Assessment) -> str:
@@ -184,9 +184,10 @@ class WeakSpot:
     def sentence(self) -> str:
         """The weak spot in words, without capital and full stop."""
         said, missed = CostPhrases(self.unit), self.worst.faults - self.worst.noticed
-        share = f"{missed} of {self.worst.faults} that {said.briefly(said.between(self.worst.low, self.worst.high))}"
+        costs = said.briefly(said.between(self.worst.low, self.worst.high))
+        which = f"all {missed}" if missed == self.worst.faults > 1 else f"{missed} of {self.worst.faults}"
         verb = "is" if missed == 1 else "are"
-        return f"{self.share[0].lower()}{self.share[1:]}; {share} {verb} missed"
+        return f"{self.share[0].lower()}{self.share[1:]}; {which} that {costs} {verb} missed"
 
 
 def weak_spots(notice: Notice, most: int = 3) -> list[WeakSpot]:

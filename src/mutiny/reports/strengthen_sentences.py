@@ -18,10 +18,12 @@ def headline(result: Strengthening) -> str:
     if result.notice.rate is None:
         return f"Label {inputs}: they were chosen for faults above the bins of cost that your tests miss."
     if own is None or result.before is None:
+        before, which = result.notice.rate, "the faults of the assessment"
+        if result.before is not None:
+            before, which = result.before.rate, f"{count(result.before.faults, 'fault')} of other seeds"
         return (
-            f"Label {inputs}: your tests are then predicted to notice {percent(result.predicted.get(budget))} of the "
-            f"faults instead of {percent(result.notice.rate if result.before is None else result.before.rate)}. That "
-            "is not measured."
+            f"Label {inputs}: on {which}, your tests are then predicted to notice "
+            f"{percent(result.predicted.get(budget))} instead of {percent(before)}. This is not measured."
         )
     then = f"notice {percent(own.rate)} instead of {percent(result.before.rate)}{_ends(own.gain)}"
     random = result.gain(RANDOM, budget)

@@ -105,6 +105,10 @@ def _legend(result: Strengthening) -> Iterator[str]:
         yield f"the assessment: {percent(result.notice.rate)} noticed; {missed} that {costs} are missed."
     if result.before is not None:
         over = "originals" if subject.originals > 1 else "random choices"
-        yield f"notice rate: on {count(result.before.faults, 'fault')} of other seeds; 95%: over {over}, in points."
+        faults = f"{count(result.before.faults, 'fault')} of other seeds"
+        if result.measured:
+            yield f"The rates are for {faults}; gains are in points, with 95% intervals over {over}."
+        elif result.smaller is not None:
+            yield f"held-out faults: {faults}; 95%: over {over}."
     if any(gain.method == "random" for gain in result.measured):
         yield f"random: mean of {DRAWS} random choices."

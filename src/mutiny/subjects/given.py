@@ -157,7 +157,8 @@ def _refuse_beside_subject(**arguments: Any) -> None:
     """Raises `BadInput` for arguments that a subject holds already."""
     for name, value in arguments.items():
         if value is not None:
-            raise BadInput(name, "given beside a Subject", "a Subject that holds it", f"Leave out {name}=.")
+            expected = f"{name}= only with a model, because a Subject has its own"
+            raise BadInput(name, "given with a Subject", expected, f"Leave out {name}=.")
 
 
 def _guessed(model: nn.Module, data: Data, forward: Forward) -> Task:

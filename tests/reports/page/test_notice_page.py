@@ -108,7 +108,7 @@ def test_every_command_can_be_run_as_it_is(name):
         ("no reference", ["Add a validation set"]),
         ("no fault that counts", ["Try more faults"]),
         ("memorized", ["Add a validation set"]),
-        ("usual", ["Add the tests that are missing"]),
+        ("usual", ["Add tests"]),
         ("all noticed", ["Or collect 381 more tests", "Guard the notice rate in CI"]),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_measured_choice():
 
 def test_what_was_not_measured_is_not_claimed():
     section = strengthen_section(replace(STRENGTHENED, measured=(), before=None))
-    assert texts(section)[0].endswith("predicted to notice 88% of the faults instead of 40%. That is not measured.")
+    assert texts(section)[0].endswith("are then predicted to notice 88% instead of 40%. This is not measured.")
     assert not [block for block in section.blocks if block.kind in ("chart", "table")]
 
 

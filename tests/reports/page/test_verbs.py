@@ -180,8 +180,8 @@ def test_a_location_has_a_map_of_all_neurons():
     low, high = min(slow), max(slow)
     np.testing.assert_allclose(np.concatenate(chart.picture.shades), [(one - low) / (high - low) for one in slow])
     assert chart.picture.marks[0] == (0, 0, 1)  # active on all failures and on no pass
-    assert "Silencing the 3 suspects fixes 1 of 2 failures and breaks 3 of 8 passes. 2 random draws" in texts(section)
-    assert "0.5 fixed on average" in texts(section)
+    assert "Silencing the 3 suspects fixes 1 of 2 failures and breaks 3 of 8 passes." in texts(section)
+    assert "3 random other neurons of the same layers, 2 times: fixes 0.5 on average" in texts(section)
     assert of(section, "fold")[0].title == "Class 0"
 
 

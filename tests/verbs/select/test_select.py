@@ -153,7 +153,7 @@ def test_invalid_budgets_are_refused(budget):
         ({"method": "deepgini", "pool": np.full((3, 4), np.nan)}, "pool inputs=NaN"),
         ({"method": "deepgini", "pool": np.zeros((0, 4))}, "empty"),
         ({"method": "deepgini", "repeats": 0}, "repeats"),
-        ({"method": "deepgini", "train": (X, Y)}, "a Subject that holds it"),
+        ({"method": "deepgini", "train": (X, Y)}, "because a Subject has its own"),
         ({"method": "nss(variant=authors-code)"}, "clean originals"),
         ({"method": "nss(share=2)"}, "between 0 and 1"),
         ({"method": "nss(neurons=2)"}, "a name among share"),

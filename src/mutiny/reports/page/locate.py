@@ -9,6 +9,7 @@ import numpy as np
 
 from mutiny.core.errors import BadInput
 from mutiny.reports.formatting import count, number, percent, several
+from mutiny.reports.locate_text import random_draws
 from mutiny.reports.page.blocks import Block, Chart, Column, Fold, Notes, Section, Table, TableCell, TableRow, Text
 from mutiny.reports.page.pictures import Floats, Layers
 from mutiny.verbs.locate.ablation import Ablation
@@ -114,7 +115,7 @@ def _table(name: str, caption: str, suspects: tuple[Suspect, ...]) -> Table:
         Column("Score", True, "of the measure; high for neurons whose activity follows the failures"),
         Column("On failures", True, "share of the failing inputs on which it is active"),
         Column("On passes", True, "share of the passing inputs on which it is active"),
-        Column("q", True, "expected share of false suspects among neurons with at most this q"),
+        Column("q", True, "false discovery rate if all neurons up to this q are called suspects"),
     )
     rows = [
         TableRow(
@@ -145,6 +146,6 @@ def _silenced(ablation: Ablation, suspects: int) -> str:
         return effect
     fixed, broken = (np.mean([getattr(draw, name) for draw in ablation.random]) for name in ("mended", "broken"))
     return (
-        f"{effect} {count(len(ablation.random), 'random draw')} of as many other neurons in those layers: "
-        f"{fixed:.1f} fixed on average (p {ablation.p_mended:.2g}), {broken:.1f} broken (p {ablation.p_broken:.2g})."
+        f"{effect} {random_draws(suspects, len(ablation.random))}: fixes {fixed:.1f} on average "
+        f"(p {ablation.p_mended:.2g}), breaks {broken:.1f} (p {ablation.p_broken:.2g})."
     )

@@ -93,8 +93,8 @@ def _stronger(result: Assessment, parts: CommandParts, results: Mapping[str, Res
     pool = "" if result.subject.pool else f" --pool {POOL}"
     yield Command(
         f"mutiny strengthen {parts.subject}{pool}{parts.options}",
-        "Add the tests that are missing",
-        f"{where} This chooses inputs of a pool to add.",
+        "Add tests",
+        f"{where} This command chooses inputs from a pool.",
     )
 
 

@@ -68,6 +68,22 @@ class CostPhrases:
         unit = self.unit.removesuffix("s") if cost == 1 else self.unit
         return f"a loss of {less}{self.number(cost)} {unit}{self._place}"
 
+    @property
+    def any_loss(self) -> str:
+        """A loss of any size, as a noun."""
+        metric = metric_of(self.unit)
+        return "a loss" if metric is None else f"a rise of the {metric}"
+
+    def amount(self, cost: float) -> str:
+        """A round cost with its unit.
+
+        >>> CostPhrases("accuracy points").amount(1), CostPhrases("percent added to the mse").amount(10)
+        ('1 accuracy point', '10%')
+        """
+        if metric_of(self.unit) is not None:
+            return self.number(cost)
+        return f"{self.number(cost)} {self.unit.removesuffix('s') if cost == 1 else self.unit}"
+
     def lost_on(self, inputs: str) -> str:
         """What a cost is, on the inputs on which it was measured."""
         return f"{self.unit} on {inputs}" if metric_of(self.unit) is not None else f"{self.unit} lost on {inputs}"

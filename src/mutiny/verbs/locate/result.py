@@ -177,14 +177,24 @@ def notes_on_suspects(
     significant = sum(suspect.q_value <= SIGNIFICANT for suspect in ranked)
     if passing and significant < len(ranked):
         yield (
-            f"{significant} of the {len(ranked)} suspects stand out from chance among {neurons} neurons "
-            f"(q of at most {SIGNIFICANT:g})."
+            f"{_significant_of(significant, len(ranked))} from chance (q <= {SIGNIFICANT:g} among {neurons} neurons)."
         )
     if ranked and all(suspect.nf + suspect.np == 0 for suspect in ranked):
         yield (
             "All suspects are active on every input, so their activity says nothing about failures: choose another "
             "condition, such as quantile(share=0.5), with --active on the command line or active= in Python."
         )
+
+
+def _significant_of(significant: int, suspects: int) -> str:
+    """How many of the suspects differ, as the beginning of a sentence.
+
+    >>> _significant_of(0, 1), _significant_of(0, 3), _significant_of(1, 3)
+    ('The only suspect does not differ', 'None of the 3 suspects differs', '1 of the 3 suspects differs')
+    """
+    if suspects == 1:
+        return "The only suspect does not differ"
+    return f"{significant or 'None'} of the {suspects} suspects differ{'s' * (significant <= 1)}"
 
 
 def notes_on_model(originals: int, unreadable: Sequence[str], repeatable: bool, uncompared: bool) -> Iterator[str]:
