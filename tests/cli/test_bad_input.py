@@ -78,16 +78,16 @@ MODELS = {
     "probabilities where logits are stated": (
         "nets = [nn.Sequential(classifier(), nn.Softmax(1)).eval()]\n"
         "subject = blob_subject(models=nets, task=mutiny.Classification(3, 'logits'))",
-        ["outputs='logits'", "'probabilities', for that is what the model returns"],
+        ["outputs='logits'", "'probabilities', because that is what the model returns"],
     ),
     "logits where probabilities are stated": (
         "subject = blob_subject(task=mutiny.Classification(3, 'probabilities'))",
-        ["outputs='probabilities'", "'logits', for that is what the model returns"],
+        ["outputs='probabilities'", "'logits', because that is what the model returns"],
     ),
     "one column of probabilities where logits are stated": (
         "net = nn.Sequential(nn.Linear(2, 1), nn.Sigmoid()).eval()\n"
         "subject = blob_subject(models=net, classes=2, task=mutiny.Classification(2, 'logits'))",
-        ["outputs='logits'", "'probabilities', for that is what the model returns"],
+        ["outputs='logits'", "'probabilities', because that is what the model returns"],
     ),
     "training mode": (
         "subject = blob_subject(models=[classifier(0), classifier(1).train()])",
