@@ -44,7 +44,8 @@ def assess(
     operators: Annotated[
         str | None,
         option(
-            'Operators by code, with optional parameters: "WI,NI(ratio=0.1)"; by default all on trained models.',
+            'Operators by code, with optional parameters: "WI,NI(ratio=0.1)"; by default all operators on trained '
+            "models.",
             complete=completion.operators,
         ),
     ] = None,
