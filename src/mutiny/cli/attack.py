@@ -30,12 +30,12 @@ CHOICE = Settings(
     },
     complete={"kind": completion.words("diverse random similar"), "operators": completion.operators},
 )
-BatchSize = Annotated[int, option("Inputs per forward pass.", RUN)]
+BatchSize = Annotated[int | None, option("Inputs per forward pass; 128 by default.", RUN)]
 DISTANCE = "0.1"
 """Largest distance by default."""
 
 
-@verb(CHOICE, aliases={"data": "inputs"}, shared={"batch_size": (BatchSize, 128)})
+@verb(CHOICE, aliases={"data": "inputs"}, shared={"batch_size": (BatchSize, None)})
 def attack(
     invocation: Invocation,
     attack: Annotated[

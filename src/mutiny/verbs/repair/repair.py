@@ -80,6 +80,7 @@ def repair(
     Returns:
         A `Repair`. Apart from times, it is the same on every engine and after any interruption.
 
+    >>> import torch
     >>> x = torch.rand(400, 2, generator=torch.Generator().manual_seed(0))
     >>> net = nn.Sequential(nn.Linear(2, 2)).eval()
     >>> with torch.no_grad():  # it should compare both inputs, but has a wrong weight

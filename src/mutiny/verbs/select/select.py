@@ -83,6 +83,7 @@ def select(
         measure how good the ranking is. Apart from times, the result is the same on every engine and after any
         interruption.
 
+    >>> import torch
     >>> x = torch.linspace(-2, 2, 41)[:, None]
     >>> net = nn.Linear(1, 2).eval()
     >>> with torch.no_grad():

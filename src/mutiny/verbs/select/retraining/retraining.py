@@ -90,6 +90,7 @@ def accuracy_after_retraining(
     Returns:
         A `Retraining`. Apart from times, it is the same on every engine and after any interruption.
 
+    >>> import torch
     >>> from torch import nn
     >>> from mutiny import Classification
     >>> def cut(x):  # one number per input; class 1 begins at -1
