@@ -8,6 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+import mutiny
+from mutiny.campaigns.run import Runtime
+from mutiny.campaigns.run import run as run_verb
+from mutiny.campaigns.verb import Verb, ask
+from mutiny.core.errors import BadInput
+from mutiny.subjects.given import as_given
+from toys import blob_subject
+
 QUICK = ("--operators", "WI", "--seeds", "1")
 MUFF = ("--method", "muff", "--operators", "WI", "--precision", "0.3")
 
@@ -227,7 +235,7 @@ OPTIONS = {
     "parameter with a wrong word": (["--operators", "NI(direction=up)"], ["NI direction='up'", "outgoing, incoming"]),
     "unbalanced bracket": (["--operators", "NI(ratio=0.1"], ["--operators='NI(ratio=0.1'", "WI,NI(ratio=0.1)"]),
     "no operator": (["--operators", ""], ["--operators=''", "at least one of"]),
-    "an operator twice": (["--operators", "WI,WI"], ["--operators=WI", "each operator once"]),
+    "an operator twice": (["--operators", "WI,WI"], ["--operators='WI'", "each operator once"]),
     "a layer that is not there": (["--operators", "WI,NI(layers=conv)"], ["layers='conv'", "of the model: 0, 2"]),
     "a test between trainings": (["--originals", "1", "--test", "glm"], ["--test='glm'", "at least two originals"]),
     "an effect between trainings": (
@@ -286,7 +294,12 @@ def test_options(run, write, tmp_path, options, words):
 
 def test_a_demo_without_a_seed(run):
     ran = run("demo", "--originals", "2", "--seed", "-1")
-    assert (ran.code, ran.err) == (2, "mutiny: --seed=-1: expected a whole number of at least 0.\n")
+    assert (ran.code, ran.out, ran.err) == (2, "", "mutiny: --seed=-1: expected a whole number of at least 0.\n")
+
+
+def test_a_demo_without_networks_prints_nothing_before_the_error(run):
+    ran = run("demo", "--originals", "0")
+    assert (ran.code, ran.out, ran.err) == (2, "", "mutiny: --originals=0: expected a whole number of at least 1.\n")
 
 
 @pytest.mark.parametrize("option", ["--json", "--kills"])
@@ -329,6 +342,32 @@ def test_data_folders_without_the_data(run, tmp_path, name):
         [f"--data={tmp_path}", "in it", "get it from"],
         left=(),
     )
+
+
+def test_a_data_folder_is_refused_with_a_subject_of_a_file(run, write, tmp_path):
+    words = ["--data=elsewhere: expected a built-in subject that needs files, such as mnist. Leave it out: "]
+    refused(run("select", write(BLOBS), "--data", "elsewhere", "--no-store"), tmp_path, words)
+
+
+def test_the_variable_for_data_folders_does_not_concern_a_subject_of_a_file(run, write, monkeypatch):
+    monkeypatch.setenv("MUTINY_DATA", "elsewhere")
+    assert run("select", write(BLOBS), "--no-store", "-q").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["assess", "mine.py:subject", "--kills", "k.txt"], "--kills=k.txt: expected a file name that ends in .npz."),
+        (["report", "p.mutiny", "-o", "mine.py"], "--out=mine.py: expected a file name that ends in .html, .htm."),
+    ],
+)
+def test_an_output_never_replaces_a_file_of_another_kind(run, write, tmp_path, monkeypatch, command, words):
+    write(BLOBS)
+    (tmp_path / "p.mutiny").write_bytes(b"")
+    before = (tmp_path / "mine.py").read_text()
+    monkeypatch.chdir(tmp_path)
+    refused(run(*command), tmp_path, [words], left=("mine.py", "p.mutiny"))
+    assert (tmp_path / "mine.py").read_text() == before
 
 
 class Evil:
@@ -390,3 +429,165 @@ def test_usage_errors_are_exit_code_2_as_well(run, arguments):
 
 def test_unknown_operator_in_the_explaining_command(run, tmp_path):
     refused(run("operators", "XX"), tmp_path, ["CODE='XX'", "one of WI, NI"], left=())
+
+
+BLOBS = "subject = blob_subject(name='blobs')"
+IN_THE_BOX = """
+def squashed(seed=0):
+    x, y = blobs(60, seed=seed)
+    return x.sigmoid(), y
+subject = blob_subject(name='blobs', train=squashed(), test=squashed(1))
+"""
+NAMED = {
+    "a method to compare": (["select", "--compare", "foo"], BLOBS, "--compare='foo': expected one of deepgini"),
+    "a method": (["select", "--method", "foo"], BLOBS, "--method='foo': expected one of deepgini"),
+    "a method that does not apply, to compare": (
+        ["select", "--compare", "deepgini"],
+        "subject = line_subject(name='line')",
+        "--compare=deepgini: expected",
+    ),
+    "a method that breaks ties": (["strengthen", "--tie-break", "foo"], BLOBS, "--tie-break='foo': expected one of"),
+    "a method to strengthen by": (["strengthen", "--compare", "foo"], BLOBS, "--compare='foo': expected one of"),
+    "another attack": (["attack", "--beside", "foo"], IN_THE_BOX, "--beside='foo': expected one of pgd"),
+    "all operators": (["assess", "--operators", "all"], BLOBS, "--operators='all': expected operators on trained"),
+    "an operator before training": (
+        ["assess", "--operators", "WI,HLR"],
+        BLOBS,
+        "--operators='WI,HLR': expected operators on trained models. Operators before training, such as HLR, need "
+        "--method muff.",
+    ),
+    "a picture of numbers": (
+        ["attack", "--grid", "a.png"],
+        IN_THE_BOX,
+        "--grid=a.png: expected images (n, channels, height, width), got inputs of shape (2,). Leave out --grid.",
+    ),
+    "an empty range": (
+        ["attack", "--low", "1", "--high", "0"],
+        IN_THE_BOX,
+        "--low=1.0: expected less than --high 0.0.",
+    ),
+    "a range without end": (["attack", "--high", "inf"], IN_THE_BOX, "--high=inf: expected a finite number."),
+    "a negative distance": (["attack", "--eps", "-1"], IN_THE_BOX, "--eps=-1: expected distances above 0"),
+    "one distance of several": (["attack", "--eps", "0.1,-1"], IN_THE_BOX, "--eps=-1: expected distances above 0"),
+    "no training set": (
+        ["assess", "--method", "muff", "--operators", "WI"],
+        "subject = blob_subject(name='blobs', train=None)",
+        "mutiny: SUBJECT: expected a training set, for method muff. Give mutiny.Subject(train=(inputs, targets));",
+    ),
+    "no pool": (
+        ["strengthen"],
+        BLOBS,
+        "--pool: expected a pool, because the subject has none. Give --pool FILE, or --minimize to look for redundant",
+    ),
+    "a bar in percent": (["assess", "--fail-under", "80"], BLOBS, "between 0 and 1. Write 0.8 for 80%."),
+    "no earlier file": (
+        ["assess", "--against", "none.json"],
+        BLOBS,
+        "--against=none.json: expected a campaign file or a JSON result that exists.",
+    ),
+    "a condition that nothing explains": (
+        ["locate", "--active", "foo"],
+        BLOBS,
+        "--active='foo': expected one of above, quantile, scaled.\n",
+    ),
+    "test inputs out of range": (["attack"], BLOBS, "mutiny: test inputs of SUBJECT=numbers from -"),
+}
+
+
+@pytest.mark.parametrize(("command", "body", "words"), [pytest.param(*case, id=name) for name, case in NAMED.items()])
+def test_an_error_names_the_option_that_was_given(run, write, tmp_path, command, body, words):
+    verb, *options = command
+    refused(run(verb, write(body), *options, "--no-store"), tmp_path, [words])
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_device_that_is_missing_is_answered_with_those_that_are_there(run, write, tmp_path):
+    words = ["--device='cuda': expected a device of this machine. It has cpu", "PyTorch says: "]
+    refused(run("select", write(BLOBS), "--device", "cuda", "--no-store"), tmp_path, words)
+
+
+def test_a_folder_of_folders_is_named_as_it_was_given(run, write, tmp_path):
+    (tmp_path / "photos" / "plain" / "deep").mkdir(parents=True)
+    file = write(BLOBS)
+    words = [f"--inputs={tmp_path / 'photos'}: expected images in every class folder, got none in plain. The layout"]
+    ran = run("locate", file, "--inputs", tmp_path / "photos", "--no-store")
+    refused(ran, tmp_path, words, left=("mine.py", "photos"))
+    assert "did you mean" not in ran.err
+
+
+REFUSED = {
+    "a wrong combination": (["attack", "--combine", "foo"], IN_THE_BOX, "--combine='foo'"),
+    "inputs out of range": (["attack"], BLOBS, "--high"),
+    "a layer that no selector finds": (["select", "--layers", "foo"], BLOBS, "--layers"),
+    "a layer that no repair finds": (["repair", "--layers", "foo"], BLOBS, "--layers"),
+    "no pool": (["strengthen"], BLOBS, "--pool"),
+    "an operator before training": (["assess", "--operators", "HLR"], BLOBS, "--method muff"),
+    "no training set": (
+        ["assess", "--method", "muff", "--operators", "WI"],
+        "subject = blob_subject(name='blobs', train=None)",
+        "train",
+    ),
+}
+
+
+@pytest.mark.parametrize(("command", "body", "word"), [pytest.param(*case, id=name) for name, case in REFUSED.items()])
+def test_a_refused_command_leaves_no_campaign(run, write, tmp_path, command, body, word):
+    verb, *options = command
+    ran = run(verb, write(body), *options, "--store", tmp_path / "p.mutiny")
+    assert ran.code == 2, ran
+    assert word in ran.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py"]
+
+
+def test_a_refused_command_leaves_the_campaigns_of_a_file_as_they_were(run, write, tmp_path):
+    file, store = write(BLOBS), tmp_path / "p.mutiny"
+    assert run("select", file, "--method", "deepgini", "--store", store).code == 0
+    before = run("status", store).out
+    assert run("select", file, "--layers", "foo", "--store", store).code == 2
+    assert run("strengthen", file, "--store", store).code == 2
+    assert run("status", store).out == before
+    assert "all in it are finished" in run("resume", store).err
+
+
+class Rejecting(Verb):
+    """A verb whose second job is refused."""
+
+    name = "rejecting"
+
+    def prepare(self, session):
+        return None
+
+    async def plan(self, session, state):
+        return [await ask(session.job("step", (step,))) for step in range(2)]
+
+    def work(self, state, job):
+        if job.arguments[0]:
+            raise BadInput("step", 1, "0")
+        return 0
+
+    def result(self, session, state, found):
+        raise AssertionError("there is no result")
+
+    def identity(self):
+        return {}
+
+
+def test_resume_skips_a_campaign_that_was_refused_after_some_work(run, tmp_path):
+    given = as_given(blob_subject(), None, None, None, None, "data", pool=True)
+    store = tmp_path / "p.mutiny"
+    for _ in range(2):
+        with pytest.raises(BadInput):
+            run_verb(Rejecting(), given, Runtime(store=store))
+        ran = run("resume", store)
+        assert ran.code == 2
+        assert "an unfinished campaign that was not refused. The latest one ended with: step=1: expected 0." in ran.err
+        status = run("status", store).out
+        assert "refused" in status
+        assert "step=1: expected 0." in status
+        assert "mutiny resume" not in status
+
+
+def test_a_new_store_stays_without_a_trace_of_a_refused_call_in_python(tmp_path):
+    with pytest.raises(BadInput, match="layers='foo'"):
+        mutiny.select(blob_subject(), layers="foo", store=tmp_path / "p.mutiny")
+    assert list(tmp_path.iterdir()) == []

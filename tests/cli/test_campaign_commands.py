@@ -59,9 +59,9 @@ def test_report_and_status_need_nothing_but_the_file(run, write, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("resume", "none.mutiny"), "expected a campaign file"),
-        (("status", "none.mutiny"), "expected a campaign file"),
-        (("report", "none.mutiny"), "expected a campaign file"),
+        (("resume", "none.mutiny"), "expected a campaign file that exists."),
+        (("status", "none.mutiny"), "expected a campaign file that exists."),
+        (("report", "none.mutiny"), "expected a campaign file or a JSON result that exists."),
     ],
 )
 def test_a_file_that_is_not_there(run, arguments, told):

@@ -141,7 +141,7 @@ def test_a_picture_of_no_images_is_refused_before_any_work(run, write, tmp_path)
     out = tmp_path / "location.json"
     ran = run("locate", write(SUBJECT), "--synthesize", 5, "--grid", tmp_path / "new.png", "--json", out)
     assert ran.code == 2
-    assert "not images" in ran.err
+    assert "got inputs of shape (2,)" in ran.err
     assert ran.out == ""
     assert not out.exists()
 

@@ -152,7 +152,7 @@ def test_a_comparison_with_itself_finds_no_change(run, write, tmp_path, rate):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (None, "expected a store or a JSON result"),
+        (None, "expected a campaign file or a JSON result that exists"),
         ("{", "expected JSON that mutiny wrote"),
         ('{"verb": "assess", "schema": 7, "notice": {}}', "with schema 1"),
     ],
@@ -241,9 +241,10 @@ def test_what_cannot_be_compared_is_told_and_the_bar_applies(run, write, tmp_pat
         (["--method", "muff", "--against", "a.json"], "--against=a.json: expected only with --method notice"),
         (
             ["--operators", "HNE"],
-            "--operators=HNE: expected operators on trained models. Operators before training need --method muff.",
+            "--operators='HNE': expected operators on trained models. Operators before training, such as HNE, need "
+            "--method muff.",
         ),
-        (["--operators", "GF,GF"], "--operators=GF: expected each operator once"),
+        (["--operators", "GF,GF"], "--operators='GF': expected each operator once"),
         (["--fail-under", "80"], "--fail-under=80.0: expected a share between 0 and 1"),
         (["--originals", "4"], "--originals=4: expected at most 3"),
     ],
@@ -296,7 +297,8 @@ def test_a_test_set_alone_has_no_rate(run, write, tmp_path):
 
 
 def test_files_for_ci(run, write, tmp_path):
-    files = {name: tmp_path / f"a.{name}" for name in ("junit", "summary", "kills", "json")}
+    endings = {"junit": "xml", "summary": "md", "kills": "npz", "json": "json"}
+    files = {name: tmp_path / f"a.{ending}" for name, ending in endings.items()}
     options = [part for name, path in files.items() for part in (f"--{name}", path)]
     ran = run("assess", write(SEVERAL), *QUICK, "-q", "--fail-under", "1", *options, "--store", "odd name.mutiny")
     assert ran.code == 1

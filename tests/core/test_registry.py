@@ -224,6 +224,18 @@ def test_what_cannot_be_used_is_refused_with_the_name_of_the_package(tmp_path, m
     assert "\n" not in str(refused.value)
 
 
+def test_operators_are_listed_without_one_that_cannot_be_used(tmp_path):
+    points = {"mutiny.operators": {"BAD": "acme_missing:Nope", "SF": "acme:SignFlip"}}
+    site = install(tmp_path / "site", points)
+    ran = run(site, "-m", "mutiny", "operators")
+    assert ran.returncode == 0, ran
+    assert "SF " in ran.stdout
+    assert "BAD" not in ran.stdout
+    assert ran.stderr.count("\n") == 1
+    assert "mutiny: left out: package=acme-faults 1.0, mutiny.operators: BAD = acme_missing:Nope" in ran.stderr
+    assert "No module named 'acme_missing'" in ran.stderr
+
+
 def test_two_packages_with_one_name_are_refused(tmp_path, monkeypatch):
     from mutiny.faults import Operator
 

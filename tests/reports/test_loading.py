@@ -59,7 +59,7 @@ def test_what_a_store_does_not_hold_is_refused(kept, arguments, told):
 
 
 def test_a_file_that_is_no_result_is_refused(kept, tmp_path):
-    with pytest.raises(BadInput, match="expected a store or a JSON result"):
+    with pytest.raises(BadInput, match="expected a campaign file or a JSON result that exists"):
         mutiny.load_result(tmp_path / "none.json")
     (tmp_path / "a.json").write_text('{"verb": ["x"], "schema": 1}')
     with pytest.raises(BadInput, match="expected a result of assess"):

@@ -13,7 +13,7 @@ from mutiny.campaigns.jobs import Job, JobResult, Work
 from mutiny.campaigns.schedule import Plan, Schedule
 from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.campaigns.stores.memory import MemoryStore
-from mutiny.core.errors import Interrupted
+from mutiny.core.errors import BadInput, Interrupted
 from mutiny.core.interrupts import stop_requested
 
 
@@ -35,7 +35,9 @@ class CampaignRun:
         stopping: Callable[[], bool] = stop_requested,
     ) -> None:
         self.engine, self.store, self.stopping = engine or Serial(), store or MemoryStore(), stopping
-        self.campaign = replace(campaign, command=self.store.command or campaign.command)
+        self.campaign = replace(campaign, command=self.store.command or campaign.command, refused="")
+        self._new = all(known.id != campaign.id for known in self.store.campaigns())
+        self._values = 0
         self.store.open(self.campaign)
 
     def run(self, work: Work, plans: Iterable[Plan[Any]]) -> list[Any]:
@@ -45,6 +47,7 @@ class CampaignRun:
             with closing(self.engine.run(work, self._begun(schedule))) as results:  # type: ignore[type-var]
                 for result in results:
                     self.store.save(self.campaign.id, result)
+                    self._values += result.failure is None
                     schedule.give(result)
         finally:
             schedule.close()
@@ -64,6 +67,17 @@ class CampaignRun:
     def finish(self, result: Any) -> None:
         """Stores the result of the campaign."""
         self.store.finish(self.campaign.id, result)
+
+    def refuse(self, error: BadInput) -> None:
+        """Drops the campaign if it is new and no job has ended with a value; otherwise stores the error in it.
+
+        Neither is resumed: the same call would raise the same error.
+        """
+        if self._new and not self._values:
+            self.store.drop(self.campaign.id)
+        else:
+            most = self.store.tally(self.campaign.id).most
+            self.store.open(replace(self.campaign, refused=str(error)), most)
 
     def _begun(self, schedule: Schedule) -> Iterator[Job | None]:
         for job in schedule.jobs():

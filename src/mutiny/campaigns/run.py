@@ -14,6 +14,7 @@ from mutiny.campaigns.runtime import Runtime as Runtime
 from mutiny.campaigns.session import Session
 from mutiny.campaigns.stores.base import Store as Store
 from mutiny.campaigns.verb import R, State, Verb
+from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress as Progress
 from mutiny.subjects.given import Given
 
@@ -24,7 +25,7 @@ def run(verb: Verb[State, R], given: Given, runtime: Runtime) -> R:
 
     Everything that all verbs need happens here: the engine and the store are opened; a stored result of the same call
     is returned; originals are trained; finished jobs are not run again; the models are checked to be untouched; the
-    result is stored.
+    result is stored. A call that is refused with `BadInput` leaves nothing to resume.
 
     Args:
         verb: Verb with its arguments.
@@ -33,18 +34,26 @@ def run(verb: Verb[State, R], given: Given, runtime: Runtime) -> R:
     """
     with runtime.opened() as open_runtime:
         session = Session(verb, given, open_runtime)
-        known = _stored(session)
-        if known is not None and verb.is_final(known):
-            return verb.recalled(session, known)
-        state = verb.prepare(session)
-        plan = verb.plan(session, state)
-        single = isinstance(plan, Coroutine)
-        results = session.run(_Work(verb, state), [plan] if isinstance(plan, Coroutine) else plan)
-        session.check_untouched()
-        result = verb.result(session, state, results[0] if single else results)
-        if session.complete:
-            session.running.finish(verb.stored(result))
-        return result
+        try:
+            return _result(verb, session)
+        except BadInput as error:
+            session.refuse(error)
+            raise
+
+
+def _result(verb: Verb[State, R], session: Session) -> R:
+    known = _stored(session)
+    if known is not None and verb.is_final(known):
+        return verb.recalled(session, known)
+    state = verb.prepare(session)
+    plan = verb.plan(session, state)
+    single = isinstance(plan, Coroutine)
+    results = session.run(_Work(verb, state), [plan] if isinstance(plan, Coroutine) else plan)
+    session.check_untouched()
+    result = verb.result(session, state, results[0] if single else results)
+    if session.complete:
+        session.running.finish(verb.stored(result))
+    return result
 
 
 def _stored(session: Session) -> Any:

@@ -55,6 +55,8 @@ class Runtime:
         check_whole("threads", self.threads)
         if not isinstance(self.folder, (str, Path, NoneType)):
             raise BadInput("folder", repr(self.folder)[:60], "the path of a folder")
+        if not isinstance(self.store, (str, Path, Store, NoneType)):
+            raise BadInput("store", repr(self.store)[:60], "the path of a file, or an open store")
         _check_device_name(self.device)
         if self.progress and not all(callable(getattr(self.progress, name, None)) for name in ("stage", "step")):
             raise BadInput("progress", repr(self.progress)[:60], "an object with the methods stage and step, or None")

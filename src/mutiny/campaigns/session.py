@@ -18,6 +18,7 @@ from mutiny.campaigns.originals import train_at_once
 from mutiny.campaigns.runtime import Runtime
 from mutiny.campaigns.schedule import Plan
 from mutiny.campaigns.stores.base import Campaign, Store
+from mutiny.core.errors import BadInput, StoreError
 from mutiny.core.progress import Progress, Silent
 from mutiny.core.results import now, versions
 from mutiny.models.state import ModelState, check_untouched
@@ -152,6 +153,11 @@ class Session:
     def expect(self, most: int) -> None:
         """Stores the largest number of jobs, for progress and status; call it after `settle`."""
         self.running.expect(most)
+
+    def refuse(self, error: BadInput) -> None:
+        """Leaves no campaign behind that would be resumed although its call was refused."""
+        if "running" in self.__dict__ and not isinstance(error, StoreError):  # a store may be usable again
+            self.running.refuse(error)
 
     def job(self, kind: str, arguments: Any = (), name: str = "", given: Any = None) -> Job:
         """A job of this campaign.

@@ -84,7 +84,7 @@ def assess(
     from mutiny.cli.report_page import command_parts, with_steps
     from mutiny.cli.stored_command import to_stored
     from mutiny.core.json_values import to_plain
-    from mutiny.faults.parsing import as_faults
+    from mutiny.faults.parsing import as_faults, operators_by_label
     from mutiny.reports.result_files import write_ci_reports, write_kills
     from mutiny.reports.result_text import result_text
     from mutiny.verbs.assess.assess import assess
@@ -92,7 +92,9 @@ def assess(
 
     check_bar(fail_under, "--fail-under")
     _check_method(method, {"--seeds": seeds, "--against": against, "--strict": strict or None}, fail_under)
-    invocation.check({"--kills": kills, "--junit": junit, "--summary": summary})
+    invocation.check({"--kills": kills, "--junit": junit, "--summary": summary}, {"--kills": ".npz"})
+    if method == "notice" and not dry_run:
+        operators_by_label(operators)
     settings: dict[str, Any] = {"operators": as_faults(operators), "originals": originals, "method": method}
     settings |= {"exact": exact, **_settings_of(method, seeds, invocation.options)}
     seed = invocation.settings["seed"]

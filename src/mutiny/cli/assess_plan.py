@@ -27,10 +27,11 @@ def show_plan(invocation: Invocation, subject: Subject, settings: Mapping[str, A
 
     common = _common(invocation, settings)
     name, originals = str(subject.name), subject.count(settings["originals"])
+    trained = bool(subject.models)
     if settings["method"] == "muff":
-        text = plan_text(plan(subject, **common, search=settings["search"]), name, originals)
+        text = plan_text(plan(subject, **common, search=settings["search"]), name, originals, trained)
     else:
-        text = dry_run_text(plan_notice(subject, **common, seeds=settings["seeds"]), name, originals)
+        text = dry_run_text(plan_notice(subject, **common, seeds=settings["seeds"]), name, originals, trained)
     invocation.console.print(text)
 
 

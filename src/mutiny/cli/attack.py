@@ -76,7 +76,7 @@ def attack(
 
     invocation.check({"--save": save, "--grid": grid}, {"--save": ".npz"})
     method = as_attack(attack)
-    others = as_attacks(beside or ())
+    others = as_attacks(() if beside is None else beside, "beside")
     distances = _distances(eps, method)
     ratios = tuple(_numbers(invocation.options["ratios"], "--ratios"))
     mutants = CHOICE.filled({**invocation.options, "ratios": ratios})

@@ -67,8 +67,10 @@ class VerbCommand:
             return self.function(invocation, **{name: values[name] for name in self.own})
         except BadInput as error:
             flags = self.flags
-            if values.get("inputs") is None:
-                flags.pop("inputs", None)  # without --inputs, an error about inputs is about the test set
+            if "inputs" in flags and values["inputs"] is None:
+                flags["inputs"] = "test inputs of SUBJECT"
+            if "method" in flags and values.get("compare") is not None:
+                flags["method"] = flags["compare"]
             raise in_options(error, self.name, flags, invocation.aliases(self.aliases)) from error
 
     def callback(self) -> Callable[..., None]:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from mutiny.verbs.assess.result import Assessment
 
 PAGE = Path("mutiny-report.html")
+SHIPPED = 10
+"""Number of networks that come with the package, for seed 0."""
 
 
 def demo(
@@ -20,13 +22,19 @@ def demo(
     no_report: Annotated[bool, option("Do not write an HTML report.", WRITE, "--no-report")] = False,
 ) -> None:
     """Try it: inject faults into small digit classifiers and see which ones their tests notice."""
+    from mutiny.core.checks import check_whole
     from mutiny.reports.terminal import Output
 
+    check_whole("--originals", originals)
+    check_whole("--seed", seed, 0)
+    takes = "It takes about a minute."
+    if originals > SHIPPED or seed:
+        takes = "Networks that do not come with\n mutiny are trained first, so it takes longer than a minute."
     console = Output()
     console.print(
         f"\n [bold]mutiny[/]  Would a test set notice if a neural network went wrong?\n\n"
         f" This injects faults into {originals} small CNNs for the digits of scikit-learn, and\n"
-        f" measures which of them 449 test images notice. It takes about a minute.",
+        f" measures which of them 449 test images notice. {takes}",
         highlight=False,
     )
     options = {"subject": "digits", "operators": "WI,NI,GF,NEB,NS,LR", "originals": originals, "seed": seed}

@@ -80,6 +80,8 @@ def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Ma
 
     names = error.argument.split(",")
     argument = ", ".join(flag(name) or aliases.get(name.strip(), name.strip()) for name in names)
+    if error.value is None and argument in inspect.signature(mutiny.Subject).parameters:
+        argument = "SUBJECT"
     expected, fix = translated_text(error.expected), translated_text(error.fix)
     if _python_only(verb, flags, aliases) & {match[1] for match in MENTION.finditer(fix)}:
         fix = f"In Python, {fix[0].lower()}{fix[1:]}"

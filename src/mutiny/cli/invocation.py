@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -23,11 +24,12 @@ from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput, Interrupted, StoreFull
 from mutiny.core.interrupts import interruptible
 from mutiny.core.results import Result
-from mutiny.reports.files import check_distinct, check_picture, check_writable, write_json
+from mutiny.reports.files import check_distinct, check_picture, check_suffix, check_writable, write_json
 from mutiny.reports.image_grid import images
 from mutiny.reports.progress import TerminalProgress
 from mutiny.reports.terminal import Output
 from mutiny.subjects import Subject, load_subject
+from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.data import Data, as_pool
 
 PICTURES = ("--plot", "--grid")
@@ -50,6 +52,8 @@ class Invocation:
     """
 
     def __init__(self, verb: str, options: Mapping[str, Any], console: Console | None = None) -> None:
+        if options["subject"] not in BUILTIN and str(options["data"]) == os.environ.get("MUTINY_DATA"):
+            options = {**options, "data": None}  # the variable is set for built-in subjects
         self.verb, self.options = verb, options
         if options["store"] is not None and options["no_store"]:
             fix = "Leave out one of them."
@@ -80,9 +84,8 @@ class Invocation:
             check_writable(path, option)
             if option in PICTURES:
                 check_picture(path, option)
-            suffix = (suffixes or {}).get(option)
-            if suffix is not None and path.suffix.lower() != suffix:
-                raise BadInput(option, path, f"a file name that ends in {suffix}")
+            if suffixes is not None and option in suffixes:
+                check_suffix(path, option, suffixes[option])
         check_distinct({**paths, "--store": self.store})
         check_whole("--threads", self.options["threads"])
 
@@ -103,7 +106,7 @@ class Invocation:
         subject = self.subject()
         data = None if text is None else as_pool(text, "--inputs")
         if grid is not None:
-            images((subject.test if data is None else data).first(1))
+            images((subject.test if data is None else data).first(1), grid)
         return subject, data
 
     @contextmanager

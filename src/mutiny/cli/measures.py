@@ -15,7 +15,9 @@ from mutiny.cli.loading_message import loading
 def measures(
     code: Annotated[
         str | None,
-        typer.Argument(help="Measure to explain, with its parameters.", autocompletion=completion.measures),
+        typer.Argument(
+            metavar="CODE", help="Measure to explain, with its parameters.", autocompletion=completion.measures
+        ),
     ] = None,
 ) -> None:
     """List suspiciousness measures."""

@@ -15,7 +15,9 @@ from mutiny.cli.loading_message import loading
 def methods(
     code: Annotated[
         str | None,
-        typer.Argument(help="Method to explain, with its parameters.", autocompletion=completion.methods),
+        typer.Argument(
+            metavar="CODE", help="Method to explain, with its parameters.", autocompletion=completion.methods
+        ),
     ] = None,
 ) -> None:
     """List methods that rank inputs for labeling."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def operators(
     code: Annotated[
         str | None,
-        typer.Argument(help="Operator to explain, with its parameters.", autocompletion=completion.operators),
+        typer.Argument(
+            metavar="CODE", help="Operator to explain, with its parameters.", autocompletion=completion.operators
+        ),
     ] = None,
 ) -> None:
     """List operators: the faults that can be injected."""
@@ -32,14 +34,16 @@ def operators(
     if code is not None:
         explain(as_faults(code))
         return
-    rows = [(kind.code, kind.title, kind.family, _bounds(kind), _source(kind)) for kind in OPERATORS.values()]
-    rows += [(kind.code, kind.title, kind.level, kind.tries, _source(kind)) for kind in TRAINING_OPERATORS.values()]
+    rows = [(kind.code, kind.title, kind.family, _bounds(kind), _source(kind)) for kind in OPERATORS.usable()]
+    rows += [(kind.code, kind.title, kind.level, kind.tries, _source(kind)) for kind in TRAINING_OPERATORS.usable()]
     show(
         ("code", "fault", "level", "tried", "defined in"),
         rows,
         "Data, settings and network are changed before training, which needs a recipe; the others in trained models.\n"
         "Parameters go in brackets: NI(ratio=0.1, direction=incoming). `mutiny operators NI` explains them.",
     )
+    for error in OPERATORS.refused:  # those of both registries, which share their entry points
+        typer.echo(f"mutiny: left out: {error}", err=True)
 
 
 def _bounds(kind: type[Operator]) -> str:

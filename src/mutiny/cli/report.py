@@ -28,7 +28,7 @@ def report(
     """Show the latest result in a file, or write an HTML report, without computing anything."""
     with loading():
         from mutiny.cli.report_page import page_for, parts_for, with_steps
-        from mutiny.reports.files import check_distinct, check_writable, write_json
+        from mutiny.reports.files import check_distinct, check_suffix, check_writable, write_json
         from mutiny.reports.loading import is_json, matching_results, read_json, read_results
         from mutiny.reports.page.render import write_html
         from mutiny.reports.result_text import result_text
@@ -36,11 +36,12 @@ def report(
 
     for file in files:
         if not file.is_file():
-            raise BadInput("FILE", file, "a campaign file or a JSON result")
+            raise BadInput("FILE", file, "a campaign file or a JSON result that exists")
     if out is not None:
         check_writable(out, "--out")
         if out.resolve() in [file.resolve() for file in files]:
             raise BadInput("--out", out, "another file than those it is made from")
+        check_suffix(out, "--out", ".html", ".htm")
     if json is not None:
         check_writable(json, "--json")
         check_distinct({"--json": json, "--out": out, "FILE": files[0]})

@@ -42,7 +42,7 @@ def resume(
         from mutiny.campaigns.stores.sqlite import SqliteStore
 
     if not file.is_file():
-        raise BadInput("FILE", file, "a campaign file")
+        raise BadInput("FILE", file, "a campaign file that exists")
     if salvage:
         file = _salvaged(file)
     if not file.stat().st_size:
@@ -50,13 +50,17 @@ def resume(
     with SqliteStore(file) as store:  # upgrades files of older versions
         campaigns = store.campaigns()
         unfinished = [campaign for campaign in campaigns if _is_open(store, campaign)]
-    if not unfinished:
+    open_ = [campaign for campaign in unfinished if not campaign.refused]
+    if unfinished and not open_:
+        fix = f"The latest one ended with: {unfinished[-1].refused}"
+        raise BadInput("FILE", file, "an unfinished campaign that was not refused", fix)
+    if not open_:
         fix = f"Show the latest with: mutiny report {quoted_path(file)}" if campaigns else "Start with mutiny assess."
         if salvage and campaigns:
             sys.stderr.write(f"mutiny: all campaigns in it are finished. {fix}\n")
             return
         raise BadInput("FILE", file, "an unfinished campaign" + "; all in it are finished" * bool(campaigns), fix)
-    typed = [campaign for campaign in unfinished if campaign.command is not None]
+    typed = [campaign for campaign in open_ if campaign.command is not None]
     changed = {
         "json": None if json is None else json.resolve(),
         "engine": engine,
@@ -64,7 +68,7 @@ def resume(
         "address": address,
     }
     changed = {name: value for name, value in changed.items() if value is not None}
-    _run_again(file, (typed or unfinished)[-1], quiet, changed)
+    _run_again(file, (typed or open_)[-1], quiet, changed)
 
 
 def _is_open(store: Store, campaign: Campaign) -> bool:

@@ -65,8 +65,8 @@ def select(
     if method is not None and compare is not None:
         raise BadInput("--method", method, "either --method or --compare", "Name it first in --compare.")
     check_budget(budget)  # before anything is loaded or trained
-    named = compare or method
-    methods = None if named is None else as_methods(named)
+    named = method if compare is None else compare
+    methods = None if named is None else as_methods(named, "--method" if compare is None else "--compare")
     subject = invocation.subject()
     data = _pool(pool, subject.test, invocation.options["seed"])
     labels = as_given(subject, data, None, None, None, "pool", pool=True).data.targets

@@ -18,7 +18,7 @@ def status(file: CampaignFile) -> None:
         from mutiny.reports.terminal import Output
 
     if not file.is_file():
-        raise BadInput("FILE", file, "a campaign file")
+        raise BadInput("FILE", file, "a campaign file that exists")
     with SqliteStore(file, write=False) as store:
         tallies = [(campaign, store.tally(campaign.id)) for campaign in store.campaigns()]
     Output().print(status_text(file, tallies, holder(file)))

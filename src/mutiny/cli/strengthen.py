@@ -89,10 +89,13 @@ def strengthen(
         raise BadInput("--save", save, "--synthesize above 0", "Leave out --synthesize 0.")
     check_budgets(budget)  # before anything is loaded or trained
     chosen = None if operators is None else as_operators(operators)
-    for methods in (compare, tie_break):
+    for argument, methods in {"methods": compare, "tie_break": tie_break}.items():
         if methods is not None:
-            as_methods(methods)
+            as_methods(methods, argument)
     subject = invocation.subject()
+    if pool is None and subject.pool is None and not minimize:
+        fix = "Give --pool FILE, or --minimize to look for redundant tests."
+        raise BadInput("pool", None, "a pool, because the subject has none", fix)
     with invocation.running() as runtime:
         result = strengthen(
             subject,

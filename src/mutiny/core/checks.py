@@ -1,9 +1,12 @@
-"""Checks of the numbers that users pass as arguments."""
+"""Checks of numbers and words that users pass as arguments."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from numbers import Integral, Real
+
+import numpy as np
 
 from mutiny.core.errors import BadInput
 
@@ -15,6 +18,23 @@ def is_number(value: object) -> bool:
     (True, False, False)
     """
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_one_of(name: str, value: object, words: Sequence[str]) -> None:
+    """Raises `BadInput` unless a value is one of the words.
+
+    >>> check_one_of("combine", "sum", ["logits", "gradients"])
+    Traceback (most recent call last):
+    mutiny.core.errors.BadInput: combine='sum': expected one of logits, gradients.
+    """
+    if not isinstance(value, str) or value not in words:
+        raise BadInput(name, repr(value), f"one of {', '.join(words)}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raises `BadInput` unless a value is ``True`` or ``False``."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise BadInput(name, repr(value), "True or False")
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:

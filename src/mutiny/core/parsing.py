@@ -22,23 +22,30 @@ class Names:
         base: Base class or classes. Their instances are accepted too, even if their class is not in ``kinds``.
         kinds: Classes by name.
         example: Example of a text with parameters.
-        command: Command that explains the classes.
+        command: Command that explains each class; empty if there is none.
         takes_several: Whether the user's argument is called by the plural too, because it takes several.
+        called: Name of the user's argument; by default the plural or the singular of ``argument``.
     """
 
     argument: str
     base: type[Any] | tuple[type[Any], ...]
     kinds: Mapping[str, type[Any]]
     example: str
-    command: str
+    command: str = ""
     takes_several: bool = False
+    called: str = ""
+
+    @property
+    def _name(self) -> str:
+        return self.called or (self.argument if self.takes_several else self.argument[:-1])
 
     def parse(self, wanted: str | Iterable[Any]) -> tuple[Any, ...]:
         """Instances from names, text with parameters, instances, or a mixture of them."""
-        items = self._split(wanted) if isinstance(wanted, str) else list(wanted)
+        several = wanted if isinstance(wanted, str | Iterable) else [wanted]
+        items = self._split(several) if isinstance(several, str) else list(several)
         instances = [instance for item in items for instance in self._instances(item)]
         if not instances:
-            raise BadInput(self.argument, repr(wanted), "at least one of " + ", ".join(self.kinds))
+            raise BadInput(self._name, repr(wanted), "at least one of " + ", ".join(self.kinds))
         return tuple(instances)
 
     def _instances(self, item: Any) -> list[Any]:
@@ -46,7 +53,7 @@ class Names:
             return [item]
         if not isinstance(item, str):
             some = next(iter(self.kinds))
-            raise BadInput(self.argument, repr(item), f"codes such as {some!r}, or {self.argument[:-1]} instances")
+            raise BadInput(self._name, repr(item), f"codes such as {some!r}, or {self.argument[:-1]} instances")
         return [self._instance(part) for part in self._split(item)]
 
     def _split(self, text: str) -> list[str]:
@@ -54,7 +61,7 @@ class Names:
         while position < len(text.rstrip()):
             match = ITEM.match(text, position)
             if match is None:
-                raise BadInput(self.argument, repr(text), f"codes with optional parameters, such as {self.example}")
+                raise BadInput(self._name, repr(text), f"codes with optional parameters, such as {self.example}")
             items.append(match.group().strip().rstrip(","))
             position = match.end()
         return items
@@ -66,9 +73,10 @@ class Names:
         if code is None:
             near = get_close_matches(given.casefold(), [name.casefold() for name in self.kinds], 1)
             similar = [name for name in self.kinds if name.casefold() in near]
-            hint = f"Did you mean {similar[0]}?" if similar else f"`{self.command}` explains each."
-            argument = self.argument if self.takes_several else self.argument[:-1]
-            raise BadInput(argument, repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
+            hint = f"`{self.command}` explains each." if self.command else ""
+            if similar:
+                hint = f"Did you mean {similar[0]}?"
+            raise BadInput(self._name, repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
         names = {field.name: str(field.type) for field in fields(self.kinds[code])}
         settings: dict[str, Any] = {}
         for pair in (part for part in (text or "").split(",") if part.strip()):

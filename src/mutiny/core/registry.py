@@ -54,25 +54,47 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     def __repr__(self) -> str:
         return f"Registry({self.group!r}, {list(self.builtin)})"
 
-    @cached_property
+    @property
     def added(self) -> dict[str, type[T]]:
         """Classes that installed packages add; imports these packages.
 
         Raises `PluginError`, with the name of the package, if one of them cannot be used.
         """
+        kinds, refused = self._installed
+        if refused:
+            raise refused[0]
+        return kinds
+
+    def usable(self) -> list[type[T]]:
+        """Built-in classes, and those of installed packages that can be used."""
+        return [*self.builtin.values(), *self._installed[0].values()]
+
+    @property
+    def refused(self) -> tuple[PluginError, ...]:
+        """An error for each class of an installed package that cannot be used."""
+        return self._installed[1]
+
+    @cached_property
+    def _installed(self) -> tuple[dict[str, type[T]], tuple[PluginError, ...]]:
+        """Classes of installed packages, and errors for those that cannot be used."""
         registries = [self, *([] if self._sibling is None else [self._sibling()])]
         bases = tuple(registry.base for registry in registries)
         owners = {code.casefold(): "mutiny" for registry in registries for code in registry.builtin}
         kinds: dict[str, type[T]] = {}
+        refused: list[PluginError] = []
         for entry in sorted(entry_points(group=self.group), key=lambda entry: (_package(entry), entry.name)):
-            kind = _loaded(entry, bases)
-            owner = owners.setdefault(entry.name.casefold(), _package(entry))
-            if owner != _package(entry):
-                fix = f"Remove {'it' if owner == 'mutiny' else 'one of them'}, or change the name."
-                raise _refused(entry, f"a name that {owner} does not have already", fix)
+            try:
+                kind = _loaded(entry, bases)
+                owner = owners.setdefault(entry.name.casefold(), _package(entry))
+                if owner != _package(entry):
+                    fix = f"Remove {'it' if owner == 'mutiny' else 'one of them'}, or change the name."
+                    raise _refused(entry, f"a name that {owner} does not have already", fix)
+            except PluginError as error:
+                refused.append(error)
+                continue
             if issubclass(kind, self.base):
                 kinds[entry.name] = kind
-        return kinds
+        return kinds, tuple(refused)
 
 
 class JoinedRegistry(Mapping[str, type[Any]]):

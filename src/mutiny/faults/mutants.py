@@ -18,8 +18,10 @@ from mutiny.core.records import FaultRecord
 from mutiny.faults.base import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Forward, ModelView, Patch, check_model, default_forward
+from mutiny.models.forward import as_forward
 from mutiny.models.patch import WeightEdit
 from mutiny.subjects.data import as_pool
+from mutiny.subjects.inference.passes import first_call
 
 
 def mutants(
@@ -51,12 +53,12 @@ def mutants(
     """
     check_whole("count", count)
     check_whole("seed", seed, 0)
-    operators = as_operators([operator] if isinstance(operator, Operator) else operator)
+    operators = as_operators([operator] if isinstance(operator, Operator) else operator, "operator")
     if len(operators) != 1:
         raise BadInput("operator", repr(operator), "one operator", "Call mutants once for each.")
-    call = forward or default_forward
+    call = as_forward(forward)
     check_model(model, "model")
-    view = ModelView.of_data(model, as_pool(inputs, "inputs"), call)
+    view = ModelView.of_data(model, as_pool(inputs, "inputs"), lambda model, x: first_call(call, model, x, "model"))
     by_digest: dict[str, FaultyModel] = {}
     for repetition in range(count):
         patch = _patch(view, operators[0], seed, 0, repetition)

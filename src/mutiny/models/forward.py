@@ -35,6 +35,14 @@ def default_forward(model: nn.Module, inputs: Any) -> Tensor:
     return main_output(result)
 
 
+def as_forward(forward: Forward | None) -> Forward:
+    """The given function, or `default_forward`; an error if it cannot be called."""
+    if forward is not None and not callable(forward):
+        expected = "a function of model and inputs that returns the outputs"
+        raise BadInput("forward", repr(forward)[:60], expected)
+    return forward or default_forward
+
+
 class ForwardModule(nn.Module):
     """A model together with its forward function, for ``torch.func.functional_call``; names begin with ``model.``."""
 

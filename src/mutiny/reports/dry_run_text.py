@@ -12,14 +12,18 @@ from mutiny.reports import terminal
 from mutiny.reports.formatting import count, duration
 from mutiny.verbs.assess.planned_work import Planned
 
+AFTER = ", after the originals are trained"
+"""End of a sentence about a plan for which originals are trained first."""
 
-def dry_run_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableType:
+
+def dry_run_text(plan: Sequence[Planned], name: str, originals: int, trained: bool) -> RenderableType:
     """The text of ``--dry-run``: faults and time of each operator.
 
     Args:
         plan: Estimated work of each operator.
         name: Name of the subject.
         originals: Number of originals.
+        trained: Whether the originals are trained already.
     """
     table = terminal.table()
     table.add_column(" operator", no_wrap=True)
@@ -38,5 +42,5 @@ def dry_run_text(plan: Sequence[Planned], name: str, originals: int) -> Renderab
         )
     )
     total = duration(sum(step.seconds or 0.0 for step in plan))
-    summary = f"About {total} in all, after the originals are trained."
+    summary = f"About {total} in all{'' if trained else AFTER}."
     return Group(Padding(head, (1, 1), expand=False), table, *legend, Padding(summary, (1, 1), expand=False))

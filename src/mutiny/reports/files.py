@@ -25,10 +25,15 @@ def check_writable(path: Path, option: str) -> None:
         raise BadInput(option, path, "a file in an existing folder that can be written")
 
 
+def check_suffix(path: Path, option: str, *suffixes: str) -> None:
+    """Raise `BadInput` unless the file name has one of the extensions, so that no other file is overwritten."""
+    if path.suffix.lower() not in suffixes:
+        raise BadInput(option, path, f"a file name that ends in {', '.join(suffixes)}")
+
+
 def check_picture(path: Path, option: str) -> None:
     """Raise `BadInput` unless the file name has an extension of a picture."""
-    if path.suffix.lower() not in PICTURES:
-        raise BadInput(option, path, f"a file name that ends in {', '.join(PICTURES)}")
+    check_suffix(path, option, *PICTURES)
 
 
 def check_distinct(paths: Mapping[str, Path | None]) -> None:

@@ -33,7 +33,7 @@ def draw_changes(path: Path, before: Any, after: Any, marks: Sequence[Mark], mad
     from matplotlib.figure import Figure  # no global state, no display
 
     order = np.argsort([not success for _, success in marks], kind="stable")[:SHOWN]
-    old, new = (images(nested)[order] for nested in (before, after))
+    old, new = (images(nested, path)[order] for nested in (before, after))
     figure = Figure(figsize=(1.1 * len(order) + 1.2, 3.7), dpi=150, layout="constrained")
     axes = figure.subplots(3, len(order), squeeze=False)
     low, high = float(old.min()), float(old.max())
@@ -58,13 +58,21 @@ def draw_changes(path: Path, before: Any, after: Any, marks: Sequence[Mark], mad
         figure.savefig(part, format=path.suffix.lower().removeprefix("."))
 
 
-def images(nested: Any) -> npt.NDArray[Any]:
-    """The first input that looks like images: ``(n, h, w)``, or ``(n, h, w, 3)`` in color."""
+def images(nested: Any, path: Path | None = None) -> npt.NDArray[Any]:
+    """The first input that looks like images: ``(n, h, w)``, or ``(n, h, w, 3)`` in color.
+
+    Args:
+        nested: Inputs.
+        path: File for the picture, for messages.
+    """
+    shapes = []
     for _, leaf in leaves(nested):
+        shapes.append(str(tuple(leaf.shape[1:])))
         if leaf.ndim == 4 and leaf.is_floating_point():
             array: npt.NDArray[Any] = leaf.numpy()
             return array.transpose(0, 2, 3, 1) if array.shape[1] == 3 else array[:, 0]
         if leaf.ndim == 3 and leaf.is_floating_point():
             gray: npt.NDArray[Any] = leaf.numpy()
             return gray
-    raise BadInput("--grid", "inputs that are not images", "images (n, channels, height, width)")
+    expected = f"images (n, channels, height, width), got inputs of shape {' and '.join(shapes)}"
+    raise BadInput("--grid", path, expected, "Leave out --grid.")

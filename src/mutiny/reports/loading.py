@@ -83,6 +83,8 @@ def load_result(path: str | Path, *, verb: str | None = None, campaign: str | No
     ...     mutiny.load_result(file).chosen.tolist() == result.chosen.tolist()
     True
     """
+    if not isinstance(path, (str, Path)):
+        raise BadInput("path", repr(path)[:60], "the path of a campaign file or of a JSON result")
     path = Path(path)
     if verb is not None and verb not in KINDS:
         raise BadInput("verb", repr(verb), f"one of {', '.join(KINDS)}")
@@ -114,7 +116,7 @@ def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
     results: list[LoadedResult] = []
     for path in paths:
         if not path.is_file():
-            raise BadInput("file", path, "a store or a JSON result")
+            raise BadInput("file", path, "a campaign file or a JSON result that exists")
         results += [read_json(path)] if is_json(path) else read_store(path)
     return results
 

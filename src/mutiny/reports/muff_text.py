@@ -12,6 +12,7 @@ from rich.text import Text
 
 from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
 from mutiny.reports import terminal
+from mutiny.reports.dry_run_text import AFTER
 from mutiny.reports.formatting import NONE, count, duration, number, percent
 from mutiny.verbs.assess.muff.redundancy import TRIVIAL
 from mutiny.verbs.assess.muff.result import MuffAssessment, MuffSettings
@@ -173,8 +174,15 @@ def why_no_score(result: MuffAssessment) -> str:
     return "no operator has a stable mutant that the training set kills"
 
 
-def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableType:
-    """The text of ``--dry-run``: mutants, trainings and time of each operator, at most."""
+def plan_text(plan: Sequence[Planned], name: str, originals: int, trained: bool) -> RenderableType:
+    """The text of ``--dry-run``: mutants, trainings and time of each operator, at most.
+
+    Args:
+        plan: Estimated work of each operator.
+        name: Name of the subject.
+        originals: Number of originals.
+        trained: Whether the originals are trained already.
+    """
     table = terminal.table()
     table.add_column(" operator", no_wrap=True)
     table.add_column("level")
@@ -187,7 +195,7 @@ def plan_text(plan: Sequence[Planned], name: str, originals: int) -> RenderableT
     total = sum(step.seconds or 0.0 for step in plan)
     trainings = sum(step.trainings for step in plan)
     limits = f"At most {count(trainings, 'training')} and about {duration(total)} in all"
-    summary = f"{limits}, after the originals are trained."
+    summary = f"{limits}{'' if trained else AFTER}."
     head = f"{escape(name)}, {count(originals, 'original')}: plan only, nothing was run"
     lines = (
         "mutants: at most, over all sets of inputs; trainings: each is kept, and shared by the sets.",

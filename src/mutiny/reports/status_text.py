@@ -39,7 +39,8 @@ def status_text(file: Path, campaigns: Sequence[tuple[Campaign, CampaignTally]],
 
 def _campaign(campaign: Campaign, tally: CampaignTally, writer: str | None, file: Path) -> list[RenderableType]:
     started = f"  started {campaign.created[:16].replace('T', ' ')}  "
-    title = Text.assemble("\n ", (f"{campaign.verb} {campaign.subject}", "bold"), started, _state(tally, writer))
+    state = _state(campaign, tally, writer)
+    title = Text.assemble("\n ", (f"{campaign.verb} {campaign.subject}", "bold"), started, state)
     table = terminal.table()
     for name in (" jobs", "done", "waiting", "sec. each", "in all"):
         table.add_column(name, justify="left" if name == " jobs" else "right")
@@ -47,17 +48,19 @@ def _campaign(campaign: Campaign, tally: CampaignTally, writer: str | None, file
         done, seconds = tally.done.get(kind, 0), tally.seconds.get(kind, 0.0)
         each = f"{seconds / done:.2f}" if done else NONE
         table.add_row(f" {kind}", str(done), str(tally.waiting.get(kind, 0)), each, _span(seconds))
-    lines = [f"campaign {campaign.id[:ID_LENGTH]}", *_lines(tally, writer, file)]
+    lines = [f"campaign {campaign.id[:ID_LENGTH]}", *_lines(campaign, tally, writer, file)]
     return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {line}") for line in lines)]
 
 
-def _state(tally: CampaignTally, writer: str | None) -> tuple[str, str]:
+def _state(campaign: Campaign, tally: CampaignTally, writer: str | None) -> tuple[str, str]:
     if tally.finished:
         return (f"finished, {len(tally.failed)} failed", "yellow") if tally.failed else ("finished", "green")
-    return (f"running: {writer}", "cyan") if writer else ("interrupted", "yellow")
+    if writer:
+        return f"running: {writer}", "cyan"
+    return ("refused", "red") if campaign.refused else ("interrupted", "yellow")
 
 
-def _lines(tally: CampaignTally, writer: str | None, file: Path) -> list[str]:
+def _lines(campaign: Campaign, tally: CampaignTally, writer: str | None, file: Path) -> list[str]:
     lines = []
     done = sum(tally.done.values())
     if tally.most and not tally.finished:
@@ -71,7 +74,11 @@ def _lines(tally: CampaignTally, writer: str | None, file: Path) -> list[str]:
     lines += [f"failed: {failure.job}: {failure.reason}" for failure in tally.failed[:SHOWN]]
     if len(tally.failed) > SHOWN:
         lines.append(f"and {len(tally.failed) - SHOWN} more failed")
-    if not writer and (tally.failed or not tally.finished):
+    if writer:
+        return lines
+    if campaign.refused:
+        lines.append(campaign.refused)
+    elif tally.failed or not tally.finished:
         lines.append(f"{'Try again' if tally.finished else 'Continue'} with: mutiny resume {shlex.quote(str(file))}")
     return lines
 

@@ -12,8 +12,9 @@ from torch import nn
 
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress
-from mutiny.models import Forward, check_model, default_forward
+from mutiny.models import Forward, check_model
 from mutiny.models.device import placement
+from mutiny.models.forward import as_forward
 from mutiny.subjects.data import Data, as_data, as_pool
 from mutiny.subjects.data.labels import matched
 from mutiny.subjects.inference.passes import first_call
@@ -106,7 +107,7 @@ def as_given(
         raise _no_subject(subject, f"{argument}=...")
     if data is None:
         raise BadInput(argument, None, "inputs for the model", f"Give {argument}=inputs.")
-    inputs, call = as_pool(data, argument), forward or default_forward
+    inputs, call = as_pool(data, argument), as_forward(forward)
     model = check_model(subject, "model")
     known = None if train is None else as_data(train, "train")
     task = task or _guessed(model, inputs, call)
@@ -134,7 +135,7 @@ def as_subject(
         raise _no_subject(subject, "data=... and train=...")
     if data is None:
         raise BadInput("data", None, "the test set of the model", "Give data=(inputs, targets).")
-    model, call = check_model(subject, "model"), forward or default_forward
+    model, call = check_model(subject, "model"), as_forward(forward)
     known, tests = None if train is None else as_data(train, "train"), as_data(data, "data")
     task = task or _guessed(model, tests, call)
     return Subject(

@@ -25,8 +25,12 @@ def load_subject(text: str, data: str | Path | None = None) -> Subject:
     Args:
         text: Built-in name, ``path/to/file.py:name`` or ``package.module:name``, where ``name`` is a `Subject` or a
             function without arguments that returns one.
-        data: Folder with data sets, for built-in subjects that need files.
+        data: Folder with data sets, for built-in subjects that need files; refused with other subjects.
     """
+    if not isinstance(text, str):
+        raise BadInput(
+            "subject", repr(text)[:60], f"text: a built-in ({', '.join(BUILTIN)}), FILE.py:NAME or MODULE:NAME"
+        )
     if text in BUILTIN:
         return BUILTIN[text](None if data is None else Path(data))
     where, colon, name = text.rpartition(":")
@@ -36,6 +40,9 @@ def load_subject(text: str, data: str | Path | None = None) -> Subject:
         if text.endswith(".py"):
             hint = f"Did you mean {text}:subject?"
         raise BadInput("subject", repr(text), f"a built-in ({', '.join(BUILTIN)}), FILE.py:NAME or MODULE:NAME", hint)
+    if data is not None:
+        fix = f"Leave it out: {text} reads its own data."
+        raise BadInput("data", data, "a built-in subject that needs files, such as mnist", fix)
     is_file = where.endswith(".py")
     with _importing_from(Path(where).resolve().parent if is_file else Path.cwd()):
         value = _named(_from_file(where) if is_file else _from_module(where), where, name)

@@ -16,7 +16,8 @@ from mutiny.core.errors import BadInput
 from mutiny.core.json_values import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.random import seed_for
-from mutiny.models import Forward, check_model, default_forward
+from mutiny.models import Forward, check_model
+from mutiny.models.forward import as_forward
 from mutiny.models.state import check_parameters, digest
 from mutiny.subjects.data import Data, as_data, as_pool
 from mutiny.subjects.data.seeded import seeded
@@ -73,10 +74,12 @@ class Subject:
             raise BadInput("models", models, "at least one trained model, or a recipe that trains them")
         if not isinstance(task, Task):
             raise BadInput("task", repr(task), "mutiny.Classification(...) or mutiny.Regression(...)")
+        if not isinstance(name, str):
+            raise BadInput("name", repr(name)[:60], "text")
         if train is None and not given:
             raise BadInput("train", None, "the training set, which the recipe needs")
         self.models, self.task, self.recipe, self.name = given, task, recipe, name
-        self.forward: Forward = forward or default_forward
+        self.forward: Forward = as_forward(forward)
         self.train = None if train is None else as_data(train, "train")
         self.test = as_data(test, "test")
         self.validation = None if validation is None else as_data(validation, "validation")
@@ -218,8 +221,16 @@ def as_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device).cpu()
     except (RuntimeError, AssertionError) as error:
-        raise BadInput("device", repr(name), "a device of this machine", str(error).splitlines()[0]) from None
+        reason = str(error).splitlines()[0].rstrip(".")
+        fix = f"It has {', '.join(_devices())}; PyTorch says: {reason}."
+        raise BadInput("device", repr(name), "a device of this machine", fix) from None
     return device
+
+
+def _devices() -> list[str]:
+    """Usual devices of this machine."""
+    found = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    return [*found, "mps"] if torch.backends.mps.is_available() else found
 
 
 def on_device(model: nn.Module, device: torch.device) -> nn.Module:

@@ -133,7 +133,7 @@ def check_parameters(attack: Attack) -> None:
     """The attack has names, and can be rebuilt from the text that describes it."""
     for name in ("code", "title", "source"):
         assert getattr(attack, name, ""), f"{type(attack).__name__}: the {name} is empty"
-    names = Names("attacks", Attack, {attack.code: type(attack)}, attack.code, "mutiny attack --help")
+    names = Names("attacks", Attack, {attack.code: type(attack)}, attack.code)
     (again,) = names.parse(str(attack))
     assert again == attack, f"{attack.code}: {str(attack)!r} rebuilds {again!r}, not {attack!r}"
     assert hash(again) == hash(attack), f"{attack.code}: equal attacks have different hashes"

@@ -34,14 +34,15 @@ def check_store(make: Make, reopen: Reopen, sequences: int = 20) -> None:
         reopen: Function that closes a store and opens it again, as another process would.
         sequences: Number of random sequences of calls that are compared with a simple model.
     """
-    for check in (check_campaigns, check_values, check_scratch, check_afresh, check_failures, check_sharing):
+    checks = check_campaigns, check_values, check_scratch, check_afresh, check_failures, check_sharing, check_drop
+    for check in checks:
         check(make, reopen)
     for seed in range(sequences):
         check_sequence(make, reopen, seed)
 
 
 def check_campaigns(make: Make, reopen: Reopen) -> None:
-    """Campaigns keep their order and fields; opening one again changes ``most``, command, settings and network only."""
+    """Campaigns keep their order and fields; opening one again changes only what `Store.open` names."""
     store = make()
     assert store.campaigns() == [], "a new store has campaigns"
     store.open(ONE, most=5)
@@ -50,10 +51,10 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     assert store.campaigns() == [ONE, TWO], "campaigns are not what was opened, the last at the end"
     assert (store.tally("c1").most, store.tally("c0").most) == (5, None), "most is not what was given"
     store.begin("c1", Job("probe", [1]))
-    store.open(replace(ONE, created="on Tuesday", command=None, settings={"seed": 1}, network="n"), most=7)
-    changed = replace(ONE, command=None, settings={"seed": 1}, network="n")
+    changed = replace(ONE, command=None, settings={"seed": 1}, network="n", refused="no")
+    store.open(replace(changed, created="on Tuesday"), most=7)
     store = reopen(store)
-    assert store.campaigns() == [TWO, changed], "a second opening changed more than command, settings and turn"
+    assert store.campaigns() == [TWO, changed], "a second opening changed something else, too"
     tally = store.tally("c1")
     assert (tally.most, tally.attempts) == (7, 1), "a second opening lost what was begun, or most"
     assert store.outcome("c1") is None, "an unfinished campaign has an outcome"
@@ -71,6 +72,7 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
         lambda: store.save("nosuch", JobResult(job)),
         lambda: store.finish("nosuch", 1),
         lambda: store.tally("nosuch"),
+        lambda: store.drop("nosuch"),
     ):
         try:
             act()
@@ -203,6 +205,31 @@ def check_sharing(make: Make, reopen: Reopen) -> None:
     assert (first.done, first.waiting) == ({"probe": 1}, {}), "jobs of another campaign count"
     assert (second.done, second.waiting) == ({"probe": 1}, {"clean": 1}), "a shared result is not found done"
     assert (first.attempts, second.attempts) == (1, 0), "attempts of another campaign count"
+    store.close()
+
+
+def check_drop(make: Make, reopen: Reopen) -> None:
+    """A dropped campaign is gone, with the jobs that nobody else wants; values and other campaigns stay."""
+    store = make()
+    store.open(ONE)
+    store.open(TWO)
+    done, failed, shared = Job("probe", [1]), Job("probe", [2]), Job("probe", [3])
+    store.save("c0", JobResult(done, 1))
+    store.save("c0", JobResult(failed, failure="refused"))
+    store.save("c1", JobResult(shared, failure="out of luck"))
+    store.want("c0", [shared])
+    store.finish("c0", "a result")
+    before = store.tally("c1")
+    store.drop("c0")
+    store = reopen(store)
+    assert store.campaigns() == [ONE], "a dropped campaign is still there, or another one is gone"
+    assert store.tally("c1") == before, "jobs of another campaign were dropped"
+    assert store.load(done) == Kept(1), "a value was dropped"
+    store.open(TWO)
+    assert store.outcome("c0") is None, "a dropped campaign has a result"
+    assert (store.tally("c0").failed, store.tally("c0").waiting) == ((), {}), "a dropped campaign has jobs"
+    store.want("c1", [failed])
+    assert store.tally("c1").failed == before.failed, "a dropped failure is still there"
     store.close()
 
 

@@ -190,7 +190,7 @@ def test_bad_folders_get_a_sentence(tmp_path):
     with pytest.raises(BadInput, match=r"did you mean .*sizes/ant|images in every class"):
         as_data(tmp_path, "train")
     (tmp_path / "sizes" / "empty").mkdir()
-    with pytest.raises(BadInput, match="sizes/empty: expected images in every class folder"):
+    with pytest.raises(BadInput, match="sizes: expected images in every class folder, got none in empty"):
         image_folder(tmp_path / "sizes", size=4)
     (tmp_path / "nothing").mkdir()
     with pytest.raises(BadInput, match="here are no folders"):

@@ -343,7 +343,7 @@ def test_training_data_that_does_not_fit(net):
         ({"mutate": "noise"}, "a mutiny.subjects.data.Mutation"),
         ({"mutate": lambda x: x}, "a mutiny.subjects.data.Mutation"),
         ({"task": "classification"}, "mutiny.Classification"),
-        ({"method": 5}, "methods"),
+        ({"method": 5}, "method=5"),
         ({"layers": 5}, "layers"),
         ({"seed": "a"}, "seed"),
         ({"repeats": 1.5}, "repeats"),

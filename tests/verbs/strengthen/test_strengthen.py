@@ -222,7 +222,7 @@ def test_bad_input_gets_a_sentence(more, message):
 
 
 def test_what_cannot_be_strengthened_gets_a_sentence():
-    with pytest.raises(mutiny.BadInput, match="inputs to choose from"):
+    with pytest.raises(mutiny.BadInput, match=r"pool=None: expected a pool, because the subject has none\. Give pool="):
         strengthen(1, weak_subject(1, pool=None))
     with pytest.raises(mutiny.BadInput, match="the test set of the model"):
         mutiny.strengthen(nn.Linear(2, 2).eval())

@@ -25,6 +25,7 @@ class Campaign:
         command: Parameters with which the command line can repeat the call; ``None`` if it was made from Python.
         created: Creation time, for people.
         network: Fingerprint of the first original; empty in files of older versions.
+        refused: Message of the `BadInput` with which the last run ended; empty if it ended in another way.
     """
 
     id: str
@@ -35,12 +36,15 @@ class Campaign:
     command: Mapping[str, Any] | None = None
     created: str = ""
     network: str = ""
+    refused: str = ""
 
 
 def reopened(known: Campaign, campaign: Campaign) -> Campaign:
-    """A campaign after it was opened again, which may change its command, settings and network."""
+    """A campaign after it was opened again, which may change its command, settings, network and refusal."""
     network = campaign.network or known.network
-    return replace(known, command=campaign.command, settings=campaign.settings, network=network)
+    return replace(
+        known, command=campaign.command, settings=campaign.settings, network=network, refused=campaign.refused
+    )
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,11 @@ class Store(ABC):
 
     @abstractmethod
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Starts a campaign, or continues it with a new ``most``, command, settings and network."""
+        """Starts a campaign, or continues it with a new ``most``, command, settings, network and refusal."""
+
+    @abstractmethod
+    def drop(self, campaign: str) -> None:
+        """Drops a campaign and its result, and planned jobs without a value that no other campaign wants."""
 
     @abstractmethod
     def campaigns(self) -> list[Campaign]:

@@ -50,6 +50,14 @@ class MemoryStore(Store):
         running.campaign = reopened(running.campaign, campaign)
         running.most = most
 
+    def drop(self, campaign: str) -> None:
+        """Drops a campaign and its result, and planned jobs without a value that no other campaign wants."""
+        dropped = self._running(campaign)
+        del self._campaigns[campaign]
+        for job in dropped.attempts:
+            if self._jobs[job].kept is None and not any(job in other.attempts for other in self._campaigns.values()):
+                del self._jobs[job]
+
     def campaigns(self) -> list[Campaign]:
         """All campaigns, in the order in which they were last opened."""
         return [running.campaign for running in self._campaigns.values()]

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from mutiny.campaigns.stores import connection, schema
 from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store, reopened
 from mutiny.campaigns.stores.lock import PATIENCE, Lock
 from mutiny.campaigns.stores.sealing import check_place, seal, unseal
-from mutiny.core.errors import BadInput, StoreError
+from mutiny.core.errors import BadInput, MutinyError, StoreError
 from mutiny.core.results import now
 
 LONGEST_NAME = 240
@@ -54,6 +54,7 @@ class SqliteStore(Store):
             raise StoreError("store", path, f"a name of at most {LONGEST_NAME} bytes", "Choose a shorter one.")
         self._lock = Lock(self.path, patience) if write else None
         self._turn = threading.RLock()
+        self._created = write and not self.path.exists()
         try:
             self._connection = connection.to_write(self.path) if write else connection.to_read(self.path)
         except BaseException:
@@ -74,6 +75,21 @@ class SqliteStore(Store):
             old_header, known = earlier
             body = seal(reopened(known, campaign), {**header, "revision": old_header["revision"] + 1})
             change.execute("UPDATE campaigns SET most = ?, body = ? WHERE id = ?", (most, body, campaign.id))
+
+    def drop(self, campaign: str) -> None:
+        """Drops a campaign and its result, and planned jobs without a value that no other campaign wants."""
+        with self._change() as change:
+            number = (self._number(change, campaign),)
+            unwanted = (
+                "SELECT task FROM wanted JOIN tasks ON tasks.number = task WHERE campaign = ? AND seconds IS NULL "
+                "AND task NOT IN (SELECT task FROM wanted WHERE campaign <> ?)"
+            )
+            jobs = change.execute(unwanted, number * 2).fetchall()
+            change.execute("DELETE FROM wanted WHERE campaign = ?", number)
+            change.execute("DELETE FROM outcomes WHERE campaign = ?", number)
+            change.execute("DELETE FROM campaigns WHERE number = ?", number)
+            change.executemany("DELETE FROM failures WHERE task = ?", jobs)
+            change.executemany("DELETE FROM tasks WHERE number = ?", jobs)
 
     def campaigns(self) -> list[Campaign]:
         """All campaigns, in the order in which they were last opened."""
@@ -213,6 +229,21 @@ class SqliteStore(Store):
             most=most,
             finished=bool(finished),
         )
+
+    def __exit__(self, *raised: object) -> None:
+        """Closes the file. After an error of mutiny, a file that was created here and has no campaign is removed."""
+        if isinstance(raised[1], MutinyError) and self._created and not self.campaigns():
+            self._remove()
+        else:
+            self.close()
+
+    def _remove(self) -> None:
+        with self._turn:
+            self._connection.close()
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(OSError):  # on Windows, a file that another process reads stays
+                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        self._release()
 
     def close(self) -> None:
         """Closes the file, so that another process can write to it."""

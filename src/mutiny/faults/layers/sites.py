@@ -22,8 +22,9 @@ def same_shape_sites(view: ModelView, inactive: bool) -> list[Site]:
     if not sites:
         reason = "no layer between the first and the last keeps the shape of its input"
         if keeping:
-            kinds = ", ".join(sorted({site.kind for site in keeping}))
-            reason += f", except {kinds}, which do nothing at inference (inactive=true includes them)"
+            kinds = sorted({site.kind for site in keeping})
+            do = "does" if len(kinds) == 1 else "do"
+            reason += f", except {', '.join(kinds)}, which {do} nothing at inference (inactive=true includes them)"
         raise NotApplicable(reason)
     return sites
 

@@ -7,6 +7,7 @@ import math
 import warnings
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def _images(tree: Tree, label: str, name: str) -> list[str]:
         raise BadInput(f"{name} classes", label, f"a folder in {tree}", f"There are: {', '.join(tree.folders()[:20])}.")
     files = loose_images(tree, label)
     if not files:
-        raise BadInput(name, f"{tree}/{label}", "images in every class folder", _hint(tree))
+        raise BadInput(name, tree, f"images in every class folder, got none in {label}", _hint(tree))
     return files
 
 
@@ -131,8 +132,11 @@ def _hint(tree: Tree) -> str:
     folders = tree.folders()
     if not folders:
         return "The layout is DIR/CLASS/*.png; here are no folders."
-    if tree.folders(folders[0]):
-        return f"The layout is DIR/CLASS/*.png; did you mean {tree}/{folders[0]}?"
+    for folder in folders:
+        with suppress(OSError):  # folders that may not be read
+            classes = tree.folders(folder)
+            if classes and loose_images(tree, f"{folder}/{classes[0]}"):
+                return f"The layout is DIR/CLASS/*.png; did you mean {tree}/{folder}?"
     return f"The layout is DIR/CLASS/*.png with names ending in {', '.join(SUFFIXES)}."
 
 

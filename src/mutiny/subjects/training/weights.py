@@ -29,6 +29,11 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
         path: Path of a ``.safetensors`` file, or a ``.pt`` or ``.pth`` file of plain tensors.
         trust_pickle: Whether to unpickle a file, which can run any code that its author put in.
     """
+    if not isinstance(model, nn.Module):
+        fix = "The model comes first: load_weights(model, path)."
+        raise BadInput("model", repr(model)[:60], "a torch.nn.Module", fix)
+    if not isinstance(path, (str, Path)):
+        raise BadInput("path", repr(path)[:60], "the path of a file")
     path = Path(path)
     if not path.is_file():
         raise BadInput("weights", path, "an existing file", "Check the path.")

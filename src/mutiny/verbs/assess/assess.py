@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from torch import nn
 
 from mutiny.campaigns.run import Engine, Runtime, Store
+from mutiny.core.checks import check_flag
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress
 from mutiny.faults.evaluation import Screening
@@ -169,6 +170,7 @@ def assess(
     """
     if method not in METHODS:
         raise BadInput("method", repr(method), f"one of {', '.join(METHODS)}")
+    check_flag("exact", exact)
     runtime = Runtime(seed, device, batch_size, threads, engine, workers, store, folder, progress)
     subject = as_subject(subject, data, train, task, forward, validation)
     count = subject.count(originals)

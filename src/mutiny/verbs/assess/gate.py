@@ -40,7 +40,9 @@ class Gate:
 def check_bar(bar: float | None, name: str = "at_least") -> None:
     """Raises `BadInput` unless the bar is a share or ``None``."""
     if bar is not None and not (is_number(bar) and 0 <= bar <= 1):
-        raise BadInput(name, repr(bar), "a share between 0 and 1")
+        percent = is_number(bar) and 1 < bar <= 100
+        fix = f"Write {bar / 100:g} for {bar:g}%." if percent else ""
+        raise BadInput(name, repr(bar), "a share between 0 and 1", fix)
 
 
 def compare_with_bar(notice: Notice, bar: float) -> Gate:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from torch import nn
 
 from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
-from mutiny.core.checks import check_whole
+from mutiny.core.checks import check_flag, check_one_of, check_whole, is_number
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward
 from mutiny.subjects import Subject
@@ -104,10 +104,12 @@ def attack(
     >>> attack(net, "pgd(iterations=10)", eps=(0.1, 1.0), mutants=0, data=(x, x.argmax(1)))
     Robustness('pgd(iterations=10)', 0 mutants, fooled 0.1: 55%, 1: 100%)
     """
-    chosen, others = as_attack(attack), as_attacks(beside)
+    chosen, others = as_attack(attack), as_attacks(beside, "beside")
     for other in others:
         if other.bounded != chosen.bounded:
             raise BadInput("beside", str(other), f"attacks that {'' if chosen.bounded else 'do not '}take a distance")
+    check_flag("baselines", baselines)
+    check_one_of("combine", combine, get_args(Combine))
     choice = _choice(mutants)
     variants = _variants(chosen, 1 + choice.count, baselines) | {str(other): Variant(other) for other in others}
     check_whole("count", count)
@@ -179,17 +181,23 @@ def _choice(mutants: int | Choice) -> Choice:
 def _distances(eps: float | Iterable[float]) -> tuple[float, ...]:
     # An array without dimensions is one number, although it counts as iterable.
     dimensions = getattr(eps, "ndim", 1)
-    values = eps if isinstance(eps, Iterable) and not isinstance(eps, str) and dimensions > 0 else (eps,)
+    values = list(eps) if isinstance(eps, Iterable) and not isinstance(eps, str) and dimensions > 0 else [eps]
     distances = [_number(value) for value in values]
-    if not distances or not all(0 < distance <= FARTHEST for distance in distances):
-        raise BadInput("eps", repr(eps), f"distances above 0, at most {FARTHEST:g}: at 0 nothing changes")
+    wrong = [number for number, distance in enumerate(distances) if not 0 < distance <= FARTHEST]
+    if wrong or not distances:
+        value = values[wrong[0]] if wrong else eps
+        expected = f"distances above 0, at most {FARTHEST:g}: at 0 nothing changes"
+        raise BadInput("eps", f"{value:g}" if is_number(value) else repr(value), expected)
     return tuple(distances)
 
 
 def _range(low: float, high: float) -> tuple[float, float]:
     ends = _number(low), _number(high)
-    if not ends[0] < ends[1] or not all(map(isfinite, ends)):
-        raise BadInput("low, high", (low, high), "the range of input values: two finite numbers, the smaller one first")
+    for name, given, end in (("low", low, ends[0]), ("high", high, ends[1])):
+        if not isfinite(end):
+            raise BadInput(name, repr(given), "a finite number")
+    if not ends[0] < ends[1]:
+        raise BadInput("low", ends[0], f"less than high={ends[1]}")
     return ends
 
 

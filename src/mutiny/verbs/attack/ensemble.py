@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import torch
 from torch import Tensor, nn
 
+from mutiny.core.checks import check_one_of
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward, Patch, default_forward
 from mutiny.models.forward import steady
@@ -99,8 +100,7 @@ class Ensemble:
         forward: Forward = default_forward,
         combine: Combine = "gradients",
     ) -> None:
-        if combine not in get_args(Combine):
-            raise BadInput("combine", repr(combine), f"one of {', '.join(get_args(Combine))}")
+        check_one_of("combine", combine, get_args(Combine))
         self.model, self.forward, self.combine = model, forward, combine
         self._members = [Member.of(model, patch) for patch in (Patch(()), *patches)]
         self._fused: nn.Module | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from mutiny.core.errors import BadInput
@@ -15,7 +16,7 @@ from mutiny.verbs.attack.carlini import Carlini
 from mutiny.verbs.attack.pgd import Fgsm, Pgd
 
 ATTACKS: Registry[Attack] = Registry("mutiny.attacks", Attack, (Pgd, Fgsm, Carlini, Auto))
-NAMES = Names("attacks", Attack, ATTACKS, "pgd(iterations=20)", "mutiny attack --help")
+NAMES = Names("attacks", Attack, ATTACKS, "pgd(iterations=20)")
 NORM = re.compile(r"\bnorm\s*=\s*\w+")
 
 
@@ -31,8 +32,12 @@ def as_attack(wanted: str | Attack) -> Attack:
     return attacks[0]
 
 
-def as_attacks(wanted: str | Attack | Iterable[str | Attack]) -> tuple[Attack, ...]:
+def as_attacks(wanted: str | Attack | Iterable[str | Attack], argument: str = "attack") -> tuple[Attack, ...]:
     """Returns attacks from text with commas, or from several names or instances; there may be none.
+
+    Args:
+        wanted: Attacks, one or several.
+        argument: Name of the user's argument, for messages.
 
     >>> [str(attack) for attack in as_attacks("fgsm, pgd(iterations=5, restarts=2)")]
     ['fgsm', 'pgd(iterations=5, restarts=2)']
@@ -41,6 +46,6 @@ def as_attacks(wanted: str | Attack | Iterable[str | Attack]) -> tuple[Attack, .
     """
     items: Any = (wanted,) if isinstance(wanted, str | Attack) else wanted
     if not isinstance(items, Iterable):
-        raise BadInput("attack", repr(wanted), f"one of {', '.join(ATTACKS)}")
+        raise BadInput(argument, repr(wanted), f"one of {', '.join(ATTACKS)}")
     lowered = [NORM.sub(lambda norm: norm.group().lower(), item) if isinstance(item, str) else item for item in items]
-    return NAMES.parse(lowered) if lowered else ()
+    return replace(NAMES, called=argument).parse(lowered) if lowered else ()

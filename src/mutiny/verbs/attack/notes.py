@@ -32,7 +32,7 @@ def notes(
 
 
 def _data_notes(originals: int, repeatable: bool, clean: CleanModel) -> Iterator[str]:
-    yield from only_first(originals, "is attacked")
+    yield from only_first(originals, "was attacked")
     if not clean.correct.any():
         yield "Every answer is wrong before the attack, so no correct answer can be lost."
     if not repeatable:

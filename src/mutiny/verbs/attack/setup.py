@@ -10,7 +10,8 @@ from torch import nn
 from mutiny.campaigns.session import Session
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
-from mutiny.models import Forward, default_forward
+from mutiny.models import Forward
+from mutiny.models.forward import as_forward
 from mutiny.subjects import Subject
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import Given, as_given
@@ -21,7 +22,7 @@ from mutiny.verbs.attack.attacked_model import AttackedModel, copying
 def labeled(subject: Subject | nn.Module, data: Any, task: Task | None, forward: Forward | None) -> Given:
     """Returns the model and its labeled data; raises `BadInput` without a classification or without labels."""
     if not isinstance(subject, Subject):
-        forward = copying(forward or default_forward)
+        forward = copying(as_forward(forward))
     given = as_given(subject, data, None, task, forward, "data", pool=False)
     if not isinstance(given.task, Classification):
         raise BadInput("task", type(given.task).__name__, "Classification: regression has no answer to change")

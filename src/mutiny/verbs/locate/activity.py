@@ -130,7 +130,7 @@ class Scaled(Activity):
 
 
 ACTIVITIES: dict[str, type[Activity]] = {kind.code: kind for kind in (Above, Quantile, Scaled)}
-NAMES = Names("actives", Activity, ACTIVITIES, "quantile(share=0.9)", "mutiny locate --help")
+NAMES = Names("actives", Activity, ACTIVITIES, "quantile(share=0.9)")
 """Its argument, without the plural, is the name in messages: ``active``."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
-from mutiny.core.checks import check_whole
+from mutiny.core.checks import check_flag, check_whole
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward
 from mutiny.models.capture import NeuronValue
@@ -100,6 +100,8 @@ def locate(
     """
     check_whole("k", k)
     check_whole("validate", validate, 0)
+    check_flag("by_class", by_class)
+    check_flag("silent", silent)
     check_reading(at)
     check_failures(oracle, against)
     if layers is not None and not isinstance(layers, Sequence):

@@ -10,7 +10,7 @@ from mutiny.verbs.repair.search import WeightSearch
 from mutiny.verbs.repair.tune import Tune
 
 REPAIRS: dict[str, type[RepairMethod]] = {method.code: method for method in (WeightSearch, Scale, Tune)}
-NAMES = Names("methods", RepairMethod, REPAIRS, "search(generations=50)", "mutiny repair --help")
+NAMES = Names("methods", RepairMethod, REPAIRS, "search(generations=50)")
 
 
 def as_repair(wanted: str | RepairMethod) -> RepairMethod:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -45,23 +45,28 @@ class Combined(Selector):
         return mean
 
 
-def as_methods(wanted: str | Selector | Iterable[str | Selector]) -> tuple[Selector, ...]:
+def as_methods(wanted: str | Selector | Iterable[str | Selector], argument: str = "method") -> tuple[Selector, ...]:
     """Methods from names, text with parameters, or instances, without duplicates; ``all`` means every method.
+
+    Args:
+        wanted: Methods, one or several.
+        argument: Name of the user's argument, for messages.
 
     >>> [describe(method) for method in as_methods("deepgini, nss(share=0.2), deepgini+dsa")]
     ['deepgini', 'nss(share=0.2)', 'deepgini+dsa']
     """
     items = list(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
     methods: dict[str, Selector] = {}
+    names = replace(NAMES, called=argument)
     for item in items:
         if isinstance(item, str):
-            parsed = [method for part in COMMA.split(item) for method in _parsed(part)]
+            parsed = [method for part in COMMA.split(item) for method in _parsed(part, names)]
         else:
-            parsed = [*NAMES.parse([item])]
+            parsed = [*names.parse([item])]
         for method in parsed:
             methods.setdefault(describe(method), method)
     if not methods:
-        raise BadInput("methods", repr(wanted), f"at least one of {', '.join(METHODS)}")
+        raise BadInput(argument, repr(wanted), f"at least one of {', '.join(METHODS)}")
     return tuple(methods.values())
 
 
@@ -77,10 +82,10 @@ def usual_method(task: Task, originals: int) -> str:
     return "disagreement" if originals > 1 else "kill-rate"
 
 
-def _parsed(text: str) -> list[Selector]:
+def _parsed(text: str, names: Names) -> list[Selector]:
     if text.strip().lower() == "all":
         return [kind() for kind in METHODS.values()]
-    methods = [NAMES.parse(part)[0] for part in PLUS.split(text)]
+    methods = [names.parse(part)[0] for part in PLUS.split(text)]
     return methods if len(methods) == 1 else [Combined(tuple(methods))]
 
 

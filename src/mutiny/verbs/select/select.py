@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from mutiny.campaigns.run import Engine, Progress, Runtime, Store, run
-from mutiny.core.checks import check_whole
+from mutiny.core.checks import check_flag, check_whole
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward
 from mutiny.subjects import Subject
@@ -91,6 +91,7 @@ def select(
     >>> select(net, "deepgini", budget=1, pool=x).chosen  # the input on the border between the classes
     array([20])
     """
+    check_flag("diverse", diverse)
     _check_settings(repeats, layers, mutate)
     runtime = Runtime(seed, device, batch_size, threads, engine, workers, store, folder, progress)
     given = as_given(subject, pool, train, task, forward, "pool", pool=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mutiny.core.checks import check_whole
+from mutiny.core.checks import check_flag, check_whole
 from mutiny.core.errors import BadInput
 from mutiny.subjects import Subject
 from mutiny.subjects.data.joined import contents
@@ -80,6 +80,7 @@ class StrengthenOptions:
     ) -> StrengthenOptions:
         """Options from the arguments of `strengthen`; ``given`` has the pool."""
         check_whole("seeds", 1 if seeds is None else seeds)
+        check_flag("minimize", minimize)
         check_whole("synthesize", synthesize, 0)
         if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
             raise BadInput(
@@ -88,7 +89,10 @@ class StrengthenOptions:
         has_pool = given.source != "the test set"
         if not has_pool and not minimize:
             raise BadInput(
-                "pool", None, "inputs to choose from", "Give pool=..., with labels or without; or minimize=True."
+                "pool",
+                None,
+                "a pool, because the subject has none",
+                "Give pool=inputs, labeled or not, or minimize=True to look for redundant tests.",
             )
         budgets = budgets_of(budget, len(given.data)) if has_pool else ()
         new = _new_inputs(subject, given) if has_pool else NewInputs(np.zeros(0, np.int64))
@@ -98,7 +102,7 @@ class StrengthenOptions:
         return cls(
             budgets=budgets,
             new=new,
-            methods={} if methods is None else named(as_methods(methods)),
+            methods={} if methods is None else named(as_methods(methods, "methods")),
             tie_break=None if tie_break is None else tie_break_of(tie_break),
             seeds=None if seeds is None else int(seeds),
             minimize=bool(minimize),
@@ -167,7 +171,7 @@ def check_budgets(wanted: Any) -> list[Any]:
 
 def tie_break_of(wanted: Any) -> tuple[str, Selector]:
     """Name and method that decides among equals."""
-    (method, *more) = as_methods(wanted)
+    (method, *more) = as_methods(wanted, "tie_break")
     if more:
         raise BadInput("tie_break", repr(wanted), "one method", "Join several with +, to combine them.")
     return describe(method), method

@@ -35,7 +35,7 @@ def assess_muff(
     """
     checked = MuffOptions.checked(originals, exact, **options)
     if subject.train is None:
-        fix = "It searches for mutants that the training set kills; method notice needs no training set."
+        fix = "Give mutiny.Subject(train=(inputs, targets)); the method notice needs no training set."
         raise BadInput("train", None, "a training set, for method muff", fix)
     wanted = checked_operators(operators, checked.search, subject, originals)
     subject.check()

@@ -173,7 +173,9 @@ def checked_operators(
     labels = [describe(operator) for operator in wanted]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
-        raise BadInput("operators", ", ".join(twice), "each operator once", "Vary a parameter that is not searched.")
+        raise BadInput(
+            "operators", repr(", ".join(twice)), "each operator once", "Vary a parameter that is not searched."
+        )
     for operator in wanted:
         if isinstance(operator, Operator) and operator.strength is not None:
             search.bounds(operator.bounds)
