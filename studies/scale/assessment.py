@@ -61,7 +61,8 @@ class AssessmentCosts:
         subject: What was assessed, in words.
         clean: Seconds of the slowest clean pass of an original over one set of inputs.
         passes: Number of clean passes.
-        preflight: Seconds of the driver between the clean passes and the first fault.
+        preflight: Seconds of the slowest pre-flight of an original.
+        checked: Number of originals, each of which has a pre-flight.
         planning: Seconds of the driver per job, before the first job is handed out.
         first: Seconds that the first job of a worker takes longer than later ones.
         loading: Seconds in which a worker loads networks, data and clean passes that it has received.
@@ -75,6 +76,7 @@ class AssessmentCosts:
     clean: float
     passes: int
     preflight: float
+    checked: int
     planning: float
     first: float
     loading: float
@@ -89,27 +91,23 @@ class Measuring(Serial):
     def __init__(self) -> None:
         self.jobs: list[FaultJob] = []
         self.clean: list[float] = []
+        self.preflight: list[float] = []
         self.first: list[float] = []
         self.loading: list[float] = []
-        self.preflight = self.planning = 0.0
+        self.planning = 0.0
         self.work = 0
-        self._ended = time.process_time()
 
     def run(self, work: Work, jobs: Iterable[Job | None]) -> Iterator[JobResult]:
         """As `Serial` does."""
-        self.preflight = time.process_time() - self._ended  # the last call is the one that counts: it finds faults
         parts = pack_work(work)
         self.work = size(parts)
         with tempfile.NamedTemporaryFile() as file:
             write_parts(file, parts)
             del parts
             yield from self._measured(work, iter(jobs), file.name)
-        self._ended = time.process_time()
 
     def _measured(self, work: Work, jobs: Iterator[Job | None], copy: str) -> Iterator[JobResult]:
-        start = time.process_time()
-        job = next(jobs, None)  # plans ask for all jobs before the first one is handed out
-        self.planning = time.process_time() - start
+        job = next(jobs, None)
         while job is not None:
             start = time.process_time()
             result = attempt(work, job)
@@ -120,7 +118,10 @@ class Measuring(Serial):
             resumed = time.process_time()
             yield result
             following = next(jobs, None)
-            if job.kind == "faults":
+            if job.kind == "preflight":
+                self.preflight.append(end - start)
+                self.planning = time.process_time() - resumed  # after the last one, the plan asks for all faults
+            elif job.kind == "faults":
                 took, faults = time.process_time() - resumed, len(getattr(result.value, "faults", ()))
                 operator, original, choice = job.arguments
                 self.jobs.append(FaultJob(operator, original, choice, faults, end - start, took, sent, returned))
@@ -173,7 +174,8 @@ def measure(
         subject=words,
         clean=max(measuring.clean),
         passes=len(measuring.clean),
-        preflight=measuring.preflight,
+        preflight=max(measuring.preflight),
+        checked=len(measuring.preflight),
         planning=measuring.planning / len(measuring.jobs),
         first=max(0.0, median(measuring.first)),
         loading=median(measuring.loading),

@@ -43,6 +43,8 @@ class Case:
         costs: What else takes time.
         passes: Clean passes that are jobs of their own, before the first fault.
         clean: Seconds of a clean pass.
+        checked: Originals whose pre-flights are jobs of their own, after the clean passes and before the first fault.
+        preflight: Seconds of the pre-flight of an original.
         pending: Seconds that each worker adds to the driver's time for a call.
     """
 
@@ -51,6 +53,8 @@ class Case:
     costs: Costs
     passes: int = 0
     clean: float = 0.0
+    checked: int = 0
+    preflight: float = 0.0
     pending: float = 0.0
 
     def on(self, workers: int) -> Run:
@@ -58,6 +62,7 @@ class Case:
         costs, before = self.costs, self.costs.before
         if self.passes:
             before += costs.start + costs.work / costs.bandwidth + math.ceil(self.passes / workers) * self.clean
+        before += math.ceil(self.checked / workers) * self.preflight
         return simulate(self.times, replace(costs, before=before, call=costs.call + self.pending * workers), workers)
 
 
@@ -108,10 +113,11 @@ def fault_case(
         returned=mean(job.returned for job in jobs),
         work=costs.work,
         start=START,
-        before=slower * costs.preflight + times.size * costs.planning,
+        before=times.size * costs.planning,
         load=costs.loading + slower * costs.first,
     )
-    return Case(title, times, overhead, costs.passes, slower * costs.clean, engines.pending)
+    before = costs.passes, slower * costs.clean, costs.checked, slower * costs.preflight
+    return Case(title, times, overhead, *before, engines.pending)
 
 
 def fault_cases(jobs: Sequence[FaultJob], costs: AssessmentCosts, engines: EngineCosts) -> Mapping[str, Case]:
@@ -126,22 +132,19 @@ def fault_cases(jobs: Sequence[FaultJob], costs: AssessmentCosts, engines: Engin
     }
 
 
-def designs(case: Case, parts: int, preflight: float) -> Mapping[str, Run]:
+def designs(case: Case, parts: int) -> Mapping[str, Run]:
     """A campaign on the most workers as it is, and with designs that are not built.
 
     Args:
         case: Campaign.
         parts: Faults of a job.
-        preflight: Seconds of the pre-flight.
     """
-    shared = replace(case, costs=replace(case.costs, before=case.costs.before - preflight))
-    split = replace(shared, times=np.repeat(case.times / parts, parts, axis=2))
-    together = replace(shared, costs=replace(shared.costs, batch=BATCH))
+    split = replace(case, times=np.repeat(case.times / parts, parts, axis=2))
+    together = replace(case, costs=replace(case.costs, batch=BATCH))
     return {
         "as it is": case.on(WORKERS[-1]),
-        "pre-flight on workers": shared.on(WORKERS[-1]),
-        "pre-flight on workers, one fault per job": split.on(WORKERS[-1]),
-        f"pre-flight on workers, up to {BATCH} jobs per call": together.on(WORKERS[-1]),
+        "one fault per job": split.on(WORKERS[-1]),
+        f"up to {BATCH} jobs per call": together.on(WORKERS[-1]),
     }
 
 

@@ -26,7 +26,7 @@ class Costs:
         work: bytes that every worker needs before its first task: networks, data, clean passes.
         start: seconds until a worker is ready to receive them.
         batch: most tasks in one message.
-        before: seconds in which the driver works alone before workers are started: pre-flight, planning.
+        before: seconds before workers are started: clean passes, pre-flights, planning.
         load: seconds of a worker between receiving the work and its first task.
     """
 

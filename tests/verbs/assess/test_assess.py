@@ -437,20 +437,25 @@ def test_the_same_call_is_recalled_unless_the_reference_set_differs(tmp_path):
     assert [f.p_value for f in tests.faults] != [f.p_value for f in first.faults]
 
 
+class Recording(Serial):
+    """Keeps the jobs that it ran."""
+
+    def __init__(self):
+        self.ran = []
+
+    def run(self, work, jobs):
+        for result in super().run(work, jobs):
+            self.ran.append(result.job)
+            yield result
+
+
 def test_each_random_choice_is_a_job_so_that_more_of_them_reuse_finished_jobs(tmp_path):
-    ran = []
-
-    class Recording(Serial):
-        def run(self, work, jobs):
-            for result in super().run(work, jobs):
-                ran.append(tuple(result.job.arguments))
-                yield result
-
-    store = tmp_path / "runs.sqlite"
-    fewer = assessed(subject(originals=2), "GF,LA", seeds=1, store=store, engine=Recording())
-    ran.clear()
-    more = assessed(subject(originals=2), "GF,LA", seeds=3, store=store, engine=Recording())
-    assert sorted(ran) == [(label, original, seed) for label in ("GF", "LA") for original in (0, 1) for seed in (1, 2)]
+    store, engine = tmp_path / "runs.sqlite", Recording()
+    fewer = assessed(subject(originals=2), "GF,LA", seeds=1, store=store)
+    more = assessed(subject(originals=2), "GF,LA", seeds=3, store=store, engine=engine)
+    assert sorted(job.arguments for job in engine.ran) == [
+        (label, original, seed) for label in ("GF", "LA") for original in (0, 1) for seed in (1, 2)
+    ]
     assert set(fewer.faults) < set(more.faults)
 
 
@@ -458,9 +463,12 @@ def test_a_constant_network_is_refused_before_any_fault():
     net = nn.Linear(6, 3)
     with torch.no_grad():
         net.weight.zero_()
-        net.bias.copy_(torch.tensor([1.0, 0.0, 0.0]))
+        net.bias.copy_(torch.tensor([2.0, 0.0, 0.0]))
+    engine = Recording()
     with pytest.raises(mutiny.BadInput, match=r"better than a network with all weights zero.*beats a constant answer"):
-        assessed(subject(models=[net.eval()]), "GF")
+        assessed(subject(models=[separator(), net.eval()]), "GF", engine=engine)
+    kinds = [job.kind for job in engine.ran]
+    assert (kinds.count("preflight"), kinds.count("faults")) == (2, 0)
 
 
 def test_a_network_that_draws_at_random_is_refused():

@@ -15,35 +15,34 @@ MOST = 2000
 """Most inputs of a split that are checked."""
 
 
-def preflight(search: FaultSearch) -> None:
-    """Raises `PreflightFailed` with a remedy, unless two conditions hold for every original.
+def preflight(search: FaultSearch, original: int) -> None:
+    """Raises `PreflightFailed` with a remedy, unless two conditions hold for an original.
 
     A second clean run reproduces the answers to the test inputs; a network with all weights zero costs more than the
     highest bin, on the reference set.
     """
     runner, highest = search.runner, search.unit.edges[-1]
-    for original in range(len(runner.models)):
-        some = spread(len(runner.splits[TEST]), MOST)
-        change = runner.change(Patch(()), original, TEST, some)
-        rounding = 0.0 if not search.unit.relative else 1e-4 * runner.clean(original, TEST).outcome.metric
-        if np.abs(change).max(initial=0.0) > rounding:
-            raise PreflightFailed(
-                f"models[{original}] on test",
-                "answers changed",
-                "the same answers from two clean runs",
-                "The model is not deterministic: fix dropout, sampling or batch statistics at inference.",
-            )
-        split = search.reference.split(original)
-        some = spread(len(runner.splits[split]), MOST)
-        lost = runner.change(zeroed(runner.views[original]), original, split, some)
-        cost = search.unit.cost(lost, float(np.mean(runner.clean(original, split).shares[some])))
-        if cost < highest:
-            metric, zero = metric_of(search.unit.name), "better than a network with all weights zero"
-            raise PreflightFailed(
-                f"models[{original}]",
-                f"only {cost:.3g} {search.unit.name} {zero}"
-                if metric is None
-                else f"hardly {zero}, of which the {metric} is only {cost:.3g}% higher",
-                f"at least {highest:g}" if metric is None else f"at least {highest:g}% higher",
-                "Use a model that beats a constant answer.",
-            )
+    some = spread(len(runner.splits[TEST]), MOST)
+    change = runner.change(Patch(()), original, TEST, some)
+    rounding = 0.0 if not search.unit.relative else 1e-4 * runner.clean(original, TEST).outcome.metric
+    if np.abs(change).max(initial=0.0) > rounding:
+        raise PreflightFailed(
+            f"models[{original}] on test",
+            "answers changed",
+            "the same answers from two clean runs",
+            "The model is not deterministic: fix dropout, sampling or batch statistics at inference.",
+        )
+    split = search.reference.split(original)
+    some = spread(len(runner.splits[split]), MOST)
+    lost = runner.change(zeroed(runner.views[original]), original, split, some)
+    cost = search.unit.cost(lost, float(np.mean(runner.clean(original, split).shares[some])))
+    if cost < highest:
+        metric, zero = metric_of(search.unit.name), "better than a network with all weights zero"
+        raise PreflightFailed(
+            f"models[{original}]",
+            f"only {cost:.3g} {search.unit.name} {zero}"
+            if metric is None
+            else f"hardly {zero}, of which the {metric} is only {cost:.3g}% higher",
+            f"at least {highest:g}" if metric is None else f"at least {highest:g}% higher",
+            "Use a model that beats a constant answer.",
+        )

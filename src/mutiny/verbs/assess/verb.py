@@ -80,15 +80,14 @@ class Assess(Verb[FaultSearch, Assessment]):
         return result.complete
 
     def prepare(self, session: Session) -> FaultSearch:
-        """Chooses the reference set, runs the clean passes and the pre-flight."""
-        search = prepared_search(session, self.judge.alpha, session.pace, exact=self.exact)
-        session.progress.stage("pre-flight", 1)
-        preflight(search)
-        session.progress.step("pre-flight")
-        return search
+        """Chooses the reference set, and runs the clean passes."""
+        return prepared_search(session, self.judge.alpha, session.pace, exact=self.exact)
 
     async def plan(self, session: Session, state: FaultSearch) -> list[Any]:
-        """Asks for the faults of every operator, original and random choice, and for harmless changes."""
+        """Checks each original, then asks for the faults of every operator, original and random choice.
+
+        Harmless changes, too, are jobs.
+        """
         count = len(state.runner.models)
         jobs = [
             (label, original, seed)
@@ -97,8 +96,16 @@ class Assess(Verb[FaultSearch, Assessment]):
             for seed in range(self.seeds)
         ]
         jobs += [("", number % count, number // count) for number in range(max(count, HARMLESS_CHANGES))]
+        session.expect(len(jobs) + 3 * count)
+        session.progress.stage("pre-flight", count)
+
+        async def checked(original: int) -> None:
+            name = f"original {original + 1}"
+            await ask(session.job("preflight", original, name))
+            session.progress.step(name)
+
+        await together(checked(original) for original in range(count))
         session.progress.stage("finding faults", len(jobs))
-        session.expect(len(jobs) + 2 * count)
 
         async def found(label: str, original: int, seed: int) -> Any:
             name = f"{label or 'harmless change'} on original {original + 1}"
@@ -111,8 +118,11 @@ class Assess(Verb[FaultSearch, Assessment]):
 
         return await together(found(*job) for job in jobs)
 
-    def work(self, state: FaultSearch, job: Job) -> FoundFaults | Refusal:
-        """Finds and judges the faults of one operator on one original with one random choice."""
+    def work(self, state: FaultSearch, job: Job) -> FoundFaults | Refusal | None:
+        """Checks an original, or finds and judges the faults of one operator on it with one random choice."""
+        if job.kind == "preflight":
+            preflight(state, job.arguments)
+            return None
         label, original, seed = job.arguments
         if not label:
             return state.judged(HARMLESS, original, seed)
