@@ -68,8 +68,9 @@ def test_the_rate_is_near_that_of_all_inputs(sampled):
     assert {fault.basis for fault in exact.faults} == {Basis.EXACT}
     assert exact.evaluation["evaluated"] == exact.evaluation["everything"]
     assert exact.notice.rate == pytest.approx(sampled.notice.rate, abs=0.1)
-    for size, other in zip(exact.notice.plan, sampled.notice.plan, strict=True):
-        assert 0.6 < other.inputs / size.inputs < 1.4
+    *sizes, smallest = zip(exact.notice.plan, sampled.notice.plan, strict=True)
+    assert all(0.6 < other.inputs / size.inputs < 1.4 for size, other in sizes)
+    assert 0.4 < smallest[1].inputs / smallest[0].inputs < 2.5  # few answers change: the exact plan is uncertain, too
 
 
 def test_small_sets_and_small_networks_are_evaluated_whole():
@@ -86,9 +87,11 @@ def test_a_bin_is_clear_if_nearly_all_predictions_agree():
     assert not same_bin(EDGES, 10_000, broken, np.zeros(1000, int))
 
 
-def test_a_verdict_is_clear_if_all_predictions_agree():
-    broken, repaired = np.full(100, 30), np.full(100, 5)
+def test_a_verdict_is_clear_if_nearly_all_predictions_agree():
+    broken, repaired = np.full(1000, 30), np.full(1000, 5)
     assert same_verdict(0.05, broken, repaired)
     broken[0] = 6
+    assert same_verdict(0.05, broken, repaired)
+    broken[:10] = 6
     assert not same_verdict(0.05, broken, repaired)
-    assert same_verdict(0.05, np.full(100, 6), repaired)
+    assert same_verdict(0.05, np.full(1000, 6), repaired)

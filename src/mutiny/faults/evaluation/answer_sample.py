@@ -24,8 +24,8 @@ from mutiny.subjects.tasks import Classification
 SHARES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """Boundaries between the strata of right answers: shares of them, the least sure first."""
 FIRST = 48
-"""Inputs drawn from each stratum at first."""
-GROWTH = 2.0
+"""Inputs drawn from each stratum at first, by default."""
+GROWTH = 1.4
 """Factor by which a sample grows."""
 DRAWS = 1000
 """Number of predictions of all answers."""
@@ -136,15 +136,18 @@ class AnswerSample:
         strata: Strata of the split.
         change: Function from positions to changes: 1 for a broken answer, -1 for a repaired one.
         rng: Generator of predictions.
+        first: Inputs drawn from each stratum at first.
     """
 
-    def __init__(self, strata: Strata, change: Callable[[Indices], Change], rng: np.random.Generator) -> None:
+    def __init__(
+        self, strata: Strata, change: Callable[[Indices], Change], rng: np.random.Generator, first: int = FIRST
+    ) -> None:
         self.strata, self._change, self._rng = strata, change, rng
         self.drawn = np.zeros(len(strata.members), np.int64)
         self.count = np.zeros(len(strata.members), np.int64)
         self._positions: list[Indices] = []
         self._stratum: list[Ints] = []
-        self.grow(np.full(len(strata.members), FIRST))
+        self.grow(np.full(len(strata.members), first))
 
     @property
     def inputs(self) -> int:

@@ -15,7 +15,7 @@ from mutiny.core.records import Basis, FaultRecord
 from mutiny.core.stats.notice import mcnemar_worse
 from mutiny.faults import Operator
 from mutiny.faults.evaluation import Runner
-from mutiny.faults.evaluation.answer_sample import AllAnswers, AnswerSample, Strata, WeightedChanges
+from mutiny.faults.evaluation.answer_sample import FIRST, AllAnswers, AnswerSample, Strata, WeightedChanges
 from mutiny.models import Patch
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.cost_scale import CostScale, MeasuredCost, combined_cost, scale_limits, trained_weight
@@ -27,6 +27,9 @@ from mutiny.verbs.assess.strength_search import place
 TEST = "test"
 DRAWS = 4
 """Random draws for each repetition of an operator without a strength."""
+FIRST_OF_REFERENCE = FIRST // 2
+"""Reference inputs drawn from each stratum at first: many strengths are tried, most of which cost far too much or too
+little. The test inputs that are drawn also tell how many inputs would notice a cost, so there are more of them."""
 NEAR = 1.5
 """A sampled cost that is within this factor of the bins is measured precisely."""
 
@@ -283,7 +286,9 @@ class FaultSearch:
         if split not in self.sampled:
             return AllAnswers(self.runner.change(patch, original, split))
         rng = generator_for(self.runner.seed, "predicted answers", patch.digest, split)
-        return AnswerSample(self._strata_of(original, split), partial(self.runner.change, patch, original, split), rng)
+        first = FIRST if split == TEST else FIRST_OF_REFERENCE
+        change = partial(self.runner.change, patch, original, split)
+        return AnswerSample(self._strata_of(original, split), change, rng, first)
 
     def _strata_of(self, original: int, split: str) -> Strata:
         key, runner = (original, split), self.runner
