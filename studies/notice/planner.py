@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from mutiny.core.records import FaultRecord
+from mutiny.core.stats.notice_power import notice_power
+from mutiny.core.stats.samples import Floats
 from mutiny.verbs.assess.cost_unit import unit_of
 from mutiny.verbs.assess.fault_search import FoundFault
 from mutiny.verbs.assess.set_sizes import COSTS, planned_sizes
@@ -20,7 +23,7 @@ NEAR = 1.2
 """Faults within this factor of a cost measure the power at that cost."""
 MOST = 50
 """Plans, of each of which the power is measured with one test set of the planned size."""
-COLUMNS = "subject cost inputs originals plans planned low high unknown faults mean_cost power".split()
+COLUMNS = "subject cost inputs originals plans planned low high unknown faults mean_cost power power_many".split()
 
 
 def rows(folder: Path) -> Rows:
@@ -36,7 +39,7 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     """Plans from a test set and a group of originals; power from the faults of the other originals."""
     cost, table, number = float(unit[0]), lab.all("assess"), min(10, lab.design.originals // 2)
     near = (table.cost >= cost / NEAR) & (table.cost < cost * NEAR)
-    planned, power, faults, costs = [], [], [], []
+    planned, power, many, faults, costs = [], [], [], [], []
     draws = min(MOST, lab.settings.draws)
     for draw in range(draws):
         rng = lab.draw(NAME, draw)
@@ -49,6 +52,7 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
         if not len(others):
             continue
         power.append(float(others.noticed(rng.integers(0, lab.universe, size)).mean()))
+        many.append(power_on_many(others.change[TEST], size))
         faults.append(len(others))
         costs.append(float(others.cost.mean()))
     rows(folder).put(
@@ -66,10 +70,32 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
                 "faults": float(np.mean(faults)) if faults else None,
                 "mean_cost": float(np.mean(costs)) if costs else None,
                 "power": float(np.mean(power)) if power else None,
+                "power_many": float(np.mean(many)) if many else None,
             }
         ]
     )
     return True
+
+
+def power_on_many(change: npt.NDArray[np.int8], size: int) -> float:
+    """Mean power over faults, if test inputs were drawn from a set without end.
+
+    Shares of broken and repaired answers differ between faults, also because there are only so many inputs; their
+    distances from the mean are shrunk until they differ by as much less as that luck explains.
+
+    Args:
+        change: Changed answers of faults, 1 broken and -1 repaired, ``(faults, inputs)``.
+        size: Number of test inputs.
+    """
+    shares = [(side * change > 0).mean(axis=1) for side in (1, -1)]
+    broken, repaired = (_without_luck(share, change.shape[1]) for share in shares)
+    return float(np.mean([notice_power(size, *pair, ALPHA) for pair in zip(broken, repaired, strict=True)]))
+
+
+def _without_luck(shares: Floats, inputs: int) -> Floats:
+    variance, luck = shares.var(), (shares * (1 - shares)).mean() / inputs
+    kept = np.sqrt(max(0.0, 1 - luck / variance)) if variance > 0 else 0.0
+    return np.clip(shares.mean() + kept * (shares - shares.mean()), 0.0, 1.0)
 
 
 def plan(table: FaultTable, positions: Ints, lab: Lab) -> dict[float, int | None]:

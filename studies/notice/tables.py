@@ -261,8 +261,10 @@ def planner(results: Results) -> str:
             row["plans"],
             _plain(row, "faults"),
             _percent(row, "power"),
+            _percent(row, "power_many"),
         ]
         for row in results.planner
     ]
     head = ["subject", "cost, points", "inputs planned from", "planned inputs", "middle 90% of plans", "plans"]
-    return markdown([*head, "faults near that cost", "measured power"], rows) if rows else NOT_RUN
+    head += ["faults near that cost", "measured power", "power without the luck of these inputs"]
+    return markdown(head, rows) if rows else NOT_RUN

@@ -30,6 +30,8 @@ from studies.notice.subjects import DESIGNS, SUBJECTS, Design
 from studies.notice.table import TEST, FaultTable, flips, joined
 from studies.surroundings import same_settings
 
+from mutiny.core.stats.notice_power import notice_power
+
 SETTINGS = Settings(draws=3)
 DESIGN = Design(originals=6, many=1, seeds=2, size=150, ladders=2, operators="GF")
 UNITS = [
@@ -278,3 +280,16 @@ def test_units_are_named_once_and_every_subject_has_a_design():
 def test_wrong_names_are_refused_before_anything_runs(tmp_path, capsys):
     assert STUDY.main(["--out", str(tmp_path), "--subjects", "mnits"]) == 2
     assert "mnits" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.4])
+def test_power_without_luck_is_that_on_inputs_without_end(spread):
+    rng = np.random.default_rng(0)
+    factors = rng.gamma(1 / spread**2, spread**2, 3000) if spread else np.ones(3000)
+    broken, repaired = 0.03 * factors, np.full(3000, 0.004)
+    u = rng.random((3000, 400))
+    change = np.where(u < broken[:, None], 1, np.where(u > 1 - repaired[:, None], -1, 0))
+    truth = np.mean([notice_power(350, *pair) for pair in zip(broken, repaired, strict=True)])
+    assert planner.power_on_many(change, 350) == pytest.approx(truth, abs=0.015)
+    shares = zip((change > 0).mean(axis=1), (change < 0).mean(axis=1), strict=True)
+    assert np.mean([notice_power(350, *pair) for pair in shares]) < truth - 0.02  # with the luck of 400 inputs
