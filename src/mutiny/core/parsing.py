@@ -104,6 +104,12 @@ def described(instance: Any, code: str, without: str | None = None) -> str:
     return code + (f"({', '.join(shown)})" if shown else "")
 
 
+def parameters_of(instance: Any) -> dict[str, Any]:
+    """Parameters of a dataclass by name, ready for JSON: tuples become lists."""
+    values = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 def _value(text: str, kind: str, argument: str) -> Any:
     """The value of ``text`` for a field whose annotation is ``kind``.
 
