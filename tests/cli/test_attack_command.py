@@ -43,7 +43,7 @@ def test_quiet(run, write):
         (["--eps", "0"], "at 0 nothing changes"),
         (["--eps", "a lot"], "8/255"),
         (["--kind", "odd"], "diverse, random, similar"),
-        (["--operators", "QQ"], "some of"),
+        (["--operators", "TCL"], "--operators='TCL': expected operators on trained models"),
         (["--ratios", "a"], "--ratios"),
         (["--ratios", "0.1,2"], "shares above 0"),
         (["--attack", "carlini", "--eps", "0.1"], "leave out --eps"),

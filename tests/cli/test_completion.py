@@ -9,18 +9,21 @@ import pytest
 
 from mutiny.campaigns.engines.parsing import ENGINES
 from mutiny.cli import completion
-from mutiny.faults.parsing import BOTH
+from mutiny.faults import OPERATORS
+from mutiny.faults.training import TRAINING_OPERATORS
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.verbs.assess.assess import METHODS as ASSESS_METHODS
 from mutiny.verbs.assess.muff.kill_rule import EFFECTS, TESTS
 from mutiny.verbs.attack.methods import ATTACKS
+from mutiny.verbs.locate.activity import ACTIVITIES
 from mutiny.verbs.locate.measures import MEASURES
 from mutiny.verbs.repair.methods import REPAIRS
 from mutiny.verbs.select import METHODS
 
 REGISTRIES = {
     "BUILTIN_SUBJECTS": BUILTIN,
-    "OPERATORS": BOTH.kinds,
+    "OPERATORS": OPERATORS,
+    "TRAINING_OPERATORS": TRAINING_OPERATORS,
     "METHODS": METHODS,
     "MEASURES": MEASURES,
     "ATTACKS": ATTACKS,
@@ -29,6 +32,7 @@ REGISTRIES = {
     "EFFECTS": ("auto", *EFFECTS),
     "ENGINES": ENGINES,
     "ASSESS_METHODS": ASSESS_METHODS,
+    "ACTIVITIES": ACTIVITIES,
 }
 FILE = """
 raise AssertionError("completion must not run this")
@@ -92,6 +96,10 @@ def test_completion_does_not_import_torch():
         (["mutiny", "assess", "digits", "--method", "m"], ["muff"]),
         (["mutiny", "select", "digits", "--method", "deepgini+ds"], ["deepgini+dsa"]),
         (["mutiny", "locate", "digits", "--measure", "tar"], ["tarantula"]),
+        (["mutiny", "locate", "digits", "--active", "s"], ["scaled"]),
+        (["mutiny", "select", "digits", "--pool", ""], ["test", "mutated"]),
+        (["mutiny", "attack", "digits", "--operators", "WI,N"], ["WI,NI", "WI,NEB", "WI,NAI", "WI,NS"]),
+        (["mutiny", "strengthen", "digits", "--operators", "LR"], ["LR"]),
         (["mutiny", "attack", "digits", "--attack", "p"], ["pgd"]),
         (["mutiny", "assess", "--method", "muff", "digits", "--engine", ""], ["serial", "processes", "ray"]),
     ],

@@ -77,6 +77,13 @@ class GivesNoReason(Halving):
         raise NotApplicable("")
 
 
+class Nameless(Operator):
+    code: ClassVar[str] = "N"
+
+    def edits(self, view, rng):
+        return ()
+
+
 def test_a_good_operator_passes():
     check_operator(Halving(), *make("mlp"))
 
@@ -97,3 +104,8 @@ def test_a_good_operator_passes():
 def test_a_bad_operator_fails(kind, sentence):
     with pytest.raises(AssertionError, match=f"H: .*({sentence})"):
         check_operator(kind(), *make("mlp"))
+
+
+def test_an_operator_without_title_fails():
+    with pytest.raises(AssertionError, match="Nameless: the title is missing"):
+        check_operator(Nameless(), *make("mlp"))

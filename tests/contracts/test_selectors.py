@@ -178,6 +178,18 @@ def test_the_contract_bites(fault, message):
         check_selector(selector, evidence_of("lenet"))
 
 
+class Nameless(Selector):
+    code = "nameless"
+
+    def score(self, evidence: Evidence) -> Scores:
+        return np.zeros(evidence.size)
+
+
+def test_a_method_without_title_fails():
+    with pytest.raises(AssertionError, match="Nameless: the title is missing"):
+        check_selector(Nameless(), evidence_of("lenet"))
+
+
 def test_combined_methods_are_the_mean_of_ranks():
     gini, margin, both = as_methods("deepgini, margin, deepgini+margin")
     evidence = evidence_of("resnet")(batch_size=5)

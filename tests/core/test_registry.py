@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from textwrap import dedent
 
 import pytest
 
-from mutiny.core.errors import PluginError
+from mutiny.core.errors import BadInput, PluginError
+from mutiny.core.parsing import Names
 from mutiny.core.registry import JoinedRegistry, Registry
 
 PACKAGE = '''
@@ -193,6 +195,15 @@ def test_help_imports_no_package(tmp_path, command):
     assert "imported" not in done.stdout + done.stderr
 
 
+NAMELESS = """
+from dataclasses import dataclass
+from {module} import {base}
+
+@dataclass(frozen=True)
+class Mine({base}):
+    code = "X"
+    def {method}(self, *given): ...
+"""
 SUBCLASS = "from mutiny.faults import WeightInhibitor\nclass Mine(WeightInhibitor):\n    code = {code!r}\n"
 
 
@@ -203,6 +214,11 @@ SUBCLASS = "from mutiny.faults import WeightInhibitor\nclass Mine(WeightInhibito
         ("1 / 0", "X", "ZeroDivisionError"),
         ("", "X", "has no attribute 'Mine'"),
         ("class Mine: ...", "X", "a subclass of Operator or TrainingOperator"),
+        (
+            "from mutiny.faults import Operator\nclass Mine(Operator):\n    code = 'X'",
+            "X",
+            "title and source and edits()",
+        ),
         (SUBCLASS.format(code="Y"), "X", "a class with the code 'X', got 'Y'"),
         (SUBCLASS.format(code="wi"), "wi", "a name that mutiny does not have already"),
         (SUBCLASS.format(code="HLR"), "HLR", "a name that mutiny does not have already"),
@@ -217,11 +233,60 @@ def test_what_cannot_be_used_is_refused_with_the_name_of_the_package(tmp_path, m
         install(tmp_path / "site", {"mutiny.operators": {name: f"{module}:Mine"}}, code, module=module)
     )
     registry = Registry("mutiny.operators", Operator, OPERATORS.builtin.values(), sibling=lambda: TRAINING_OPERATORS)
-    assert "WI" in registry
-    with pytest.raises(PluginError, match=r"acme-faults 1\.0") as refused:
-        list(registry)
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert list(registry) == list(OPERATORS.builtin)
+    assert name not in registry
+    for look_up in (registry.check, lambda: registry[name], lambda: JoinedRegistry(registry)[name]):
+        with pytest.raises(PluginError, match=r"acme-faults 1\.0") as refused:
+            look_up()
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("group", "module", "base", "method", "missing"),
+    [
+        ("operators", "mutiny.faults", "Operator", "edits", "title and source"),
+        ("operators", "mutiny.faults.training", "TrainingOperator", "change", "title and source and level"),
+        ("selectors", "mutiny.verbs.select", "Selector", "score", "title and source"),
+        ("measures", "mutiny.verbs.locate.measures", "Measure", "suspicion", "title and source"),
+        ("attacks", "mutiny.verbs.attack.base", "Attack", "attacked", "title and source"),
+    ],
+)
+def test_a_class_without_title_and_source_is_refused(tmp_path, monkeypatch, group, module, base, method, missing):
+    own, code = f"acme_{tmp_path.name}", NAMELESS.format(module=module, base=base, method=method)
+    points = {f"mutiny.{group}": {"X": f"{own}:Mine"}}
+    monkeypatch.syspath_prepend(install(tmp_path / "site", points, code, module=own))
+    registry = Registry(f"mutiny.{group}", getattr(import_module(module), base), ())
+    with pytest.raises(PluginError, match=f"expected a class with {missing}\\. Add what is missing"):
+        registry["X"]
+    assert "X" not in registry
+
+
+def test_a_class_that_cannot_be_used_does_not_disturb_the_others(tmp_path, monkeypatch):
+    from mutiny.faults import Operator
+
+    module = f"acme_{tmp_path.name}"
+    points = {"mutiny.operators": {"HL2": f"{module}:Mapping", "SF": f"{module}:SignFlip"}}
+    monkeypatch.syspath_prepend(install(tmp_path / "site", points, PACKAGE, module=module))
+    registry = Registry("mutiny.operators", Operator, ())
+    for kinds in (registry, JoinedRegistry(registry)):
+        names = Names("operators", Operator, kinds, "SF")
+        assert [operator.code for operator in names.parse("sf")] == list(kinds) == ["SF"]
+        with pytest.raises(BadInput, match=r"operator='SFF': expected one of SF\. Did you mean SF\?"):
+            names.parse("SFF")
+        with pytest.raises(PluginError, match=r"HL2 = .*: expected a subclass of Operator"):
+            names.parse("hl2(ratio=0.1)")
+
+
+def test_all_includes_classes_that_cannot_be_used(monkeypatch):
+    from mutiny.faults.parsing import OPERATORS, as_faults
+    from mutiny.verbs.select.parsing import METHODS, as_methods
+
+    for registry, parse in ((OPERATORS, as_faults), (METHODS, as_methods)):
+        refused = PluginError("package", "acme-faults 1.0", "a class that can be imported")
+        monkeypatch.setitem(vars(registry), "_installed", ({}, (("X", refused),)))
+        with pytest.raises(PluginError, match="acme-faults"):
+            parse("all")
 
 
 def test_operators_are_listed_without_one_that_cannot_be_used(tmp_path):
@@ -244,8 +309,10 @@ def test_two_packages_with_one_name_are_refused(tmp_path, monkeypatch):
         code = SUBCLASS.format(code="X")
         folder = install(tmp_path / place, points, code, name=f"acme-{place}", module=f"twice_{place}")
         monkeypatch.syspath_prepend(folder)
+    registry = Registry("mutiny.operators", Operator, ())
+    assert not list(registry)
     with pytest.raises(PluginError, match=r"acme-two 1\.0.*a name that acme-one 1\.0 does not have"):
-        len(Registry("mutiny.operators", Operator, ()))
+        registry["X"]
 
 
 def test_registries_are_mappings():

@@ -1,4 +1,6 @@
 import copy
+import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -6,6 +8,7 @@ from torch import nn
 
 import mutiny
 from mutiny.core.random import generator_for
+from mutiny.core.records import FaultRecord
 from mutiny.faults import OPERATORS
 from mutiny.models import ModelState, ModelView
 from zoo import make
@@ -94,6 +97,19 @@ def test_faults_of_an_assessment_are_made_again_of_the_original_they_are_in(net)
         expected = dict(zip(changed.position[mine].tolist(), changed.change[mine].tolist(), strict=True))
         difference = now.int() - before.int()
         assert {at: difference[at].item() for at in difference.nonzero().flatten().tolist()} == expected
+    weights = next(fault for fault in result.faults if fault.original == 0 and fault.operator == "WI")
+    for model, seed in ((twin, 4), (net, 0), (nn.Linear(4, 3).eval(), 4)):
+        with pytest.raises(mutiny.BadInput, match=rf"a fault of this model under seed={seed}.*Give original number 0"):
+            mutiny.mutant(model, weights, inputs=x, seed=seed)
+    activation = next(fault for fault in result.faults if fault.operator == "AFR")
+    with pytest.raises(mutiny.BadInput, match="a fault of this model"):  # nothing to remove
+        mutiny.mutant(nn.Linear(4, 3).eval(), activation, inputs=x, seed=4)
+    written = json.loads(json.dumps(result.to_json()))
+    for fault in written["faults"]:
+        assert len(fault.pop("patch")) == 64
+    earlier = mutiny.Assessment.from_json(written).faults
+    assert earlier == tuple(replace(fault, patch="") for fault in result.faults)
+    assert mutiny.mutant(net, earlier[0], inputs=x, seed=4).patch.digest == result.faults[0].patch
     with pytest.raises(mutiny.BadInput, match=r"fault='WI': expected one of the faults of an assessment"):
         mutiny.mutant(net, "WI", inputs=x)
 
@@ -112,3 +128,22 @@ def test_mistakes(net, settings, message):
     arguments = {"model": net, "operator": "WI", "inputs": torch.randn(3, 4), **settings}
     with pytest.raises(mutiny.BadInput, match=message):
         mutiny.mutants(arguments.pop("model"), arguments.pop("operator"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"inputs": torch.randn(3, 7)},
+            r"model=RuntimeError: mat1 and mat2 .* a model that takes inputs such as",
+        ),
+        ({"forward": 3}, "forward=3: expected a function of model and inputs"),
+        ({"configuration": "SF(ratio=0.3)"}, r"fault='SF\(ratio=0.3\)': expected one of WI"),
+    ],
+)
+def test_mistakes_with_a_fault(net, settings, message):
+    arguments = {"inputs": torch.randn(3, 4), "configuration": "WI", **settings}
+    record = {"operator": "WI", "parameter": None, "strength": None, "original": 0, "seed": 0, "cost": 1.0}
+    fault = FaultRecord(configuration=arguments.pop("configuration"), noticed=False, p_value=1.0, **record)
+    with pytest.raises(mutiny.BadInput, match=message):
+        mutiny.mutant(net, fault, **arguments)

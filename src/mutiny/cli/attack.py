@@ -28,7 +28,10 @@ CHOICE = Settings(
         "iterations": "iterations",
         "floor": "floor",
     },
-    complete={"kind": completion.words("diverse random similar"), "operators": completion.operators},
+    complete={
+        "kind": completion.words("diverse random similar"),
+        "operators": completion.operators_on_trained_models,
+    },
 )
 BatchSize = Annotated[int | None, option("Inputs per forward pass; 128 by default.", RUN)]
 DISTANCE = "0.1"

@@ -12,9 +12,10 @@ BUILTIN_SUBJECTS = (
     "digits mnist mnist/lenet5 mnist/lenet1 mnist/cnn fashion-mnist fashion-mnist/lenet5 fashion-mnist/lenet1 "
     "fashion-mnist/cnn cifar10 cifar10/resnet20 cifar10/vgg16"
 )
-OPERATORS = (
-    "WI NI GF WS NEB NAI NS LR LA LD AFR TCL TRD TUD TAN TCO HNE HLR RCP HBS HDB LCH OCH OCG VRM ACH AAL ARM RAW RCW "
-    "RRW RCD WCI WAB WRB DR LE DM DF NP LRs LAs AFRs"
+OPERATORS = "WI NI GF WS NEB NAI NS LR LA LD AFR"
+TRAINING_OPERATORS = (
+    "TCL TRD TUD TAN TCO HNE HLR RCP HBS HDB LCH OCH OCG VRM ACH AAL ARM RAW RCW RRW RCD WCI WAB WRB DR LE DM DF NP "
+    "LRs LAs AFRs"
 )
 METHODS = (
     "deepgini softmax margin entropy mc-dropout disagreement ats kill-rate prima-kill prima nss internal-gini dsa lsa "
@@ -27,6 +28,7 @@ TESTS = "auto glm welch mann-whitney wilcoxon paired-t fisher mcnemar"
 EFFECTS = "auto cohen-d a12 cohen-g"
 ENGINES = "serial processes ray"
 ASSESS_METHODS = "notice muff"
+ACTIVITIES = "above quantile scaled"
 """Built-in names. A test compares them with the registries, whose modules import PyTorch."""
 
 SPLIT = "_MUTINY_SPLIT"
@@ -39,11 +41,16 @@ def words(names: str) -> Callable[[str], list[str]]:
 
 
 engines, tests, effects, repairs = map(words, (ENGINES, TESTS, EFFECTS, REPAIRS))
-assess_methods = words(ASSESS_METHODS)
+assess_methods, activities = map(words, (ASSESS_METHODS, ACTIVITIES))
 
 
 def operators(incomplete: str) -> list[str]:
     """Operators, several with commas: ``WI,NI``."""
+    return _listed([*OPERATORS.split(), *TRAINING_OPERATORS.split(), *_installed("operators")], incomplete, ",")
+
+
+def operators_on_trained_models(incomplete: str) -> list[str]:
+    """Operators without mutiny's own before training; only importing them would tell those of other packages apart."""
     return _listed([*OPERATORS.split(), *_installed("operators")], incomplete, ",")
 
 

@@ -43,6 +43,7 @@ def locate(
             'Condition for an active neuron: a threshold, also written "above(threshold=0)", "quantile(share=0.9)" or '
             '"scaled(threshold=0.5)".',
             JUDGE,
+            complete=completion.activities,
         ),
     ] = "0",
     at: Annotated[

@@ -34,8 +34,8 @@ def operators(
     if code is not None:
         explain(as_faults(code))
         return
-    rows = [(kind.code, kind.title, kind.family, _bounds(kind), _source(kind)) for kind in OPERATORS.usable()]
-    rows += [(kind.code, kind.title, kind.level, kind.tries, _source(kind)) for kind in TRAINING_OPERATORS.usable()]
+    rows = [(kind.code, kind.title, kind.family, _bounds(kind), _source(kind)) for kind in OPERATORS.values()]
+    rows += [(kind.code, kind.title, kind.level, kind.tries, _source(kind)) for kind in TRAINING_OPERATORS.values()]
     show(
         ("code", "fault", "level", "tried", "defined in"),
         rows,

@@ -30,7 +30,8 @@ def select(
         str | None,
         option(
             'Inputs to choose from: a file, a folder, "test", or "mutated" (benign mutations of the test set); by '
-            "default the subject's pool, or its test set if it has none."
+            "default the subject's pool, or its test set if it has none.",
+            complete=completion.words("test mutated"),
         ),
     ] = None,
     compare: Annotated[

@@ -29,7 +29,7 @@ def strengthen(
         str | None,
         option(
             "Operators on trained models; by default those of the stored assessment, or all.",
-            complete=completion.operators,
+            complete=completion.operators_on_trained_models,
         ),
     ] = None,
     minimize: Annotated[

@@ -69,15 +69,12 @@ class Names:
     def _instance(self, item: str) -> Any:
         match = ITEM.match(item)
         given, text = match.groups() if match else (item, None)
-        code = next((name for name in self.kinds if name.casefold() == given.casefold()), None)
-        if code is None:
-            near = get_close_matches(given.casefold(), [name.casefold() for name in self.kinds], 1)
-            similar = [name for name in self.kinds if name.casefold() in near]
-            hint = f"`{self.command}` explains each." if self.command else ""
-            if similar:
-                hint = f"Did you mean {similar[0]}?"
-            raise BadInput(self._name, repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
-        names = {field.name: str(field.type) for field in fields(self.kinds[code])}
+        code = next((name for name in self.kinds if name.casefold() == given.casefold()), given)
+        try:
+            kind = self.kinds[code]
+        except KeyError:
+            raise self._unknown(item, given) from None
+        names = {field.name: str(field.type) for field in fields(kind)}
         settings: dict[str, Any] = {}
         for pair in (part for part in (text or "").split(",") if part.strip()):
             name, equals, value = (piece.strip() for piece in pair.partition("="))
@@ -85,7 +82,15 @@ class Names:
                 known = f"a name among {', '.join(names)}" if names else "no parameters, because it has none"
                 raise BadInput(f"{code} parameter", repr(pair.strip()), f"name=value with {known}")
             settings[name] = _value(value, names[name], f"{code} {name}")
-        return self.kinds[code](**settings)
+        return kind(**settings)
+
+    def _unknown(self, item: str, given: str) -> BadInput:
+        near = get_close_matches(given.casefold(), [name.casefold() for name in self.kinds], 1)
+        similar = [name for name in self.kinds if name.casefold() in near]
+        hint = f"`{self.command}` explains each." if self.command else ""
+        if similar:
+            hint = f"Did you mean {similar[0]}?"
+        return BadInput(self._name, repr(item.strip()), f"one of {', '.join(self.kinds)}", hint)
 
 
 def described(instance: Any, code: str, without: str | None = None) -> str:
@@ -97,6 +102,12 @@ def described(instance: Any, code: str, without: str | None = None) -> str:
         if value != default and field.name != without:
             shown.append(f"{field.name}={'+'.join(map(str, value)) if isinstance(value, tuple) else value}")
     return code + (f"({', '.join(shown)})" if shown else "")
+
+
+def parameters_of(instance: Any) -> dict[str, Any]:
+    """Parameters of a dataclass by name, ready for JSON: tuples become lists."""
+    values = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def _value(text: str, kind: str, argument: str) -> Any:

@@ -223,6 +223,7 @@ class FaultRecord:
         p_value: P-value of the paired test on the test set.
         basis: Evidence for cost and p-value: every input, or samples.
         hits: Class that bears at least half of the cost; ``None`` if no class does.
+        patch: Digest of the exact edit; empty in results of earlier versions.
     """
 
     operator: str
@@ -236,6 +237,7 @@ class FaultRecord:
     p_value: float
     basis: Basis = Basis.EXACT
     hits: int | None = None
+    patch: str = ""
 
 
 @dataclass(frozen=True)

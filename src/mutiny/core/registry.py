@@ -6,11 +6,12 @@ A package adds an operator with three lines in its ``pyproject.toml``::
     SF = "acme_faults:SignFlip"
 
 The name on the left is the class's ``code``. Packages are imported when a name is not built in, or when all classes are
-listed; importing mutiny imports none of them.
+listed; importing mutiny imports none of them. A class that cannot be used is left out, and an error if it is looked up.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -26,7 +27,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     Args:
         group: Name of the entry-point group.
-        base: Base class; subclasses must have ``code``, ``title`` and ``source``.
+        base: Base class; subclasses must define what it declares without a value, such as ``title``.
         builtin: Classes of mutiny, in the order of listings.
         sibling: Function that returns the registry that shares the entry-point group but has another base class.
     """
@@ -42,7 +43,13 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         self.builtin: dict[str, type[T]] = {_code(kind): kind for kind in builtin}
 
     def __getitem__(self, code: str) -> type[T]:
-        return self.builtin[code] if code in self.builtin else self.added[code]
+        kinds = self.builtin if code in self.builtin else self.added
+        if code not in kinds:
+            self.check(code)
+        return kinds[code]
+
+    def __contains__(self, code: object) -> bool:
+        return code in self.builtin or code in self.added
 
     def __iter__(self) -> Iterator[str]:
         yield from self.builtin
@@ -56,32 +63,35 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     @property
     def added(self) -> dict[str, type[T]]:
-        """Classes that installed packages add; imports these packages.
-
-        Raises `PluginError`, with the name of the package, if one of them cannot be used.
-        """
-        kinds, refused = self._installed
-        if refused:
-            raise refused[0]
-        return kinds
-
-    def usable(self) -> list[type[T]]:
-        """Built-in classes, and those of installed packages that can be used."""
-        return [*self.builtin.values(), *self._installed[0].values()]
+        """Classes of installed packages that can be used; imports these packages."""
+        return self._installed[0]
 
     @property
     def refused(self) -> tuple[PluginError, ...]:
         """An error for each class of an installed package that cannot be used."""
-        return self._installed[1]
+        return tuple(error for _, error in self._installed[1])
+
+    def check(self, code: str | None = None) -> None:
+        """Raises `PluginError`, with the name of the package, if a class cannot be used.
+
+        Args:
+            code: Code of the class, in any case; any class by default.
+        """
+        for refused, error in self._installed[1]:
+            if code is None or refused.casefold() == code.casefold():
+                raise error
 
     @cached_property
-    def _installed(self) -> tuple[dict[str, type[T]], tuple[PluginError, ...]]:
-        """Classes of installed packages, and errors for those that cannot be used."""
+    def _installed(self) -> tuple[dict[str, type[T]], tuple[tuple[str, PluginError], ...]]:
+        """Classes of installed packages by code, and errors for those that cannot be used.
+
+        If two packages have the same code, neither class can be used: which one is meant is not known.
+        """
         registries = [self, *([] if self._sibling is None else [self._sibling()])]
         bases = tuple(registry.base for registry in registries)
         owners = {code.casefold(): "mutiny" for registry in registries for code in registry.builtin}
         kinds: dict[str, type[T]] = {}
-        refused: list[PluginError] = []
+        refused: list[tuple[str, PluginError]] = []
         for entry in sorted(entry_points(group=self.group), key=lambda entry: (_package(entry), entry.name)):
             try:
                 kind = _loaded(entry, bases)
@@ -90,11 +100,12 @@ class Registry(Mapping[str, type[T]], Generic[T]):
                     fix = f"Remove {'it' if owner == 'mutiny' else 'one of them'}, or change the name."
                     raise _refused(entry, f"a name that {owner} does not have already", fix)
             except PluginError as error:
-                refused.append(error)
+                refused.append((entry.name, error))
                 continue
             if issubclass(kind, self.base):
                 kinds[entry.name] = kind
-        return kinds, tuple(refused)
+        unusable = {code.casefold() for code, _ in refused}
+        return {code: kind for code, kind in kinds.items() if code.casefold() not in unusable}, tuple(refused)
 
 
 class JoinedRegistry(Mapping[str, type[Any]]):
@@ -107,7 +118,11 @@ class JoinedRegistry(Mapping[str, type[Any]]):
         for kinds in self._parts():
             if code in kinds:
                 return kinds[code]
-        raise KeyError(code)
+        kind: type[Any] = self.registries[0][code]  # raises: the code is unknown, or its class cannot be used
+        return kind
+
+    def __contains__(self, code: object) -> bool:
+        return any(code in kinds for kinds in self._parts())
 
     def __iter__(self) -> Iterator[str]:
         for kinds in self._parts():
@@ -148,4 +163,15 @@ def _loaded(entry: EntryPoint, bases: tuple[type[Any], ...]) -> type[Any]:
     if getattr(kind, "code", None) != entry.name:
         fix = "Use the code as the name of the entry point."
         raise _refused(entry, f"a class with the code {entry.name!r}, got {getattr(kind, 'code', None)!r}", fix)
+    missing = _missing(kind, next(base for base in bases if issubclass(kind, base)))
+    if missing:
+        fix = "Add what is missing, or uninstall the package."
+        raise _refused(entry, f"a class with {' and '.join(missing)}", fix)
     return kind
+
+
+def _missing(kind: type[Any], base: type[Any]) -> list[str]:
+    """What a class must define and does not: texts that its base class declares without a value, and methods."""
+    declared = [name for name in inspect.get_annotations(base) if not hasattr(base, name)]
+    texts = [name for name in declared if not isinstance(getattr(kind, name, None), str)]
+    return [*texts, *(f"{name}()" for name in sorted(getattr(kind, "__abstractmethods__", ())))]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
+from mutiny.core.checks import check_one_of
 from mutiny.core.errors import BadInput
+from mutiny.core.parsing import parameters_of
 from mutiny.models import ActivationEdit, ModelView, ModuleEdit, Patch, SignalEdit, WeightEdit
 
 Edits = Iterable[WeightEdit | SignalEdit | ActivationEdit | ModuleEdit]
@@ -58,8 +60,7 @@ class Operator(ABC):
     @final
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, ready for JSON."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return parameters_of(self)
 
     @final
     def patch(self, view: ModelView, rng: np.random.Generator) -> Patch:
@@ -94,8 +95,7 @@ class Operator(ABC):
                 raise BadInput(f"{self.code} layers", "()", "at least one name or pattern, or None for all layers")
 
     def _one_of(self, name: str, allowed: tuple[str, ...]) -> None:
-        if getattr(self, name) not in allowed:
-            raise BadInput(f"{self.code} {name}", repr(getattr(self, name)), f"one of {', '.join(allowed)}")
+        check_one_of(f"{self.code} {name}", getattr(self, name), allowed)
 
 
 def _first_touched(view: ModelView, edits: tuple[Any, ...]) -> str:

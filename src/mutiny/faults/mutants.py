@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.core.checks import check_whole
-from mutiny.core.errors import BadInput
+from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.random import generator_for
 from mutiny.core.records import FaultRecord
 from mutiny.faults.base import Operator
@@ -57,8 +57,7 @@ def mutants(
     if len(operators) != 1:
         raise BadInput("operator", repr(operator), "one operator", "Call mutants once for each.")
     call = as_forward(forward)
-    check_model(model, "model")
-    view = ModelView.of_data(model, as_pool(inputs, "inputs"), lambda model, x: first_call(call, model, x, "model"))
+    view = _view(model, inputs, call)
     by_digest: dict[str, FaultyModel] = {}
     for repetition in range(count):
         patch = _patch(view, operators[0], seed, 0, repetition)
@@ -91,11 +90,27 @@ def mutant(
     if not isinstance(fault, FaultRecord):
         raise BadInput("fault", repr(fault)[:60], "one of the faults of an assessment, such as result.faults[0]")
     check_whole("seed", seed, 0)
-    call = forward or default_forward
+    call = as_forward(forward)
+    view = _view(model, inputs, call)
+    (operator,) = as_operators(fault.configuration, "fault")
+    try:
+        patch = _patch(view, operator, seed, fault.original, fault.seed)
+    except NotApplicable as reason:
+        raise _not_of(fault, seed) from reason
+    if fault.patch and patch.digest != fault.patch:
+        raise _not_of(fault, seed)
+    return FaultyModel(model, patch, call)
+
+
+def _view(model: nn.Module, inputs: Any, call: Forward) -> ModelView:
     check_model(model, "model")
-    view = ModelView.of_data(model, as_pool(inputs, "inputs"), call)
-    (operator,) = as_operators(fault.configuration)
-    return FaultyModel(model, _patch(view, operator, seed, fault.original, fault.seed), call)
+    return ModelView.of_data(model, as_pool(inputs, "inputs"), lambda model, x: first_call(call, model, x, "model"))
+
+
+def _not_of(fault: FaultRecord, seed: int) -> BadInput:
+    """Why a fault cannot be made again: this operator, choice and seed make another fault of the model, or none."""
+    fix = f'Give original number {fault.original}, counted from 0, and seed=result.settings["seed"] of its assessment.'
+    return BadInput("fault", fault.configuration, f"a fault of this model under seed={seed}, not of another one", fix)
 
 
 def _patch(view: ModelView, operator: Operator, seed: int, original: int, repetition: int) -> Patch:

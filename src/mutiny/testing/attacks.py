@@ -28,6 +28,7 @@ from mutiny.core.random import generator_for
 from mutiny.faults.weights.weight_inhibitor import WeightInhibitor
 from mutiny.models import Forward, ModelState, ModelView, Patch, default_forward
 from mutiny.subjects.data.balls import Norm, distances
+from mutiny.testing.names import check_names
 from mutiny.testing.operators import Injected
 from mutiny.verbs.attack.attack import attack as run_attack
 from mutiny.verbs.attack.base import Attack, Attacked, Batch, answers
@@ -131,8 +132,7 @@ def check_attack(
 
 def check_parameters(attack: Attack) -> None:
     """The attack has names, and can be rebuilt from the text that describes it."""
-    for name in ("code", "title", "source"):
-        assert getattr(attack, name, ""), f"{type(attack).__name__}: the {name} is empty"
+    check_names(attack)
     names = Names("attacks", Attack, {attack.code: type(attack)}, attack.code)
     (again,) = names.parse(str(attack))
     assert again == attack, f"{attack.code}: {str(attack)!r} rebuilds {again!r}, not {attack!r}"

@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 
+from mutiny.testing.names import check_names
 from mutiny.verbs.locate.measures import Counts, Floats, Measure, as_measure
 
 FAILING, PASSING = (1, 2, 5, 12), (1, 3, 20)
@@ -44,8 +45,7 @@ def table(failing: int, passing: int) -> Counts:
 
 def check_parameters(measure: Measure) -> None:
     """The measure has names, is rebuilt from its parameters, and is described as users type it."""
-    for name in ("code", "title", "source"):
-        assert getattr(measure, name, ""), f"{type(measure).__name__}: the {name} is empty"
+    check_names(measure)
     parameters = {field.name: getattr(measure, field.name) for field in fields(measure)}
     rebuilt = type(measure)(**json.loads(json.dumps(parameters, allow_nan=False)))
     assert rebuilt == measure, f"{measure.code}: parameters rebuild {rebuilt}, not {measure}"

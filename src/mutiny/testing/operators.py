@@ -30,6 +30,7 @@ from mutiny.models import (
     default_forward,
 )
 from mutiny.models.forward import steady
+from mutiny.testing.names import check_names
 
 SEEDS = range(12)
 
@@ -72,14 +73,12 @@ def check_operator(
 
 
 def check_parameters(operator: Operator) -> None:
-    """Parameters from JSON make an equal operator; strengths outside the bounds are refused."""
+    """The operator has names; parameters from JSON make an equal one; strengths outside the bounds are refused."""
+    check_names(operator)
     parameters = json.loads(json.dumps(operator.parameters(), allow_nan=False))
     again = type(operator)(**parameters)
     assert again == operator, f"{operator.code}: parameters() rebuild {again}, not {operator}"
     assert hash(again) == hash(operator), f"{operator.code}: equal operators have different hashes"
-    assert operator.code, "the code is empty"
-    assert operator.title, f"{operator.code}: the title is empty"
-    assert operator.source, f"{operator.code}: the source is empty"
     if operator.strength is None:
         assert operator.at(0.5) is operator, f"{operator.code}: at() changes an operator without a strength"
         return

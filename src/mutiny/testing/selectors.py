@@ -22,6 +22,7 @@ import numpy as np
 
 from mutiny.core.errors import NotApplicable
 from mutiny.models import ModelState
+from mutiny.testing.names import check_names
 from mutiny.verbs.select.base import Selector
 from mutiny.verbs.select.evidence import Evidence
 
@@ -64,13 +65,12 @@ def check_selector(selector: Selector, evidence: Callable[..., Evidence], exact:
 
 
 def check_parameters(selector: Selector) -> None:
-    """Parameters from JSON make an equal method; code, title and source are not empty."""
+    """The method has names and tasks; parameters from JSON make an equal one."""
+    check_names(selector)
     parameters = json.loads(json.dumps(selector.parameters(), allow_nan=False))
     again = type(selector)(**{name: tuple(v) if isinstance(v, list) else v for name, v in parameters.items()})
     assert again == selector, f"{selector.code}: parameters() rebuild {again}, not {selector}"
     assert hash(again) == hash(selector), f"{selector.code}: equal methods have different hashes"
-    for name in ("code", "title", "source"):
-        assert getattr(selector, name), f"the {name} is empty"
     assert selector.tasks, f"{selector.code}: works for no task"
 
 

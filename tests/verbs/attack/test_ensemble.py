@@ -223,7 +223,7 @@ def test_no_mutants():
         ({"count": -1}, "mutants"),
         ({"iterations": 0}, "iterations"),
         ({"kind": "dull"}, "diverse, random, similar"),
-        ({"operators": ("XX",)}, "some of"),
+        ({"operators": ("XX",)}, "one of"),
         ({"ratios": ()}, "shares"),
         ({"floor": 2}, "between 0 and 1"),
     ],

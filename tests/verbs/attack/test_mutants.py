@@ -1,5 +1,7 @@
 """Which mutants are made, which are refused, and what they are called."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
@@ -62,6 +64,20 @@ def test_operators_are_equally_likely_with_a_ratio_or_without():
     assert pairs == [("GF", 0.1), ("GF", 0.2), ("LR", None), ("LR", None)]
 
 
+def test_operators_have_parameters_and_mixed_case_as_in_other_verbs(monkeypatch):
+    @dataclass(frozen=True)
+    class Mixed(OPERATORS["GF"]):
+        code = "Sfx"
+
+    monkeypatch.setitem(vars(OPERATORS), "_installed", ({"Sfx": Mixed}, ()))
+    assert Choice(operators="gf(sd=0.1, clip=mutated), Sfx").operators == ("GF(sd=0.1)", "Sfx")
+    case = Case()
+    made = case.chosen(count=6, kind="random", operators=["gf(sd=0.1)", "sfx"], ratios=0.5)
+    assert {str(mutant.spec) for mutant in made} == {"GF(sd=0.1) 50%", "Sfx 50%"}
+    assert all(mutant.spec.patch(case.view, 0) == mutant.patch for mutant in made)
+    assert {mutant.operator.sd for mutant in made} == {0.1, 0.5}
+
+
 def test_layers_that_are_removed_attack_too():
     x, y = toys.blobs(60)
     model = Case().model
@@ -91,9 +107,18 @@ def test_names_and_numbers_as_people_write_them():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"operators": "QQ"}, "operators=QQ: expected some of WI"),
-        ({"operators": ()}, "operators=none"),
+        ({"operators": "QQ"}, "operators='QQ': expected one of WI"),
+        (
+            {"operators": "TCL"},
+            "operators='TCL': expected operators on trained models. TCL is an operator before training",
+        ),
+        (
+            {"operators": "GF(ratio=0.05)"},
+            r"operators='GF\(ratio=0.05\)': expected operators without a ratio",
+        ),
+        ({"operators": ()}, "at least one of WI"),
         ({"operators": 5}, "codes such as GF"),
+        ({"operators": None}, "codes such as GF"),
         ({"ratios": ()}, "shares above 0"),
         ({"ratios": "a"}, "shares above 0"),
         ({"ratios": (0.1, 2)}, "shares above 0"),

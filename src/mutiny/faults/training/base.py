@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, final
 import numpy as np
 
 from mutiny.core.errors import NotApplicable
+from mutiny.core.parsing import parameters_of
 from mutiny.models import Forward, ModelView, default_forward
 from mutiny.models.view import PROBE_INPUTS
 from mutiny.subjects.data import Data
@@ -94,7 +95,7 @@ class TrainingOperator(ABC):
     @final
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, ready for JSON."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return parameters_of(self)
 
     @final
     def configurations(self, program: Program) -> tuple[Self, ...]:

@@ -18,11 +18,11 @@ from mutiny.faults.training.data_operator import (
     LEFT,
     DataOperator,
     Indices,
+    RemovalOperator,
     items_by_class,
     items_of_class,
     noisy_parts,
     targets_of,
-    without,
 )
 from mutiny.subjects.data.altered import Altered, ItemNoise
 from mutiny.subjects.tasks import Classification, Regression
@@ -77,7 +77,7 @@ class LabelChange(DataOperator):
 
 
 @dataclass(frozen=True)
-class DataRemoval(DataOperator):
+class DataRemoval(RemovalOperator):
     """Removes a share of each class, but never its last item. DeepCrime.
 
     For regression, removes a share of each bucket, see `mutiny.faults.training.data_operator.buckets`.
@@ -106,14 +106,9 @@ class DataRemoval(DataOperator):
         """As given by the share, but one item stays."""
         return min(size - 1, super().count(size))
 
-    def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
-        """Removes the chosen items."""
-        del rng
-        return without(program.data, chosen)
-
 
 @dataclass(frozen=True)
-class DataUnbalance(DataOperator):
+class DataUnbalance(RemovalOperator):
     """Removes a share of each class that is smaller than the mean size of the classes that occur. DeepCrime.
 
     A share of 1 removes these classes entirely. For regression, buckets take the place of classes, see
@@ -137,11 +132,6 @@ class DataUnbalance(DataOperator):
         if not small:
             raise NotApplicable(f"no class or bucket is smaller than the mean: all have {len(classes[0])} items")
         return small
-
-    def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
-        """Removes the chosen items."""
-        del rng
-        return without(program.data, chosen)
 
 
 @dataclass(frozen=True)
@@ -291,7 +281,7 @@ class LabelError(GlobalOrLocal):
 
 
 @dataclass(frozen=True)
-class DataMissing(GlobalOrLocal):
+class DataMissing(RemovalOperator, GlobalOrLocal):
     """Removes a share of the items regardless of class, but at least two items stay. DeepMutation, source level.
 
     Args:
@@ -313,11 +303,6 @@ class DataMissing(GlobalOrLocal):
     def count(self, size: int) -> int:
         """As given by the ratio; two items of all stay, but a whole class can go."""
         return super().count(size) if self.of is not None else min(max(0, size - LEFT), super().count(size))
-
-    def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
-        """Removes the chosen items."""
-        del rng
-        return without(program.data, chosen)
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,16 @@ class DataOperator(TrainingOperator):
         """The faulty data. Must draw for every item, chosen or not, so that draws do not depend on the share."""
 
 
+@dataclass(frozen=True)
+class RemovalOperator(DataOperator):
+    """A data operator that removes the chosen items. An author writes `groups`."""
+
+    def altered(self, program: Program, chosen: Indices, rng: np.random.Generator) -> Altered:
+        """All items except the chosen, in their order."""
+        del rng
+        return Altered(program.data, np.delete(np.arange(len(program.data)), chosen))
+
+
 def targets_of(program: Program) -> np.ndarray:
     """A copy of the targets: labels ``(n,)``, or numbers ``(n, k)`` for regression."""
     return program.task.check_targets(program.data.targets, "train")
@@ -124,11 +134,6 @@ def items_of_class(program: Program, number: int, code: str) -> Indices:
     if not len(items):
         raise NotApplicable(f"no training item is of class {number}")
     return items
-
-
-def without(data: Data, chosen: Indices) -> Altered:
-    """All items except the chosen, in their order."""
-    return Altered(data, np.delete(np.arange(len(data)), chosen))
 
 
 def noisy_parts(program: Program, numbers: int = 1) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -155,7 +155,7 @@ class Assess(Verb[FaultSearch, Assessment]):
             subject=record,
             settings={**session.settings, "seeds": self.seeds, "operators": [*self.operators]},
             notice=notice,
-            faults=tuple(fault.record for fault in everything),
+            faults=tuple(replace(fault.record, patch=fault.digest) for fault in everything),
             evaluation={
                 "evaluated": sum(search.evaluated for search in searches),
                 "everything": sum(search.everything for search in searches),

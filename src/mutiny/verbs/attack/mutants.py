@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import isnan
 from typing import Any, Literal, get_args
@@ -13,15 +14,20 @@ from torch import Tensor
 
 from mutiny.core.checks import check_whole, is_number
 from mutiny.core.errors import BadInput, NotApplicable
+from mutiny.core.parsing import described
 from mutiny.core.random import generator_for
 from mutiny.core.stats.centrality import pagerank
-from mutiny.faults import OPERATORS, Operator
+from mutiny.faults import Operator
+from mutiny.faults.parsing import as_operators
 from mutiny.models import ModelView, Patch
 from mutiny.verbs.attack.similarity import Representation
 
 Kind = Literal["diverse", "random", "similar"]
 CODES = ("GF", "WS", "NEB", "NAI", "NS")
 RATIOS = (0.01, 0.02, 0.03, 0.04)
+RATIO = "ratio"
+"""Parameter that `Choice.ratios` sets."""
+OWN_RATIO = re.compile(rf"\b{RATIO}\s*=")
 SIMILAR = 0.95
 """Share of the original's accuracy that similar mutants keep (MUTEN, section IV-B)."""
 TRIES = 20
@@ -39,8 +45,8 @@ class Choice:
             first ones; ``similar`` takes the first ones that keep 95% of the original's accuracy.
         iterations: Number of mutants to create for a diverse choice. At least ``count``; the paper does not say how
             many.
-        operators: Operators used to create mutants. Each is used at every ratio, or once if it has none (LR, LA, LD,
-            AFR).
+        operators: Operators used to create mutants, such as ``"GF(sd=0.1),NS"``. Each is used at every ratio, or once
+            if it has none (LR, LA, LD, AFR).
         ratios: Shares of weights or neurons that a mutant changes.
         floor: Minimum share of the original's accuracy that a mutant must keep. Worse mutants are dropped and do not
             count. The paper has no such limit for diverse mutants.
@@ -62,7 +68,7 @@ class Choice:
         check_whole("mutants", self.count, 0)
         check_whole("iterations", self.iterations)
         object.__setattr__(self, "iterations", max(self.iterations, self.count))
-        object.__setattr__(self, "operators", _codes(self.operators))
+        object.__setattr__(self, "operators", _texts(self.operators))
         object.__setattr__(self, "ratios", _shares(self.ratios))
         if self.kind not in get_args(Kind):
             raise BadInput("kind", repr(self.kind), f"one of {', '.join(get_args(Kind))}")
@@ -71,7 +77,7 @@ class Choice:
 
     def pairs(self) -> list[tuple[str, float | None]]:
         """Operators and ratios, of which each mutant draws one pair; all operators are equally likely."""
-        return [(code, ratio if _has_ratio(code) else None) for code in self.operators for ratio in self.ratios]
+        return [(text, ratio if _has_ratio(text) else None) for text in self.operators for ratio in self.ratios]
 
     @property
     def least(self) -> float:
@@ -84,7 +90,7 @@ class MutantSpec:
     """Specification of a mutant, which together with the original and the seed determines it.
 
     Attributes:
-        code: Code of the operator.
+        code: Code of the operator, with its parameters in brackets if they are not the usual ones.
         ratio: Share of weights or neurons, if the operator has one.
         number: Number of the mutant among all that were created.
         accuracy: Accuracy on the inputs by which mutants are compared.
@@ -124,7 +130,12 @@ class Mutant:
     @property
     def spec(self) -> MutantSpec:
         """Specification, without patch and features."""
-        return MutantSpec(self.operator.code, self.operator.parameters().get("ratio"), self.number, self.accuracy)
+        return MutantSpec(
+            described(self.operator, self.operator.code, without=RATIO),
+            self.operator.parameters().get(RATIO),
+            self.number,
+            self.accuracy,
+        )
 
 
 Evaluate = Callable[[Patch], tuple[Tensor, float]]
@@ -219,20 +230,19 @@ def _none_accepted(least: float, last: float | None) -> BadInput:
     )
 
 
-def _codes(operators: Any) -> tuple[str, ...]:
-    """Returns codes of `OPERATORS`, from text with commas or from several codes in any case.
+def _texts(operators: Any) -> tuple[str, ...]:
+    """Returns operators in their shortest text, from text with commas or from several texts.
 
-    >>> _codes("gf, NS")
-    ('GF', 'NS')
+    >>> _texts("gf, NI(direction=incoming)")
+    ('GF', 'NI(direction=incoming)')
     """
-    given = operators.split(",") if isinstance(operators, str) else operators
-    if not isinstance(given, Iterable):
-        raise BadInput("operators", repr(operators), "codes such as GF")
-    codes = tuple(code.strip().upper() if isinstance(code, str) else code for code in given)
-    unknown = [code for code in codes if code not in OPERATORS]
-    if unknown or not codes:
-        raise BadInput("operators", ", ".join(map(str, unknown)) or "none", f"some of {', '.join(OPERATORS)}")
-    return codes
+    given = (operators,) if isinstance(operators, str) or not isinstance(operators, Iterable) else tuple(operators)
+    if not all(isinstance(text, str) for text in given):
+        raise BadInput("operators", repr(operators), "codes such as GF, or text with parameters such as GF(sd=0.1)")
+    own = [text for text in given if OWN_RATIO.search(text)]
+    if own:
+        raise BadInput("operators", repr(own[0]), "operators without a ratio", "Give it in ratios=.")
+    return tuple(described(operator, operator.code) for operator in as_operators(given))
 
 
 def _shares(ratios: Any) -> tuple[float, ...]:
@@ -243,10 +253,10 @@ def _shares(ratios: Any) -> tuple[float, ...]:
     return shares
 
 
-def _has_ratio(code: str) -> bool:
-    return any(field.name == "ratio" for field in fields(OPERATORS[code]))
+def _has_ratio(text: str) -> bool:
+    return RATIO in _operator(text).parameters()
 
 
-def _operator(code: str, ratio: float | None) -> Operator:
-    kind: Callable[..., Operator] = OPERATORS[code]
-    return kind() if ratio is None else kind(ratio=ratio)
+def _operator(text: str, ratio: float | None = None) -> Operator:
+    (operator,) = as_operators(text)
+    return operator if ratio is None else replace(operator, **{RATIO: ratio})

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.core.checks import check_one_of
 from mutiny.core.errors import BadInput, NotApplicable
+from mutiny.core.parsing import parameters_of
 from mutiny.subjects.tasks import Classification, Regression
 from mutiny.verbs.select.evidence import Evidence
 
@@ -60,13 +62,11 @@ class Selector(ABC):
     @final
     def parameters(self) -> dict[str, Any]:
         """Parameters by name, as JSON values."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return parameters_of(self)
 
     def _one_of(self, name: str, allowed: tuple[str, ...]) -> None:
         """Raises `BadInput` unless the parameter has one of the allowed values."""
-        if getattr(self, name) not in allowed:
-            raise BadInput(f"{self.code} {name}", repr(getattr(self, name)), f"one of {', '.join(allowed)}")
+        check_one_of(f"{self.code} {name}", getattr(self, name), allowed)
 
     def _within(self, name: str, low: float, high: float) -> None:
         """Raises `BadInput` unless the parameter is a number between the bounds, whole if its annotation is ``int``."""
