@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.core.errors import BadInput
+from mutiny.core.errors import BadInput, called
 from mutiny.core.json_values import shown
 from mutiny.core.results import SCHEMA, Result
 from mutiny.reports.formatting import count
@@ -88,7 +88,8 @@ def load_result(path: str | Path, *, verb: str | None = None, campaign: str | No
     path = Path(path)
     if verb is not None and verb not in KINDS:
         raise BadInput("verb", repr(verb), f"one of {', '.join(KINDS)}")
-    results = read_results([path])
+    with called("path", "file", "store"):
+        results = read_results([path])
     if campaign is not None:
         results = [each for each in results if each.campaign and campaign and each.campaign.startswith(campaign)]
         if not results:

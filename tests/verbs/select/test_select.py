@@ -340,8 +340,8 @@ def test_training_data_that_does_not_fit(net):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"mutate": "noise"}, "a mutiny.subjects.data.Mutation"),
-        ({"mutate": lambda x: x}, "a mutiny.subjects.data.Mutation"),
+        ({"mutate": "noise"}, "a mutiny.Mutation"),
+        ({"mutate": lambda x: x}, "a mutiny.Mutation"),
         ({"task": "classification"}, "mutiny.Classification"),
         ({"method": 5}, "method=5"),
         ({"layers": 5}, "layers"),
