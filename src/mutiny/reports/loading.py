@@ -27,6 +27,8 @@ KINDS: Mapping[str, type[Result]] = {
     kind.verb: kind for kind in (Assessment, Strengthening, Selection, Retraining, Location, Repair, Robustness)
 }
 """Classes of results by verb; an assessment by the method muff is a `MuffAssessment`."""
+SYNTHESIS = ("indices", "settings", "success_rate")
+"""Names of values in the JSON of a `Synthesis`, which no result has."""
 LARGEST = 1 << 30
 """Maximum size of a JSON file in bytes."""
 
@@ -147,12 +149,10 @@ def read_json(path: Path) -> LoadedResult:
     verb, schema = (value.get(key) for key in ("verb", "schema"))
     kind = result_class(value)
     if kind is None or schema != SCHEMA:
-        raise BadInput(
-            "file",
-            path,
-            f"a result of {', '.join(KINDS)} with schema {SCHEMA}",
-            f"It has verb {shown(verb)} and schema {shown(schema)}.",
-        )
+        has = f"It has verb {shown(verb)} and schema {shown(schema)}."
+        if set(SYNTHESIS) <= set(value):
+            has = "It is a synthesis, which mutiny.Synthesis.from_json reads: give it what json.load returns."
+        raise BadInput("file", path, f"a result of {', '.join(KINDS)} with schema {SCHEMA}", has)
     try:
         result = kind.from_json(value)
     except BadInput as error:
