@@ -1,11 +1,15 @@
 import ast
+import dataclasses
+import inspect
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
 
 import mutiny
+from mutiny.faults.parsing import BOTH
 
 SOURCE = Path(mutiny.__file__).parent
 MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
@@ -80,11 +84,53 @@ def modules_after(statement):
     return set(found.stdout.split())
 
 
-def test_what_users_need_for_arguments_is_public():
-    named = (
-        "ATTACKS MEASURES METHODS OPERATORS Attack Choice Engine FaultyModel Measure OwnTraining Progress Savings Store"
+MADE_BY_MUTINY = (mutiny.FaultRecord, mutiny.Mutant, mutiny.Patch, mutiny.Suspect, mutiny.Synthesis, mutiny.Result)
+"""Classes whose arguments may be private: verbs return their instances, and users only read the attributes."""
+
+
+def classes_in(hint):
+    """Every class in a type hint, however deep."""
+    if isinstance(hint, (list, tuple)):
+        parts = hint
+    elif typing.get_origin(hint) is not None:
+        parts = (typing.get_origin(hint), *typing.get_args(hint))
+    else:
+        return {hint} if inspect.isclass(hint) else set()
+    return {kind for part in parts for kind in classes_in(part)}
+
+
+def hints_of(value):
+    """Type hints of what a call of a public function or class takes and returns; none for what only mutiny makes."""
+    if inspect.isfunction(value):
+        return list(typing.get_type_hints(value).values())
+    if not inspect.isclass(value) or issubclass(value, (*MADE_BY_MUTINY, Exception)):
+        return []
+    if dataclasses.is_dataclass(value):
+        return [hint for name, hint in typing.get_type_hints(value).items() if name in value.__dataclass_fields__]
+    return list(typing.get_type_hints(value.__init__).values())
+
+
+@pytest.mark.parametrize("name", mutiny.__all__)
+def test_what_users_need_for_arguments_is_public(name):
+    public = {getattr(mutiny, other) for other in mutiny.__all__ if not other.isupper()}
+    used = {kind for hint in hints_of(getattr(mutiny, name)) for kind in classes_in(hint)}
+    ours = {kind for kind in used if kind.__module__.startswith("mutiny.")}
+    assert not ours - public
+
+
+def test_classes_in_signatures_are_found_at_any_depth():
+    assert {mutiny.Subject, mutiny.Operator, mutiny.TrainingOperator, mutiny.MuffAssessment} <= {
+        kind for hint in hints_of(mutiny.assess) for kind in classes_in(hint)
+    }
+    assert mutiny.Recipe in {kind for hint in hints_of(mutiny.Subject) for kind in classes_in(hint)}
+    assert mutiny.Synthesis in hints_of(mutiny.synthesize)
+
+
+def test_registries_are_public():
+    assert {name for name in mutiny.__all__ if name.isupper()} == set(
+        "ATTACKS MEASURES METHODS OPERATORS REPAIRS TRAINING_OPERATORS".split()
     )
-    assert not set(named.split()) - set(mutiny.__all__)
+    assert {*mutiny.OPERATORS, *mutiny.TRAINING_OPERATORS} == set(BOTH.kinds)
 
 
 def test_importing_mutiny_imports_nothing_heavy():
@@ -108,7 +154,7 @@ def test_public_names_are_sorted_importable_and_all_there_is():
     classes = [name for name in mutiny.__all__ if name[0].isupper() and not name.isupper()]
     functions = [name for name in mutiny.__all__ if name[0].islower()]
     assert mutiny.__all__ == sorted(constants) + sorted(classes) + sorted(functions)
-    assert len(mutiny.__all__) <= 70  # verbs, their results, what their arguments accept, registries, errors
+    assert len(mutiny.__all__) <= 90  # verbs, results, what arguments accept, what guides import, registries, errors
     for name in mutiny.__all__:
         value = getattr(mutiny, name)
         assert name.isupper() or value.__name__ == name

@@ -13,9 +13,15 @@ TYPES = {
     "a result's path that is a number": (lambda: mutiny.load_result(5), "path=5: expected the path"),
     "a result that is missing": (
         lambda: mutiny.load_result("none.json"),
-        "file=none.json: expected a campaign file or a JSON result that exists.",
+        "path=none.json: expected a campaign file or a JSON result that exists.",
     ),
-    "a subject's name that is a number": (lambda: mutiny.load_subject(5), "subject=5: expected text"),
+    "a result that is a folder": (lambda: mutiny.load_result("."), "path=.: expected a campaign file or a JSON"),
+    "a result that is another file": (
+        lambda: mutiny.load_result(__file__),
+        "path=.*: expected a file that mutiny wrote",
+    ),
+    "a subject's name that is unknown": (lambda: mutiny.load_subject("zzz"), "name='zzz': expected a built-in"),
+    "a subject's name that is a number": (lambda: mutiny.load_subject(5), "name=5: expected text"),
     "weights before the model": (
         lambda: mutiny.load_weights("net.pt", classifier()),
         "model='net.pt': expected a torch.nn.Module. The model comes first",
@@ -25,6 +31,51 @@ TYPES = {
         lambda: mutiny.mutants(classifier(), "WI", inputs=blobs()[0][:, :1]),
         "model=RuntimeError: .*: expected a model that takes inputs such as",
     ),
+    "inputs that are two numbers": (
+        lambda: mutiny.mutants(classifier(), "WI", inputs=[1, 2]),
+        r"inputs=\[1, 2\]: expected inputs, a pair",
+    ),
+    "inputs that are not numbers": (
+        lambda: mutiny.mutants(classifier(), "WI", inputs=blobs()[0] * float("nan")),
+        "inputs=NaN or infinite numbers in 240 of 240 items",
+    ),
+    "images that are not images": (
+        lambda: mutiny.mutate(blobs()[0]),
+        r"data=float32 \(240, 2\): .* mutiny.select\(..., mutate=mutiny.Noise\(\)\), or mutiny.MutatedData\(data, "
+        r"mutiny.Noise\(\)\)",
+    ),
+    "a mutation that is a number": (
+        lambda: mutiny.select(blob_subject(), mutate=3),
+        r"mutate=3: expected a mutiny.Mutation, such as mutiny.Benign\(\) or mutiny.Noise\(\)",
+    ),
+    "an ascent that is a number": (
+        lambda: mutiny.synthesize(classifier(), [], ascent=3, data=blobs()),
+        "ascent=3: expected a mutiny.Ascent, none or rms",
+    ),
+    "a parameter of an attack": (lambda: mutiny.attack(blob_subject(), "pgd(norm=l7)"), "pgd norm='l7': expected linf"),
+    "a number of restarts": (lambda: mutiny.attack(blob_subject(), "fgsm(restarts=0)"), "fgsm restarts=0: expected"),
+    "a rate of Carlini and Wagner": (lambda: mutiny.attack(blob_subject(), "carlini(rate=0)"), "carlini rate=0.0: exp"),
+    "iterations of AutoAttack": (
+        lambda: mutiny.attack(blob_subject(), "autoattack(iterations=0)"),
+        "autoattack iterations=0: expected",
+    ),
+    "no subject": (
+        lambda: mutiny.assess(None),
+        r"subject=NoneType: .*, or a model with data=\(inputs, targets\) and validation=\(inputs, targets\)\.$",
+    ),
+    "a model without a training set for muff": (
+        lambda: mutiny.assess(classifier(), method="muff", data=blobs()),
+        r"train=None: .* Give train=\(inputs, targets\);",
+    ),
+    "a subject without a training set for muff": (
+        lambda: mutiny.assess(blob_subject(train=None), method="muff"),
+        r"train=None: .* Give mutiny.Subject\(train=\(inputs, targets\)\);",
+    ),
+    "a confidence above one": (
+        lambda: mutiny.Screening(confidence=3),
+        "confidence=3: .* Use exact=True to evaluate every input.$",
+    ),
+    "savings that are a number": (lambda: mutiny.Savings(3), "shared=3: expected True or False"),
     "exact that is text": (lambda: mutiny.assess(blob_subject(), exact="no"), "exact='no': expected True or False"),
     "baselines that are a number": (lambda: mutiny.attack(blob_subject(), baselines=5), "baselines=5: expected True"),
     "diverse that is text": (lambda: mutiny.select(blob_subject(), diverse="no"), "diverse='no': expected True"),
@@ -61,7 +112,7 @@ NAMES = {
     ),
     "an operator before training for mutants": (
         lambda: mutiny.mutants(classifier(), "HLR", inputs=blobs()[0]),
-        "operator='HLR': expected operators on trained models. HLR is",
+        "operator='HLR': expected an operator on trained models. HLR is",
     ),
     "operators of both kinds": (lambda: mutiny.assess(blob_subject(), ["WI", "HLR"]), "operators='HLR': expected"),
 }

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mutiny.core.errors import MissingExtra as MissingExtra
     from mutiny.core.errors import MutinyError as MutinyError
     from mutiny.core.errors import NotApplicable as NotApplicable
+    from mutiny.core.errors import PluginError as PluginError
     from mutiny.core.errors import PreflightFailed as PreflightFailed
     from mutiny.core.errors import StoreError as StoreError
     from mutiny.core.errors import UntrustedFile as UntrustedFile
@@ -37,12 +38,20 @@ if TYPE_CHECKING:
     from mutiny.faults.mutants import FaultyModel as FaultyModel
     from mutiny.faults.mutants import mutant as mutant
     from mutiny.faults.mutants import mutants as mutants
+    from mutiny.faults.training import TRAINING_OPERATORS as TRAINING_OPERATORS
+    from mutiny.faults.training import TrainingOperator as TrainingOperator
+    from mutiny.models.patch import Patch as Patch
     from mutiny.reports.loading import load_result as load_result
+    from mutiny.reports.tracking import log_to_mlflow as log_to_mlflow
+    from mutiny.reports.tracking import log_to_tensorboard as log_to_tensorboard
     from mutiny.subjects import Subject as Subject
     from mutiny.subjects import load_subject as load_subject
     from mutiny.subjects.data import Benign as Benign
+    from mutiny.subjects.data import Data as Data
+    from mutiny.subjects.data import MutatedData as MutatedData
     from mutiny.subjects.data import Mutation as Mutation
     from mutiny.subjects.data import Noise as Noise
+    from mutiny.subjects.data import image_folder as image_folder
     from mutiny.subjects.data import mutate as mutate
     from mutiny.subjects.tasks import Classification as Classification
     from mutiny.subjects.tasks import Regression as Regression
@@ -59,11 +68,21 @@ if TYPE_CHECKING:
     from mutiny.verbs.assess.muff.search import Search as Search
     from mutiny.verbs.assess.paired_test import PairedTest as PairedTest
     from mutiny.verbs.assess.result import Assessment as Assessment
+    from mutiny.verbs.attack.adapters import EnsembleModule as EnsembleModule
+    from mutiny.verbs.attack.adapters import art_classifier as art_classifier
     from mutiny.verbs.attack.attack import attack as attack
+    from mutiny.verbs.attack.attack import mutants_of as mutants_of
     from mutiny.verbs.attack.base import Attack as Attack
+    from mutiny.verbs.attack.defenses import BitDepth as BitDepth
+    from mutiny.verbs.attack.defenses import Defended as Defended
+    from mutiny.verbs.attack.defenses import Jpeg as Jpeg
+    from mutiny.verbs.attack.ensemble import Ensemble as Ensemble
     from mutiny.verbs.attack.methods import ATTACKS as ATTACKS
     from mutiny.verbs.attack.mutants import Choice as Choice
+    from mutiny.verbs.attack.mutants import Mutant as Mutant
     from mutiny.verbs.attack.result import Robustness as Robustness
+    from mutiny.verbs.attack.trained import distilled as distilled
+    from mutiny.verbs.attack.trained import smoothed as smoothed
     from mutiny.verbs.locate.activity import Activity as Activity
     from mutiny.verbs.locate.ascent import Ascent as Ascent
     from mutiny.verbs.locate.locate import locate as locate
@@ -71,8 +90,11 @@ if TYPE_CHECKING:
     from mutiny.verbs.locate.measures import Measure as Measure
     from mutiny.verbs.locate.result import Location as Location
     from mutiny.verbs.locate.suspects import Suspect as Suspect
+    from mutiny.verbs.locate.synthesis import Synthesis as Synthesis
     from mutiny.verbs.locate.synthesize import synthesize as synthesize
     from mutiny.verbs.repair.base import RepairMethod as RepairMethod
+    from mutiny.verbs.repair.files import load_patch as load_patch
+    from mutiny.verbs.repair.methods import REPAIRS as REPAIRS
     from mutiny.verbs.repair.repair import repair as repair
     from mutiny.verbs.repair.result import Repair as Repair
     from mutiny.verbs.select import METHODS as METHODS

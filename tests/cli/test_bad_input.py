@@ -215,6 +215,7 @@ OPTIONS = {
     "unknown effect": (["--effect", "r2"], ["--effect='r2'", "cohen-d, a12"]),
     "negative beta": (["--beta", "-1"], ["--beta=-1.0", "at least 0"]),
     "precision 0": (["--precision", "0"], ["--precision=0.0", "a number above 0"]),
+    "confidence 2": (["--confidence", "2"], ["--confidence=2.0", "below 1. Use --exact to evaluate every input."]),
     "rse 0": (["--rse", "0"], ["--rse=0.0", "a number above 0"]),
     "k-max 0": (["--k-max", "0"], ["--k-max=0", "at least 1"]),
     "k-max too small to be stable": (["--k-max", "1"], ["--k-max=1", "at least 2 with 3", "--min-instances 5"]),

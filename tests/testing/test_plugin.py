@@ -147,11 +147,12 @@ def test_what_was_computed_is_looked_up(ran):
         ({"at_least": "80%"}, "at_least='80%': expected a share between 0 and 1"),
         ({"at_least": None}, "at_least=None"),
         ({"subject": 3}, r"subject=3: expected a mutiny\.Subject, or its name"),
+        ({"subject": "zzz"}, "^subject='zzz': expected a built-in"),
         ({"subject": toys.classifier(0)}, r"expected a mutiny\.Subject, or its name"),
         ({"store": "file/x.mutiny"}, "a file in a folder that can be made"),
         ({"method": "muff"}, "assert_notice_rate is for the method notice, assert_mutation_score for the method muff"),
     ],
-    ids=["80", "80%", "none", "subject", "model", "store", "method"],
+    ids=["80", "80%", "none", "subject", "name", "model", "store", "method"],
 )
 @pytest.mark.parametrize("function", [assert_mutation_score, assert_notice_rate], ids=["score", "rate"])
 def test_what_cannot_be_gets_a_sentence(function, arguments, told, tmp_path, monkeypatch):

@@ -6,8 +6,7 @@ import inspect
 import re
 import sysconfig
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import mutiny
@@ -24,27 +23,6 @@ QUOTED = re.compile(r"(--[a-z-]+) ([\"'])([\w.-]+)\2")
 """An option with a word in the quotes that Python needs and a shell does not."""
 PAIR = re.compile(r"\bsuch as \((\d+), (\d+)\)")
 """An example of a pair of numbers in the brackets that Python needs and a shell does not."""
-
-
-@contextmanager
-def called(word: str, *arguments: str) -> Iterator[None]:
-    """Context in which errors about these arguments name ``word`` instead.
-
-    Args:
-        word: Name of the argument in the help, such as ``FILE``.
-        arguments: Names of the Python arguments that it fills.
-
-    >>> with called("FILE", "store"):
-    ...     raise BadInput("store", "my.py", "a file that mutiny wrote")
-    Traceback (most recent call last):
-    mutiny.core.errors.BadInput: FILE=my.py: expected a file that mutiny wrote.
-    """
-    try:
-        yield
-    except BadInput as error:
-        if error.argument not in arguments:
-            raise
-        raise type(error)(word, error.value, error.expected, error.fix) from error
 
 
 def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]) -> BadInput:

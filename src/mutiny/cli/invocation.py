@@ -67,8 +67,8 @@ class Invocation:
         self._loaded = False
 
     def aliases(self, aliases: Mapping[str, str]) -> Mapping[str, str]:
-        """Options by Python argument; until the subject is loaded, ``data`` means the option ``--data``."""
-        return aliases if self._loaded else {**aliases, "data": "data"}
+        """Options by Python argument; those of `load_subject` until the subject is loaded."""
+        return aliases if self._loaded else {**aliases, "data": "data", "name": "subject"}
 
     def check(self, outputs: Mapping[str, Path | None], suffixes: Mapping[str, str] | None = None) -> None:
         """Raise `BadInput` if a file cannot be written, or for an invalid number of threads, before work starts.

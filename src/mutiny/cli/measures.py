@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from mutiny.cli import completion
-from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
+from mutiny.core.errors import called
 
 
 @called("CODE", "measure", "measures")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mutiny.cli import completion
-from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
+from mutiny.core.errors import called
 
 if TYPE_CHECKING:
     from mutiny.faults import Operator

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Json, option
 from mutiny.cli.paths import quoted_path
-from mutiny.core.errors import BadInput
+from mutiny.core.errors import BadInput, called
 
 ResultFiles = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Campaign files, such as digits.mutiny, or JSON results.")

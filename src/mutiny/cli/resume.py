@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli.command import COMMANDS
-from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option
 from mutiny.cli.paths import quoted_path, working_in
 from mutiny.cli.stored_command import from_stored
-from mutiny.core.errors import BadInput
+from mutiny.core.errors import BadInput, called
 
 if TYPE_CHECKING:
     from mutiny.campaigns.stores.base import Campaign, Store

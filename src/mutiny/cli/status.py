@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mutiny.cli.errors import called
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import CampaignFile
+from mutiny.core.errors import BadInput, called
 
 
 @called("FILE", "store")
@@ -13,7 +13,6 @@ def status(file: CampaignFile) -> None:
     with loading():
         from mutiny.campaigns.stores.lock import holder
         from mutiny.campaigns.stores.sqlite import SqliteStore
-        from mutiny.core.errors import BadInput
         from mutiny.reports.status_text import status_text
         from mutiny.reports.terminal import Output
 

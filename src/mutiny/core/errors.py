@@ -20,6 +20,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class MutinyError(Exception):
     """Base class of all errors that mutiny raises."""
@@ -113,3 +116,24 @@ class MissingExtra(MutinyError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f'this needs the package {package}: pip install "mutiny-nn[{extra}]"')
+
+
+@contextmanager
+def called(word: str, *arguments: str) -> Iterator[None]:
+    """Context in which errors about these arguments name ``word`` instead.
+
+    Args:
+        word: Name of the argument as the user knows it, such as ``FILE`` in the help.
+        arguments: Names that inner functions use for it.
+
+    >>> with called("FILE", "store"):
+    ...     raise BadInput("store", "my.py", "a file that mutiny wrote")
+    Traceback (most recent call last):
+    mutiny.core.errors.BadInput: FILE=my.py: expected a file that mutiny wrote.
+    """
+    try:
+        yield
+    except BadInput as error:
+        if error.argument not in arguments:
+            raise
+        raise type(error)(word, error.value, error.expected, error.fix) from error

@@ -93,7 +93,8 @@ def _refuse_training(operators: Sequence[Fault], wanted: Any, argument: str, fix
     before = [describe(operator) for operator in operators if not isinstance(operator, Operator)]
     if before:
         value = wanted if isinstance(wanted, str) else ", ".join(before[:3])
-        raise BadInput(argument, repr(value), "operators on trained models", fix.format(before[0]))
+        expected = "an operator on trained models" if argument == "operator" else "operators on trained models"
+        raise BadInput(argument, repr(value), expected, fix.format(before[0]))
 
 
 def operators_by_label(operators: str | Iterable[str | Fault] | None) -> dict[str, Operator]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.core.errors import BadInput
+from mutiny.core.errors import BadInput, called
 from mutiny.core.json_values import shown
 from mutiny.core.results import SCHEMA, Result
 from mutiny.reports.formatting import count
@@ -27,6 +27,8 @@ KINDS: Mapping[str, type[Result]] = {
     kind.verb: kind for kind in (Assessment, Strengthening, Selection, Retraining, Location, Repair, Robustness)
 }
 """Classes of results by verb; an assessment by the method muff is a `MuffAssessment`."""
+SYNTHESIS = ("indices", "settings", "success_rate")
+"""Names of values in the JSON of a `Synthesis`, which no result has."""
 LARGEST = 1 << 30
 """Maximum size of a JSON file in bytes."""
 
@@ -88,7 +90,8 @@ def load_result(path: str | Path, *, verb: str | None = None, campaign: str | No
     path = Path(path)
     if verb is not None and verb not in KINDS:
         raise BadInput("verb", repr(verb), f"one of {', '.join(KINDS)}")
-    results = read_results([path])
+    with called("path", "file", "store"):
+        results = read_results([path])
     if campaign is not None:
         results = [each for each in results if each.campaign and campaign and each.campaign.startswith(campaign)]
         if not results:
@@ -146,12 +149,10 @@ def read_json(path: Path) -> LoadedResult:
     verb, schema = (value.get(key) for key in ("verb", "schema"))
     kind = result_class(value)
     if kind is None or schema != SCHEMA:
-        raise BadInput(
-            "file",
-            path,
-            f"a result of {', '.join(KINDS)} with schema {SCHEMA}",
-            f"It has verb {shown(verb)} and schema {shown(schema)}.",
-        )
+        has = f"It has verb {shown(verb)} and schema {shown(schema)}."
+        if set(SYNTHESIS) <= set(value):
+            has = "It is a synthesis, which mutiny.Synthesis.from_json reads: give it what json.load returns."
+        raise BadInput("file", path, f"a result of {', '.join(KINDS)} with schema {SCHEMA}", has)
     try:
         result = kind.from_json(value)
     except BadInput as error:

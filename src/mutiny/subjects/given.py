@@ -104,7 +104,7 @@ def as_given(
         inputs = matched(inputs, subject.train, subject.task)
         return Given(subject.name, inputs, source, subject.train, subject.task, subject.forward, subject, None)
     if not isinstance(subject, nn.Module):
-        raise _no_subject(subject, f"{argument}=...")
+        raise _no_subject(subject, f"{argument}=inputs")
     if data is None:
         raise BadInput(argument, None, "inputs for the model", f"Give {argument}=inputs.")
     inputs, call = as_pool(data, argument), as_forward(forward)
@@ -132,7 +132,7 @@ def as_subject(
         _refuse_beside_subject(data=data, train=train, task=task, forward=forward, validation=validation)
         return subject
     if not isinstance(subject, nn.Module):
-        raise _no_subject(subject, "data=... and train=...")
+        raise _no_subject(subject, "data=(inputs, targets) and validation=(inputs, targets)")
     if data is None:
         raise BadInput("data", None, "the test set of the model", "Give data=(inputs, targets).")
     model, call = check_model(subject, "model"), as_forward(forward)

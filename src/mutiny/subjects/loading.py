@@ -19,40 +19,38 @@ from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.subject import Subject
 
 
-def load_subject(text: str, data: str | Path | None = None) -> Subject:
-    """Loads the subject that ``text`` names.
+def load_subject(name: str, data: str | Path | None = None) -> Subject:
+    """Loads a subject by its name.
 
     Args:
-        text: Built-in name, ``path/to/file.py:name`` or ``package.module:name``, where ``name`` is a `Subject` or a
-            function without arguments that returns one.
+        name: Built-in name, ``path/to/file.py:name`` or ``package.module:name``, where the last part names
+            a `Subject` or a function without arguments that returns one.
         data: Folder with data sets, for built-in subjects that need files; refused with other subjects.
     """
-    if not isinstance(text, str):
-        raise BadInput(
-            "subject", repr(text)[:60], f"text: a built-in ({', '.join(BUILTIN)}), FILE.py:NAME or MODULE:NAME"
-        )
-    if text in BUILTIN:
-        return BUILTIN[text](None if data is None else Path(data))
-    where, colon, name = text.rpartition(":")
-    if not colon or not where or not name:
-        near = get_close_matches(text, BUILTIN, 1)
+    if not isinstance(name, str):
+        raise BadInput("name", repr(name)[:60], f"text: a built-in ({', '.join(BUILTIN)}), FILE.py:NAME or MODULE:NAME")
+    if name in BUILTIN:
+        return BUILTIN[name](None if data is None else Path(data))
+    where, colon, attribute = name.rpartition(":")
+    if not colon or not where or not attribute:
+        near = get_close_matches(name, BUILTIN, 1)
         hint = f"Did you mean {near[0]}?" if near else "For your own model write FILE.py:NAME."
-        if text.endswith(".py"):
-            hint = f"Did you mean {text}:subject?"
-        raise BadInput("subject", repr(text), f"a built-in ({', '.join(BUILTIN)}), FILE.py:NAME or MODULE:NAME", hint)
+        if name.endswith(".py"):
+            hint = f"Did you mean {name}:subject?"
+        raise BadInput("name", repr(name), f"a built-in ({', '.join(BUILTIN)}), FILE.py:NAME or MODULE:NAME", hint)
     if data is not None:
-        fix = f"Leave it out: {text} reads its own data."
+        fix = f"Leave it out: {name} reads its own data."
         raise BadInput("data", data, "a built-in subject that needs files, such as mnist", fix)
     is_file = where.endswith(".py")
     with _importing_from(Path(where).resolve().parent if is_file else Path.cwd()):
-        value = _named(_from_file(where) if is_file else _from_module(where), where, name)
+        value = _named(_from_file(where) if is_file else _from_module(where), where, attribute)
     if not isinstance(value, Subject):
         fix = f"It is of type {type(value).__name__}."
         if isinstance(value, nn.Module):
             fix = f"It is a model, a {type(value).__name__}: wrap it in mutiny.Subject(model, task=..., test=...)."
-        raise BadInput("subject", repr(text), "a mutiny.Subject, or a function that returns one", fix)
+        raise BadInput("name", repr(name), "a mutiny.Subject, or a function that returns one", fix)
     if value.name == "subject":
-        value.name = f"{Path(where).name}:{name}" if is_file else text  # the same from every folder
+        value.name = f"{Path(where).name}:{attribute}" if is_file else name  # the same from every folder
     return value
 
 
@@ -72,7 +70,7 @@ def _named(module: ModuleType, where: str, name: str) -> object:
     if not hasattr(module, name):
         subjects = [key for key, value in vars(module).items() if isinstance(value, Subject)]
         hint = f"It defines: {', '.join(subjects)}." if subjects else ""
-        raise BadInput("subject", repr(f"{where}:{name}"), f"a name defined in {where}", hint)
+        raise BadInput("name", repr(f"{where}:{name}"), f"a name defined in {where}", hint)
     value: object = getattr(module, name)
     if isinstance(value, (Subject, nn.Module, type)) or not callable(value):
         return value
@@ -90,18 +88,16 @@ def _explaining(where: str, expected: str, file: str | None) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         line = f"line {lines[-1]}: " if lines else ""
-        raise BadInput(
-            "subject", repr(where), expected, f"It fails with {line}{type(error).__name__}: {error}"
-        ) from error
+        raise BadInput("name", repr(where), expected, f"It fails with {line}{type(error).__name__}: {error}") from error
 
 
 def _from_file(where: str) -> ModuleType:
     path = Path(where).resolve()
     if not path.is_file():
-        raise BadInput("subject", repr(where), "a Python file that exists")
+        raise BadInput("name", repr(where), "a Python file that exists")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise BadInput("subject", repr(where), "a Python file")
+        raise BadInput("name", repr(where), "a Python file")
     module = importlib.util.module_from_spec(spec)
     known = sys.modules.get(path.stem)
     sys.modules[path.stem] = module

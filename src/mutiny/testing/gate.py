@@ -130,7 +130,7 @@ def _assessed(
 ) -> tuple[Any, Path]:
     """The assessment, and the file that it is stored in."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
-    from mutiny.core.errors import BadInput
+    from mutiny.core.errors import BadInput, called
     from mutiny.subjects import load_subject
     from mutiny.verbs.assess.assess import assess
 
@@ -141,7 +141,8 @@ def _assessed(
         raise BadInput("method", repr(settings["method"]), "no method", fix)
     default = kept(subject)
     file = default if store is None else Path(store)
-    loaded = load_subject(subject) if isinstance(subject, str) else subject
+    with called("subject", "name"):
+        loaded = load_subject(subject) if isinstance(subject, str) else subject
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -308,12 +308,12 @@ def test_only_the_image_among_several_inputs_is_mutated():
 @pytest.mark.parametrize(
     ("inputs", "part", "message"),
     [
-        (torch.zeros(2, 5), None, r"float32 \(2, 5\).*mutate=Noise\(\)"),
+        (torch.zeros(2, 5), None, r"float32 \(2, 5\).*mutate=mutiny.Noise\(\)"),
         (torch.zeros(2, 1, 4, 4, dtype=torch.uint8), None, r"uint8.*: x.float\(\) / 255"),
-        ((torch.zeros(2, 1, 4, 4), torch.zeros(2, 1, 4, 4)), None, r'mutate=Benign\(part="0"\)'),
+        ((torch.zeros(2, 1, 4, 4), torch.zeros(2, 1, 4, 4)), None, r'mutate=mutiny.Benign\(part="0"\)'),
         ({"a": torch.zeros(2, 1, 4, 4)}, "b", r"a: float32 .* named b. Leave part out, or"),
         (torch.zeros(2, 8, 9, 3, dtype=torch.uint8), None, r": x.permute\(0, 3, 1, 2\).float\(\) / 255"),
-        (torch.zeros(2, 28, 28), None, r": x\[:, None\]\. .*mutate=Noise\(\)"),
+        (torch.zeros(2, 28, 28), None, r": x\[:, None\]\. .*mutate=mutiny.Noise\(\)"),
     ],
 )
 def test_inputs_that_are_not_one_image(inputs, part, message):
@@ -346,9 +346,9 @@ def test_channels_first_is_not_mistaken(shape):
 
 def test_a_noisy_pool_can_be_made_as_the_advice_says():
     x = np.random.default_rng(0).normal(size=(20, 3))
-    with pytest.raises(BadInput, match=r"MutatedData\(as_pool\(data\), Noise\(\)\) for a pool"):
+    with pytest.raises(BadInput, match=r"mutiny.MutatedData\(data, mutiny.Noise\(\)\) for a pool"):
         mutate(x)
-    assert not torch.equal(MutatedData(as_pool(x), Noise()).first(20), as_pool(x).first(20))
+    assert not torch.equal(MutatedData(x, Noise()).first(20), as_pool(x).first(20))
 
 
 @pytest.mark.parametrize(

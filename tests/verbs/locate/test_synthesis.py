@@ -401,6 +401,14 @@ def test_a_synthesis_is_loaded_with_its_location(case, tmp_path):
     assert mutiny.load_result(tmp_path / "located.json").synthesis is None
 
 
+def test_a_file_with_a_synthesis_alone_is_refused_with_the_way_to_read_it(mixed, tmp_path):
+    (tmp_path / "new.json").write_text(json.dumps(mixed.to_json()))
+    with pytest.raises(BadInput, match=r"^path=.*It is a synthesis, which mutiny\.Synthesis.from_json reads"):
+        mutiny.load_result(tmp_path / "new.json")
+    read = mutiny.Synthesis.from_json(json.loads((tmp_path / "new.json").read_text()))
+    assert read.summary == mixed.summary
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

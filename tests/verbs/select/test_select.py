@@ -340,8 +340,8 @@ def test_training_data_that_does_not_fit(net):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"mutate": "noise"}, "a mutiny.subjects.data.Mutation"),
-        ({"mutate": lambda x: x}, "a mutiny.subjects.data.Mutation"),
+        ({"mutate": "noise"}, "a mutiny.Mutation"),
+        ({"mutate": lambda x: x}, "a mutiny.Mutation"),
         ({"task": "classification"}, "mutiny.Classification"),
         ({"method": 5}, "method=5"),
         ({"layers": 5}, "layers"),
@@ -385,6 +385,6 @@ def test_class_folders_of_a_pool_are_matched_with_classes(tmp_path, folders, kno
         assert result.subject.pool.wrong is None
         assert any("not known as classes" in note for note in result.notes)
     else:
-        images = mutiny.subjects.data.image_folder(tmp_path / "pool").read(slice(0, 9))
+        images = mutiny.image_folder(tmp_path / "pool").read(slice(0, 9))
         with torch.no_grad():
             assert result.subject.pool.wrong == int((net(images).argmax(1).numpy() != np.array(labels)).sum())

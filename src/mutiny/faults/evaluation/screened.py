@@ -77,7 +77,7 @@ class Screening:
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.confidence < 1:
-            fix = "Use exact=True (--exact on the command line) to evaluate every input."
+            fix = "Use exact=True to evaluate every input."
             raise BadInput("confidence", self.confidence, "a probability of at least 0.5 and below 1", fix)
         for name in ("fewest", "first", "tail_checks"):
             value = getattr(self, name)

@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from mutiny.core.errors import BadInput
-from mutiny.subjects.data.base import Data, check_counts, check_finite, nonfinite_items
+from mutiny.subjects.data.base import Data, check_counts, check_finite, inputs_of, nonfinite_items
 from mutiny.subjects.data.nested import map_leaves, rows, take
 
 _WIDER = {"u2": np.int32, "u4": np.int64}  # torch stores these unsigned types but computes almost nothing with them
@@ -62,7 +62,7 @@ def array_data(inputs: Any, targets: Any, name: str) -> ArrayData:
     tensors, labels = _tensors(inputs, name), targets_from(targets, f"{name} targets")
     if _holds_arrays(inputs) and len(inputs) == len(labels) and any(len(part) != len(labels) for part in inputs):
         raise BadInput(
-            f"{name} inputs",
+            inputs_of(name),
             f"a list of {len(inputs)} arrays",
             "one array with one row per item, or one array per model input",
             "Stack the items with np.stack or torch.stack.",
@@ -77,17 +77,17 @@ def unlabeled_arrays(inputs: Any, name: str) -> ArrayData:
     array([nan, nan])
     """
     tensors = _tensors(inputs, name)
-    return _checked(tensors, np.full(rows(tensors, f"{name} inputs"), np.nan), name)
+    return _checked(tensors, np.full(rows(tensors, inputs_of(name)), np.nan), name)
 
 
 def _tensors(inputs: Any, name: str) -> Any:
     if isinstance(inputs, Mapping) or _holds_arrays(inputs):
-        return map_leaves(lambda part: tensor_from(part, f"{name} inputs"), inputs)
-    return tensor_from(inputs, f"{name} inputs")
+        return map_leaves(lambda part: tensor_from(part, inputs_of(name)), inputs)
+    return tensor_from(inputs, inputs_of(name))
 
 
 def _checked(tensors: Any, labels: np.ndarray, name: str) -> ArrayData:
-    check_counts(rows(tensors, f"{name} inputs"), len(labels), name)
+    check_counts(rows(tensors, inputs_of(name)), len(labels), name)
     data = ArrayData(tensors, labels)
     check_finite(nonfinite_items(data), name)
     return data

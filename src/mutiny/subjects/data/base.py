@@ -93,11 +93,20 @@ class Data(ABC):
         return self._fingerprint
 
 
+def inputs_of(name: str) -> str:
+    """Name of the inputs of a split in error messages.
+
+    >>> inputs_of("train"), inputs_of("inputs")
+    ('train inputs', 'inputs')
+    """
+    return name if name == "inputs" else f"{name} inputs"
+
+
 def check_finite(bad: np.ndarray, name: str) -> None:
     """Raises `BadInput` if any input is marked as not finite, see `nonfinite_rows`."""
     if bad.any():
         raise BadInput(
-            f"{name} inputs",
+            inputs_of(name),
             f"NaN or infinite numbers in {int(bad.sum())} of {len(bad)} items, first at index "
             f"{int(np.flatnonzero(bad)[0])}",
             "finite numbers",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from mutiny.core.errors import BadInput
+from mutiny.core.errors import BadInput, called
 from mutiny.subjects.data.base import CHUNK, Data
 from mutiny.subjects.data.mutated import MutatedData, described, item_numbers, named, per_item
 from mutiny.subjects.data.nested import map_leaves
@@ -212,8 +212,8 @@ def mutate(data: Any, seed: int = 0, operations: str | Iterable[str] | None = No
     """A pool of mutants: every image of ``data``, mutated once, with its original target. NSS, section 4.1.2.
 
     Args:
-        data: Images ``(n, channels, height, width)``, with or without targets, in any form that
-            `mutiny.subjects.data.as_pool` reads.
+        data: Images ``(n, channels, height, width)``, with or without targets, as arrays, a torch ``Dataset``
+            or ``DataLoader``, or the path of a file or folder.
         seed: Seed of everything random.
         operations: One operation, or several to draw from; all seven by default.
 
@@ -222,7 +222,9 @@ def mutate(data: Any, seed: int = 0, operations: str | Iterable[str] | None = No
     (torch.Size([3, 1, 8, 8]), array([4, 5, 6]))
     """
     names = OPERATIONS if operations is None else (operations,) if isinstance(operations, str) else tuple(operations)
-    return MutatedData(as_pool(data, "data"), Benign(names), seed)
+    pool = as_pool(data, "data")
+    with called("data", "inputs"):
+        return MutatedData(pool, Benign(names), seed)
 
 
 def image_in(inputs: Any, part: str | None = None) -> Tensor:
@@ -269,8 +271,8 @@ def _conversion(x: Tensor) -> str:
 
 def _given_to(mutation: str, part: str | None = None) -> str:
     """Where a user can give another mutation."""
-    made = f'{mutation}(part="{part}")' if part is not None else f"{mutation}()"
-    return f"select(..., mutate={made}), or MutatedData(as_pool(data), {made}) for a pool"
+    made = f"mutiny.{mutation}()" if part is None else f'mutiny.{mutation}(part="{part}")'
+    return f"mutiny.select(..., mutate={made}), or mutiny.MutatedData(data, {made}) for a pool"
 
 
 def _ordered(black: Level, white: Level) -> bool:

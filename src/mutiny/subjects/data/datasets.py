@@ -21,7 +21,7 @@ from torch.utils.data import (
 
 from mutiny.core.errors import BadInput
 from mutiny.subjects.data.arrays import ArrayData, array_data, unlabeled_arrays
-from mutiny.subjects.data.base import CHUNK, Data, check_counts, check_finite
+from mutiny.subjects.data.base import CHUNK, Data, check_counts, check_finite, inputs_of
 from mutiny.subjects.data.items import Collate, DatasetItems, ItemData, collated, shapes, size_in_bytes
 from mutiny.subjects.data.nested import filled, leaves, nonfinite_rows, room_for, rows
 from mutiny.subjects.data.seeded import seeded
@@ -74,7 +74,7 @@ def dataset_data(
                 "Resize or pad them in the dataset, or give a DataLoader with a collate_fn.",
             )
         inputs, targets = collated(chunk, collate, name, pool)
-        wrong_counts = {rows(inputs, f"{name} inputs"), len(targets)} - {len(chunk)}
+        wrong_counts = {rows(inputs, inputs_of(name)), len(targets)} - {len(chunk)}
         if wrong_counts:
             raise BadInput(f"{name} collate_fn", f"{min(wrong_counts)} of {len(chunk)} items", "one row per item")
         bad[at : at + CHUNK] = nonfinite_rows(inputs)

@@ -73,7 +73,7 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
                         f"{self.tree}: images of {first[0]}x{first[1]} and, in {file}, "
                         f"{image.size[0]}x{image.size[1]} pixels",
                         "images of one size",
-                        "Use mutiny.subjects.data.image_folder(path, size=(height, width)) to resize them.",
+                        "Use mutiny.image_folder(path, size=(height, width)) to resize them.",
                     )
         return modes
 
@@ -102,8 +102,14 @@ def image_folder(
 ) -> Data:
     """Images of ``path/CLASS/``, labeled by class folder, with the names of files and classes.
 
-    The arguments are those of `ImageFolder`. With ``classes=[]``, the images directly in ``path`` are read, without
-    labels. ``path`` may point into a zip file, as in ``images.zip/cifar10/train``; nothing is extracted.
+    Args:
+        path: Folder; it may be in a zip file, as in ``images.zip/cifar10/train``, which is not extracted.
+        size: Height and width to which every image is resized, or one number for both; by default all images must have
+            the same size.
+        gray: Whether to read one channel instead of three; by default if every image is gray.
+        classes: Class folders in the order of their numbers; by default all, sorted by name. With ``classes=[]``, the
+            images directly in ``path`` are read, without labels.
+        name: Name of the data in error messages.
     """
     shape = (size, size) if isinstance(size, int) else size
     if shape is not None and (len(shape) != 2 or min(shape) < 1):

@@ -13,7 +13,7 @@ from torch.utils.data import Dataset
 from mutiny.core.errors import BadInput
 from mutiny.core.random import seed_for
 from mutiny.subjects.data.arrays import targets_from, tensor_from
-from mutiny.subjects.data.base import Data
+from mutiny.subjects.data.base import Data, inputs_of
 from mutiny.subjects.data.nested import leaves, map_leaves
 from mutiny.subjects.data.seeded import reseed, seeded
 
@@ -96,7 +96,7 @@ def collated(items: list[Any], collate: Collate | None, name: str, pool: bool = 
                 "the inputs, or (inputs, None)",
                 "If all parts are inputs of the model, return ((a, b), None).",
             )
-    inputs = map_leaves(lambda part: tensor_from(part, f"{name} inputs"), inputs)
+    inputs = map_leaves(lambda part: tensor_from(part, inputs_of(name)), inputs)
     return inputs, targets_from(targets, f"{name} targets")
 
 
@@ -135,7 +135,7 @@ def split(item: Any, name: str, pool: bool = False) -> tuple[Any, Any]:
 def stacked(items: list[Any], name: str, pool: bool = False) -> tuple[Any, np.ndarray]:
     """Inputs and targets of items of equal shapes."""
     inputs, targets = zip(*(split(item, name, pool) for item in items), strict=True)
-    tensors = [map_leaves(lambda part: tensor_from(part, f"{name} inputs"), each) for each in inputs]
+    tensors = [map_leaves(lambda part: tensor_from(part, inputs_of(name)), each) for each in inputs]
     known = [np.asarray(np.nan if pool and target is None else target) for target in targets]
     return map_leaves(lambda *parts: torch.stack(parts), *tensors), np.stack(known)
 

@@ -13,6 +13,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
 from mutiny.subjects.data.base import Data
 from mutiny.subjects.data.nested import leaves
+from mutiny.subjects.data.sources import as_pool
 
 Indices = npt.NDArray[np.int64]
 
@@ -39,28 +40,27 @@ class MutatedData(Data):
     """Items of other data, each mutated; targets stay. Mutants are not stored but computed in each pass.
 
     Args:
-        clean: Original items.
+        clean: Original items, with or without targets, as for `mutate`.
         mutate: Mutation, which is fitted to ``clean`` first.
         seed: Seed of everything random.
         purpose: Purpose of the mutants; different purposes give different mutants.
         items: Item numbers that determine the mutations, ``(n,)``; the positions by default.
 
     >>> import torch
-    >>> from mutiny.subjects.data import as_data
-    >>> from mutiny.subjects.data.noise import Noise
-    >>> pool = MutatedData(as_data(([[1.0], [3.0]], [0, 1]), "test"), Noise())
+    >>> from mutiny import Noise
+    >>> pool = MutatedData(([[1.0], [3.0]], [0, 1]), Noise())
     >>> torch.equal(pool.subset([1]).first(1), pool.first(2)[1:])
     True
     """
 
     def __init__(
-        self, clean: Data, mutate: Mutation, seed: int = 0, purpose: str = "pool", items: Indices | None = None
+        self, clean: Any, mutate: Mutation, seed: int = 0, purpose: str = "pool", items: Indices | None = None
     ) -> None:
-        self.clean = clean
-        self.mutate = mutate.fitted(clean)
+        self.clean: Data = clean if isinstance(clean, Data) else as_pool(clean, "clean")
+        self.mutate = mutate.fitted(self.clean)
         self.seed, self.purpose = seed, purpose
-        self.items = item_numbers(np.arange(len(clean)) if items is None else items, len(clean))
-        self.targets, self.classes = clean.targets, clean.classes
+        self.items = item_numbers(np.arange(len(self.clean)) if items is None else items, len(self.clean))
+        self.targets, self.classes = self.clean.targets, self.clean.classes
 
     def read(self, indices: slice | np.ndarray) -> Any:
         """Reads and mutates these items."""

@@ -79,11 +79,13 @@ def as_pool(source: Any, name: str = "pool") -> Data:
     pair = isinstance(source, (tuple, list)) and len(source) == 2
     if pair and source[1] is None:
         return unlabeled_arrays(source[0], name)
-    if isinstance(source, Data) or (pair and getattr(source[1], "ndim", 1) <= 2):
+    numbers = pair and all(map(np.isscalar, source))
+    if isinstance(source, Data) or (pair and not numbers and getattr(source[1], "ndim", 1) <= 2):
         return as_data(source, name)
+    value = f"targets of {source[1].ndim} dimensions" if pair and not numbers else type(source).__name__
     raise BadInput(
         name,
-        f"targets of {source[1].ndim} dimensions" if pair else type(source).__name__,
+        repr(source)[:60] if numbers else value,
         "inputs, a pair (inputs, targets), a torch Dataset or DataLoader, or a path",
         "If all are inputs of the model, give ((a, b), None).",
     )

@@ -172,12 +172,13 @@ def assess(
         raise BadInput("method", repr(method), f"one of {', '.join(METHODS)}")
     check_flag("exact", exact)
     runtime = Runtime(seed, device, batch_size, threads, engine, workers, store, folder, progress)
+    bare = isinstance(subject, nn.Module)
     subject = as_subject(subject, data, train, task, forward, validation)
     count = subject.count(originals)
     if method == "muff":
         _refuse("notice", seeds=seeds, judge=judge)
         options = {"rule": rule, "search": search, "weak": weak, "screening": screening, "savings": savings}
-        return assess_muff(subject, operators, count, exact, runtime, **options)
+        return assess_muff(subject, operators, count, exact, runtime, bare, **options)
     _refuse("muff", rule=rule, search=search, weak=weak, screening=screening, savings=savings)
     return assess_notice(subject, operators, count, exact, runtime, seeds=seeds, judge=judge)
 

@@ -146,8 +146,7 @@ def mutants_of(
     """Returns the mutants that `attack` uses, for an `Ensemble` of your own; the arguments are those of `attack`.
 
     >>> import torch
-    >>> from mutiny.verbs.attack.adapters import EnsembleModule
-    >>> from mutiny.verbs.attack.ensemble import Ensemble
+    >>> from mutiny import Ensemble, EnsembleModule
     >>> x, net = torch.rand(60, 2), nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
     >>> mutants = mutants_of(net, Choice(count=2, iterations=4, ratios=(0.2,)), data=(x, net(x).argmax(1)))
     >>> module = EnsembleModule(Ensemble(net, [mutant.patch for mutant in mutants]))

@@ -53,9 +53,9 @@ class Auto(Attack):
 
     def __post_init__(self) -> None:
         if self.norm not in get_args(Bound):
-            raise BadInput("norm", repr(self.norm), "linf or l2")
+            raise BadInput(f"{self.code} norm", repr(self.norm), "linf or l2")
         for name in ("iterations", "restarts", "queries"):
-            check_whole(name, getattr(self, name))
+            check_whole(f"{self.code} {name}", getattr(self, name))
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
         """Returns inputs that fool the ensemble; the old inputs where none was found."""

@@ -71,12 +71,12 @@ class Carlini(Attack):
     constant: float = 0.01
 
     def __post_init__(self) -> None:
-        check_whole("iterations", self.iterations)
-        check_whole("searches", self.searches)
+        check_whole(f"{self.code} iterations", self.iterations)
+        check_whole(f"{self.code} searches", self.searches)
         for name in ("rate", "constant"):
-            check_positive(name, getattr(self, name))
+            check_positive(f"{self.code} {name}", getattr(self, name))
         if not self.confidence >= 0 or not isfinite(self.confidence):
-            raise BadInput("confidence", self.confidence, "a number of at least 0")
+            raise BadInput(f"{self.code} confidence", self.confidence, "a number of at least 0")
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
         """Returns the nearest inputs, at any distance; the old inputs where none was found."""

@@ -33,7 +33,7 @@ SINGLE = 4
 DIFFERENTIABLE = "a model that can be differentiated with respect to its inputs"
 BPDA = (
     "Put the part without a gradient into a torch.autograd.Function whose backward pass is the identity (BPDA), "
-    "as mutiny.verbs.attack.defenses does; docs/attack.md, Defenses."
+    "as mutiny.Defended does; docs/attack.md, Defenses."
 )
 Loss = Callable[[Tensor], Tensor]
 """From outputs ``(n, classes)``, in double precision if the device supports it, to one loss per input, ``(n,)``."""

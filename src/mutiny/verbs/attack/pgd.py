@@ -54,13 +54,13 @@ class Pgd(Attack):
     loss: Losses = "cross-entropy"
 
     def __post_init__(self) -> None:
-        _check(self.norm, self.loss)
-        check_whole("iterations", self.iterations)
-        check_whole("restarts", self.restarts)
+        _check(self)
+        check_whole(f"{self.code} iterations", self.iterations)
+        check_whole(f"{self.code} restarts", self.restarts)
         if self.step is not None:
-            check_positive("step", self.step)
+            check_positive(f"{self.code} step", self.step)
         if not self.momentum >= 0 or not isfinite(self.momentum):
-            raise BadInput("momentum", self.momentum, "a number of at least 0")
+            raise BadInput(f"{self.code} momentum", self.momentum, "a number of at least 0")
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
         """Returns the first attempt that fools the original for each input, or the last attempt."""
@@ -171,8 +171,8 @@ class Fgsm(Attack):
     loss: Losses = "cross-entropy"
 
     def __post_init__(self) -> None:
-        _check(self.norm, self.loss)
-        check_whole("restarts", self.restarts)
+        _check(self)
+        check_whole(f"{self.code} restarts", self.restarts)
 
     def attacked(self, ensemble: Ensemble, batch: Batch, eps: float | None) -> Attacked:
         """Runs PGD with one step."""
@@ -191,11 +191,11 @@ class Fgsm(Attack):
         return Pgd(self.norm, 1, step, self.restarts, loss=self.loss)
 
 
-def _check(norm: str, loss: str) -> None:
-    if norm not in get_args(Bound):
-        raise BadInput("norm", repr(norm), "linf or l2")
-    if loss not in get_args(Losses):
-        raise BadInput("loss", repr(loss), "cross-entropy, margin or both")
+def _check(attack: Pgd | Fgsm) -> None:
+    if attack.norm not in get_args(Bound):
+        raise BadInput(f"{attack.code} norm", repr(attack.norm), "linf or l2")
+    if attack.loss not in get_args(Losses):
+        raise BadInput(f"{attack.code} loss", repr(attack.loss), "cross-entropy, margin or both")
 
 
 def _normalized(values: Tensor, kind: Literal["mean", "l2"]) -> Tensor:

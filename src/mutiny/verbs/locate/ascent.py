@@ -21,6 +21,7 @@ from mutiny.subjects.data.nested import leaves, map_leaves
 
 RANGE = 0.1
 """Largest change of an input by default, as a share of the range of the data (DeepFault)."""
+SCALES: tuple[Scale, ...] = ("none", "rms")
 Bound = float | Literal["data"] | None
 """Bound of the values of inputs: a number, ``"data"`` for that of the data, or ``None``."""
 
@@ -56,7 +57,7 @@ class Ascent:
         check_positive("distance", self.distance)
         if self.norm not in NORMS:
             raise BadInput("norm", repr(self.norm), f"one of {', '.join(NORMS)}")
-        if self.scale not in ("none", "rms"):
+        if self.scale not in SCALES:
             raise BadInput("scale", repr(self.scale), "none or rms")
         check_whole("steps", self.steps)
         low, high = (_bound(name, getattr(self, name)) for name in ("low", "high"))
@@ -104,6 +105,12 @@ class Ascent:
             return torch.where(far == near, end, first + near).to(first.dtype) if first.is_floating_point() else end
 
         return map_leaves(pulled, start, new, change, within(change, self.distance, self.norm))
+
+
+def check_ascent(value: object) -> None:
+    """Raises `BadInput` unless a value is an `Ascent`, the name of a scale, or ``None``."""
+    if not (value is None or isinstance(value, Ascent) or (isinstance(value, str) and value in SCALES)):
+        raise BadInput("ascent", repr(value), "a mutiny.Ascent, none or rms")
 
 
 def usual(data: Data) -> Ascent:

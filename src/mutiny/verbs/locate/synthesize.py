@@ -16,7 +16,7 @@ from mutiny.models.capture import NeuronValue
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
 from mutiny.subjects.tasks import Task
-from mutiny.verbs.locate.ascent import Ascent
+from mutiny.verbs.locate.ascent import Ascent, check_ascent
 from mutiny.verbs.locate.failures import Oracle
 from mutiny.verbs.locate.result import Location
 from mutiny.verbs.locate.setup import check_failures, check_function, check_reading
@@ -79,6 +79,7 @@ def synthesize(
     check_reading(at)
     check_failures(oracle, against)
     check_suspects(suspects)
+    check_ascent(ascent)
     check_function("keeps", keeps, "originals and new inputs")
     verb = Synthesize(suspects, int(count), ascent, at, oracle, against, keeps)
     runtime = Runtime(seed, device, batch_size, threads, folder=folder, progress=progress)

@@ -129,7 +129,7 @@ class Repair(Result):
 
         Args:
             weights: File for all weights of the repaired model, which `mutiny.load_weights` reads.
-            patch: File for the changed weights alone, which `mutiny.verbs.repair.files.load_patch` reads.
+            patch: File for the changed weights alone, which `mutiny.load_patch` reads.
             anyway: Write the files even if the verdict is not ``"repaired"``.
         """
         if weights is None and patch is None:

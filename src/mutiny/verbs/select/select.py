@@ -116,4 +116,4 @@ def _check_settings(repeats: Any, layers: Any, mutate: Any) -> None:
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise BadInput("layers", repr(layers), "a name or pattern, or a list of them")
     if mutate is not None and not all(callable(getattr(mutate, name, None)) for name in ("fitted", "apply")):
-        raise BadInput("mutate", repr(mutate), "a mutiny.subjects.data.Mutation, such as Benign() or Noise()")
+        raise BadInput("mutate", repr(mutate), "a mutiny.Mutation, such as mutiny.Benign() or mutiny.Noise()")

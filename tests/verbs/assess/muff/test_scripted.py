@@ -188,7 +188,7 @@ def test_hidden_counts_the_survivors_that_a_paired_rank_test_kills(test, steps):
         assert survivors < len(train)
     else:
         assert 0 < record.hidden < survivors
-        assert noted[0].endswith(f": {record.label} {record.hidden}.")
+        assert noted[0].endswith(f"(the test wilcoxon does): {record.label} {record.hidden}.")
 
 
 def test_the_same_mutant_at_several_strengths_counts_once():

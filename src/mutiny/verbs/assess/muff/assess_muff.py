@@ -21,6 +21,7 @@ def assess_muff(
     originals: int,
     exact: bool,
     runtime: Runtime,
+    bare: bool,
     **options: Any,
 ) -> MuffAssessment:
     """The paper's procedure.
@@ -31,11 +32,13 @@ def assess_muff(
         originals: Number of originals.
         exact: Evaluate every input and train every instance.
         runtime: Arguments that all verbs share.
+        bare: Whether the user gave a model with its data instead of a subject.
         options: ``rule``, ``search``, ``weak``, ``screening`` and ``savings``; ``None`` for the default.
     """
     checked = MuffOptions.checked(originals, exact, **options)
     if subject.train is None:
-        fix = "Give mutiny.Subject(train=(inputs, targets)); the method notice needs no training set."
+        given = "train=(inputs, targets)"
+        fix = f"Give {given if bare else f'mutiny.Subject({given})'}; the method notice needs no training set."
         raise BadInput("train", None, "a training set, for method muff", fix)
     wanted = checked_operators(operators, checked.search, subject, originals)
     subject.check()

@@ -260,7 +260,7 @@ class OperatorRun:
         probes, unstable = len(self.traces["train"].probes), self.traces["train"].counts()["unstable"]
         within = " within the budget" if self.traces["train"].stopped in ("probes", "time") else ""
         if unstable == probes:
-            return f"every mutant is unstable on the training set{within} (a larger --rse admits more)"
+            return f"every mutant is unstable on the training set{within} (a larger rse admits more)"
         if not unstable:
             return f"the training set kills no mutant{within}"
         return f"no stable mutant is killed by the training set{within} ({unstable} of {probes} are unstable)"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mutiny.core.checks import check_whole
+from mutiny.core.checks import check_flag, check_whole
 from mutiny.core.errors import BadInput, NotApplicable
 from mutiny.core.json_values import to_plain
 from mutiny.faults import Operator
@@ -106,6 +106,8 @@ class Savings:
     together: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("shared", "beginnings", "together"):
+            check_flag(name, getattr(self, name))
         check_whole("first_group", 1 if self.first_group is None else self.first_group)
 
     @classmethod

@@ -105,7 +105,7 @@ def _silent(runner: Runner, rule: KillRule, split: str) -> None:
             f"originals on {split}",
             f"killed by one another in {killed} of {len(pairs)} splits",
             "a kill rule that kills nothing where there is no fault",
-            "Check --alpha and --beta.",
+            "Check alpha= and beta=.",
         )
 
 

@@ -304,7 +304,7 @@ def notes(runner: Runner, rule: KillRule, records: Sequence[OperatorRecord]) -> 
     if hidden:
         yield (
             "Survivors on train that are consistently worse than their originals, which a comparison of means does not "
-            f"see (--test wilcoxon does): {', '.join(hidden)}."
+            f"see (the test wilcoxon does): {', '.join(hidden)}."
         )
     unseen = runner.views[0].unseen
     if unseen:
