@@ -3,7 +3,8 @@
 python -m benchmarks.notice [--quick] [--json FILE] [--data DIR]
 
 With --data the subject is MNIST with LeNet-5, all operators and ten originals; otherwise digits drawn from
-scikit-learn's. Seconds are those of the processor, with one thread.
+scikit-learn's. MUFF's search is timed with a few operators, and so is the notice rate once more. Seconds are those of
+the processor, with one thread.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import pickle
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -45,10 +47,11 @@ class Sizes:
     operators: str | None
     epochs: int | None
     seeds: int | None
+    both: str
 
 
-FULL = Sizes(10, None, None, None, None)
-QUICK = Sizes(2, 15_000, "WI,GF,NEB", 1, 1)
+FULL = Sizes(10, None, None, None, None, both="WI,NEB,NS")
+QUICK = Sizes(2, 15_000, "WI,GF,NEB", 1, 1, both="NEB")
 
 
 def measure(quick: bool, data: Path | None) -> dict[str, dict[str, object]]:
@@ -74,16 +77,28 @@ def measure(quick: bool, data: Path | None) -> dict[str, dict[str, object]]:
     same = np.mean([fault.noticed == other.noticed for fault, other in pairs])
     name = f"notice: {subject.name}, {len(result.faults):,} faults"
     spent, everything = result.evaluation["evaluated"], result.evaluation["everything"]
+    methods = {method: seconds_of(subject, sizes, method=method) for method in ("notice", "muff")}
     job = len(pickle.dumps(Job("faults", ("WI", 0, 0), "0" * 64, "WI on original 1")))
     print(f"{name}: {took:.1f} s, clean passes {once:.1f} s, these faults on every input {in_full:.1f} s")
+    print(f"{sizes.both}: " + ", ".join(f"{method} {seconds:.1f} s" for method, seconds in methods.items()))
     return {
         f"{name}: as a multiple of clean passes over reference and test set": entry(took / once, 40.0, "lower"),
         f"{name}: inputs, as a multiple of clean passes": entry(spent / inputs, 40.0, "lower"),
         f"{name}: times fewer inputs than evaluating everything": entry(everything / spent, 1.0 if quick else FEWER),
         f"{name}: share with the bin that all inputs give": entry(float(bins), BINS, unit=""),
         f"{name}: share with the verdict that all inputs give": entry(float(same), VERDICTS, unit=""),
+        f"notice: {subject.name}, {sizes.both}: time of MUFF's search by that of the notice rate": entry(
+            methods["muff"] / methods["notice"], 2.0
+        ),
         f"{name}: bytes of a job": entry(job, 4096, "lower", " B"),
     }
+
+
+def seconds_of(subject: Subject, sizes: Sizes, **more: Any) -> float:
+    """Processor seconds of an assessment with a few operators."""
+    start = time.process_time()
+    mutiny.assess(subject, sizes.both, originals=sizes.originals, batch_size=256, **more)
+    return time.process_time() - start
 
 
 def subject_of(sizes: Sizes, data: Path | None) -> Subject:
