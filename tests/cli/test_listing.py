@@ -66,7 +66,16 @@ def test_a_plan_knows_which_originals_come_with_the_package(run, monkeypatch, tm
 @pytest.mark.parametrize("method", ["notice", "muff"])
 def test_a_plan_finds_stored_originals(run, write, monkeypatch, tmp_path, method):
     monkeypatch.setenv("MUTINY_CACHE", str(tmp_path / "cache"))
-    command = ("assess", write(RECIPE.replace("epochs=1", "epochs=30")), "--method", method, "--operators", "WI", "--originals", "2")
+    command = (
+        "assess",
+        write(RECIPE.replace("epochs=1", "epochs=30")),
+        "--method",
+        method,
+        "--operators",
+        "WI",
+        "--originals",
+        "2",
+    )
     assert run(*command, "-q", "--no-store").code == 0
     assert "after the originals are trained" not in " ".join(run(*command, "--dry-run").out.split())
     next((tmp_path / "cache").rglob("*.safetensors")).unlink()

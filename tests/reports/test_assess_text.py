@@ -6,6 +6,7 @@ from rich.console import Console
 import mutiny
 import toys
 from mutiny.reports.assess_text import assess_text
+from mutiny.reports.formatting import NONE
 
 LABEL = "GF(ratio=0.02, clip=layer, biases=true)"
 
@@ -28,6 +29,6 @@ def test_no_number_is_cut_beside_a_long_name_of_an_operator(result, width):
     assert "min-max  1/2 to 1 " in titles
     assert titles.split()[-1] == "rate"
     for row, rate in zip(rows, result.notice.operators.values(), strict=True):
-        noticed = [f"{each.noticed}/{each.faults}" if each.faults else "–" for each in rate.bins]
+        noticed = [f"{each.noticed}/{each.faults}" if each.faults else NONE for each in rate.bins]
         assert row.split()[-len(noticed) - 1 : -1] == noticed
-        assert row.rstrip().endswith(("%", "–"))
+        assert row.rstrip().endswith(("%", NONE))
