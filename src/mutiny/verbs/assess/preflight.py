@@ -44,6 +44,6 @@ def preflight(search: FaultSearch, original: int) -> None:
             )
             value, expected = f"{better} than a network with all weights zero", f"at least {highest:g} better"
         else:
-            change = f"rises by only {cost:.3g}%" if cost >= 0 else f"falls by {-cost:.3g}%"
-            value, expected = f"its {metric} {change} if all weights are zero", f"a rise of at least {highest:g}%"
+            rises = f"rises by only {cost:.3g}%" if cost >= 0 else f"falls by {-cost:.3g}%"
+            value, expected = f"its {metric} {rises} if all weights are zero", f"a rise of at least {highest:g}%"
         raise PreflightFailed(f"models[{original}]", value, expected, "Use a model that beats a constant answer.")
