@@ -21,6 +21,7 @@ def show_plan(invocation: Invocation, subject: Subject, settings: Mapping[str, A
         settings: Arguments of `assess`.
     """
     from mutiny.campaigns.originals import all_stored
+    from mutiny.core.checks import check_whole
     from mutiny.reports.dry_run_text import dry_run_text
     from mutiny.reports.muff_text import plan_text
     from mutiny.verbs.assess.dry_run import plan as plan_notice
@@ -30,6 +31,7 @@ def show_plan(invocation: Invocation, subject: Subject, settings: Mapping[str, A
     common, muff = _common(invocation, settings), settings["method"] == "muff"
     name, originals = str(subject.name), subject.count(settings["originals"])
     device = invocation.settings["device"]
+    check_whole("seed", common["seed"], 0)
     trained = all_stored(subject if muff else with_folds(subject), originals, seed=common["seed"], device=device)
     if muff:
         text = plan_text(plan(subject, **common, search=settings["search"]), name, originals, trained)

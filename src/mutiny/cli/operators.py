@@ -39,7 +39,7 @@ def operators(
     show(
         ("code", "fault", "level", "tried", "defined in"),
         rows,
-        "Operators of the levels data, settings and network act before training and need a recipe; all others act on\n"
+        "Operators of the levels data, settings and network act before training and need a recipe; all others act on "
         "trained models.\n"
         "Parameters go in brackets: NI(ratio=0.1, direction=incoming). `mutiny operators NI` explains them.",
     )
