@@ -80,6 +80,15 @@ def test_everything_that_make_installs_is_pinned():
     }
 
 
+def test_source_distribution_has_what_the_tests_read():
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = {"/" + line.partition("/")[0] for line in done.stdout.splitlines()}
+    shipped = set(SETTINGS["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
+    assert tracked == shipped | {"/.gitignore", "/pyproject.toml"}  # always shipped
+
+
 @pytest.mark.parametrize("file", ["CONTRIBUTING.md", ".github/workflows/ci.yml", ".ci/run"])
 def test_make_targets_exist(file):
     text = (ROOT / file).read_text(encoding="utf-8")

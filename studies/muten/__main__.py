@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import mutiny
 import studies.muten
 from studies.command import Study, Unit
-from studies.muten import choice, defences, epsilon, number, page, saturation
+from studies.muten import choice, defenses, epsilon, number, page, saturation
 from studies.muten.lab import QUICK, Lab, Settings, smaller, subject_rows
 from studies.muten.subjects import TARGETS
 
-PARTS = (epsilon, number, choice, saturation, defences)
+PARTS = (epsilon, number, choice, saturation, defenses)
 """Each has ``units(target, settings)``; they run in this order, subject by subject. All write to one file, so that
 what two figures share is done once."""
 

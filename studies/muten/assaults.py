@@ -15,7 +15,7 @@ from studies.muten import arms
 from studies.muten.lab import Lab
 from studies.store import Rows
 
-KEY = "subject defence attack level arm round".split()
+KEY = "subject defense attack level arm round".split()
 COLUMNS = [
     *KEY,
     *(
@@ -29,9 +29,9 @@ def rows(folder: Path) -> Rows:
 
 
 def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
-    """Writes the unit's row; ``unit`` is (defence, attack, level, arm, round)."""
-    defence, attack, level, arm, number = unit
-    model, data = lab.model(defence), lab.images(attack, int(number))
+    """Writes the unit's row; ``unit`` is (defense, attack, level, arm, round)."""
+    defense, attack, level, arm, number = unit
+    model, data = lab.model(defense), lab.images(attack, int(number))
     clock = Clock()
     found = mutiny.attack(
         model,

@@ -16,7 +16,7 @@ EVERY = 2
 
 
 def units(target: Target, settings: Settings) -> list[tuple[str, ...]]:
-    """(defence, attack, level, arm, round)."""
+    """(defense, attack, level, arm, round)."""
     if not target.whole:
         return []
     cases = [

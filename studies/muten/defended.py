@@ -1,4 +1,4 @@
-"""The defences of Table III. The paper gives no parameters; these are mutiny's defaults."""
+"""The defenses of Table III. The paper gives no parameters; these are mutiny's defaults."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from studies.muten.clipped import Surer
 
 NONE = "none"
 BITS, JPEG, DISTILLATION, SMOOTHING = "bit depth", "jpeg", "distillation", "label smoothing"
-DEFENCES = (BITS, JPEG, DISTILLATION, SMOOTHING)
+DEFENSES = (BITS, JPEG, DISTILLATION, SMOOTHING)
 LEVELS, QUALITY, TEMPERATURE, SHARE = 4, 50, 20.0, 0.1
 """Bits, quality of compression, temperature of distillation, share of a label that is spread."""
 SURER, FACTOR = "outputs x 3", 3.0
-"""Not a defence: the same answers, but surer, as after a longer training."""
+"""Not a defense: the same answers, but surer, as after a longer training."""
 
 
-def defended(subject: mutiny.Subject, original: nn.Module, defence: str, seed: int) -> nn.Module:
+def defended(subject: mutiny.Subject, original: nn.Module, defense: str, seed: int) -> nn.Module:
     """The network behind a filter, or one that was trained otherwise; from the disk where it was trained before."""
-    if defence == NONE:
+    if defense == NONE:
         return original
-    if defence == BITS:
+    if defense == BITS:
         return BitDepth(original, LEVELS)
-    if defence == SURER:
+    if defense == SURER:
         return Surer(original, FACTOR)
-    if defence == JPEG:
+    if defense == JPEG:
         return Jpeg(original, QUALITY)
     if subject.recipe is None:
-        raise mutiny.BadInput("subject", subject.name, f"one with a recipe, for {defence}")
-    if defence == SMOOTHING:
+        raise mutiny.BadInput("subject", subject.name, f"one with a recipe, for {defense}")
+    if defense == SMOOTHING:
         recipe = smoothed(subject.recipe, SHARE)
         return mutiny.Subject(
             task=subject.task, train=subject.train, test=subject.test, recipe=recipe, name=subject.name

@@ -13,7 +13,7 @@ NAME = "epsilon"
 
 
 def units(target: Target, settings: Settings) -> list[tuple[str, ...]]:
-    """(defence, attack, level, arm, round), PGD first."""
+    """(defense, attack, level, arm, round), PGD first."""
     cases = [
         *((attack, level) for attack in arms.STEPS for level in thinned(target.levels, settings)),
         *((arms.FIXED, constant) for constant in thinned(target.constants, settings)),

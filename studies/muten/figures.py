@@ -117,7 +117,7 @@ def kinds(results: Results, path: Path) -> bool:
 
 def saturation_of(results: Results, path: Path) -> bool:
     """Success on networks that are sure, with the usual loss and with a clipped one; False if there is nothing."""
-    subjects = [s for s in ORDER if any(r["subject"] == s and r["defence"] == SURER for r in results.assaults)]
+    subjects = [s for s in ORDER if any(r["subject"] == s and r["defense"] == SURER for r in results.assaults)]
     if not subjects:
         return False
     figure, panels = _grid(saturation.ATTACKS, subjects, 2.6)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.core.stats import holm
-from studies.muten import arms, choice, comparisons, defences, number, paper, saturation
+from studies.muten import arms, choice, comparisons, defenses, number, paper, saturation
 from studies.muten.answer import points
 from studies.muten.comparisons import Comparison, Side
-from studies.muten.defended import DEFENCES, NONE
+from studies.muten.defended import DEFENSES, NONE
 from studies.muten.gains import LEVEL
 from studies.muten.results import Results
 from studies.muten.subjects import ORDER, TARGETS
@@ -146,25 +146,25 @@ def defended(results: Results) -> Iterator[str]:
     for name in ORDER:
         if not TARGETS[name].whole:
             continue
-        for attack, level in defences.cases(TARGETS[name]):
+        for attack, level in defenses.cases(TARGETS[name]):
             alone = [arms.LONGER] if attack == arms.SEARCHED else [arms.ORIGINAL, arms.RESTARTED]
             for arm in alone:
                 each = {
-                    defence: gain
-                    for defence in (NONE, *DEFENCES)
-                    if (gain := results.gain(name, _against(attack, arm), [level], defence)) is not None
+                    defense: gain
+                    for defense in (NONE, *DEFENSES)
+                    if (gain := results.gain(name, _against(attack, arm), [level], defense)) is not None
                 }
                 if each:
                     shown = ", ".join(
-                        f"{defence} {100 * gain.value:+.0f}{'*' if gain.clear else ''}"
-                        for defence, gain in each.items()
+                        f"{defense} {100 * gain.value:+.0f}{'*' if gain.clear else ''}"
+                        for defense, gain in each.items()
                     )
                     yield (
                         f"{TARGETS[name].title}, {arms.ATTACKS[attack]}, at {level}: MUTEN's points over "
                         f"{arms.TITLES[arm]} (* p < {LEVEL}): {shown}."
                     )
-    theirs = ", ".join(f"{defence} {100 * (b - a):+.0f}" for defence, (_, a, b) in paper.DEFENCES.items())
-    yield f"The paper's Table III, PGD at {TARGETS[paper.DEFENCES_OF].level}, over the original alone: {theirs}."
+    theirs = ", ".join(f"{defense} {100 * (b - a):+.0f}" for defense, (_, a, b) in paper.DEFENSES.items())
+    yield f"The paper's Table III, PGD at {TARGETS[paper.DEFENSES_OF].level}, over the original alone: {theirs}."
 
 
 FINDINGS = {
@@ -173,5 +173,5 @@ FINDINGS = {
     "number": numbers,
     "choice": kinds,
     "saturation": saturated,
-    "defences": defended,
+    "defenses": defended,
 }

@@ -93,11 +93,11 @@ class Lab:
         self.training_seconds = time.monotonic() - start
         return found
 
-    def model(self, defence: str) -> nn.Module:
-        """The network behind a defence."""
-        if defence not in self._models:
-            self._models[defence] = defended(self.subject, self.original, defence, self.settings.seed)
-        return self._models[defence]
+    def model(self, defense: str) -> nn.Module:
+        """The network behind a defense."""
+        if defense not in self._models:
+            self._models[defense] = defended(self.subject, self.original, defense, self.settings.seed)
+        return self._models[defense]
 
     def images(self, attack: str, number: int) -> Data:
         """Test images of a round, drawn at random, no image in two rounds; for a slow attack the first of them."""

@@ -21,7 +21,7 @@ def cases(target: Target) -> list[tuple[str, str]]:
 
 
 def units(target: Target, settings: Settings) -> list[tuple[str, ...]]:
-    """(defence, attack, level, arm, round)."""
+    """(defense, attack, level, arm, round)."""
     if not target.whole:
         return []
     numbers = thinned(COUNTS, settings)

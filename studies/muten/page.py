@@ -15,7 +15,7 @@ from studies.surroundings import in_words
 from studies.writing import figure, follows, prose, sources, write_page
 
 PROSE = Path(__file__).with_name("prose.md")
-FILES = ("subjects.csv", "assaults.csv", "defences.csv", "runs.csv", "settings.json")
+FILES = ("subjects.csv", "assaults.csv", "defenses.csv", "runs.csv", "settings.json")
 WHOLE = [name for name in ORDER if TARGETS[name].whole]
 
 
@@ -64,13 +64,13 @@ def sections(results: Results, folder: Path) -> Iterator[str]:
         yield f"{TARGETS[name].title}:"
         yield tables.saturated(results, name)
     yield follows(FINDINGS["saturation"](results))
-    yield "## Defences (Table III)"
-    yield words["defences"]
+    yield "## Defenses (Table III)"
+    yield words["defenses"]
     yield tables.accuracies(results)
     for name in WHOLE:
         yield f"{TARGETS[name].title}:"
         yield tables.defended(results, name)
-    yield follows(FINDINGS["defences"](results))
+    yield follows(FINDINGS["defenses"](results))
 
 
 def _answer(results: Results, words: dict[str, str], folder: Path) -> Iterator[str]:

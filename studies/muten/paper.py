@@ -29,8 +29,8 @@ SLIGHT = "4/255"
 """Section IV-B, Fig. 4: below this distance the three kinds of mutants hardly differ; above, diverse ones are best and
 similar ones worst."""
 
-DEFENCES_OF = CNN
-DEFENCES = {
+DEFENSES_OF = CNN
+DEFENSES = {
     BITS: (0.9098, 0.51, 0.95),
     JPEG: (0.9054, 0.50, 0.94),
     DISTILLATION: (0.9185, 0.61, 0.96),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mutiny.core.stats import Rate
-from studies.muten import assaults, defences
+from studies.muten import assaults, defenses
 from studies.muten.comparisons import Comparison, Side
 from studies.muten.defended import NONE
 from studies.muten.gains import CsvRow, Gain, compare, joined
@@ -25,46 +25,46 @@ class Results:
     subjects: list[CsvRow]
     runs: list[CsvRow]
     assaults: list[CsvRow]
-    defences: list[CsvRow]
+    defenses: list[CsvRow]
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        parts = (subject_rows, run_rows, assaults.rows, defences.accuracy_rows)
+        parts = (subject_rows, run_rows, assaults.rows, defenses.accuracy_rows)
         return cls(read_settings(folder), *(rows(folder).rows for rows in parts))
 
-    def of(self, subject: str, side: Side, level: str, defence: str = NONE) -> list[CsvRow]:
+    def of(self, subject: str, side: Side, level: str, defense: str = NONE) -> list[CsvRow]:
         """A row of each round."""
-        wanted = {"subject": subject, "defence": defence, "attack": side.attack, "level": level, "arm": side.arm}
+        wanted = {"subject": subject, "defense": defense, "attack": side.attack, "level": level, "arm": side.arm}
         return [row for row in self.assaults if all(row[name] == value for name, value in wanted.items())]
 
-    def success(self, subject: str, side: Side, level: str, defence: str = NONE, of_all: bool = False) -> Rate | None:
+    def success(self, subject: str, side: Side, level: str, defense: str = NONE, of_all: bool = False) -> Rate | None:
         """Wrong answers after an attack: of those that were right before, or of all; all rounds together."""
-        rows = self.of(subject, side, level, defence)
+        rows = self.of(subject, side, level, defense)
         if not rows:
             return None
         one, correct = joined(rows)
         return one.of_all() if of_all else one.of_correct(correct)
 
-    def share(self, subject: str, side: Side, level: str, defence: str = NONE) -> float | None:
+    def share(self, subject: str, side: Side, level: str, defense: str = NONE) -> float | None:
         """Its value."""
-        found = self.success(subject, side, level, defence)
+        found = self.success(subject, side, level, defense)
         return found.value if found else None
 
-    def mean(self, subject: str, side: Side, level: str, column: str, defence: str = NONE) -> float | None:
+    def mean(self, subject: str, side: Side, level: str, column: str, defense: str = NONE) -> float | None:
         """A column's mean over rounds."""
-        return mean(self.of(subject, side, level, defence), column)
+        return mean(self.of(subject, side, level, defense), column)
 
-    def gain(self, subject: str, compared: Comparison, levels: Sequence[str], defence: str = NONE) -> Gain | None:
+    def gain(self, subject: str, compared: Comparison, levels: Sequence[str], defense: str = NONE) -> Gain | None:
         """Compares two sides image by image, at one level, or as the mean over those levels that both have."""
         return compare(
-            (self.of(subject, compared.first, level, defence), self.of(subject, compared.second, level, defence))
+            (self.of(subject, compared.first, level, defense), self.of(subject, compared.second, level, defense))
             for level in levels
         )
 
-    def accuracy(self, subject: str, defence: str) -> float | None:
+    def accuracy(self, subject: str, defense: str) -> float | None:
         """Of a network, defended or not, on the test set."""
-        rows = [row | {"defence": NONE} for row in self.subjects] + self.defences
-        found = [row for row in rows if (row["subject"], row["defence"]) == (subject, defence)]
+        rows = [row | {"defense": NONE} for row in self.subjects] + self.defenses
+        found = [row for row in rows if (row["subject"], row["defense"]) == (subject, defense)]
         return number(found[0], "accuracy") if found else None
 
     def present(self, attack: str | None = None) -> list[str]:

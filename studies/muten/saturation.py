@@ -17,7 +17,7 @@ ARMS = (arms.ORIGINAL, arms.RESTARTED, arms.MUTEN, f"random {arms.COUNT}", f"sim
 
 
 def units(target: Target, settings: Settings) -> list[tuple[str, ...]]:
-    """(defence, attack, level, arm, round)."""
+    """(defense, attack, level, arm, round)."""
     if not target.whole:
         return []
     return [

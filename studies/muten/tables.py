@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mutiny.core.stats import Rate
-from studies.muten import arms, choice, comparisons, defences, number, paper, saturation
+from studies.muten import arms, choice, comparisons, defenses, number, paper, saturation
 from studies.muten.comparisons import Side
-from studies.muten.defended import DEFENCES, NONE
+from studies.muten.defended import DEFENSES, NONE
 from studies.muten.gains import Gain
 from studies.muten.results import Results
 from studies.muten.subjects import ORDER, TARGETS, Target
@@ -203,29 +203,29 @@ def saturated(results: Results, subject: str) -> str:
 def defended(results: Results, subject: str) -> str:
     """Table III."""
     body = []
-    beside = subject == paper.DEFENCES_OF
-    for attack, level in defences.cases(TARGETS[subject]):
-        for defence in (NONE, *DEFENCES):
-            found = [results.success(subject, Side(attack, arm), level, defence) for arm in arms.of(attack)]
+    beside = subject == paper.DEFENSES_OF
+    for attack, level in defenses.cases(TARGETS[subject]):
+        for defense in (NONE, *DEFENSES):
+            found = [results.success(subject, Side(attack, arm), level, defense) for arm in arms.of(attack)]
             cells = [cell(one) for one in found]
             if len(cells) < len(arms.FOUR):
                 cells.insert(2, "-")
-            theirs = paper.DEFENCES.get(defence) if beside and attack == arms.ART else None
+            theirs = paper.DEFENSES.get(defense) if beside and attack == arms.ART else None
             texts = ["", ""] if theirs is None else [f"*{100 * value:.0f}*" for value in theirs[1:]]
-            body.append([f"{arms.ATTACKS[attack]}, at {level}", defence, *cells, *(texts if beside else [])])
-    head = ["attack", "defence", *(arms.TITLES[arm] for arm in arms.FOUR)]
+            body.append([f"{arms.ATTACKS[attack]}, at {level}", defense, *cells, *(texts if beside else [])])
+    head = ["attack", "defense", *(arms.TITLES[arm] for arm in arms.FOUR)]
     return markdown([*head, *(["*paper, alone*", "*paper, MUTEN*"] if beside else [])], body)
 
 
 def accuracies(results: Results) -> str:
     """Accuracy of the defended networks."""
     body = []
-    for defence in (NONE, *DEFENCES):
-        cells = [plain(results.accuracy(name, defence), 2) for name in ORDER if TARGETS[name].whole]
-        theirs = paper.DEFENCES[defence][0] if defence in paper.DEFENCES else paper.ACCURACY[paper.DEFENCES_OF]
-        body.append([defence, *cells, f"*{100 * theirs:.2f}*"])
+    for defense in (NONE, *DEFENSES):
+        cells = [plain(results.accuracy(name, defense), 2) for name in ORDER if TARGETS[name].whole]
+        theirs = paper.DEFENSES[defense][0] if defense in paper.DEFENSES else paper.ACCURACY[paper.DEFENSES_OF]
+        body.append([defense, *cells, f"*{100 * theirs:.2f}*"])
     names = [TARGETS[name].title for name in ORDER if TARGETS[name].whole]
-    return markdown(["accuracy, %", *names, f"*{paper.NAMES[paper.DEFENCES_OF]}*"], body)
+    return markdown(["accuracy, %", *names, f"*{paper.NAMES[paper.DEFENSES_OF]}*"], body)
 
 
 def passes(results: Results) -> str:

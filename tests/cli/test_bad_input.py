@@ -225,7 +225,6 @@ OPTIONS = {
     "weak share 1": (["--weak-share", "1"], ["--weak-share=1.0", "between 0 and 1"]),
     "batch size 0": (["--batch-size", "0"], ["--batch-size=0", "at least 1"]),
     "a negative seed": (["--seed", "-1"], ["--seed=-1", "at least 0"]),
-    "a negative seed of a plan": (["--seed", "-1", "--dry-run"], ["--seed=-1", "at least 0"]),
     "no such device": (["--device", "abacus"], ["--device='abacus'", "a device of this machine"]),
     "a device without memory": (["--device", "meta"], ["--device='meta'", "a device of this machine"]),
     "unknown operator": (["--operators", "WI,XX"], ["--operators='XX'", "one of WI, NI"]),
@@ -291,6 +290,12 @@ def test_a_file_that_raises_names_its_line_also_by_a_relative_path(run, write, t
 def test_options(run, write, tmp_path, options, words):
     file = write("subject = blob_subject()")
     refused(run("assess", "--method", "muff", file, "--json", tmp_path / "out.json", *options), tmp_path, words)
+
+
+@pytest.mark.parametrize("method", ["notice", "muff"])
+def test_a_negative_seed_of_a_plan(run, write, tmp_path, method):
+    file = write("subject = blob_subject()")
+    refused(run("assess", "--method", method, file, "--seed", "-1", "--dry-run"), tmp_path, ["--seed=-1", "at least 0"])
 
 
 def test_a_demo_without_a_seed(run):

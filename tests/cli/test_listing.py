@@ -51,6 +51,63 @@ def test_a_plan_mentions_the_training_of_originals_only_if_they_are_trained(
     assert ("after the originals are trained" in " ".join(ran.out.split())) == trains
 
 
+@pytest.mark.parametrize(
+    ("method", "seed", "trains"), [("notice", "0", False), ("notice", "1", True), ("muff", "0", True)]
+)
+def test_a_plan_knows_which_originals_come_with_the_package(run, monkeypatch, tmp_path, method, seed, trains):
+    """Those of seed 0 that hold out folds, as the notice rate does."""
+    monkeypatch.setenv("MUTINY_CACHE", str(tmp_path))
+    options = ("--method", method, "--operators", "WI", "--originals", "2", "--seed", seed)
+    ran = run("assess", "digits", *options, "--dry-run")
+    assert ran.code == 0, ran
+    assert ("after the originals are trained" in " ".join(ran.out.split())) == trains
+
+
+@pytest.mark.parametrize("method", ["notice", "muff"])
+def test_a_plan_finds_stored_originals(run, write, monkeypatch, tmp_path, method):
+    monkeypatch.setenv("MUTINY_CACHE", str(tmp_path / "cache"))
+    command = (
+        "assess",
+        write(RECIPE.replace("epochs=1", "epochs=30")),
+        "--method",
+        method,
+        "--operators",
+        "WI",
+        "--originals",
+        "2",
+    )
+    assert run(*command, "-q", "--no-store").code == 0
+    assert "after the originals are trained" not in " ".join(run(*command, "--dry-run").out.split())
+    next((tmp_path / "cache").rglob("*.safetensors")).unlink()
+    assert "after the originals are trained" in " ".join(run(*command, "--dry-run").out.split())
+
+
+def test_a_quiet_plan_prints_only_errors(run, write):
+    ran = run("assess", write(SUBJECT), "--operators", "WI", "--dry-run", "-q")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    ran = run("assess", write(SUBJECT), "--originals", "999", "--dry-run", "-q")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("mutiny: --originals=999: ")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--json", "a.json"),
+        ("--kills", "a.npz"),
+        ("--junit", "a.xml"),
+        ("--summary", "a.md"),
+        ("--fail-under", "0.9"),
+        ("--against", "old.json"),
+    ],
+)
+def test_a_plan_refuses_options_about_the_result(run, write, tmp_path, option, value):
+    ran = run("assess", write(SUBJECT), "--operators", "WI", "--dry-run", option, value)
+    assert (ran.code, ran.out) == (2, "")
+    expected = f"expected {option} only without --dry-run, which measures nothing. Leave out one of them."
+    assert ran.err == f"mutiny: {option}={value}: {expected}\n"
+
+
 def test_the_demo_says_how_many_networks_come_with_the_package():
     folder = Path(mutiny.subjects.training.originals.__file__).parent / "shipped_originals"
     assert len(list(folder.glob("*.safetensors"))) == demo.SHIPPED

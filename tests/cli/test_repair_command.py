@@ -33,7 +33,7 @@ def test_no_repair(run, write, tmp_path):
     path = tmp_path / "w.safetensors"
     ran = run("repair", write("subject = blob_subject(1)"), "--method", "tune(epochs=1, rate=1e-9)", "--save", path)
     assert ran.code == 1
-    assert "Not repaired" in ran.out
+    assert "No repair shown" in ran.out
     assert "no weights were written" in ran.err
     assert not path.exists()
 

@@ -123,7 +123,7 @@ def test_subjects_are_not_mixed(run, kept, tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b'{"schema": 1, "verb": "assess"}', "subject=nothing: expected a value"),
+        (b'{"schema": 1, "verb": "assess"}', "It has no subject."),
         (b"{", "cannot be read"),
         (b"{\xff}", "cannot be read"),
         (b"", "mutiny"),

@@ -220,8 +220,8 @@ SUBCLASS = "from mutiny.faults import WeightInhibitor\nclass Mine(WeightInhibito
             "title and source and edits()",
         ),
         (SUBCLASS.format(code="Y"), "X", "a class with the code 'X', got 'Y'"),
-        (SUBCLASS.format(code="wi"), "wi", "a name that mutiny does not have already"),
-        (SUBCLASS.format(code="HLR"), "HLR", "a name that mutiny does not have already"),
+        (SUBCLASS.format(code="wi"), "wi", "a name that mutiny does not use"),
+        (SUBCLASS.format(code="HLR"), "HLR", "a name that mutiny does not use"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_the_name_of_the_package(tmp_path, monkeypatch, code, name, said):
@@ -311,7 +311,7 @@ def test_two_packages_with_one_name_are_refused(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(folder)
     registry = Registry("mutiny.operators", Operator, ())
     assert not list(registry)
-    with pytest.raises(PluginError, match=r"acme-two 1\.0.*a name that acme-one 1\.0 does not have"):
+    with pytest.raises(PluginError, match=r"acme-two 1\.0.*a name that acme-one 1\.0 does not use"):
         registry["X"]
 
 

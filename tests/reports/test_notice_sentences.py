@@ -9,7 +9,7 @@ from reports.page.handmade import rated
 FAULTS = {"GF": [(0.6, True), (0.7, False), (1.5, True), (3.0, True), (5.0, True)]}
 
 
-FIVE = "at least 5 originals, or one original, for an answer about that network only"
+FIVE = "at least 5 originals. With one original, the answer holds for that network only"
 
 
 @pytest.mark.parametrize(("originals", "takes"), [(2, FIVE), (4, FIVE), (5, "at least 6 originals")])
@@ -17,13 +17,13 @@ def test_an_interval_that_tells_nothing_is_replaced_by_what_it_takes(originals, 
     said = headline(rated(FAULTS, originals=originals, interval=(0.0001, 0.99999)))
     assert said == (
         "Cannot tell what share of the faults that cost 1/2 to 8 accuracy points your 449 tests notice: 88% of those "
-        f"that were tried, but anything from 0% to 100% is possible with {originals} originals. It takes {takes}."
+        f"that were tried, but anything from 0% to 100% is possible with {originals} originals. Use {takes}."
     )
 
 
 def test_one_original_takes_more_random_choices():
     said = headline(rated(FAULTS, originals=1, interval=(0.1, 0.9)))
-    assert said.endswith("random choices on one original. It takes more random choices, or more originals.")
+    assert said.endswith("random choices on one original. Use more random choices, or more originals.")
 
 
 @pytest.mark.parametrize(("interval", "told"), [((0.375, 0.975), True), ((0.37, 0.975), False)])

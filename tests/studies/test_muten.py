@@ -17,11 +17,11 @@ from mutiny.verbs.attack import result
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from studies.muten import arms, assaults, choice, comparisons, defences, epsilon, figures, number, page, paper, tables
+from studies.muten import arms, assaults, choice, comparisons, defenses, epsilon, figures, number, page, paper, tables
 from studies.muten.__main__ import STUDY
 from studies.muten.answer import answer, details
 from studies.muten.comparisons import Comparison, Side
-from studies.muten.defended import DEFENCES, DISTILLATION, JPEG, NONE, SMOOTHING
+from studies.muten.defended import DEFENSES, DISTILLATION, JPEG, NONE, SMOOTHING
 from studies.muten.findings import FINDINGS
 from studies.muten.gains import compare
 from studies.muten.lab import Lab, Settings, smaller, subject_rows
@@ -69,20 +69,20 @@ def done(subject, tmp_path_factory):
 
 
 def few(unit):
-    part, _, (defence, attack, level, arm, _) = unit
+    part, _, (defense, attack, level, arm, _) = unit
     if part is epsilon:
         return level in ("0.1", "0.4", "7")
     if part is number:
         return attack == arms.ART and arm in ("diverse 1", "diverse 10", "restarts 2", "restarts 11", "original")
     if part is choice:
         return level == "0.1" and attack == arms.ART
-    return (defence, arm) in ((JPEG, arms.ORIGINAL), (JPEG, arms.MUTEN), (DISTILLATION, arms.ORIGINAL)) and (
+    return (defense, arm) in ((JPEG, arms.ORIGINAL), (JPEG, arms.MUTEN), (DISTILLATION, arms.ORIGINAL)) and (
         attack == arms.ART
     )
 
 
-def row_of(folder, attack, level, arm, number="0", defence=NONE):
-    return assaults.rows(folder).get(NAME, defence, attack, level, arm, number)
+def row_of(folder, attack, level, arm, number="0", defense=NONE):
+    return assaults.rows(folder).get(NAME, defense, attack, level, arm, number)
 
 
 @pytest.mark.parametrize("level", ["0.1", "0.4"])
@@ -175,23 +175,23 @@ def test_rounds_that_a_stopped_run_lacks_are_left_out():
 def test_defended_networks_are_trained_once(lab, tmp_path, monkeypatch):
     monkeypatch.setenv("MUTINY_CACHE", str(tmp_path))
     fresh = [Lab(lab.subject, SETTINGS) for _ in range(2)]
-    for defence in (DISTILLATION, SMOOTHING):
-        trained = fresh[0].model(defence)
+    for defense in (DISTILLATION, SMOOTHING):
+        trained = fresh[0].model(defense)
         with monkeypatch.context() as patch:
             patch.setattr(mutiny.Recipe, "train", lambda *_, **__: pytest.fail("trained again"))
-            again = fresh[1].model(defence)
+            again = fresh[1].model(defense)
         assert torch.equal(trained.head.weight, again.head.weight)
         assert not torch.equal(trained.head.weight, lab.original.head.weight)
     assert fresh[0].model(NONE) is lab.original
 
 
-def test_a_defence_is_judged_on_the_defended_network(done, lab):
-    row = row_of(done[0], arms.ART, "0.1", arms.MUTEN, defence=JPEG)
+def test_a_defense_is_judged_on_the_defended_network(done, lab):
+    row = row_of(done[0], arms.ART, "0.1", arms.MUTEN, defense=JPEG)
     data = lab.images(arms.ART, 0)
     with torch.no_grad():
         right = lab.model(JPEG)(data.first(len(data))).argmax(1).numpy() == data.targets
     assert (assaults.bools(row["correct"]) == right).all()
-    assert {row["defence"] for row in defences.accuracy_rows(done[0]).rows} == {JPEG, DISTILLATION}
+    assert {row["defense"] for row in defenses.accuracy_rows(done[0]).rows} == {JPEG, DISTILLATION}
 
 
 def test_what_two_figures_share_is_done_once(done, monkeypatch):
@@ -259,7 +259,7 @@ def test_an_empty_study_has_a_page_too(tmp_path):
     text = (tmp_path / "muten.md").read_text()
     assert "Figure: not run." in text
     results = Results.read(tmp_path / "muten")
-    assert [name for name, finding in FINDINGS.items() if list(finding(results))] == ["defences"]  # of the paper alone
+    assert [name for name, finding in FINDINGS.items() if list(finding(results))] == ["defenses"]  # of the paper alone
 
 
 def test_every_table_has_as_many_cells_in_each_row(done):
@@ -293,8 +293,8 @@ def test_comparisons_give_the_first_side_mutants_and_go_from_the_papers_to_fair_
 
 
 def test_the_papers_numbers_fit_one_another():
-    assert max(theirs - alone for _, alone, theirs in paper.DEFENCES.values()) <= paper.MOST
-    assert set(paper.DEFENCES) == set(DEFENCES)
+    assert max(theirs - alone for _, alone, theirs in paper.DEFENSES.values()) <= paper.MOST
+    assert set(paper.DEFENSES) == set(DEFENSES)
     assert set(paper.ACCURACY) == set(paper.NAMES) == set(ORDER)
     assert paper.NUMBER[arms.ART][10] <= paper.MOST
 

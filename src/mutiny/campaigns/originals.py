@@ -53,11 +53,11 @@ def train_at_once(
     progress: Progress,
 ) -> None:
     """Trains missing originals on the workers of the engine; a serial engine leaves them to `Subject.ready`."""
-    if subject.models or subject.recipe is None or isinstance(running.engine, Serial):
+    if isinstance(running.engine, Serial):
         return
-    torch_device = torch.device("cpu") if device is None else as_device(device)
-    kept_in = default_folder() if folder is None else Path(folder)
-    work = Trainings(subject.recipe, subject.training, subject.task, seed, subject.forward, torch_device, kept_in)
+    work = _work(subject, seed, device, folder)
+    if work is None:
+        return
     identities = subject.fingerprints(count, seed=seed, device=device)
     missing = [number for number in range(count) if not _exists(work, number)]
     if not missing:
@@ -74,6 +74,31 @@ def train_at_once(
         progress.step(f"original {number + 1}")
 
     running.run(work, [train(number) for number in missing])
+
+
+def all_stored(
+    subject: Subject, count: int, *, seed: int, device: str | None = None, folder: Path | None = None
+) -> bool:
+    """Whether no original has to be trained: all are given, come with the package, or are in the folder.
+
+    Args:
+        subject: Subject to test.
+        count: Number of originals.
+        seed: Seed of the trainings.
+        device: Torch device.
+        folder: Folder for trained originals.
+    """
+    work = _work(subject, seed, device, folder)
+    return work is None or all(_exists(work, number) for number in range(count))
+
+
+def _work(subject: Subject, seed: int, device: str | None, folder: Path | None) -> Trainings | None:
+    """The work that trains the originals of a subject; ``None`` if they are given."""
+    if subject.models or subject.recipe is None:
+        return None
+    torch_device = torch.device("cpu") if device is None else as_device(device)
+    kept_in = default_folder() if folder is None else Path(folder)
+    return Trainings(subject.recipe, subject.training, subject.task, seed, subject.forward, torch_device, kept_in)
 
 
 def _stored(work: Trainings, number: int) -> Stored:

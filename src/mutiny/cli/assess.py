@@ -33,7 +33,7 @@ MUFF_SETTINGS = {"rule": KILL_RULE, "search": SEARCH, "weak": WEAK_SET, "screeni
 NOTICE_OPTIONS = {
     "--seeds": "The number of random choices",
     "--against": "A comparison on the same faults",
-    "--strict": "A bar that may be undecided",
+    "--strict": "An exit code for a bar inside the interval",
 }
 """Options that only the notice rate has, and what they are."""
 
@@ -92,6 +92,9 @@ def assess(
 
     check_bar(fail_under, "--fail-under")
     _check_method(method, {"--seeds": seeds, "--against": against, "--strict": strict or None}, fail_under)
+    if dry_run:
+        files = {"--json": invocation.options["json"], "--kills": kills, "--junit": junit, "--summary": summary}
+        _check_plan({"--fail-under": fail_under, "--against": against, **files})
     invocation.check({"--kills": kills, "--junit": junit, "--summary": summary}, {"--kills": ".npz"})
     if method == "notice" and not dry_run:
         operators_by_label(operators)
@@ -144,7 +147,17 @@ def _check_method(method: str, of_notice: Mapping[str, Any], fail_under: float |
     if of_notice["--seeds"] is not None:
         check_whole("--seeds", of_notice["--seeds"])
     if of_notice["--strict"] and fail_under is None:
-        raise BadInput("--strict", True, "--fail-under as well", "Without a bar, there is nothing to be strict about.")
+        raise BadInput("--strict", True, "--fail-under as well", "Add --fail-under, or leave out --strict.")
+
+
+def _check_plan(of_result: Mapping[str, Any]) -> None:
+    """An error for an option about the result, which a plan does not have."""
+    from mutiny.core.errors import BadInput
+
+    for flag, value in of_result.items():
+        if value is not None:
+            expected = f"{flag} only without --dry-run, which measures nothing"
+            raise BadInput(flag, value, expected, "Leave out one of them.")
 
 
 def _settings_of(method: str, seeds: int | None, options: Mapping[str, Any]) -> dict[str, Any]:

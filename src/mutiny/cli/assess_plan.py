@@ -13,26 +13,32 @@ if TYPE_CHECKING:
 
 
 def show_plan(invocation: Invocation, subject: Subject, settings: Mapping[str, Any]) -> None:
-    """Print the plan of an assessment.
+    """Print the plan of an assessment, unless the command is quiet.
 
     Args:
         invocation: Running command.
         subject: Subject to test.
         settings: Arguments of `assess`.
     """
+    from mutiny.campaigns.originals import all_stored
+    from mutiny.core.checks import check_whole
     from mutiny.reports.dry_run_text import dry_run_text
     from mutiny.reports.muff_text import plan_text
     from mutiny.verbs.assess.dry_run import plan as plan_notice
     from mutiny.verbs.assess.muff.dry_run import plan
+    from mutiny.verbs.assess.reference import with_folds
 
-    common = _common(invocation, settings)
+    common, muff = _common(invocation, settings), settings["method"] == "muff"
     name, originals = str(subject.name), subject.count(settings["originals"])
-    trained = bool(subject.models)
-    if settings["method"] == "muff":
+    device = invocation.settings["device"]
+    check_whole("seed", common["seed"], 0)
+    trained = all_stored(subject if muff else with_folds(subject), originals, seed=common["seed"], device=device)
+    if muff:
         text = plan_text(plan(subject, **common, search=settings["search"]), name, originals, trained)
     else:
         text = dry_run_text(plan_notice(subject, **common, seeds=settings["seeds"]), name, originals, trained)
-    invocation.console.print(text)
+    if not invocation.quiet:
+        invocation.console.print(text)
 
 
 def announce_trainings(invocation: Invocation, subject: Subject, settings: Mapping[str, Any]) -> None:

@@ -43,8 +43,9 @@ def demo(
         sentence = write_page(result, f"mutiny demo --originals {originals} --seed {seed}")
         console.print(f"\n {sentence}", highlight=False, markup=False)
     console.print(
-        "\n Next: [bold]mutiny assess FILE.py:NAME[/] for your own model (README.md shows how),\n"
-        "       [bold]mutiny operators[/] for all faults, [bold]mutiny assess --help[/] for the options.\n",
+        "\n Next: [bold]mutiny assess FILE.py:NAME[/] for your own model (the tutorial in the\n"
+        "       documentation shows how), [bold]mutiny operators[/] for all faults, and\n"
+        "       [bold]mutiny assess --help[/] for the options.\n",
         highlight=False,
     )
 

@@ -39,7 +39,8 @@ def operators(
     show(
         ("code", "fault", "level", "tried", "defined in"),
         rows,
-        "Data, settings and network are changed before training, which needs a recipe; the others in trained models.\n"
+        "Operators of the levels data, settings and network act before training and need a recipe; all others act on "
+        "trained models.\n"
         "Parameters go in brackets: NI(ratio=0.1, direction=incoming). `mutiny operators NI` explains them.",
     )
     for error in OPERATORS.refused:  # those of both registries, which share their entry points

@@ -98,7 +98,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
                 owner = owners.setdefault(entry.name.casefold(), _package(entry))
                 if owner != _package(entry):
                     fix = f"Remove {'it' if owner == 'mutiny' else 'one of them'}, or change the name."
-                    raise _refused(entry, f"a name that {owner} does not have already", fix)
+                    raise _refused(entry, f"a name that {owner} does not use", fix)
             except PluginError as error:
                 refused.append((entry.name, error))
                 continue

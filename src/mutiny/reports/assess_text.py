@@ -29,6 +29,8 @@ from mutiny.verbs.assess.result import Assessment
 
 GOOD, FAIR = 0.8, 0.5
 """Rates from which on a number is green or yellow; lower ones are red."""
+SHORTEST = 9
+"""Minimum width of the column of operators."""
 NAMED = 3
 """Missed drastic faults that are named one by one."""
 
@@ -68,16 +70,21 @@ def color(rate: float | None) -> str:
 
 def _table(result: Assessment, width: int) -> Table:
     notice, said = result.notice, CostPhrases(result.notice.unit)
+    bins = [("noticed", said.column(each.low, each.high)) for each in notice.bins]
+    titles = [("", "faults"), ("cost", "min-max"), *bins, ("", "rate")]
+    rows = {
+        label: (*_faults(result, label, rate), *map(_cell, rate.bins), _rate(rate.rate))
+        for label, rate in notice.operators.items()
+    }
+    widths = [max(7, len(below), *(row[at].cell_len for row in rows.values())) for at, (_, below) in enumerate(titles)]
+    widths[2] += 1  # a gap between the range of costs and the bins
     table = terminal.table(padding=0)
-    widest = max(16, width - 8 * (len(notice.bins) + 3) - 1)
-    table.add_column(" \n operator", no_wrap=True, min_width=9, max_width=widest, overflow="ellipsis")
-    bins = [f"noticed\n{said.column(each.low, each.high)}" for each in notice.bins]
-    titles = ["\nfaults", "\ncost", *bins, "\nrate"]
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True, min_width=7)
-    for label, rate in notice.operators.items():
-        cells = [_cell(each) for each in rate.bins]
-        table.add_row(Text(f" {label}"), *_faults(result, label, rate), *cells, _rate(rate.rate))
+    widest = max(SHORTEST, width - sum(widths) - len(widths))
+    table.add_column(" \n operator", no_wrap=True, min_width=SHORTEST, max_width=widest, overflow="ellipsis")
+    for title, wide in zip(titles, widths, strict=True):
+        table.add_column("\n".join(title), justify="right", no_wrap=True, min_width=wide)
+    for label, row in rows.items():
+        table.add_row(Text(f" {label}"), *row)
     return table
 
 

@@ -38,7 +38,7 @@ def dry_run_text(plan: Sequence[Planned], name: str, originals: int, trained: bo
     legend = terminal.legend(
         (
             "faults: estimated number of faults to try until there are some of each cost.",
-            "time: estimate for one worker and every input; usually samples suffice, which take less.",
+            "time: estimate for one worker and every input; samples usually suffice and take less time.",
         )
     )
     total = duration(sum(step.seconds or 0.0 for step in plan))

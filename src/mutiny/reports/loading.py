@@ -156,7 +156,8 @@ def read_json(path: Path) -> LoadedResult:
     try:
         result = kind.from_json(value)
     except BadInput as error:
-        raise BadInput("file", path, "a result that mutiny wrote", f"In it, {error}") from None
+        wrong = f"It has no {error.argument}." if error.value == "nothing" else f"In it, {error}"
+        raise BadInput("file", path, "a result that mutiny wrote", wrong) from None
     return LoadedResult(result, file=path)
 
 

@@ -177,8 +177,6 @@ def synthesis_text(synthesis: Synthesis) -> RenderableType:
         )
     requested = synthesis.settings.get("count", len(synthesis))
     if len(synthesis) < requested:
-        lines.append(
-            f"{requested:,} were requested, but no more inputs pass, or the others have classes without suspects."
-        )
+        lines.append(f"{requested:,} were requested, but all other inputs fail or belong to classes without suspects.")
     lines.append(f"Mean distance: L1 {distances['l1']:.3g}, L2 {distances['l2']:.3g}, Linf {distances['linf']:.3g}.")
     return Padding(Text.from_markup("\n".join(lines)), (0, 1, 1, 1), expand=False)

@@ -22,6 +22,8 @@ CLEARLY_LOWER = 0.15
 """A group whose rate is this much lower than that of all faults is a weak spot."""
 WIDEST = 0.6
 """An interval that is wider than this does not tell what the rate is."""
+OVERCONFIDENT = "measured by the network's own probabilities, which are overconfident"
+"""How costs were measured on a pool without labels, with one original."""
 FEWEST_ORIGINALS = 5
 """Fewer originals than this give wide intervals, because Student's t has few degrees of freedom."""
 
@@ -91,10 +93,10 @@ def _takes(result: Assessment) -> str:
     """What it takes to narrow a useless interval."""
     if result.notice.resampled == ORIGINALS:
         if result.subject.originals < FEWEST_ORIGINALS:
-            alone = "or one original, for an answer about that network only"
-            return f"It takes at least {FEWEST_ORIGINALS} originals, {alone}."
-        return f"It takes at least {result.subject.originals + 1} originals."
-    return "It takes more random choices, or more originals."
+            alone = "With one original, the answer holds for that network only."
+            return f"Use at least {FEWEST_ORIGINALS} originals. {alone}"
+        return f"Use at least {result.subject.originals + 1} originals."
+    return "Use more random choices, or more originals."
 
 
 def bias_sentence(notice: Notice) -> str:
@@ -105,7 +107,7 @@ def bias_sentence(notice: Notice) -> str:
     low, high = points
     why, helps = f"costs were measured on only {notice.reference.inputs} inputs", f"{PRECISE:,} validation inputs"
     if notice.reference.kind == "unlabeled":
-        why = "the network itself tells what a fault costs, and it is too sure"
+        why = f"costs were {OVERCONFIDENT}"
     elif notice.reference.kind != "train":
         helps += ", or the training set,"
     return f"The rate is probably {low} to {high} points too low, because {why}: {helps} would correct that."
@@ -116,7 +118,7 @@ def no_rate(result: Assessment) -> str:
     start = f"Cannot tell which faults your {your_tests(result)} notice"
     if result.notice.reference.kind == "none":
         return f"{start}: there are no other inputs on which to measure what a fault costs."
-    return f"{start}: no fault that was tried falls into the bins of cost."
+    return f"{start}: none of the faults that were tried has a cost in the range that counts."
 
 
 def bins_sentence(notice: Notice) -> str:

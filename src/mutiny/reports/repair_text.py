@@ -12,7 +12,14 @@ from mutiny.core.stats import Rate
 from mutiny.reports import terminal
 from mutiny.reports.formatting import NONE, count
 from mutiny.verbs.repair.result import Repair
-from mutiny.verbs.repair.verdict import Change
+from mutiny.verbs.repair.verdict import Change, Verdict
+
+ANSWERS: dict[Verdict, str] = {
+    "repaired": "Repaired",
+    "not repaired": "No repair shown",
+    "cannot tell": "Cannot tell",
+}
+"""How a sentence about a verdict begins."""
 
 
 def repair_text(result: Repair) -> RenderableType:
@@ -57,17 +64,19 @@ def _of(rate: Rate) -> str:
 def _verdict(result: Repair) -> Text:
     change = result.held_out
     style = "bold green" if result.repaired else "bold"
-    verdict = f"[{style}]{result.verdict.capitalize()}[/]"
-    lines = [f"{verdict}: on held-out inputs {_rate(change.repaired)} repaired, {_rate(change.broken)} broken;"]
+    fixed = _share(change.repaired, "failures", "fixed")
+    lines = [f"[{style}]{ANSWERS[result.verdict]}[/]: {fixed}, {_share(change.broken, 'passes', 'broken')}."]
     if change.repaired.count + change.broken.count:
         low, high = change.gain_interval.low, change.gain_interval.high
-        lines.append(f"gain {100 * change.gain:+.2f} points of all (95%: {100 * low:+.2f} to {100 * high:+.2f}).")
+        lines.append(
+            f"Gain, fixed minus broken: {change.gain:+.2%} of held-out inputs (95%: {low:+.2%} to {high:+.2%})."
+        )
     else:
-        lines.append("no answer changes.")
+        lines.append("No answer changes.")
     return Text.from_markup("\n".join(lines))
 
 
-def _rate(rate: Rate) -> str:
+def _share(rate: Rate, inputs: str, done: str) -> str:
     if rate.value is None:
-        return "nothing"
-    return f"{rate.value:.1%} ({rate.interval.low:.1%} to {rate.interval.high:.1%})"
+        return f"no held-out {inputs}"
+    return f"{rate.value:.1%} of held-out {inputs} {done} ({rate.interval.low:.1%} to {rate.interval.high:.1%})"

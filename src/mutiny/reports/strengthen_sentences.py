@@ -83,7 +83,7 @@ def _ends(change: RateChange, sign: str = "+") -> str:
 def _nothing(result: Strengthening) -> str:
     bins = result.notice.bins
     if result.notice.rate is None or not bins:
-        return "Cannot tell which inputs to label: no fault that was tried falls into the bins of cost."
+        return "Cannot tell which inputs to label: none of the faults has a cost in the range that counts."
     said = CostPhrases(result.unit)
     costs = said.cost(said.between(bins[0].low, bins[-1].high), one=True)
     return f"Nothing to add: your tests notice every fault that {costs}."

@@ -64,8 +64,8 @@ def _synthesized(result: Strengthening) -> str:
     if candidates.distances:
         distance = f", on average {candidates.distances['linf'].mean():.3g} (Linf) from an input of the pool"
     return (
-        f"{count(len(candidates), 'input')} synthesized for faults that the pool cannot make noticed{distance}. They "
-        "are proposals: a person must label them, and they count in no rate. --save FILE.npz writes them."
+        f"{count(len(candidates), 'input')} synthesized for faults that no pool input reveals{distance}. They "
+        "are proposals: a person must label them, and they are not included in any rate. --save FILE.npz writes them."
     )
 
 

@@ -171,7 +171,7 @@ def _guessed(model: nn.Module, data: Data, forward: Forward) -> Task:
         raise BadInput(
             "task",
             None,
-            f"what an output of shape {tuple(outputs.shape)} means",
+            f"a task for outputs of shape {tuple(outputs.shape)}",
             "Give task=mutiny.Classification(2) or task=mutiny.Regression(tolerance=...).",
         )
     return Classification(outputs.shape[1])

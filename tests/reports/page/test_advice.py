@@ -39,8 +39,7 @@ def test_survivors_ask_for_inputs():
 def test_advice_says_that_strengthening_assesses_by_the_notice_rate():
     section = advice_section(assessment(MISSED, originals=20, facts={"pool": 300}), PARTS)
     assert section.blocks[1].why == (
-        "1 mutant of WI slips through. This assesses by the notice rate and proposes inputs for the faults that are "
-        "missed."
+        "1 mutant of WI is missed. This assesses by the notice rate and proposes inputs for the faults that are missed."
     )
 
 

@@ -168,8 +168,8 @@ def test_an_interval_that_tells_nothing_is_narrowed_first():
         assert " strengthen " in second.line
         assert not any("--fail-under" in step.line for step in others if step.kind == "command")
         assert decision(result) == (
-            "Cannot tell yet: the notice rate may be anything from 5% to 90%. It takes at least 5 originals, "
-            "or one original, for an answer about that network only."
+            "Cannot tell yet: the notice rate may be anything from 5% to 90%. Use at least 5 originals. "
+            "With one original, the answer holds for that network only."
         )
         assert '<p class="headline">' not in shown(result)
 

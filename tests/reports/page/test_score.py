@@ -1,4 +1,4 @@
-"""How good, how sure, and what slips through: sentences and tables from records by hand."""
+"""How good, how sure, and what is missed: sentences and tables from records by hand."""
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_the_weakest_place():
     assert weakest_sentence(assessment(NI)) == ""
 
 
-def test_mutants_that_slip_through_are_those_of_train_that_test_misses():
+def test_missed_mutants_are_those_of_train_that_test_misses():
     assert [m.strength for m in survivors_of(WI)] == [0.25]
     assert hardest(WI).strength == 0.5
     assert survivors_of(NI) == []
@@ -70,7 +70,7 @@ def test_mutants_that_slip_through_are_those_of_train_that_test_misses():
     assert hardest(LR) is None
     section = survivors_section(assessment(WI, NI))
     assert section.blocks[0].text == "1 of 3 mutants that the training set kills survive on the test set: WI 1."
-    assert "Nothing that was tried" in survivors_section(assessment(NI)).blocks[0].text
+    assert "None of those that were tried" in survivors_section(assessment(NI)).blocks[0].text
     assert "Unknown: the training set kills no mutant" in survivors_section(assessment(LR)).blocks[0].text
 
 

@@ -224,16 +224,18 @@ def repaired(before, after):
 
 def test_a_repair():
     section = repair_section(repaired([False] * 20 + [True] * 20, [True] * 20 + [True] * 19 + [False]))
-    assert texts(section).startswith("Repaired: search changes 7 weights; of held-out inputs 20 of 20 (100%, 95%")
-    assert "1 of 20 (5%, 95% interval" in texts(section)
-    assert "Gain on held-out inputs: +47.50 points" in texts(section)
+    assert texts(section).startswith(
+        "Repaired: search changes 7 weights; this fixes 20 of 20 held-out failures (100%, 95%"
+    )
+    assert "breaks 1 of 20 held-out passes (5%, 95% interval" in texts(section)
+    assert "Gain, fixed minus broken: +47.50% of held-out inputs" in texts(section)
     (table,) = of(section, "table")
     assert [cell.text for cell in table.rows[0].cells][2:] == ["20 of 20", "1 of 20", "50.00%", "97.50%"]
 
 
 def test_a_repair_that_changes_nothing():
     section = repair_section(repaired([False, True], [False, True]))
-    assert texts(section).startswith("Not repaired")
+    assert texts(section).startswith("No repair shown: ")
     assert "Gain" not in texts(section)
 
 

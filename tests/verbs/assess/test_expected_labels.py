@@ -159,7 +159,7 @@ def test_a_network_that_is_too_sure_of_itself_makes_the_rate_too_low(originals, 
     notice = replace(result.notice, rate=rate)
     result = replace(result, notice=notice)
     said = bias_sentence(notice)
-    assert ("the network itself tells what a fault costs, and it is too sure" in said) == bool(told)
+    assert ("costs were measured by the network's own probabilities, which are overconfident" in said) == bool(told)
     assert told in said
     steps = str(next_steps(result, CommandParts("mine.py:subject", "mutiny assess"), {}))
     assert ("Measure costs with labels" in steps) == bool(told)

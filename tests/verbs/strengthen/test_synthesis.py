@@ -1,4 +1,4 @@
-"""New inputs for faults that the pool cannot make noticed: the originals keep their answer, the fault loses it."""
+"""New inputs for faults that no pool input reveals: the originals keep their answer, the fault loses it."""
 
 from dataclasses import replace
 

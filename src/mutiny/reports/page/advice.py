@@ -124,8 +124,8 @@ def _more_tests(
         yield Command(
             f"mutiny strengthen {parts.subject}{pool_option} --budget 1%,2%,5%{parts.options}",
             "Add the inputs that are missing",
-            f"{count(total, 'mutant')} of {several([*survivors])} slip{'s' * (total == 1)} through. This assesses by "
-            "the notice rate and proposes inputs for the faults that are missed.",
+            f"{count(total, 'mutant')} of {several([*survivors])} {'is' if total == 1 else 'are'} missed. This "
+            "assesses by the notice rate and proposes inputs for the faults that are missed.",
         )
     if "select" not in answered:
         yield Command(

@@ -8,7 +8,7 @@ from mutiny.reports.notice_sentences import phrases
 from mutiny.reports.page.blocks import Block, Column, Section, Table, TableCell, TableRow, Text
 from mutiny.verbs.assess.result import Assessment
 
-QUESTION = "What slips through?"
+QUESTION = "Which faults are missed?"
 SHOWN = 25
 """Number of faults in the table."""
 
@@ -47,20 +47,24 @@ def _answer(result: Assessment, missed: list[FaultRecord]) -> str:
     if notice.rate is None or not notice.bins:
         return "Unknown: there is no notice rate, so no fault can be called missed."
     if not missed:
-        return "Nothing that was tried: the tests notice every fault that costs something."
+        return "None of those that were tried: the tests notice every fault that costs something."
     sentences, said = [], phrases(notice)
     if drastic:
         costs = said.cost_at_least(notice.bins[-1].high, one=len(drastic) == 1)
         sentences.append(
-            f"{count(len(drastic), 'drastic fault')} that {costs} slip{'s' * (len(drastic) == 1)} through; any test "
-            "set should notice them."
+            f"{count(len(drastic), 'drastic fault')} that {costs} {_are(len(drastic))} missed; any test set should "
+            f"notice {'it' if len(drastic) == 1 else 'them'}."
         )
     others = len(missed) - len(drastic)
     if others:
         costs = said.cost(said.between(notice.bins[0].low, notice.bins[-1].high))
         share = f", {percent(others / notice.faults)}" if notice.faults >= others else ""
-        sentences.append(f"{others:,} of {count(notice.faults, 'fault')} that {costs} slip through{share}.")
+        sentences.append(f"{others:,} of {count(notice.faults, 'fault')} that {costs} {_are(others)} missed{share}.")
     return " ".join(sentences)
+
+
+def _are(faults: int) -> str:
+    return "is" if faults == 1 else "are"
 
 
 def _row(fault: FaultRecord) -> TableRow:

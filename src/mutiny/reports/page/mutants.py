@@ -89,7 +89,7 @@ def mutants_table(result: MuffAssessment) -> Fold:
 
 
 def _rows(record: OperatorRecord) -> Iterator[tuple[bool, TableRow]]:
-    """For each mutant, whether it slips through, and its row."""
+    """For each mutant, whether it is missed, and its row."""
     verdicts = {split: {key_of(m): m for m in record.mutants if m.guiding_set == split} for split in ("train", "weak")}
     survivors = {key_of(mutant) for mutant in survivors_of(record)}
     order = sorted(on(record, "test"), key=lambda mutant: -severity(mutant, record))

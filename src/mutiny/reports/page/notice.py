@@ -108,10 +108,10 @@ def _certainty(result: Assessment) -> Iterator[str]:
     if notice.rate is not None:
         yield bins_sentence(notice)
     if notice.interval is not None:
-        others = "other originals, trained like these" if notice.resampled == "originals" else "other random faults"
+        others = "other originals trained in the same way" if notice.resampled == "originals" else "other random faults"
         yield (
             f"{percent(notice.interval.low)} to {percent(notice.interval.high)} is the 95% interval for these tests: "
-            f"the rate that they would have on {others}."
+            f"their notice rate on {others}."
         )
     elif notice.rate is not None:
         yield "There is no interval for these tests: all faults are of one random choice on one original."

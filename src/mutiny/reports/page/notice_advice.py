@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 from mutiny.core.results import Result
 from mutiny.reports.formatting import count, percent, several
-from mutiny.reports.notice_sentences import FEWEST_ORIGINALS, phrases, useless, weak_spots
+from mutiny.reports.notice_sentences import FEWEST_ORIGINALS, OVERCONFIDENT, phrases, useless, weak_spots
 from mutiny.reports.page.advice import ENOUGH, POOL, CommandParts, all_originals, placeholders
 from mutiny.reports.page.blocks import Block, Command, Text
 from mutiny.reports.page.score import WIDE
@@ -51,14 +51,12 @@ def _steps(result: Assessment, parts: CommandParts, results: Mapping[str, Result
         yield _more_choices(result, parts, "No fault that was tried costs an amount that counts.")
     elif notice.reference.memorized:
         why = (
-            f"The network memorizes: {phrases(notice).worse_on_tests(notice.reference.memorized)} than on training "
-            f"inputs, on which costs were measured. {VALIDATION}, and run this again."
+            "The network has memorized its training inputs, on which costs were measured: "
+            f"{phrases(notice).worse_on_tests(notice.reference.memorized)}. {VALIDATION}, and run this again."
         )
         yield Command(f"{parts.again}{parts.kept}", "Add a validation set", why)
     elif too_low(notice) is not None and notice.reference.kind == "unlabeled":
-        why = (
-            f"The pool has no labels, so the network itself tells what a fault costs. {VALIDATION}, and run this again."
-        )
+        why = f"The pool has no labels, so costs were {OVERCONFIDENT}. {VALIDATION}, and run this again."
         yield Command(f"{parts.again}{parts.kept}", "Measure costs with labels", why)
     elif too_low(notice) is not None:
         why = (
@@ -85,7 +83,7 @@ def _stronger(result: Assessment, parts: CommandParts, results: Mapping[str, Res
     missed = notice.faults - notice.noticed + drastic
     if notice.rate is None or not missed:
         return
-    where = f"{count(missed, 'fault')} of known cost slip{'s' * (missed == 1)} through."
+    where = f"{count(missed, 'fault')} of known cost {'is' if missed == 1 else 'are'} missed."
     for spot in weak_spots(notice, most=1):
         where = f"{spot.share}."
         if spot.kind == "class":

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mutiny.core.stats import Rate
-from mutiny.reports.formatting import NONE, count, percent, upper_first
+from mutiny.reports.formatting import NONE, count, percent
 from mutiny.reports.page.blocks import Block, Column, Notes, Section, Table, TableCell, TableRow, Text
+from mutiny.reports.repair_text import ANSWERS
 from mutiny.verbs.repair.result import Repair
 
 QUESTION = "Can the network be repaired?"
@@ -23,8 +24,8 @@ def _blocks(result: Repair) -> Iterator[Block]:
     if held_out.repaired.count + held_out.broken.count:
         low, high = held_out.gain_interval.low, held_out.gain_interval.high
         yield Text(
-            f"Gain on held-out inputs: {100 * held_out.gain:+.2f} points of all (95% interval {100 * low:+.2f} to "
-            f"{100 * high:+.2f})."
+            f"Gain, fixed minus broken: {held_out.gain:+.2%} of held-out inputs "
+            f"(95% interval {low:+.2%} to {high:+.2%})."
         )
     yield _table(result)
     if result.notes:
@@ -32,16 +33,17 @@ def _blocks(result: Repair) -> Iterator[Block]:
 
 
 def _answer(result: Repair) -> str:
-    patch = f"{upper_first(result.verdict)}: {result.method} changes {count(result.weights, 'weight')}"
-    repaired, broken = _of(result.repair_rate), _of(result.break_rate)
-    return f"{patch}; of held-out inputs {repaired} repaired and {broken} broken."
+    patch = f"{ANSWERS[result.verdict]}: {result.method} changes {count(result.weights, 'weight')}"
+    fixed, broken = _of(result.repair_rate, "failures"), _of(result.break_rate, "passes")
+    return f"{patch}; this fixes {fixed} and breaks {broken}."
 
 
-def _of(rate: Rate) -> str:
+def _of(rate: Rate, inputs: str) -> str:
     if not rate.total:
-        return "none of 0 are"
+        return f"0 of 0 held-out {inputs}"
     ends = f"{percent(rate.interval.low)} to {percent(rate.interval.high)}"
-    return f"{rate.count:,} of {rate.total:,} ({percent(rate.count / rate.total)}, 95% interval {ends}) are"
+    share = f"{percent(rate.count / rate.total)}, 95% interval {ends}"
+    return f"{rate.count:,} of {rate.total:,} held-out {inputs} ({share})"
 
 
 def _table(result: Repair) -> Table:

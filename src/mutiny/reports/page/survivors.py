@@ -10,7 +10,7 @@ from mutiny.reports.page.mutants import hardest, key_of, mutants_table, on, seve
 from mutiny.reports.page.strength_curves import strength_curves
 from mutiny.verbs.assess.muff.result import MuffAssessment
 
-QUESTION = "What would slip through?"
+QUESTION = "Which mutants are missed?"
 SETS = ("train", "test")
 
 
@@ -33,7 +33,7 @@ def _answer(result: MuffAssessment) -> str:
         return "Unknown: the training set kills no mutant, so there is nothing that the test set could miss."
     mutants = count(len(killable), "mutant")
     if not survivors:
-        return f"Nothing that was tried: the test set kills all {mutants} that the training set kills."
+        return f"None of those that were tried: the test set kills all {mutants} that the training set kills."
     by_operator = several([f"{label} {number}" for label, number in survivors.items()], 8)
     return f"{sum(survivors.values())} of {mutants} that the training set kills survive on the test set: {by_operator}."
 

@@ -135,13 +135,14 @@ def assess(
         seeds: Random choices of weights or neurons for each operator and original; by default so many that there are
             ten over all originals. Method ``"notice"`` only.
         judge: Test that decides whether a fault is noticed. Method ``"notice"`` only.
-        rule: Rule that decides when a mutant is killed. Method ``"muff"`` only, as are the next three and ``savings``.
-        search: Limits and precision of the search for mutants.
-        weak: Definition of the weak test set, unless the subject has one.
-        screening: Confidence required to stop before all inputs are evaluated, unless ``exact``.
+        rule: Rule that decides when a mutant is killed. Method ``"muff"`` only.
+        search: Limits and precision of the search for mutants. Method ``"muff"`` only.
+        weak: Definition of the weak test set, unless the subject has one. Method ``"muff"`` only.
+        screening: Confidence required to stop before all inputs are evaluated, unless ``exact``. Method ``"muff"``
+            only.
         exact: Evaluate every fault on every input, and train every instance of a fault before training, instead of
             only as many as the answer needs.
-        savings: Trainings that may be shared or left out.
+        savings: Trainings that may be shared or left out. Method ``"muff"`` only.
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass; measured once per model and device by default.

@@ -37,12 +37,13 @@ def preflight(search: FaultSearch, original: int) -> None:
     lost = runner.change(zeroed(runner.views[original]), original, split, some)
     cost = search.unit.cost(lost, float(np.mean(runner.clean(original, split).shares[some])))
     if cost < highest:
-        metric, zero = metric_of(search.unit.name), "better than a network with all weights zero"
-        raise PreflightFailed(
-            f"models[{original}]",
-            f"only {cost:.3g} {search.unit.name} {zero}"
-            if metric is None
-            else f"hardly {zero}, of which the {metric} is only {cost:.3g}% higher",
-            f"at least {highest:g}" if metric is None else f"at least {highest:g}% higher",
-            "Use a model that beats a constant answer.",
-        )
+        metric = metric_of(search.unit.name)
+        if metric is None:
+            better = (
+                f"only {cost:.3g} {search.unit.name} better" if cost >= 0 else f"{-cost:.3g} {search.unit.name} worse"
+            )
+            value, expected = f"{better} than a network with all weights zero", f"at least {highest:g} better"
+        else:
+            rises = f"rises by only {cost:.3g}%" if cost >= 0 else f"falls by {-cost:.3g}%"
+            value, expected = f"its {metric} {rises} if all weights are zero", f"a rise of at least {highest:g}%"
+        raise PreflightFailed(f"models[{original}]", value, expected, "Use a model that beats a constant answer.")

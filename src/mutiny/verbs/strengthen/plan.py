@@ -33,7 +33,7 @@ class StrengthenFindings:
     Attributes:
         proposal: Inputs to label; ``None`` without missed faults or without a pool.
         predicted: Predicted notice rates on held-out faults, by budget.
-        candidates: Synthesized inputs for faults that the pool cannot make noticed.
+        candidates: Synthesized inputs for faults that no pool input reveals.
         refusal: Reason why inputs of this kind cannot be synthesized; empty if they can.
         before: Notice rate of the test set on held-out faults; ``None`` if there are none.
         measured: Notice rates after labeling.
@@ -190,7 +190,7 @@ class StrengthenPlan:
         return ranking
 
     async def _synthesized(self, faults: Sequence[FaultRecord]) -> tuple[Candidates | None, str]:
-        """Synthesized inputs for faults that the pool cannot make noticed, or the reason why there are none."""
+        """Synthesized inputs for faults that no pool input reveals, or the reason why there are none."""
         most, allowed = self.options.synthesize, self.options.new.indices
         arguments = [to_plain(faults), most, hash_of(allowed.tolist())]
         answer: Candidates | Refused | None = await ask(

@@ -31,7 +31,7 @@ class Strengthening(Result):
         useful: Number of them that raise the expected notice rate; the method for ties chose the rest.
         predicted: Notice rate on held-out faults that is predicted without labels of the pool, by budget.
         beyond: Missed faults that the pool is predicted not to make noticed.
-        candidates: Synthesized inputs for these faults. They have no labels and count in no rate.
+        candidates: Synthesized inputs for these faults. They have no labels and are not included in any rate.
         before: Notice rate of the test set on held-out faults; ``None`` if it was not measured.
         measured: Notice rates on held-out faults after labeling, by method and budget.
         subset: Smaller test set, if asked for and found.

@@ -87,8 +87,8 @@ def strengthen(
             default.
         minimize: Search for a small part of the test set that notices about as many faults as the whole.
         tolerance: Largest loss of the notice rate that the smaller test set may have.
-        synthesize: Largest number of inputs to synthesize for faults that the pool cannot make noticed; 0 for none.
-            They have no label and count in no rate.
+        synthesize: Largest number of inputs to synthesize for faults that no pool input reveals; 0 for none.
+            They have no label and are not included in any rate.
         seed: Seed of everything random.
         device: Torch device; the device of the models by default.
         batch_size: Inputs per forward pass of the assessment, if a new one is made.

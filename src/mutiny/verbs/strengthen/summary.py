@@ -121,7 +121,7 @@ def _notes_on_faults(start: StartingPoint) -> Iterator[str]:
     """Notes on the faults of the assessment."""
     notice = start.assessment.notice
     if notice.rate is None:
-        yield "No fault falls into the bins of cost, so there is nothing that the tests are known to miss."
+        yield "No fault has a cost in the range that counts, so there is nothing that the tests are known to miss."
     elif not any(not fault.noticed for fault in start.faults if fault.cost >= notice.bins[0].low):
         yield "The test set notices every fault of the assessment that costs enough to count."
     if start.originals == 1:
@@ -148,7 +148,7 @@ def _notes_on_proposal(proposal: Proposal, budget: int, tie_break: str) -> Itera
 def _notes_on_candidates(
     beyond: Sequence[FaultRecord], candidates: Candidates | None, refusal: str, wanted: bool
 ) -> Iterator[str]:
-    """Notes on faults that the pool cannot make noticed."""
+    """Notes on faults that no pool input reveals."""
     if not beyond:
         return
     single = len(beyond) == 1
@@ -175,6 +175,6 @@ def _notes_on_measures(
             "ones for which inputs were chosen."
         )
     if wanted and findings.before is None:
-        yield "Nothing could be measured: no held-out fault falls into the bins of cost. More seeds may help."
+        yield "Nothing could be measured: no held-out fault has a cost in the range that counts. More seeds may help."
     elif findings.before is not None and findings.before.interval is None:
         yield "All held-out faults are of one random choice, so there are no intervals. Use more seeds."

@@ -1,4 +1,4 @@
-"""Synthesizes inputs for faults that the pool cannot make noticed: moves inputs near a boundary until faults err."""
+"""Synthesizes inputs for faults that no pool input reveals: moves inputs near a boundary until faults err."""
 
 from __future__ import annotations
 
