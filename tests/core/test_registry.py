@@ -172,7 +172,7 @@ def test_registries_commands_and_workers_have_what_a_package_adds_and_its_contra
         model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
         check_operator(mutiny.OPERATORS["SF"](ratio=0.3), model, torch.randn(5, 4))
         print("all fine", flush=True)
-        for command in (["mutiny", "operators"], sys.argv[1:]):
+        for command in (*(["mutiny", name] for name in ("operators", "methods", "measures")), sys.argv[1:]):
             sys.argv = command
             try:
                 main()
@@ -184,7 +184,7 @@ def test_registries_commands_and_workers_have_what_a_package_adds_and_its_contra
     assert fine == "all fine", done.stderr
     assert file.exists(), done.stderr
     assert json.loads(file.read_text())["operators"][0]["code"] == "SF"
-    assert {"SF", "HHR"} <= {line.split()[0] for line in listed if line.split()}
+    assert {"SF", "HHR", "acme-gini", "failures"} <= {line.split()[0] for line in listed if line.split()}
 
 
 @pytest.mark.parametrize("command", [["--help"], ["assess", "--help"]])

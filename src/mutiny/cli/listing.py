@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
+from mutiny.core.registry import Registry
 from mutiny.reports import terminal
 
 ENTRY = re.compile(r"^    (\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
@@ -23,7 +25,7 @@ def explain(instances: Iterable[Any]) -> None:
     console = terminal.Output()
     for instance in instances:
         console.print(f"[bold]{instance.code}[/]  {instance.title}  [dim]({instance.source})[/]\n", highlight=False)
-        for part in (inspect.getdoc(type(instance)) or "").replace("``", "").split("\n\n"):
+        for part in inspect.cleandoc(type(instance).__doc__ or "").replace("``", "").split("\n\n"):
             if part.startswith("Args:"):
                 console.print(_parameters(type(instance), part))
                 console.print()
@@ -43,9 +45,15 @@ def show(titles: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> Non
     console.print(f"\n{hint}")
 
 
+def show_refused(registry: Registry[Any]) -> None:
+    """Say on the error stream which classes of installed packages are left out, and why."""
+    for error in registry.refused:
+        typer.echo(f"mutiny: left out: {error}", err=True)
+
+
 def first_statement(kind: type[Any]) -> str:
-    """The first statement of a docstring, for a table."""
-    first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
+    """The first statement of a docstring, for a table; the title of a class without one."""
+    first = inspect.cleandoc(kind.__doc__ or kind.title).partition("\n\n")[0]
     sentence = " ".join(first.split()).split(". ")[0].split(": ")[0].split("; ")[0]
     return sentence.replace("``", "").rstrip(".")
 

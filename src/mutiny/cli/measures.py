@@ -22,14 +22,15 @@ def measures(
 ) -> None:
     """List suspiciousness measures."""
     with loading():
-        from mutiny.cli.listing import explain, first_statement, show
-        from mutiny.verbs.locate.measures import ALL, as_measure
+        from mutiny.cli.listing import explain, first_statement, show, show_refused
+        from mutiny.verbs.locate.measures import MEASURES, as_measure
 
     if code is not None:
         explain([as_measure(code)])
         return
     show(
         ("code", "formula", "defined in"),
-        [(kind.code, first_statement(kind), kind.source) for kind in ALL],
+        [(kind.code, first_statement(kind), kind.source) for kind in MEASURES.values()],
         "ef, ep: failing and passing inputs on which a neuron is active; nf, np: on which it is silent; F, P: all.",
     )
+    show_refused(MEASURES)

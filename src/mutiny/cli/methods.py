@@ -22,8 +22,8 @@ def methods(
 ) -> None:
     """List methods that rank inputs for labeling."""
     with loading():
-        from mutiny.cli.listing import explain, first_statement, show
-        from mutiny.verbs.select import ALL
+        from mutiny.cli.listing import explain, first_statement, show, show_refused
+        from mutiny.verbs.select import METHODS
         from mutiny.verbs.select.parsing import as_methods
 
     if code is not None:
@@ -31,6 +31,7 @@ def methods(
         return
     show(
         ("code", "what it prefers", "defined in"),
-        [(kind.code, first_statement(kind), kind.source.partition(";")[0]) for kind in ALL],
+        [(kind.code, first_statement(kind), kind.source.partition(";")[0]) for kind in METHODS.values()],
         "Parameters go in brackets: nss(share=0.2). `mutiny methods nss` explains them; deepgini+dsa combines two.",
     )
+    show_refused(METHODS)

@@ -26,7 +26,7 @@ def operators(
 ) -> None:
     """List operators: the faults that can be injected."""
     with loading():
-        from mutiny.cli.listing import explain, show
+        from mutiny.cli.listing import explain, show, show_refused
         from mutiny.faults import OPERATORS
         from mutiny.faults.parsing import as_faults
         from mutiny.faults.training import TRAINING_OPERATORS
@@ -43,8 +43,7 @@ def operators(
         "trained models.\n"
         "Parameters go in brackets: NI(ratio=0.1, direction=incoming). `mutiny operators NI` explains them.",
     )
-    for error in OPERATORS.refused:  # those of both registries, which share their entry points
-        typer.echo(f"mutiny: left out: {error}", err=True)
+    show_refused(OPERATORS)  # and those of TRAINING_OPERATORS, which shares its entry points
 
 
 def _bounds(kind: type[Operator]) -> str:

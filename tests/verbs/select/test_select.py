@@ -171,7 +171,7 @@ def test_a_model_alone_needs_a_pool_and_some_methods_more(net):
         mutiny.select(net, "dsa", pool=X)
     with pytest.raises(BadInput, match="training mode"):
         mutiny.select(nn.Linear(4, 2), pool=X)
-    with pytest.raises(BadInput, match="what an output of shape"):
+    with pytest.raises(BadInput, match="expected a task for outputs of shape"):
         mutiny.select(nn.Linear(4, 1).eval(), pool=X)
     with pytest.raises(BadInput, match="or a model with pool"):
         mutiny.select("deepgini", pool=X)
