@@ -42,7 +42,7 @@ DESIGNS = {
     "digits": Design(originals=60, many=5, seeds=2, size=449, muff=True),
     "mnist": Design(originals=30, many=3, seeds=2, size=1000, ladders=10),
     "fashion-mnist": Design(originals=30, many=3, seeds=2, size=1000, ladders=10),
-    "cifar10": Design(originals=6, many=0, seeds=1, size=500, operators="WI,NI,GF,NEB,NS"),
+    "cifar10": Design(originals=4, many=0, seeds=1, size=500, operators="WI,NI,GF,NEB,NS"),
 }
 LADDER_OPERATORS = "WI,NI,GF,NEB"
 """Operators whose faults are measured at many strengths."""
