@@ -74,6 +74,6 @@ SUBJECTS: dict[str, Callable[[Path | None], mutiny.Subject]] = {
     "digits": partial(mutiny.load_subject, "digits"),
     "mnist": partial(partial_subject, "mnist", 4000, 3000, 3000, 8),
     "fashion-mnist": partial(partial_subject, "fashion-mnist", 2000, 3000, 3000, 30),
-    "cifar10": partial(partial_subject, "cifar10", 10_000, 1500, 1500, 10),
+    "cifar10": partial(partial_subject, "cifar10", 5000, 1500, 1500, 10),
 }
 """By name, each a function of the data folder; only digits does without."""
