@@ -209,7 +209,7 @@ def notice_interval(
     """Interval of the notice rate over units such as originals: delete-one jackknife, Student's t, logit scale.
 
     Faults of one original resemble each other, so originals are deleted, not faults. The interval is never narrower
-    than that of independent faults, because a few units may agree by chance.
+    than that of independent faults, because a few units may agree by chance. It always contains the rate.
 
     Args:
         costs: Cost of each fault, ``(faults,)``, in the unit of ``edges``.
@@ -245,7 +245,9 @@ def notice_interval(
     jackknife = (units_left - 1) / units_left * float(((left_out - left_out.mean()) ** 2).sum())
     student, normal = special.stdtrit(units_left - 1, (1 + level) / 2), special.ndtri((1 + level) / 2)
     half = math.sqrt(max(student**2 * jackknife, normal**2 * _independent(faults, hits)) + student**2 * other_variance)
-    return Interval(float(special.expit(center - half)), float(special.expit(center + half)), level, METHOD)
+    low, high, rate = float(special.expit(center - half)), float(special.expit(center + half)), _rate(faults, hits)
+    assert rate is not None
+    return Interval(min(low, rate), max(high, rate), level, METHOD)
 
 
 def variance_over_inputs(
