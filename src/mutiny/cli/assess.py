@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli import completion
-from mutiny.cli.assess_gate import check_gate, comparison_with, earlier_faults, with_comparison
+from mutiny.cli.assess_gate import check_gate, comparison_with, earlier_assessment, with_comparison
 from mutiny.cli.assess_plan import announce_trainings, show_plan
 from mutiny.cli.command import verb
 from mutiny.cli.options import JUDGE, MUFF, WRITE, option
@@ -33,7 +33,7 @@ MUFF_SETTINGS = {"rule": KILL_RULE, "search": SEARCH, "weak": WEAK_SET, "screeni
 NOTICE_OPTIONS = {
     "--seeds": "The number of random choices",
     "--against": "A comparison on the same faults",
-    "--strict": "An exit code for a bar inside the interval",
+    "--strict": "An exit code for an undecided bar",
 }
 """Options that only the notice rate has, and what they are."""
 
@@ -51,7 +51,7 @@ def assess(
     ] = None,
     originals: Annotated[int | None, option("Number of originals to use or train.")] = None,
     fail_under: Annotated[
-        float | None, option("Lowest accepted notice rate, from 0 to 1; exit code 1 if the whole interval is lower.")
+        float | None, option("Lowest accepted notice rate, from 0 to 1; exit code 1 if the rate is surely lower.")
     ] = None,
     against: Annotated[
         Path | None, option("JSON or campaign file of an earlier assessment; compare test sets on the same faults.")
@@ -66,7 +66,7 @@ def assess(
         ),
     ] = "notice",
     strict: Annotated[
-        bool, option("With --fail-under, exit with code 1 also if the bar lies inside the interval.", JUDGE, "--strict")
+        bool, option("With --fail-under, exit with code 1 also if the bar is undecided.", JUDGE, "--strict")
     ] = False,
     seeds: Annotated[
         int | None,
@@ -90,7 +90,8 @@ def assess(
     from mutiny.verbs.assess.assess import assess
     from mutiny.verbs.assess.gate import check_bar
 
-    check_bar(fail_under, "--fail-under")
+    if fail_under is not None:
+        check_bar(fail_under, "--fail-under")
     _check_method(method, {"--seeds": seeds, "--against": against, "--strict": strict or None}, fail_under)
     if dry_run:
         files = {"--json": invocation.options["json"], "--kills": kills, "--junit": junit, "--summary": summary}
@@ -101,7 +102,7 @@ def assess(
     settings: dict[str, Any] = {"operators": as_faults(operators), "originals": originals, "method": method}
     settings |= {"exact": exact, **_settings_of(method, seeds, invocation.options)}
     seed = invocation.settings["seed"]
-    earlier = None if against is None else earlier_faults(against, settings["operators"], seed)
+    earlier = None if against is None else earlier_assessment(against, settings["operators"], seed)
     subject = invocation.subject()
     if dry_run:
         show_plan(invocation, subject, settings)

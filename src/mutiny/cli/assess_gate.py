@@ -13,15 +13,14 @@ from mutiny.core.errors import BadInput
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from mutiny.core.records import FaultRecord
     from mutiny.faults.parsing import Fault
     from mutiny.verbs.assess.against import TestSetComparison
     from mutiny.verbs.assess.muff.result import MuffAssessment
     from mutiny.verbs.assess.result import Assessment
 
 
-def earlier_faults(path: Path, operators: Sequence[Fault], seed: int) -> tuple[FaultRecord, ...]:
-    """The faults of an earlier assessment, which is the latest notice rate in a JSON or campaign file.
+def earlier_assessment(path: Path, operators: Sequence[Fault], seed: int) -> Assessment:
+    """An earlier assessment: the latest notice rate in a JSON or campaign file.
 
     Args:
         path: The file.
@@ -53,26 +52,26 @@ def earlier_faults(path: Path, operators: Sequence[Fault], seed: int) -> tuple[F
     if not {fault.operator for fault in earlier.faults} & {*map(describe, operators)}:
         tried = ", ".join(earlier.notice.operators) or "none"
         raise BadInput("--against", path, "an assessment with the same operators", f"It has {tried}.")
-    return earlier.faults
+    return earlier
 
 
-def comparison_with(
-    path: Path, earlier: Sequence[FaultRecord], result: Assessment | MuffAssessment
-) -> TestSetComparison | None:
+def comparison_with(path: Path, earlier: Assessment, result: Assessment | MuffAssessment) -> TestSetComparison | None:
     """The comparison of the earlier test set with that of a result; ``None``, and a sentence, if there can be none.
 
     A pull request may change the networks, too, so that no fault is the same: this is no error, and the bar applies.
     """
-    from mutiny.verbs.assess.against import compare_test_sets
+    from mutiny.verbs.assess.against import compare_test_sets, why_incomparable
     from mutiny.verbs.assess.result import Assessment
 
     assert isinstance(result, Assessment)
     try:
-        return compare_test_sets(earlier, result)
+        return compare_test_sets(earlier.faults, result)
     except BadInput:
         why = "this assessment has no notice rate; its notes say why."
         if result.notice.rate is not None:
-            why = f"{path} is not an assessment of the same networks with the same seed and operators."
+            why = f"{path} is not an assessment of the same networks with the same seed and operators"
+            differs = why_incomparable(earlier, result)
+            why += f"; {differs}." if differs else "."
         typer.echo(f"mutiny: --against: not compared: {why}", err=True)
         return None
 
@@ -89,8 +88,8 @@ def with_comparison(text: RenderableType, compared: TestSetComparison | None) ->
 def check_gate(result: Assessment | MuffAssessment, bar: float, strict: bool) -> None:
     """Exit with code 1 if a bar is missed, with a sentence.
 
-    A notice rate misses it if its whole interval is below the bar, or if ``strict`` and part of it is; a mutation score
-    if it is below the bar, or if there is none.
+    A notice rate misses it if it is surely below the bar, see `compare_with_bar`, or if ``strict`` and it may be; a
+    mutation score if it is below the bar, or if there is none.
     """
     from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
     from mutiny.verbs.assess.muff.result import MuffAssessment

@@ -8,7 +8,7 @@ from scipy import stats
 
 import mutiny
 from mutiny.core.errors import BadInput
-from mutiny.verbs.assess.against import compare_test_sets
+from mutiny.verbs.assess.against import compare_test_sets, why_incomparable
 from verbs.assess.found import fault, points, rate_spelled_out, separator, subject
 
 EDGES = (0.5, 1, 2, 4, 8)
@@ -151,6 +151,21 @@ def test_operators_and_originals_of_one_side_only_do_not_matter(large):
     assert comparison.before == comparison.after == pytest.approx(large.notice.operators["GF"].rate)
     first = [fault for fault in large.faults if fault.original < 2]
     assert compare_test_sets(first, large).faults == sum(0.5 <= fault.cost < 8 for fault in first)
+
+
+def test_what_differs_besides_the_test_set_is_named(large, small):
+    assert why_incomparable(large, small) == ""
+    inputs = mutiny.assess(subject(originals=8, reference=700), **ARGUMENTS)
+    told = "its costs were measured on other inputs: 600 validation inputs there, 700 validation inputs here"
+    assert why_incomparable(large, inputs) == told
+    same_size = mutiny.assess(subject(originals=8, validation=points(600, seed=5)), **ARGUMENTS)
+    assert why_incomparable(large, same_size) == "its costs were measured on other inputs"
+    assert why_incomparable(small, same_size).endswith("on other inputs, or it is of other networks")
+    networks = mutiny.assess(subject(models=[separator(seed) for seed in range(20, 28)]), **ARGUMENTS)
+    fewer = mutiny.assess(subject(originals=2), **ARGUMENTS)
+    assert why_incomparable(large, networks) == why_incomparable(large, fewer) == "it is of other networks"
+    alone = mutiny.assess(subject(originals=2, validation=None), "GF", seeds=1, batch_size=512)
+    assert why_incomparable(alone, large) == "it has no notice rate"
 
 
 def test_an_assessment_without_a_rate_cannot_be_compared(large):

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from mutiny.core.errors import BadInput
 from mutiny.core.records import FaultRecord
 from mutiny.core.stats import Interval
-from mutiny.core.stats.notice import notice_rate
+from mutiny.core.stats.notice import notice_rate, rate_difference
+from mutiny.verbs.assess.notice import ReferenceRecord
+from mutiny.verbs.assess.reference import KINDS
 from mutiny.verbs.assess.result import Assessment
 
 FEWEST_COMMON = 0.5
@@ -94,11 +95,46 @@ def compare_test_sets(earlier: Sequence[FaultRecord], later: Assessment) -> Test
         before,
         after,
         after - before,
-        _interval(costs, old, new, _units([fault for _, fault in pairs]), edges),
+        rate_difference(costs, old, new, _units([fault for _, fault in pairs]), edges=edges)[1],
         len(pairs),
         int((new & ~old).sum()),
         int((old & ~new).sum()),
     )
+
+
+def why_incomparable(earlier: Assessment, later: Assessment) -> str:
+    """What differs besides the test set between two assessments that cannot be compared; empty if nothing is known."""
+    if earlier.notice.rate is None:
+        return "it has no notice rate"
+    if _networks(earlier) != _networks(later) or _edited_differently(earlier.faults, later.faults):
+        return "it is of other networks"
+    before, now = earlier.notice.reference, later.notice.reference
+    if before == now:
+        return ""
+    told = "its costs were measured on other inputs"
+    if _inputs(before) != _inputs(now):
+        return f"{told}: {_inputs(before)} there, {_inputs(now)} here"
+    same_clean = earlier.subject.splits.get("test") == later.subject.splits.get("test")
+    return told if same_clean else f"{told}, or it is of other networks"
+
+
+def _inputs(reference: ReferenceRecord) -> str:
+    trained = f" and {reference.trained_inputs:,} training inputs" if reference.trained_inputs else ""
+    return f"{reference.inputs:,} {KINDS.get(reference.kind, reference.kind)}{trained}"
+
+
+def _networks(result: Assessment) -> tuple[object, ...]:
+    subject = result.subject
+    return subject.model, subject.originals, subject.task, subject.layers
+
+
+def _edited_differently(earlier: Sequence[FaultRecord], later: Sequence[FaultRecord]) -> bool:
+    """Whether the same operator, strength and random choice make another edit; some edits are those of any network."""
+    edits: dict[tuple[object, ...], set[str]] = {}
+    for fault in earlier:
+        edits.setdefault((*_key(fault), fault.configuration), set()).add(fault.patch)
+    pairs = [(edits.get((*_key(fault), fault.configuration), {""}), fault.patch) for fault in later if fault.patch]
+    return any(patch not in known and "" not in known for known, patch in pairs)  # earlier versions have no digests
 
 
 def _paired(
@@ -128,34 +164,3 @@ def _key(fault: FaultRecord) -> tuple[object, ...]:
 def _units(faults: Sequence[FaultRecord]) -> np.ndarray:
     originals = np.array([fault.original for fault in faults])
     return originals if len(np.unique(originals)) > 1 else np.array([fault.seed for fault in faults])
-
-
-def _interval(
-    costs: np.ndarray, old: np.ndarray, new: np.ndarray, units: np.ndarray, edges: Sequence[float]
-) -> Interval | None:
-    """Delete-one-unit jackknife of the difference, Student's t; never narrower than that of independent faults."""
-    labels = np.unique(units)
-    if len(labels) < 2:
-        return None
-
-    def difference(kept: np.ndarray) -> float:
-        return (notice_rate(costs[kept], new[kept], edges) or 0.0) - (notice_rate(costs[kept], old[kept], edges) or 0.0)
-
-    left_out = np.array([difference(units != label) for label in labels])
-    center, count = difference(np.ones(len(costs), bool)), len(labels)
-    error = np.sqrt((count - 1) / count * ((left_out - left_out.mean()) ** 2).sum())
-    alone = np.sqrt(_independent(costs, new.astype(float) - old, edges))
-    half = float(max(special.stdtrit(count - 1, 0.975) * error, special.ndtri(0.975) * alone))
-    return Interval(max(-1.0, center - half), min(1.0, center + half), 0.95, "jackknife-t")
-
-
-def _independent(costs: np.ndarray, gain: np.ndarray, edges: Sequence[float]) -> float:
-    """Variance of the difference if faults were independent; half a gained and half a lost fault are added."""
-    place = np.searchsorted(edges, costs, side="right")
-    groups = [gain[place == number] for number in np.unique(place)]
-    more, variances = 0.5 / len(groups), []
-    for group in groups:
-        size = len(group) + 2 * more
-        gained, lost = ((group > 0).sum() + more) / size, ((group < 0).sum() + more) / size
-        variances.append((gained + lost - (gained - lost) ** 2) / size)
-    return float(np.sum(variances) / len(groups) ** 2)
