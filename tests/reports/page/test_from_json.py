@@ -180,6 +180,9 @@ def shown_or_refused(whole, data):
     ("way", "value", "told"),
     [
         ("notice.rate", 7.5, r"notice.rate=.*: expected a number between 0 and 1"),
+        ("notice.rate", 0.99, r"notice.rate=0.99: expected the mean of the bins, 0\.\d+"),
+        ("notice.bins.0.rate", 0.01, r"notice.bins: rate=0.01: expected the share that is noticed"),
+        ("notice.interval.low", 0.95, r"notice.interval=\[0.95, .*\]: expected a lower and an upper end"),
         ("notice.bins.0.noticed", 9, r"noticed=9: expected at most the faults of the bin"),
         ("notice.plan.0.inputs", 0, r"notice.plan: inputs=0: expected at least 1"),
         ("notice.false_alarms.noticed", 99, r"notice.false_alarms.noticed=99: expected at most all changes"),

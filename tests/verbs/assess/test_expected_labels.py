@@ -156,7 +156,7 @@ def test_a_network_that_is_too_sure_of_itself_makes_the_rate_too_low(originals, 
     """By no more than there is room for."""
     faults = {"GF": [(0.6, True), (1.5, True), (3.0, True), (5.0, False)]}
     result = rated(faults, originals=originals, reference=ReferenceRecord("unlabeled", 600, 0.9))
-    notice = replace(result.notice, rate=rate)
+    notice = replace(result.notice, rate=rate, bins=())
     result = replace(result, notice=notice)
     said = bias_sentence(notice)
     assert ("costs were measured by the network's own probabilities, which are overconfident" in said) == bool(told)

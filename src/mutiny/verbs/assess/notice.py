@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from mutiny.core.json_values import expect, expect_least, expect_share
 from mutiny.core.stats import Interval
 
+NEARLY = 1e-6
+"""Amount by which a rate in a file may differ from that of its faults."""
+
 
 @dataclass(frozen=True)
 class NoticedBin:
@@ -22,6 +25,8 @@ class NoticedBin:
     def __post_init__(self) -> None:
         expect(0 <= self.noticed <= self.faults, "notice.bins: noticed", self.noticed, "at most the faults of the bin")
         expect_share(self.rate, "notice.bins: rate")
+        if self.rate is not None and self.faults:
+            _expect_near(self.rate, self.noticed / self.faults, "notice.bins: rate", "the share that is noticed")
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,10 @@ class GroupRate:
 
     def __post_init__(self) -> None:
         expect_share(self.rate, "notice.rate")
+        shares = [each.noticed / each.faults for each in self.bins if each.faults]
+        if self.rate is not None and shares:
+            _expect_near(self.rate, sum(shares) / len(shares), "notice.rate", "the mean of the bins")
+        _expect_order(self.interval, "notice.interval")
 
     @property
     def faults(self) -> int:
@@ -50,6 +59,16 @@ class GroupRate:
     def noticed(self) -> int:
         """Number of faults in the bins that are noticed."""
         return sum(each.noticed for each in self.bins)
+
+
+def _expect_order(interval: Interval | None, where: str) -> None:
+    """Raises `BadInput` for an interval that ends before it begins."""
+    if interval is not None:
+        expect(not interval.low > interval.high, where, [interval.low, interval.high], "a lower and an upper end")
+
+
+def _expect_near(value: float, wanted: float, where: str, what: str) -> None:
+    expect(not abs(value - wanted) > NEARLY, where, value, f"{what}, {wanted:.4g}")
 
 
 @dataclass(frozen=True)
@@ -119,7 +138,7 @@ class ReferenceRecord:
         kind: ``validation``, ``pool``, ``folds``, ``unlabeled``, ``train``, or ``none`` if the subject has no such
             inputs.
         inputs: Number of inputs for each original.
-        metric_mean: Mean metric of the originals on them.
+        metric_mean: Mean metric of the originals on them; NaN without such inputs.
         memorized: How much better the originals are on these training inputs than on the test inputs, in the unit of
             the cost, if that is more than two points; otherwise 0.
         scale: Factor from costs on training inputs to costs on these, if costs were measured on both; otherwise
@@ -160,3 +179,7 @@ class Notice(GroupRate):
     reference: ReferenceRecord = ReferenceRecord("none", 0, 0.0)
     operators: Mapping[str, OperatorRate] = field(default_factory=dict)
     classes: Mapping[str, GroupRate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _expect_order(self.interval_other_inputs, "notice.interval_other_inputs")
