@@ -10,6 +10,8 @@ import pytest
 
 from mutiny.core.errors import BadInput, MissingExtra
 from mutiny.core.results import SHOWN
+from mutiny.reports.notice_sentences import headline
+from reports.page.handmade import rated
 from reports.page.test_verbs import COMMON, REPEATED, SELECTION, location, robustness
 from verbs.repair.spoilt import data, faulty
 
@@ -78,6 +80,14 @@ def test_a_notebook_shows_the_first_table(result):
                 assert float(cell) == pytest.approx(value, rel=1e-3)
             elif isinstance(value, str):
                 assert cell == value
+
+
+@pytest.mark.parametrize("interval", [(0.58, 0.91), (0.1, 0.95)], ids=["told", "cannot tell"])
+def test_an_assessment_in_a_notebook_begins_with_its_sentence(interval):
+    result = rated({"GF": [(0.6, True), (1.5, False), (3.0, True)]}, interval=interval)
+    start = {(0.58, 0.91): "Your ", (0.1, 0.95): "Cannot tell "}[interval]
+    assert headline(result).startswith(start)
+    assert result._repr_html_().startswith(f"<p><b>{headline(result)}</b></p><table>")
 
 
 def test_nothing_in_a_notebook_is_trusted():

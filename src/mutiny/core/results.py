@@ -151,11 +151,15 @@ class Result(ABC):
             raise MissingExtra("pandas", "notebook") from None
         return pd.DataFrame([*tables[table or next(iter(tables))]])
 
+    def _headline(self) -> str:
+        """What a notebook shows first."""
+        return repr(self)
+
     def _repr_html_(self) -> str:
-        """The first table and the notes, for a notebook."""
+        """The headline, the first table and the notes, for a notebook."""
         rows = next(iter(self.tables().values()))
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return f"<p><b>{html.escape(repr(self))}</b></p>{_table(rows)}{f'<ul>{notes}</ul>' if notes else ''}"
+        return f"<p><b>{html.escape(self._headline())}</b></p>{_table(rows)}{f'<ul>{notes}</ul>' if notes else ''}"
 
 
 def finite(values: Mapping[str, float | None]) -> dict[str, float]:

@@ -65,6 +65,11 @@ class Assessment(Result):
         text += f" ({interval.low:.3f} to {interval.high:.3f})" if interval is not None else ""
         return f"Assessment({self.subject.name!r}, {text}, {self.notice.faults} faults, {len(self.notes)} notes)"
 
+    def _headline(self) -> str:
+        from mutiny.reports.notice_sentences import headline  # the sentence of all reports; see docs/architecture.md
+
+        return headline(self)
+
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
         return {
