@@ -35,15 +35,15 @@ import mutiny
 
 
 def subject(easy=True):
-    x = torch.randn(300, 4, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(2100, 4, generator=torch.Generator().manual_seed(0))
     y = (x.sum(1) > 0).long()
     net = nn.Linear(4, 2).eval()
     with torch.no_grad():
         net.weight.copy_(torch.tensor([[-1.0] * 4, [1.0] * 4]))
         net.bias.zero_()
-    some = x[200:][x[200:].sum(1).abs() > 2 * easy]
+    some = x[2000:][x[2000:].sum(1).abs() > 2 * easy]
     test = (some, (some.sum(1) > 0).long())
-    return mutiny.Subject(net, task=mutiny.Classification(2), train=(x[:200], y[:200]), test=test, name="linear")
+    return mutiny.Subject(net, task=mutiny.Classification(2), train=(x[:2000], y[:2000]), test=test, name="linear")
 
 
 def test_low(assert_mutation_score):
@@ -143,7 +143,7 @@ def test_what_was_computed_is_looked_up(ran):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"at_least": 80}, "at_least=80: expected a share between 0 and 1"),
+        ({"at_least": 80}, "at_least=80: expected a share between 0 and 1. Write 0.8 for 80%."),
         ({"at_least": "80%"}, "at_least='80%': expected a share between 0 and 1"),
         ({"at_least": None}, "at_least=None"),
         ({"subject": 3}, r"subject=3: expected a mutiny\.Subject, or its name"),

@@ -32,8 +32,8 @@ LISTED = 20
 def junit_xml(result: Assessment | MuffAssessment, fail_under: float | None = None, strict: bool = False) -> str:
     """One test case for the notice rate or the mutation score, and one test case for each operator.
 
-    The first case fails below the bar. A notice rate may also be undecided, if its interval contains the bar: then the
-    case passes with a warning in its output, or fails if ``strict``. An operator without faults or without a score is
+    The first case fails below the bar. A notice rate may also be undecided, see `compare_with_bar`: then the case
+    passes with a warning in its output, or fails if ``strict``. An operator without faults or without a score is
     skipped, with the reason; an operator whose jobs failed is an error. The output of a test case lists what the test
     set misses.
 

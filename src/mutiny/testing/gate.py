@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ MOST = 5
 
 
 class UndecidedWarning(UserWarning):
-    """The interval of a notice rate contains the bar, so that nobody can tell whether the bar is reached."""
+    """Nobody can tell whether a notice rate reaches the bar: its interval contains the bar, or its bias may."""
 
 
 def assert_notice_rate(
@@ -36,8 +35,9 @@ def assert_notice_rate(
 ) -> Assessment:
     """Raises `AssertionError` if the notice rate of a subject's test set is surely too low.
 
-    It is surely too low if its whole interval is below the bar. If the interval contains the bar, or if there is no
-    notice rate, there is an `UndecidedWarning`, or an `AssertionError` if ``strict``.
+    It is surely too low if its whole interval is below the bar, and stays there if the known bias of the rate is added.
+    If that is not so and the rate may be below the bar, or if there is no notice rate, there is an `UndecidedWarning`,
+    or an `AssertionError` if ``strict``.
 
     The result is stored in ``.mutiny/NAME.mutiny``: as long as networks, data and settings are the same, the next run
     only reads it. Keep that folder between CI jobs, and out of version control.
@@ -133,9 +133,9 @@ def _assessed(
     from mutiny.core.errors import BadInput, called
     from mutiny.subjects import load_subject
     from mutiny.verbs.assess.assess import assess
+    from mutiny.verbs.assess.gate import check_bar
 
-    if isinstance(at_least, bool) or not isinstance(at_least, Real) or not 0 <= at_least <= 1:
-        raise BadInput("at_least", repr(at_least), "a share between 0 and 1")
+    check_bar(at_least)
     if "method" in settings:
         fix = "assert_notice_rate is for the method notice, assert_mutation_score for the method muff."
         raise BadInput("method", repr(settings["method"]), "no method", fix)

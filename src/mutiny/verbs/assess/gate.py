@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from mutiny.core.checks import is_number
 from mutiny.core.errors import BadInput
+from mutiny.core.stats import Interval
+from mutiny.verbs.assess.notes import known_bias
 from mutiny.verbs.assess.notice import Notice
+from mutiny.verbs.assess.reference import PRECISE
+from mutiny.verbs.assess.summary import ORIGINALS
 
 
 class GateOutcome(StrEnum):
@@ -24,7 +29,7 @@ class Gate:
 
     Attributes:
         bar: Lowest accepted notice rate, from 0 to 1.
-        outcome: Whether the whole interval is above or below the bar.
+        outcome: Whether the whole interval, with the known bias of the rate, is above or below the bar.
         sentence: The outcome with its reason.
     """
 
@@ -37,9 +42,9 @@ class Gate:
         return self.outcome is GateOutcome.MISSED or (strict and self.outcome is GateOutcome.UNDECIDED)
 
 
-def check_bar(bar: float | None, name: str = "at_least") -> None:
-    """Raises `BadInput` unless the bar is a share or ``None``."""
-    if bar is not None and not (is_number(bar) and 0 <= bar <= 1):
+def check_bar(bar: float, name: str = "at_least") -> None:
+    """Raises `BadInput` unless the bar is a share."""
+    if not (is_number(bar) and 0 <= bar <= 1):
         percent = is_number(bar) and 1 < bar <= 100
         fix = f"Write {bar / 100:g} for {bar:g}%." if percent else ""
         raise BadInput(name, repr(bar), "a share between 0 and 1", fix)
@@ -47,6 +52,9 @@ def check_bar(bar: float | None, name: str = "at_least") -> None:
 
 def compare_with_bar(notice: Notice, bar: float) -> Gate:
     """Compares the interval of a notice rate, not the rate itself, with a bar.
+
+    The bar is missed if the rate is surely too low: also if costs were measured in a way that makes it too low, and
+    that bias is as large as was ever measured. Costs on memorized inputs may bias it either way and decide nothing.
 
     >>> from mutiny.core.stats import Interval
     >>> compare_with_bar(Notice(0.79, Interval(0.58, 0.91, 0.95, ""), ()), 0.8).outcome.value
@@ -61,10 +69,33 @@ def compare_with_bar(notice: Notice, bar: float) -> Gate:
         value = f"it is {notice.rate:.0%}, without an interval"
         return Gate(bar, GateOutcome.UNDECIDED, f"cannot tell whether the notice rate is at least {wanted}: {value}")
     value = f"{notice.rate:.0%}, {interval.level:.0%} interval {interval.low:.0%} to {interval.high:.0%}"
-    if interval.low >= bar:
+    memorized, most = bool(notice.reference.memorized), _most_too_low(notice)
+    if interval.low >= bar and not memorized:
         return Gate(bar, GateOutcome.PASSED, f"the notice rate is at least {wanted}: {value}")
-    if interval.high < bar:
+    if interval.high + most / 100 < bar and not memorized:
         return Gate(bar, GateOutcome.MISSED, f"the notice rate is below {wanted}: {value}")
-    more = "more originals narrow the interval" if notice.resampled == "originals" else "more seeds narrow the interval"
-    sentence = f"cannot tell whether the notice rate is at least {wanted}: {value}; {more}"
+    why = _why_undecided(notice, notice.rate, interval, bar, most)
+    sentence = f"cannot tell whether the notice rate is at least {wanted}: {value}{why}"
     return Gate(bar, GateOutcome.UNDECIDED, sentence)
+
+
+def _most_too_low(notice: Notice) -> int:
+    """Most points by which the way in which costs were measured is known to make the rate too low."""
+    points = known_bias(notice)
+    return 0 if points is None else points[1]
+
+
+def _why_undecided(notice: Notice, rate: float, interval: Interval, bar: float, most: int) -> str:
+    """Why an interval decides nothing, and what would."""
+    if notice.reference.memorized:
+        return (
+            ", but costs were measured on memorized training inputs, so it may be too low or too high; give "
+            "validation=(inputs, targets)"
+        )
+    if interval.high < bar:
+        room = max(1, math.floor(100 - 100 * rate))
+        return (
+            f", but it may be up to {min(most, room)} points too low, by how costs were measured; give "
+            f"{PRECISE:,} validation inputs"
+        )
+    return f"; more {'originals' if notice.resampled == ORIGINALS else 'seeds'} narrow the interval"

@@ -86,14 +86,15 @@ def too_low(notice: Notice) -> tuple[int, int] | None:
     >>> too_low(Notice(0.6, None, (), reference=ReferenceRecord("validation", 269, 0.98)))
     (5, 20)
     """
-    points = _known_bias(notice)
+    points = known_bias(notice)
     if points is None or notice.rate is None:
         return None
     room = math.floor(100 - 100 * notice.rate)
     return (points[0], min(points[1], room)) if points[0] < room else None
 
 
-def _known_bias(notice: Notice) -> tuple[int, int] | None:
+def known_bias(notice: Notice) -> tuple[int, int] | None:
+    """Measured bias with such a reference set, in points too low, whatever the rate is; ``None`` without one."""
     reference = notice.reference
     if reference.kind == "unlabeled":
         return OVERCONFIDENT if notice.resampled == CHOICES else None
