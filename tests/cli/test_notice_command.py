@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-SEVERAL = "subject = blob_subject(3, validation=blobs(300, seed=7), name='blobs')"
-ONE = "subject = blob_subject(1, validation=blobs(300, seed=7))"
-FEWER = "x, y = blobs(120, seed=1)\nsubject = blob_subject(3, validation=blobs(300, seed=7), test=(x[:60], y[:60]))"
+SEVERAL = "subject = blob_subject(3, validation=blobs(2000, seed=7), name='blobs')"
+ONE = "subject = blob_subject(1, validation=blobs(2000, seed=7))"
+FEWER = "x, y = blobs(120, seed=1)\nsubject = blob_subject(3, validation=blobs(2000, seed=7), test=(x[:60], y[:60]))"
 QUICK = ("--operators", "GF,WI(ratio=0.5),LR", "--seeds", "2")
 GROUP = {"rate", "interval", "bins"}
 NEXT = "What to do next:"
@@ -138,6 +138,13 @@ def test_an_earlier_test_set_is_compared_on_the_same_faults(run, write, tmp_path
     quiet = run("assess", write(FEWER), *QUICK, *earlier, "-q", "--no-store", "--fail-under", "1", *outputs[:2])
     assert (quiet.code, quiet.out) == (1, "")
     assert strict(tmp_path / "b.json")["against"] == compared
+
+
+def test_other_reference_inputs_are_named(run, write, tmp_path, rate):
+    other = write(SEVERAL.replace("blobs(2000, seed=7)", "blobs(300, seed=9)"))
+    ran = run("assess", other, *QUICK, "-q", "--against", tmp_path / "first.json", "--no-store")
+    told = "its costs were measured on other inputs: 2,000 validation inputs there, 300 validation inputs here"
+    assert (ran.code, ran.err.splitlines()[0].partition("; ")[2]) == (0, f"{told}.")
 
 
 def test_a_comparison_with_itself_finds_no_change(run, write, tmp_path, rate):
@@ -291,7 +298,10 @@ def test_a_test_set_alone_has_no_rate(run, write, tmp_path):
     assert ran.code == 0
     assert "there is no notice rate to compare with the bar" in ran.err
     assert " ".join(ran.out.split()).startswith("Cannot tell which faults your 120 tests notice")
-    assert strict(tmp_path / "a.json")["notice"]["rate"] is None
+    result = strict(tmp_path / "a.json")
+    assert result["notice"]["rate"] is None
+    assert {(fault["cost"], fault["hits"]) for fault in result["faults"]} == {(None, None)}
+    assert (result["notice"]["reference"]["inputs"], result["notice"]["reference"]["metric_mean"]) == (0, None)
     assert run("assess", alone, *QUICK, "-q", "--fail-under", "0.5", "--strict").code == 1
     assert run("report", tmp_path / "a.json", "-o", tmp_path / "a.html").code == 0
 
@@ -304,7 +314,7 @@ def test_files_for_ci(run, write, tmp_path):
     assert ran.code == 1
     assert 'failures="1"' in files["junit"].read_text()
     summary = files["summary"].read_text()
-    assert summary.startswith("**Your 120 tests notice ")
+    assert summary.startswith(("**Your 120 tests notice ", "**Cannot tell what share of the faults "))
     assert "Bar of 100%: **missed**" in summary
     (line,) = [line for line in summary.splitlines() if "mutiny strengthen" in line]
     words = shlex.split(line.strip().strip("`"))
@@ -388,7 +398,7 @@ def forward(model, x):
         raise KeyboardInterrupt
     return model(x)
 
-subject = blob_subject(2, validation=blobs(300, seed=7), forward=forward, name="blobs")
+subject = blob_subject(2, validation=blobs(2000, seed=7), forward=forward, name="blobs")
 """
 
 
@@ -430,7 +440,7 @@ class Moody(nn.Module):
             raise ValueError("not today")
         return self.inner(x)
 
-subject = blob_subject(models=[Moody().eval()], validation=blobs(300, seed=7), name="moody")
+subject = blob_subject(models=[Moody().eval()], validation=blobs(2000, seed=7), name="moody")
 """
 
 

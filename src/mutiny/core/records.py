@@ -218,11 +218,11 @@ class FaultRecord:
         strength: Value of the operator's strength; ``None`` if it has none.
         original: Number of the original, from 0.
         seed: Number of the random choice of weights, neurons or layers, from 0.
-        cost: What the fault loses on the reference set, in the unit of the assessment.
+        cost: What the fault loses on the reference set, in the unit of the assessment; NaN without a reference set.
         noticed: Whether the test set notices it.
         p_value: P-value of the paired test on the test set.
         basis: Evidence for cost and p-value: every input, or samples.
-        hits: Class that bears at least half of the cost; ``None`` if no class does.
+        hits: Class that bears at least half of the cost; ``None`` if no class does, or without a reference set.
         patch: Digest of the exact edit; empty in results of earlier versions.
     """
 

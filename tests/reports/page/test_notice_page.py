@@ -57,6 +57,12 @@ def shown(result, **more):
     return html_of(page_of({"assess": result, **more}, CommandParts("toy.py:subject", again), {"assess": again}))
 
 
+def test_costs_are_a_column_only_if_they_were_measured():
+    hint = "lowest and highest cost of all faults that were tried"
+    assert hint in shown(RESULTS["usual"])
+    assert hint not in shown(RESULTS["no reference"])  # an earlier version wrote costs on the test set
+
+
 @pytest.mark.parametrize("name", RESULTS)
 def test_every_result_has_a_page_that_begins_with_the_answer(name):
     result, text = RESULTS[name], shown(RESULTS[name])

@@ -236,12 +236,15 @@ def test_with_nothing_but_a_test_set_there_is_a_plan_and_no_rate():
     result = assessed(subject(originals=2, validation=None), "GF")
     notice = result.notice
     assert (notice.rate, notice.interval, notice.interval_other_inputs, notice.bins) == (None, None, None, ())
-    assert notice.reference.kind == "none"
+    assert (notice.reference.kind, notice.reference.inputs) == ("none", 0)
+    assert {(rate.harmless, rate.drastic, rate.missed_drastic) for rate in notice.operators.values()} == {(0, 0, 0)}
     assert all(size.inputs > 50 for size in notice.plan)
     assert "Cannot tell which faults your 300 tests notice" in headline(result)
     assert any("validation=(inputs, targets)" in note for note in result.notes)
     told = result.to_json()
     json.dumps(told, allow_nan=False)
+    assert told["notice"]["reference"]["metric_mean"] is None
+    assert {(fault["cost"], fault["hits"]) for fault in told["faults"]} == {(None, None)}
     assert mutiny.Assessment.from_json(told).to_json() == told
 
 

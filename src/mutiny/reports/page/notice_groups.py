@@ -23,7 +23,7 @@ def operators_section(result: Assessment) -> Section:
         Column("Operator"),
         Column("Fault"),
         Column("Faults", True, "faults whose cost falls into the bins"),
-        Column("Cost", True, f"lowest and highest cost of all faults that were tried, in {phrases(notice).heading}"),
+        *_cost_columns(notice),
         *_bin_columns(notice),
         *_drastic_columns(notice),
         Column("Rate", True, "mean of the bins that have faults"),
@@ -77,7 +77,8 @@ def _answer(notice: Notice, kind: str) -> str:
 
 def _operator_row(result: Assessment, label: str, rate: OperatorRate) -> TableRow:
     notice = result.notice
-    cells = [TableCell(label), TableCell(rate.title), _count(rate), _cost_range(_faults_of(result, label))]
+    cells = [TableCell(label), TableCell(rate.title), _count(rate)]
+    cells += [_cost_range(_faults_of(result, label)) for _ in _cost_columns(notice)]
     drastic = [TableCell(*_of(rate.drastic - rate.missed_drastic, rate.drastic))] if notice.bins else []
     return TableRow((*cells, *_bins(notice, rate), *drastic, _rate(rate, "failed" if rate.failed else NONE)))
 
@@ -96,6 +97,13 @@ def _cost_range(faults: Sequence[FaultRecord]) -> TableCell:
 def _bin_columns(notice: Notice) -> tuple[Column, ...]:
     hint = "noticed faults, of all that cost so much"
     return tuple(Column(phrases(notice).between(each.low, each.high), True, hint) for each in notice.bins)
+
+
+def _cost_columns(notice: Notice) -> tuple[Column, ...]:
+    if notice.reference.kind == "none":
+        return ()  # earlier versions recorded costs on the test set
+    hint = f"lowest and highest cost of all faults that were tried, in {phrases(notice).heading}"
+    return (Column("Cost", True, hint),)
 
 
 def _drastic_columns(notice: Notice) -> tuple[Column, ...]:

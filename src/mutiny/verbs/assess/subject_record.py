@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from mutiny.core.results import AssessedSubject, SplitRecord
@@ -51,6 +53,8 @@ def reference_record(search: FaultSearch, scale: float | None) -> ReferenceRecor
         scale: Factor from costs on training inputs to costs on the reference set, if costs were measured on both.
     """
     runner, reference = search.runner, search.reference
+    if reference.kind == "none":
+        return ReferenceRecord("none", 0, math.nan)
     numbers = range(len(runner.models))
     metrics = [runner.clean(number, reference.split(number)).outcome.metric for number in numbers]
     on_test = [runner.clean(number, TEST).outcome.metric for number in numbers]

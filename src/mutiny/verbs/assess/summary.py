@@ -78,7 +78,7 @@ def notice_of(
                 interval=rate.interval,
                 bins=rate.bins,
                 title=operators[label].title,
-                **_outside(faults[label], unit),
+                **(_outside(faults[label], unit) if rated else {}),
                 reason=failed.get(label) or reasons.get(label, ""),
                 failed=label in failed,
             )

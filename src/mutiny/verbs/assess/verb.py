@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -148,6 +149,8 @@ class Assess(Verb[FaultSearch, Assessment]):
         reference = reference_record(state, ratio)
         notice = self._notice(state, faults, reasons, failed, harmless, reference, session.seed)
         everything = [fault for group in faults.values() for fault in group]
+        # without a reference set, costs are measured on the test set, for the planner only
+        unmeasured: dict[str, Any] = {"cost": math.nan, "hits": None} if reference.kind == "none" else {}
         subject = session.given.subject
         assert subject is not None
         record = subject_record(subject, state)
@@ -155,7 +158,7 @@ class Assess(Verb[FaultSearch, Assessment]):
             subject=record,
             settings={**session.settings, "seeds": self.seeds, "operators": [*self.operators]},
             notice=notice,
-            faults=tuple(replace(fault.record, patch=fault.digest) for fault in everything),
+            faults=tuple(replace(fault.record, patch=fault.digest, **unmeasured) for fault in everything),
             evaluation={
                 "evaluated": sum(search.evaluated for search in searches),
                 "everything": sum(search.everything for search in searches),
