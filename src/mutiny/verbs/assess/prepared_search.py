@@ -11,7 +11,7 @@ from mutiny.verbs.assess.clean_passes import run_clean_passes, settled_runner
 from mutiny.verbs.assess.cost_unit import unit_of
 from mutiny.verbs.assess.expected_labels import expect_labels
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
-from mutiny.verbs.assess.reference import Reference, check_independent, reference_of
+from mutiny.verbs.assess.reference import Reference, reference_of
 from mutiny.verbs.assess.sampling import sampled_splits
 
 
@@ -25,6 +25,8 @@ def prepared_search(
 ) -> FaultSearch:
     """A search for faults of the subject of a session; clean passes are jobs.
 
+    Inputs that are tests are left out of the reference set.
+
     Args:
         session: Call of a verb on a subject.
         alpha: Significance level at which the test set notices a fault.
@@ -35,11 +37,9 @@ def prepared_search(
     subject = session.given.subject
     assert subject is not None
     count = len(session.models)
-    found = reference_of(subject, count)
-    reference = found or Reference("none", {TEST: subject.test})
-    if found is not None:
-        check_independent(found, subject.test, subject.pool, subject.train)
-    splits = {**reference.sets, **reference.trained, TEST: subject.test, **(others or {})}
+    tests = subject.test
+    reference = reference_of(subject, count, tests) or Reference("none", {TEST: tests})
+    splits = {**reference.sets, **reference.trained, TEST: tests, **(others or {})}
     runner = settled_runner(session, splits, pace)
     if reference.kind == "unlabeled":
         session.progress.stage("expected labels", 1)

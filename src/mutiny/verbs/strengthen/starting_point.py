@@ -111,7 +111,7 @@ def starting_point(
 def check_fits(result: Assessment, subject: Subject) -> None:
     """Raises an error if an assessment is of another subject."""
     sizes = {name: split.inputs for name, split in result.subject.splits.items()}
-    reference = reference_of(subject, result.subject.originals)
+    reference = reference_of(subject, result.subject.originals, subject.test)
     wanted = {"test": len(subject.test), **({} if reference is None else {reference.kind: reference.inputs})}
     if sizes != wanted or result.subject.name != subject.name:
         raise BadInput(

@@ -12,6 +12,7 @@ from mutiny.core.results import PoolRecord, StrengthenedSubject
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.tasks import task_record
 from mutiny.verbs.assess.fault_search import TEST
+from mutiny.verbs.assess.notes import notes_on_inputs
 from mutiny.verbs.assess.notice import GroupRate
 from mutiny.verbs.strengthen.context import POOL, StrengthenContext
 from mutiny.verbs.strengthen.options import StrengthenOptions
@@ -92,6 +93,7 @@ def _notes(
     """Caveats of the result, one sentence each."""
     data, proposal, labeled = session.given.data, findings.proposal, context.labels is not None
     missing = unknown(data.targets, context.task)
+    yield from notes_on_inputs(context.search)
     yield from _notes_on_faults(start)
     if options.new.tests:
         yield f"{options.new.tests:,} inputs of the pool are already in the test set and are not proposed."
