@@ -75,7 +75,11 @@ def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iter
 
 
 def notes_on_inputs(search: FaultSearch) -> Iterator[str]:
-    """What is left out: tests on which costs would be measured."""
+    """What is left out: copies of tests, and tests on which costs would be measured."""
+    copies = 0 if search.distinct is None else search.distinct.copies
+    if search.distinct is not None and copies:
+        are = "is a copy of another" if copies == 1 else "are copies of others"
+        yield f"{copies:,} of {search.distinct.size:,} tests {are}; each counts once."
     overlaps = search.reference.overlaps
     if overlaps:
         listed = " and ".join(f"{each.tests:,} of {each.size:,} {each.inputs}" for each in overlaps)
