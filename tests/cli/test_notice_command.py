@@ -278,7 +278,10 @@ def test_bad_options_get_a_sentence(run, write, tmp_path, options, told):
             "subject = blob_subject(models=net)",
             "better than a network with all weights zero",
         ),
-        ("subject = blob_subject(train=None, validation=blobs(120, seed=1))", "the same inputs as the test set"),
+        (
+            "subject = blob_subject(train=None, validation=blobs(120, seed=1))",
+            "validation=120 of 120 inputs that are in",
+        ),
         ("x, y = blobs()\nsubject = blob_subject(validation=(x, y[1:]))", "240 inputs and 239 targets"),
     ],
     ids=["dropout", "chance", "itself", "lengths"],

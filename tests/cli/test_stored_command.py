@@ -7,6 +7,8 @@ from html import unescape
 
 import pytest
 
+from reports.page.handmade import without_spans
+
 SUBJECT = """
 from verbs.strengthen.tables import weak_subject
 
@@ -24,7 +26,7 @@ def commands(run, tmp_path):
     def on_page(store):
         assert run("report", store, "-o", tmp_path / "page.html").code == 0
         return [
-            unescape(line) for line in re.findall(r"<code>(.*?)</code>", (tmp_path / "page.html").read_text(), re.S)
+            unescape(line) for line in re.findall(r"<code>(.*?)</code>", without_spans(tmp_path / "page.html"), re.S)
         ]
 
     return on_page

@@ -1,5 +1,6 @@
 """Assessments by hand: as few numbers as a test needs."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -168,3 +169,8 @@ def rated(faults, interval=(0.58, 0.91), originals=10, reasons=None, failed=(), 
         **more,
     }
     return Assessment(**values)
+
+
+def without_spans(path):
+    """The text of a page in which commands are not divided into words."""
+    return re.sub("</?span>", "", path.read_text())

@@ -103,6 +103,36 @@ def test_bad_arrays_get_a_sentence(source, message):
     assert message in str(error.value)
 
 
+def test_digests_are_of_inputs_alone_and_pass_to_subsets():
+    x, y = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([0, 1, 1])
+    data = as_data((x, y), "train")
+    digests = data.digests()
+    assert len(set(digests)) == 3
+    assert as_data((x[[2, 0, 2]], [1, 1, 0]), "test").digests() == (digests[2], digests[0], digests[2])
+    subset = data.subset(np.array([2, 0]))
+    assert subset.digests() == (digests[2], digests[0])
+    for other in (x.reshape(3, 1, 2), x.astype(np.int32), x + 1, {"x": x}):
+        assert not set(as_data((other, y), "test").digests()) & set(digests)
+
+
+def test_each_input_is_read_once_for_its_digest():
+    reads = []
+
+    class Items(torch.utils.data.Dataset):
+        def __len__(self):
+            return 5
+
+        def __getitem__(self, index):
+            reads.append(index)
+            return torch.full((2,), float(index)), index % 2
+
+    data = as_data(Items(), "train")
+    data.digests()
+    reads.clear()
+    assert data.subset(np.array([1, 3])).digests() == data.digests()[1:4:2]
+    assert reads == []
+
+
 def test_fingerprint_tells_all_differences_and_ignores_how_data_is_held():
     x, y = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([0, 1, 1])
     base = as_data((x, y), "train").fingerprint()

@@ -9,12 +9,11 @@ from torch import nn
 
 import mutiny
 from mutiny.core.errors import BadInput
-from mutiny.subjects.data import as_data
 from mutiny.verbs.assess.reference import (
     FEWEST_HELD_OUT,
     FOLDS,
-    Reference,
-    check_independent,
+    MOST_TRAINED,
+    PRECISE,
     reference_of,
     with_folds,
 )
@@ -100,11 +99,16 @@ def test_holding_out_leaves_the_given_subject_alone():
 def test_the_test_set_cannot_measure_costs(name):
     test = points(300, seed=1)
     some = subject(originals=2, **{"validation": None, "test": test, name: tuple(copy.copy(part) for part in test)})
-    told = f"{name}=the same inputs as the test set: expected other inputs than those of the test set"
+    told = f"{name}=300 of 300 inputs that are in the test set: expected at least 100 inputs that are not"
     with pytest.raises(BadInput, match=told):
-        check_independent(chosen(some), some.test)
+        reference_of(some, 2, some.test)
     with pytest.raises(BadInput, match=told):
         mutiny.assess(some, "GF", seeds=1)
+
+
+def without_tests(validation, test):
+    some = mutiny.Subject(nn.Flatten().eval(), task=mutiny.Classification(3), test=test, validation=validation)
+    return reference_of(some, 1, some.test)
 
 
 @pytest.mark.parametrize("shape", [(6,), (), (2, 3)])
@@ -112,34 +116,106 @@ def test_a_shuffled_test_set_is_still_the_test_set(shape):
     """Inputs with one number, a vector or a matrix each."""
     rng = np.random.default_rng(0)
     x, y, order = rng.normal(size=(50, *shape)).astype(np.float32), np.arange(50) % 3, rng.permutation(50)
-    test, shuffled, other = (as_data(pair, "test") for pair in ((x, y), (x[order], y[order]), (x[::-1].copy(), y)))
-    with pytest.raises(BadInput, match="the same inputs as the test set"):
-        check_independent(Reference("validation", {"validation": shuffled}), test)
-    check_independent(Reference("validation", {"validation": as_data((x + 1, y), "validation")}), test)
-    check_independent(Reference("validation", {"validation": test.subset(np.arange(49))}), test)
-    with pytest.raises(BadInput, match="the same inputs"):  # whatever their targets are, in another order
-        check_independent(Reference("validation", {"validation": other}), test)
+    for same in ((x[order], y[order]), (x[::-1].copy(), y)):  # whatever their targets are
+        with pytest.raises(BadInput, match="50 of 50 inputs that are in the test set"):
+            without_tests(same, (x, y))
+    assert without_tests((x + 1, y), (x, y)).inputs == 50
+    with pytest.raises(BadInput, match="49 of 49 inputs"):
+        without_tests((x[:49], y[:49]), (x, y))
 
 
 def test_inputs_of_several_tensors_are_compared_whole():
     parts = {"a": torch.randn(20, 2), "b": torch.randint(0, 5, (20,))}
     order, y = torch.randperm(20), torch.arange(20) % 3
-    test, shuffled, other = (
-        as_data((some, targets), "test")
-        for some, targets in (
-            (parts, y),
-            ({name: part[order] for name, part in parts.items()}, y[order]),
-            ({"a": parts["a"], "b": parts["b"] + 1}, y),
-        )
-    )
-    with pytest.raises(BadInput, match="the same inputs"):
-        check_independent(Reference("pool", {"pool": shuffled}), test)
-    check_independent(Reference("pool", {"pool": other}), test)
+    with pytest.raises(BadInput, match="20 of 20 inputs"):
+        without_tests(({name: part[order] for name, part in parts.items()}, y[order]), (parts, y))
+    assert without_tests(({"a": parts["a"], "b": parts["b"] + 1}, y), (parts, y)).inputs == 20
+
+
+def test_inputs_of_another_type_are_other_inputs():
+    x, y = torch.zeros(200, 4), torch.arange(200) % 3
+    assert without_tests((x, y), (x.int(), y)).inputs == 200
 
 
 def test_other_inputs_of_the_same_size_are_independent():
     some = subject(test=300, reference=300)
-    check_independent(chosen(some), some.test)
+    found = reference_of(some, 3, some.test)
+    assert found.sets["validation"] is some.validation
+    assert found.overlaps == ()
+
+
+def test_tests_are_left_out_of_the_validation_set():
+    (x, y), (new_x, new_y) = points(300, seed=1), points(250, seed=2)
+    mixed = torch.cat([new_x[:100], x, x[:10], new_x[100:]]), torch.cat([new_y[:100], (y + 1) % 3, y[:10], new_y[100:]])
+    some = subject(test=(x, y), validation=mixed)
+    kept = reference_of(some, 3, some.test)
+    assert torch.equal(kept.sets["validation"].read(slice(None)), new_x)
+    assert kept.sets["validation"].targets.tolist() == new_y.tolist()
+    assert kept.overlaps == (("validation inputs", 310, 560),)
+    assert reference_of(some, 3).inputs == 560
+
+
+@pytest.mark.parametrize("new", [99, 100])
+def test_a_set_of_which_hardly_anything_is_new_is_refused(new):
+    (x, y), (new_x, new_y) = points(300, seed=1), points(new, seed=2)
+    some = subject(test=(x, y), validation=(torch.cat([x, new_x]), torch.cat([y, new_y])))
+    if new == 100:
+        assert reference_of(some, 3, some.test).inputs == 100
+        return
+    with pytest.raises(BadInput, match="validation=300 of 399 inputs that are in the test set"):
+        reference_of(some, 3, some.test)
+
+
+def test_tests_are_left_out_of_training_inputs_beside_a_small_reference_set():
+    """Without the tests, a set of validation inputs is too small, so that training inputs measure costs, too."""
+    (x, y), train = points(300, seed=1), points(MOST_TRAINED, seed=3)
+    new_x, new_y = points(PRECISE - 1, seed=2)
+    some = subject(
+        test=(x, y),
+        validation=(torch.cat([x, new_x]), torch.cat([y, new_y])),
+        train=(torch.cat([train[0][7:], x[:7]]), torch.cat([train[1][7:], y[:7]])),
+    )
+    kept = reference_of(some, 3, some.test)
+    assert (kept.inputs, len(kept.trained["train"])) == (PRECISE - 1, MOST_TRAINED - 7)
+    assert kept.overlaps == (("validation inputs", 300, PRECISE + 299), ("training inputs", 7, MOST_TRAINED))
+
+
+def test_tests_are_left_out_of_each_fold():
+    x, y = points(ENOUGH, seed=3)
+    some = with_folds(recipe_subject(test=(x[:90], y[:90])))
+    kept, tests = reference_of(some, 5, some.test), set(some.test.digests())
+    for data in (*kept.sets.values(), *kept.trained.values()):
+        assert not tests & set(data.digests())
+    assert sum(map(len, kept.sets.values())) == ENOUGH - 90
+    assert kept.overlaps == (("training inputs", 90, ENOUGH),)
+    crowded = with_folds(recipe_subject(test=(x[:-400], y[:-400])))
+    with pytest.raises(BadInput, match=r"train=\d+ of 250 inputs that are in the test set \(fold 1\)"):
+        reference_of(crowded, 5, crowded.test)
+
+
+def test_tests_are_left_out_of_an_unlabeled_pool_which_originals_share():
+    x, y = points(300, seed=1)
+    some = subject(test=(x, y), validation=None, pool=torch.cat([unlabeled(400), x[:50]]))
+    kept = reference_of(some, 3, some.test)
+    assert kept.kind == "unlabeled"
+    assert len({id(data) for data in kept.sets.values()}) == 1
+    assert (kept.inputs, kept.overlaps) == (400, (("inputs of the pool", 50, 450),))
+
+
+def test_a_test_set_that_is_nearly_the_validation_set_measures_no_cost():
+    """A blind test set, on which no fault shows, makes no fault cheap."""
+    x, y = points(5000, seed=1)
+    far = (separator()(x).topk(2).values @ torch.tensor([1.0, -1.0])).argsort(descending=True)[:300]
+    blind, (new_x, new_y) = (x[far], y[far]), points(600, seed=2)
+    mixed = torch.cat([blind[0], new_x]), torch.cat([blind[1], new_y])
+    apart, mixed = (
+        mutiny.assess(subject(test=blind, validation=each), "GF", seeds=2, batch_size=512)
+        for each in ((new_x, new_y), mixed)
+    )
+    assert [fault.cost for fault in mixed.faults] == [fault.cost for fault in apart.faults]
+    assert mixed.notice.rate == apart.notice.rate < 0.3
+    assert mixed.notice.reference.inputs == 600
+    assert "300 of 900 validation inputs are tests; costs were measured without them." in mixed.notes
 
 
 def test_originals_of_folds_are_other_networks_and_kept_apart(tmp_path):

@@ -132,6 +132,23 @@ def test_a_smaller_test_set_is_judged_by_faults_it_does_not_know():
     assert subset["size"] == len(subset["indices"]) == len(result.subset)
 
 
+def test_copies_of_tests_count_once_and_a_smaller_test_set_keeps_one_of_them():
+    x, y = toys.blobs(300, seed=5, spread=SPREAD)
+    order = np.r_[0, 0, :300]
+    once, copied = (
+        mutiny.strengthen(weak_subject(1, test=test), budget=5, operators="GF", seeds=2, batch_size=64, minimize=True)
+        for test in ((x, y), (x[order], y[order]))
+    )
+    assert copied.subject == once.subject
+    assert (copied.notice, copied.before, copied.smaller) == (once.notice, once.before, once.smaller)
+    assert copied.chosen.tolist() == once.chosen.tolist()
+    assert copied.subset.of == once.subset.of + 2
+    first = np.unique(order, return_index=True)[1]
+    assert copied.subset.indices.tolist() == first[once.subset.indices].tolist()
+    assert f"2 of {len(order)} tests are copies of others; each counts once." in copied.notes
+    assert mutiny.Strengthening.from_json(copied.to_json()).subset.of == len(order)
+
+
 def test_everything_is_noticed():
     subject = weak_subject(1, test=toys.blobs(400, seed=9), validation=toys.blobs(400, seed=8))
     result = mutiny.assess(subject, "NEB", seeds=2, batch_size=64)

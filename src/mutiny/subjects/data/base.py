@@ -31,6 +31,7 @@ class Data(ABC):
     names: tuple[str, ...] | None = None
     classes: tuple[str, ...] | None = None
     _fingerprint: str | None = None
+    _digests: tuple[bytes, ...] | None = None
 
     @abstractmethod
     def read(self, indices: slice | np.ndarray) -> Any:
@@ -70,6 +71,8 @@ class Data(ABC):
             raise BadInput("indices", int(indices[outside][0]), f"numbers between 0 and {len(self) - 1}")
         chosen = self.select(indices)
         chosen.classes = self.classes
+        if self._digests is not None:
+            chosen._digests = tuple(self._digests[index] for index in indices.tolist())
         if self.names is not None:
             chosen.names = tuple(self.names[index] for index in indices.tolist())
         return chosen
@@ -91,6 +94,29 @@ class Data(ABC):
                     digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
+
+    @final
+    def digests(self) -> tuple[bytes, ...]:
+        """A hash of the input of each item, without its target; computed once.
+
+        Inputs of different structure, type or shape have different hashes.
+        """
+        if self._digests is None:
+            self._digests = tuple(digest for batch in self.batches(CHUNK) for digest in _row_digests(batch))
+        return self._digests
+
+
+def _row_digests(batch: Any) -> Iterator[bytes]:
+    """A hash of each row of a batch."""
+    start, parts = hashlib.blake2b(digest_size=16), []
+    for path, tensor in leaves(batch):
+        start.update(f"{path} {tensor.dtype} {tuple(tensor.shape[1:])};".encode())
+        parts.append(tensor.contiguous().reshape(-1).view(torch.uint8).reshape(len(tensor), -1).numpy())
+    for row in zip(*parts, strict=True):
+        digest = start.copy()
+        for part in row:
+            digest.update(part.data)
+        yield digest.digest()
 
 
 def inputs_of(name: str) -> str:

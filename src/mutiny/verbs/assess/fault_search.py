@@ -20,6 +20,7 @@ from mutiny.models import Patch
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.cost_scale import CostScale, MeasuredCost, combined_cost, scale_limits, trained_weight
 from mutiny.verbs.assess.cost_unit import CostUnit
+from mutiny.verbs.assess.distinct_tests import DistinctTests
 from mutiny.verbs.assess.reference import Reference
 from mutiny.verbs.assess.sampling import same_bin, same_verdict
 from mutiny.verbs.assess.strength_search import place
@@ -131,6 +132,7 @@ class FaultSearch:
         unit: Unit of costs.
         alpha: Significance level at which the test set notices a fault.
         sampled: Splits of which only as many inputs are evaluated as the bin or the verdict needs.
+        distinct: Where the evaluated tests are in the test set of the subject; ``None`` if they are all of it.
     """
 
     runner: Runner
@@ -138,6 +140,7 @@ class FaultSearch:
     unit: CostUnit
     alpha: float
     sampled: frozenset[str] = frozenset()
+    distinct: DistinctTests | None = None
     _strata: dict[tuple[int, str], Strata] = field(default_factory=dict, repr=False)
 
     def find(self, operator: Operator, label: str, original: int, seed: int) -> FoundFaults:

@@ -27,6 +27,7 @@ OVERCONFIDENT = (7, 15)
 def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iterator[str]:
     """Caveats of the result."""
     reference, runner, said = notice.reference, search.runner, CostPhrases(notice.unit)
+    yield from notes_on_inputs(search)
     if reference.kind == "none":
         yield (
             "There is no notice rate: the subject has no inputs besides the test set, so what a fault costs cannot be "
@@ -71,6 +72,19 @@ def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iter
     if unseen:
         more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
         yield f"No operator changes {', '.join(unseen[:3])}{more}: the forward pass does not use them in a known way."
+
+
+def notes_on_inputs(search: FaultSearch) -> Iterator[str]:
+    """What is left out: copies of tests, and tests on which costs would be measured."""
+    copies = 0 if search.distinct is None else search.distinct.copies
+    if search.distinct is not None and copies:
+        are = "is a copy of another" if copies == 1 else "are copies of others"
+        yield f"{copies:,} of {search.distinct.size:,} tests {are}; each counts once."
+    overlaps = search.reference.overlaps
+    if overlaps:
+        listed = " and ".join(f"{each.tests:,} of {each.size:,} {each.inputs}" for each in overlaps)
+        are, them = ("is a test", "it") if sum(each.tests for each in overlaps) == 1 else ("are tests", "them")
+        yield f"{listed} {are}; costs were measured without {them}."
 
 
 def _pools(search: FaultSearch) -> str:

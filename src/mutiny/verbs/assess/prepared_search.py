@@ -9,9 +9,10 @@ from mutiny.subjects.data import Data
 from mutiny.subjects.inference.passes import Pace
 from mutiny.verbs.assess.clean_passes import run_clean_passes, settled_runner
 from mutiny.verbs.assess.cost_unit import unit_of
+from mutiny.verbs.assess.distinct_tests import DistinctTests
 from mutiny.verbs.assess.expected_labels import expect_labels
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
-from mutiny.verbs.assess.reference import Reference, check_independent, reference_of
+from mutiny.verbs.assess.reference import Reference, reference_of
 from mutiny.verbs.assess.sampling import sampled_splits
 
 
@@ -25,6 +26,8 @@ def prepared_search(
 ) -> FaultSearch:
     """A search for faults of the subject of a session; clean passes are jobs.
 
+    Copies of tests are left out of the test set, and tests out of the reference set.
+
     Args:
         session: Call of a verb on a subject.
         alpha: Significance level at which the test set notices a fault.
@@ -35,11 +38,10 @@ def prepared_search(
     subject = session.given.subject
     assert subject is not None
     count = len(session.models)
-    found = reference_of(subject, count)
-    reference = found or Reference("none", {TEST: subject.test})
-    if found is not None:
-        check_independent(found, subject.test, subject.pool, subject.train)
-    splits = {**reference.sets, **reference.trained, TEST: subject.test, **(others or {})}
+    distinct = DistinctTests.of(subject.test)
+    tests = distinct.part_of(subject.test)
+    reference = reference_of(subject, count, tests) or Reference("none", {TEST: tests})
+    splits = {**reference.sets, **reference.trained, TEST: tests, **(others or {})}
     runner = settled_runner(session, splits, pace)
     if reference.kind == "unlabeled":
         session.progress.stage("expected labels", 1)
@@ -49,4 +51,4 @@ def prepared_search(
     session.progress.stage("clean passes", len(passes))
     run_clean_passes(session, runner, sorted(passes))
     sampled = frozenset[str]() if exact else sampled_splits(runner)
-    return FaultSearch(runner, reference, unit_of(runner.task), alpha, sampled)
+    return FaultSearch(runner, reference, unit_of(runner.task), alpha, sampled, distinct)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from mutiny.core.errors import BadInput
 from mutiny.subjects import Subject
 from mutiny.subjects.data import Data
-from mutiny.subjects.data.base import CHUNK
 from mutiny.subjects.data.labels import matched, unknown
-from mutiny.subjects.data.nested import leaves
 from mutiny.subjects.tasks import Classification
 from mutiny.subjects.training.own import OwnTraining
 
@@ -24,6 +19,8 @@ FOLDS = 5
 """Number of folds of the training set, one of which each original of a recipe is trained without."""
 FEWEST_HELD_OUT = 250
 """Smallest useful fold; on smaller ones, the noise of costs would move the notice rate by more than three points."""
+FEWEST_INDEPENDENT = 100
+"""Fewest inputs that must remain of a set from which tests are left out."""
 PRECISE = 2000
 """Costs measured on this many inputs are precise; with fewer, they are measured on training inputs, too."""
 MOST_UNLABELED, MOST_TRAINED = 3000, 5000
@@ -37,6 +34,24 @@ KINDS = {
     "train": "training inputs",
 }
 """Kinds of reference sets, best first, in words."""
+ARGUMENTS = {"validation": "validation", "pool": "pool", "folds": "train", "unlabeled": "pool", "train": "train"}
+"""Arguments of the subject from which reference sets come, by kind."""
+PARTS = {"validation": "validation inputs", "pool": "inputs of the pool", "train": "training inputs"}
+"""Inputs of these arguments, in words."""
+
+
+class Overlap(NamedTuple):
+    """Tests among the inputs on which costs could be measured.
+
+    Attributes:
+        inputs: The inputs in words, from `PARTS`.
+        tests: Number of them that are tests, which are left out.
+        size: Number of them with the tests.
+    """
+
+    inputs: str
+    tests: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -49,11 +64,13 @@ class Reference:
             an unlabeled pool, one for each original, because the other originals predict its labels.
         trained: Training inputs by the name of their split, as many sets; empty if the reference set is large. If it is
             small, costs are measured on them, too: with less noise, and scaled to costs on the reference set.
+        overlaps: Tests that are left out of the sets.
     """
 
     kind: str
     sets: dict[str, Data]
     trained: dict[str, Data] = field(default_factory=dict)
+    overlaps: tuple[Overlap, ...] = ()
 
     def split(self, original: int) -> str:
         """Name of the split for an original."""
@@ -89,29 +106,69 @@ def with_folds(subject: Subject) -> Subject:
     return subject.holding_out(FOLDS) if len(subject.train) >= FOLDS * FEWEST_HELD_OUT else subject
 
 
-def reference_of(subject: Subject, originals: int) -> Reference | None:
+def reference_of(subject: Subject, originals: int, tests: Data | None = None) -> Reference | None:
     """The best reference set of a subject; ``None`` if it has none.
 
     Args:
         subject: Subject, from `with_folds`.
         originals: Number of originals.
+        tests: Test set. Inputs that equal one of its inputs are left out, whatever their targets are. ``None`` leaves
+            nothing out and reads no inputs.
+
+    Raises:
+        BadInput: Hardly any inputs remain.
     """
+    if tests is not None and subject.folds is not None:
+        subject.training.data.digests()  # folds take theirs from these, so that each input is hashed once
+    found = _best(subject, originals)
+    if found is None:
+        return None
+    if tests is None:
+        return replace(found, trained=_trained(subject, found))
+    known = frozenset(tests.digests())
+    kept = replace(found, sets=_without(found.sets, known, ARGUMENTS[found.kind]))
+    trained = _trained(subject, kept)
+    if found.kind == "folds":
+        compared = [("train", subject.training.data)]
+    else:
+        shared = next(iter(found.sets.values()))
+        compared = [(ARGUMENTS[found.kind], shared), *(("train", data) for data in trained.values())]
+    overlaps = tuple(_overlaps(compared, known))
+    return replace(kept, trained=_without(trained, known, "train"), overlaps=overlaps)
+
+
+def _best(subject: Subject, originals: int) -> Reference | None:
+    """The best reference set, without training inputs beside it."""
     labeled = _labeled(subject)
     if labeled is not None:
-        if subject.train is None or len(subject.train) <= labeled.inputs or not _small(labeled.sets):
-            return labeled
-        return replace(labeled, trained={"train": some(subject.train, MOST_TRAINED)})
+        return labeled
     if subject.folds is not None:
         folds = range(min(originals, subject.folds))
-        sets = {f"fold {fold + 1}": subject.training.held_out(fold) for fold in folds}
-        if not _small(sets):
-            return Reference("folds", sets)
-        trained = {f"all but fold {fold + 1}": some(subject.training.of(fold), MOST_TRAINED) for fold in folds}
-        return Reference("folds", sets, trained)
+        return Reference("folds", {f"fold {fold + 1}": subject.training.held_out(fold) for fold in folds})
     unlabeled = _unlabeled(subject)
     if unlabeled is not None:
         return Reference("unlabeled", {f"pool for original {number + 1}": unlabeled for number in range(originals)})
     return None if subject.train is None else Reference("train", {"train": subject.train})
+
+
+def _trained(subject: Subject, reference: Reference) -> dict[str, Data]:
+    """Training inputs on which costs are measured, too; none if the reference set is large."""
+    if reference.kind not in ("validation", "pool", "folds") or not _small(reference.sets):
+        return {}
+    if reference.kind == "folds":
+        folds = range(len(reference.sets))
+        return {f"all but fold {fold + 1}": some(subject.training.of(fold), MOST_TRAINED) for fold in folds}
+    if subject.train is None or len(subject.train) <= reference.inputs:
+        return {}
+    return {"train": some(subject.train, MOST_TRAINED)}
+
+
+def _overlaps(compared: Iterable[tuple[str, Data]], tests: frozenset[bytes]) -> Iterator[Overlap]:
+    """The overlap of each set of inputs with the tests, if there is one; sets are those of arguments of the subject."""
+    for argument, data in compared:
+        count = sum(digest in tests for digest in data.digests())
+        if count:
+            yield Overlap(PARTS[argument], count, len(data))
 
 
 def _small(sets: dict[str, Data]) -> bool:
@@ -138,53 +195,34 @@ def _unlabeled(subject: Subject) -> Data | None:
     return some(pool, MOST_UNLABELED)
 
 
-def check_independent(reference: Reference, test: Data, pool: Data | None = None, train: Data | None = None) -> None:
-    """Raises `BadInput` if inputs on which costs are measured are those of the test set, in any order.
+def _without(sets: Mapping[str, Data], tests: frozenset[bytes], argument: str) -> dict[str, Data]:
+    """The sets without tests; one object where several originals share a set.
 
     Args:
-        reference: Reference set.
-        test: Test set.
-        pool: The whole pool, of which an unlabeled reference set is a part.
-        train: The whole training set, of which the training inputs are a part on which costs are measured.
+        sets: Inputs by the name of their split.
+        tests: Hashes of the test inputs.
+        argument: Argument of the subject from which the sets come, for the error if too few inputs remain.
     """
-    unlabeled = reference.kind == "unlabeled"
-    whole = {"train": train} if reference.trained and train is not None else reference.trained
-    compared = {"pool": pool} if unlabeled and pool is not None else {**reference.sets, **whole}
-    for name, data in compared.items():
-        if (_same_inputs if unlabeled else _same_items)(data, test):
-            raise BadInput(
-                name,
-                "the same inputs as the test set",
-                "other inputs than those of the test set",
-                "The cost of faults cannot be measured on the test set that should notice them.",
-            )
+    kept = dict[int, Data]()
+    for name, data in sets.items():
+        if id(data) not in kept:
+            part = "" if name == argument or argument == "pool" else f" ({name})"
+            kept[id(data)] = _independent(data, tests, argument, part)
+    return {name: kept[id(data)] for name, data in sets.items()}
 
 
-def _same_items(first: Data, second: Data) -> bool:
-    if len(first) != len(second) or first.targets.shape != second.targets.shape:
-        return False
-    if first.fingerprint() == second.fingerprint():
-        return True
-    if not np.array_equal(np.sort(first.targets, axis=0), np.sort(second.targets, axis=0)):
-        return False
-    return _same_inputs(first, second)
-
-
-def _same_inputs(first: Data, second: Data) -> bool:
-    return len(first) == len(second) and Counter(_digests(first)) == Counter(_digests(second))
-
-
-def _digests(data: Data) -> Iterator[bytes]:
-    """A hash of each input."""
-    for batch in data.batches(CHUNK):
-        parts = [tensor.contiguous().flatten(1).view(torch.uint8).numpy() for tensor in _columns(batch)]
-        for row in zip(*parts, strict=True):
-            yield hashlib.blake2b(b"".join(part.tobytes() for part in row), digest_size=16).digest()
-
-
-def _columns(batch: Any) -> list[torch.Tensor]:
-    """The tensors of a batch, each with at least two dimensions."""
-    return [tensor[:, None] if tensor.ndim == 1 else tensor for _, tensor in leaves(batch)]
+def _independent(data: Data, tests: frozenset[bytes], argument: str, part: str) -> Data:
+    new = np.array([digest not in tests for digest in data.digests()], bool)
+    if new.all():
+        return data
+    if new.sum() < FEWEST_INDEPENDENT:
+        raise BadInput(
+            argument,
+            f"{int((~new).sum()):,} of {len(data):,} inputs that are in the test set{part}",
+            f"at least {FEWEST_INDEPENDENT} inputs that are not",
+            "The cost of faults cannot be measured on the test set that should notice them.",
+        )
+    return data.subset(new)
 
 
 def some(data: Data, most: int) -> Data:

@@ -21,11 +21,11 @@ class ChangedAnswers:
 
     Attributes:
         fault: Position of the fault in `Assessment.faults`, ``(k,)``.
-        position: Position of the input in the test set, ``(k,)``.
+        position: Position of the input in the test set, ``(k,)``; of equal tests, that of the first.
         change: How much worse the answer is, ``(k,)``: 1 for a broken answer and -1 for a repaired one, or the growth
             of the loss for regression.
         weight: Number of test inputs that the answer stands for, ``(k,)``: 1 unless the test set was sampled.
-        inputs: Number of test inputs.
+        inputs: Number of test inputs, with copies.
     """
 
     fault: npt.NDArray[np.int32]

@@ -32,7 +32,7 @@ def subject_record(subject: Subject, search: FaultSearch) -> AssessedSubject:
         task=task_record(runner.task),
         splits={
             name: SplitRecord(
-                inputs=len(subject.test) if name == TEST else reference.inputs,
+                inputs=len(runner.splits[TEST]) if name == TEST else reference.inputs,
                 metric_mean=float(np.mean(metrics)),
                 metric_sd=float(np.std(metrics, ddof=1)) if len(metrics) > 1 else None,
                 metrics=tuple(metrics),

@@ -15,6 +15,7 @@ from mutiny.core.errors import JobFailed, NotApplicable
 from mutiny.faults import Operator
 from mutiny.faults.weights.gaussian_fuzzing import GaussianFuzzing
 from mutiny.subjects.data import Data
+from mutiny.verbs.assess.distinct_tests import DistinctTests
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch, FoundFault, FoundFaults, distinct, scaled
 from mutiny.verbs.assess.notes import notes
 from mutiny.verbs.assess.notice import Notice, ReferenceRecord
@@ -153,6 +154,7 @@ class Assess(Verb[FaultSearch, Assessment]):
         unmeasured: dict[str, Any] = {"cost": math.nan, "hits": None} if reference.kind == "none" else {}
         subject = session.given.subject
         assert subject is not None
+        assert state.distinct is not None
         record = subject_record(subject, state)
         return Assessment(
             subject=record,
@@ -164,7 +166,7 @@ class Assess(Verb[FaultSearch, Assessment]):
                 "everything": sum(search.everything for search in searches),
             },
             notes=tuple(notes(record, notice, state)),
-            changed=_changed(everything, len(state.runner.splits[TEST])),
+            changed=_changed(everything, state.distinct),
             **session.stamp(),
         )
 
@@ -201,12 +203,14 @@ def default_seeds(originals: int) -> int:
     return max(1, -(-FEWEST_CHOICES // originals))
 
 
-def _changed(faults: Sequence[FoundFault], inputs: int) -> ChangedAnswers:
+def _changed(faults: Sequence[FoundFault], tests: DistinctTests) -> ChangedAnswers:
+    """Changed answers, with positions in the whole test set."""
+    positions = np.concatenate([np.zeros(0, np.int32), *(fault.positions for fault in faults)])
     sizes = [len(fault.positions) for fault in faults]
     return ChangedAnswers(
         np.repeat(np.arange(len(faults), dtype=np.int32), sizes),
-        np.concatenate([np.zeros(0, np.int32), *(fault.positions for fault in faults)]),
+        tests.positions[positions].astype(np.int32),
         np.concatenate([np.zeros(0, np.float32), *(fault.change for fault in faults)]),
         np.concatenate([np.zeros(0, np.float32), *(fault.weight for fault in faults)]),
-        inputs,
+        tests.size,
     )

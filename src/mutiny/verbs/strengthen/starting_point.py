@@ -15,6 +15,7 @@ from mutiny.faults.parsing import as_operators, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.inference.passes import Pace
 from mutiny.verbs.assess.assess_notice import assess_notice
+from mutiny.verbs.assess.distinct_tests import DistinctTests
 from mutiny.verbs.assess.reference import reference_of
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.strengthen.stored_assessment import finished
@@ -111,8 +112,9 @@ def starting_point(
 def check_fits(result: Assessment, subject: Subject) -> None:
     """Raises an error if an assessment is of another subject."""
     sizes = {name: split.inputs for name, split in result.subject.splits.items()}
-    reference = reference_of(subject, result.subject.originals)
-    wanted = {"test": len(subject.test), **({} if reference is None else {reference.kind: reference.inputs})}
+    tests = DistinctTests.of(subject.test)
+    reference = reference_of(subject, result.subject.originals, subject.test)
+    wanted = {"test": len(tests.positions), **({} if reference is None else {reference.kind: reference.inputs})}
     if sizes != wanted or result.subject.name != subject.name:
         raise BadInput(
             "assessment",

@@ -28,7 +28,7 @@ class Subset:
 
     Attributes:
         indices: Inputs to keep, ascending.
-        of: Number of inputs of the whole set.
+        of: Number of inputs of the whole set; in the result, with copies.
         rate: Notice rate on the faults for which it was chosen.
         rate_of_all: Notice rate of the whole set on the same faults.
         tolerance: Largest accepted loss of the rate.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from mutiny.core.records import FaultRecord
 from mutiny.core.results import PoolRecord, StrengthenedSubject
 from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.tasks import task_record
+from mutiny.verbs.assess.distinct_tests import DistinctTests
 from mutiny.verbs.assess.fault_search import TEST
+from mutiny.verbs.assess.notes import notes_on_inputs
 from mutiny.verbs.assess.notice import GroupRate
 from mutiny.verbs.strengthen.context import POOL, StrengthenContext
 from mutiny.verbs.strengthen.options import StrengthenOptions
@@ -19,6 +22,7 @@ from mutiny.verbs.strengthen.plan import StrengthenFindings
 from mutiny.verbs.strengthen.proposal import Proposal
 from mutiny.verbs.strengthen.result import Strengthening
 from mutiny.verbs.strengthen.starting_point import StartingPoint
+from mutiny.verbs.strengthen.subset import Subset
 from mutiny.verbs.strengthen.synthesis import Candidates
 
 
@@ -74,12 +78,19 @@ def strengthening_of(
         candidates=findings.candidates,
         before=findings.before,
         measured=findings.measured,
-        subset=findings.subset,
+        subset=None if findings.subset is None else _in_test_set(findings.subset, context.search.distinct),
         smaller=findings.smaller,
         notes=tuple(_notes(session, context, start, options, findings)),
         names=given.data.names,
         **session.stamp(),
     )
+
+
+def _in_test_set(subset: Subset, distinct: DistinctTests | None) -> Subset:
+    """The same part of the test set, with positions in the whole of it."""
+    if distinct is None:
+        return subset
+    return replace(subset, indices=distinct.positions[subset.indices], of=distinct.size)
 
 
 def _notes(
@@ -92,6 +103,7 @@ def _notes(
     """Caveats of the result, one sentence each."""
     data, proposal, labeled = session.given.data, findings.proposal, context.labels is not None
     missing = unknown(data.targets, context.task)
+    yield from notes_on_inputs(context.search)
     yield from _notes_on_faults(start)
     if options.new.tests:
         yield f"{options.new.tests:,} inputs of the pool are already in the test set and are not proposed."
