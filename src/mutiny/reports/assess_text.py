@@ -11,17 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
-from mutiny.reports.formatting import NONE, count, percent
+from mutiny.reports.formatting import NONE, cost, count, percent
 from mutiny.reports.notice_sentences import (
     bias_sentence,
     bins_sentence,
     cost_words,
     headline,
     named_fault,
-    plan_sentence,
     useless,
     weak_spots,
 )
+from mutiny.reports.plan_sentences import plan_sentence, unsure
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.cost_unit import TOLERATED
 from mutiny.verbs.assess.notice import NoticedBin, OperatorRate
@@ -94,17 +94,8 @@ def _faults(result: Assessment, label: str, rate: OperatorRate) -> list[Text]:
     costs = [fault.cost for fault in result.faults if fault.operator == label]
     if not costs:
         return [Text("none", style="dim"), Text("")]
-    ends = dict.fromkeys(_cost(cost) for cost in (min(costs), max(costs)))
+    ends = dict.fromkeys(cost(end) for end in (min(costs), max(costs)))
     return [Text(str(rate.faults)), Text("-".join(ends), style="dim")]
-
-
-def _cost(cost: float) -> str:
-    """A cost in a narrow column; no fault is cheaper than none.
-
-    >>> [_cost(cost) for cost in (-0.2, 0.774, 6933.8, 1e6)]
-    ['0.0', '0.8', '6,934', '1e+06']
-    """
-    return f"{max(0.0, cost):.1f}" if cost < 1000 else f"{cost:,.0f}" if cost < 1e5 else f"{cost:.0e}"
 
 
 def _cell(each: NoticedBin) -> Text:
@@ -132,11 +123,11 @@ def _legend(result: Assessment) -> Iterator[str]:
     alarms = notice.false_alarms
     if alarms is not None:
         yield f"false alarms: {alarms.noticed} of {alarms.changes} harmless changes of all weights are noticed."
-    plan = [(planned.cost, planned.inputs) for planned in notice.plan if planned.inputs is not None]
+    plan = [(planned.cost, planned.inputs) for planned in notice.plan if not unsure(planned, result)]
     if plan:
-        (cost, inputs), *others = plan
+        (lost, first), *others = plan
         rest = "".join(f", {size:,} for {said.number(other)}" for other, size in others)
-        yield f"tests needed for an 80% chance to notice {said.any_loss}: {inputs:,} for {said.amount(cost)}{rest}."
+        yield f"tests needed for an 80% chance to notice {said.any_loss}: {first:,} for {said.amount(lost)}{rest}."
     for label, rate in notice.operators.items():
         if rate.reason:
             yield f"{label}: {rate.reason}."

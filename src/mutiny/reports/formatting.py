@@ -36,6 +36,15 @@ def number(value: float | None) -> str:
     return NONE if value is None or not math.isfinite(value) else f"{value:.3g}"
 
 
+def cost(value: float) -> str:
+    """A measured cost, with few digits; no fault is cheaper than none.
+
+    >>> [cost(value) for value in (-0.2, 0.774, 6933.8, 1e6)]
+    ['0.0', '0.8', '6,934', '1e+06']
+    """
+    return f"{max(0.0, value):.1f}" if value < 1000 else f"{value:,.0f}" if value < 1e5 else f"{value:.0e}"
+
+
 def p_value(value: float | None) -> str:
     """A p-value.
 

@@ -13,10 +13,10 @@ from mutiny.reports.notice_sentences import (
     bins_sentence,
     headline,
     named_fault,
-    plan_sentence,
     weak_spots,
 )
 from mutiny.reports.page.missed_faults import missed_faults
+from mutiny.reports.plan_sentences import plan_sentence
 from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
 from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.muff.score import missed_bar

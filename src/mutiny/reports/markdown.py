@@ -14,13 +14,13 @@ from mutiny.reports.notice_sentences import (
     headline,
     named_fault,
     phrases,
-    plan_sentence,
     weak_spots,
 )
 from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.blocks import Command, Text
 from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.notice_advice import next_steps
+from mutiny.reports.plan_sentences import plan_sentence
 from mutiny.verbs.assess.against import TestSetComparison
 from mutiny.verbs.assess.gate import compare_with_bar
 from mutiny.verbs.assess.muff.result import MuffAssessment

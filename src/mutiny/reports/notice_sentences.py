@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from mutiny.core.records import FaultRecord
-from mutiny.core.stats import Interval
-from mutiny.reports.formatting import count, percent
+from mutiny.core.stats import Interval, holm, stratified_fisher
+from mutiny.reports.formatting import percent
 from mutiny.verbs.assess.cost_phrases import CostPhrases
-from mutiny.verbs.assess.notes import too_low
-from mutiny.verbs.assess.notice import GroupRate, Notice, NoticedBin
-from mutiny.verbs.assess.reference import KINDS, PRECISE
+from mutiny.verbs.assess.notes import remedy, too_low
+from mutiny.verbs.assess.notice import GroupRate, Notice
+from mutiny.verbs.assess.reference import KINDS
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.summary import ORIGINALS
 
 FEWEST_FAULTS = 5
 """Fewer faults than this are no weak spot."""
-CLEARLY_LOWER = 0.15
-"""A group whose rate is this much lower than that of all faults is a weak spot."""
+CHANCE = 0.05
+"""Level at which a group that is noticed less often than others is a weak spot."""
 WIDEST = 0.6
 """An interval that is wider than this does not tell what the rate is."""
 OVERCONFIDENT = "measured by the network's own probabilities, which are overconfident"
@@ -55,7 +55,7 @@ def headline(result: Assessment) -> str:
     if useless(notice.interval):
         return (
             f"Cannot tell what share of {faults} your {your_tests(result)} notice: {share} of those that were tried, "
-            f"but anything {_ends(notice.interval)} is possible with {_over(result)}. {_takes(result)}"
+            f"but anything {ends_of(notice.interval)} is possible with {over_what(result)}. {what_narrows(result)}"
         )
     return f"Your {your_tests(result)} notice {share} of {faults} ({interval(result)})."
 
@@ -76,20 +76,22 @@ def interval(result: Assessment) -> str:
     if result.notice.interval is None:
         return "no interval: all faults are of one random choice"
     ends = result.notice.interval
-    return f"95%: {percent(ends.low)} to {percent(ends.high)}, over {_over(result)}"
+    return f"95%: {percent(ends.low)} to {percent(ends.high)}, over {over_what(result)}"
 
 
-def _ends(interval: Interval) -> str:
+def ends_of(interval: Interval) -> str:
+    """Both ends of an interval in a sentence."""
     return f"from {interval.low:.0%} to {interval.high:.0%}"
 
 
-def _over(result: Assessment) -> str:
+def over_what(result: Assessment) -> str:
+    """What intervals are over."""
     if result.notice.resampled == ORIGINALS:
         return f"{result.subject.originals} originals"
     return f"{result.settings.get('seeds', 'several')} random choices on one original"
 
 
-def _takes(result: Assessment) -> str:
+def what_narrows(result: Assessment) -> str:
     """What it takes to narrow a useless interval."""
     if result.notice.resampled == ORIGINALS:
         if result.subject.originals < FEWEST_ORIGINALS:
@@ -105,12 +107,11 @@ def bias_sentence(notice: Notice) -> str:
     if points is None:
         return ""
     low, high = points
-    why, helps = f"costs were measured on only {notice.reference.inputs} inputs", f"{PRECISE:,} validation inputs"
+    why = f"costs were measured on only {notice.reference.inputs:,} inputs"
     if notice.reference.kind == "unlabeled":
         why = f"costs were {OVERCONFIDENT}"
-    elif notice.reference.kind != "train":
-        helps += ", or the training set,"
-    return f"The rate is probably {low} to {high} points too low, because {why}: {helps} would correct that."
+    helps = f"{remedy(notice.reference)} would correct that"
+    return f"The rate is probably {low} to {high} points too low, because {why}: {helps}."
 
 
 def no_rate(result: Assessment) -> str:
@@ -140,17 +141,6 @@ def bins_sentence(notice: Notice) -> str:
     return f"By cost: {', '.join(parts)}."
 
 
-def plan_sentence(result: Assessment) -> str:
-    """How many inputs would notice a cost four times in five; empty if that is unknown."""
-    plan = [each for each in result.notice.plan if each.inputs is not None]
-    if not plan:
-        return ""
-    middle = plan[len(plan) // 2]
-    ends = "" if middle.low is None or middle.high is None else f" ({middle.low:,} to {middle.high:,})"
-    loss = CostPhrases(result.notice.unit).loss(middle.cost)
-    return f"To notice {loss} four times in five takes about {middle.inputs:,} inputs like these{ends}."
-
-
 def named_fault(fault: FaultRecord, unit: str = "") -> str:
     """A fault in words, with its cost in a unit."""
     at = "" if fault.strength is None else f" at {fault.parameter} {fault.strength:.3g}"
@@ -159,85 +149,57 @@ def named_fault(fault: FaultRecord, unit: str = "") -> str:
 
 @dataclass(frozen=True)
 class WeakSpot:
-    """A group of faults that the test set notices much less often than others.
+    """A group of faults that the test set notices less often than others of the same cost, beyond chance.
 
     Attributes:
         kind: ``operator`` or ``class``.
         name: Label of the operator, or the class.
         group: Rate of the group.
-        worst: The bin in which most faults are missed.
-        unit: Unit of costs.
+        expected: Number of its faults that would be noticed at the rates of all faults, bin by bin.
     """
 
     kind: str
     name: str
     group: GroupRate
-    worst: NoticedBin
-    unit: str
+    expected: float
 
     @property
     def share(self) -> str:
         """How few of these faults are noticed, as a sentence without its full stop."""
         which = f"faults of {self.name}" if self.kind == "operator" else f"faults that hit class {self.name}"
-        rate = f"Only {percent(self.group.rate)}" if self.group.rate else "None"
-        return f"{rate} of the {which} are noticed"
+        noticed = self.group.noticed
+        few = "none is noticed" if not noticed else f"only {noticed:,} {'is' if noticed == 1 else 'are'} noticed"
+        return f"Of {self.group.faults:,} {which}, {few}"
 
     @property
     def sentence(self) -> str:
         """The weak spot in words, without capital and full stop."""
-        said, missed = CostPhrases(self.unit), self.worst.faults - self.worst.noticed
-        costs = said.briefly(said.between(self.worst.low, self.worst.high))
-        which = f"all {missed}" if missed == self.worst.faults > 1 else f"{missed} of {self.worst.faults}"
-        verb = "is" if missed == 1 else "are"
-        return f"{self.share[0].lower()}{self.share[1:]}; {which} that {costs} {verb} missed"
+        return f"{self.share[0].lower()}{self.share[1:]}; {self.expected:,.0f} would be at the rates of all faults"
 
 
 def weak_spots(notice: Notice, most: int = 3) -> list[WeakSpot]:
-    """Operators and classes whose faults are noticed much less often than others, the worst first."""
-    found = [*_spots(notice, "operator"), *_spots(notice, "class")]
-    return sorted(found, key=lambda spot: spot.group.rate or 0.0)[:most]
+    """Operators and classes whose faults are noticed less often than others of the same cost, the worst first.
+
+    A group is one only if chance does not explain it: p < 0.05 after Holm's correction for all groups with enough
+    faults. Groups are compared within bins, because a group of cheap faults has a low rate wherever it comes from.
+    """
+    looked = [*_compared(notice, "operator"), *_compared(notice, "class")]
+    corrected = holm([p for p, _ in looked])
+    found = [spot for p, (_, spot) in zip(corrected.tolist(), looked, strict=True) if p < CHANCE]
+    return sorted(found, key=lambda spot: spot.group.noticed - spot.expected)[:most]
 
 
-def _spots(notice: Notice, kind: str) -> Iterator[WeakSpot]:
+def _compared(notice: Notice, kind: str) -> Iterator[tuple[float, WeakSpot]]:
+    """Groups with enough faults, and the p-value of each: is it noticed less often than the other faults?"""
+    everything = {(each.low, each.high): each for each in notice.bins}
     for name, group in (notice.operators if kind == "operator" else notice.classes).items():
-        if group.rate is None or notice.rate is None or group.faults < FEWEST_FAULTS:
+        if not FEWEST_FAULTS <= group.faults < notice.faults:
             continue
-        if group.rate <= notice.rate - CLEARLY_LOWER:
-            worst = max(group.bins, key=lambda each: each.faults - each.noticed)
-            yield WeakSpot(kind, name, group, worst, notice.unit)
-
-
-RELIABLY = 0.8
-"""Faults of a cost are noticed reliably if this share of them is: the power that tests are planned for."""
-
-
-def decision(result: Assessment) -> str:
-    """The answer to "may this ship?": which losses a network that passes these tests may still hide."""
-    notice, bins = result.notice, [each for each in result.notice.bins if each.faults]
-    if notice.rate is None or not bins:
-        return "Cannot tell from these tests: it is unknown which faults they miss."
-    missed, said = len(result.missed_drastic()), phrases(notice)
-    if missed:
-        faults = f"{count(missed, 'fault')} that {said.cost_at_least(notice.bins[-1].high, one=missed == 1)}"
-        return f"No: these tests do not support it; they miss {faults}, which any test set should notice."
-    if useless(notice.interval):
-        return f"Cannot tell yet: the notice rate may be anything {_ends(notice.interval)}. {_takes(result)}"
-    first = len(bins)
-    while first and (bins[first - 1].rate or 0.0) >= RELIABLY:
-        first -= 1
-    if first == len(bins):
-        faults = f"the faults that {said.cost(said.between(bins[-1].low, bins[-1].high))}"
-        return f"No: these tests do not support it; they notice only {_share(bins[-1:])} of {faults}."
-    limit = bins[first].low
-    if first:
-        return (
-            f"Only if {said.loss(limit, below=True)} is acceptable. The tests notice {_share(bins[first:])} of the "
-            f"faults above that, and only {_share(bins[:first])} of those below."
-        )
-    certain = notice.interval is not None and notice.interval.low >= RELIABLY
-    faults = f"the faults that {said.cost_at_least(limit)}"
-    return f"{'Yes' if certain else 'Probably'}, if the tests pass: they notice {_share(bins)} of {faults}."
-
-
-def _share(bins: list[NoticedBin]) -> str:
-    return percent(sum(each.noticed for each in bins) / sum(each.faults for each in bins))
+        others = [(0, 0)] * len(group.bins)
+        for at, each in enumerate(group.bins):
+            if (whole := everything.get((each.low, each.high))) is not None:
+                size = max(0, whole.faults - each.faults)
+                others[at] = min(size, max(0, whole.noticed - each.noticed)), size
+        noticed, faults = [each.noticed for each in group.bins], [each.faults for each in group.bins]
+        p, expected = stratified_fisher(noticed, faults, [seen for seen, _ in others], [size for _, size in others])
+        yield p, WeakSpot(kind, name, group, expected)

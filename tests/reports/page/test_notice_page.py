@@ -5,20 +5,23 @@ import re
 import shlex
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 from typer.main import get_command
 
 import mutiny
 from mutiny.cli.app import app
-from mutiny.reports.notice_sentences import decision, headline
+from mutiny.reports.notice_sentences import headline
 from mutiny.reports.page.advice import CommandParts
+from mutiny.reports.page.decision import decision
 from mutiny.reports.page.method import assess_command
 from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.page.page import page_of
 from mutiny.reports.page.render import html_of
 from mutiny.reports.result_text import result_text
-from mutiny.verbs.assess.notice import ReferenceRecord
+from mutiny.verbs.assess.notice import PlannedSize, ReferenceRecord
+from mutiny.verbs.strengthen.result import Strengthening
 from reports.page.handmade import fault, rated
 from reports.page.test_page import EVIL, Reader
 from toys import blob_subject, blobs, line_subject
@@ -39,7 +42,7 @@ def without_reference(result):
 
 RESULTS = {
     "usual": rated({"GF": GOOD, "WI": BAD, "LR": []}, reasons={"LR": "no layer keeps the shape"}),
-    "all noticed": rated({"GF": GOOD * 3}, interval=(0.85, 0.99)),
+    "all noticed": rated({"GF": GOOD * 5}, interval=(0.85, 0.99)),
     "nothing noticed": rated({"GF": [(cost, False) for cost, _ in GOOD]}),
     "no reference": without_reference(rated({"GF": GOOD})),
     "no fault that counts": rated({"GF": [(0.1, False), (30.0, True)]}),
@@ -86,10 +89,10 @@ def test_every_result_has_a_page_that_begins_with_the_answer(name):
     [
         ("usual", "No: these tests do not support it; they miss 1 fault that costs 8 accuracy points or more"),
         ("all noticed", "Yes, if the tests pass"),
-        ("nothing noticed", "No: these tests do not support it; they notice only 0% of the faults that cost 4 to 8"),
+        ("nothing noticed", "No: these tests do not support it; they notice none of the faults that cost 4 to 8"),
         ("no reference", "Cannot tell from these tests"),
         ("no fault that counts", "Cannot tell from these tests"),
-        ("one original", "Probably, if the tests pass"),
+        ("one original", "Cannot tell yet: only 2 faults that cost 4 to 8 accuracy points were tried."),
     ],
 )
 def test_may_this_ship(name, answer):
@@ -115,7 +118,7 @@ def test_every_command_can_be_run_as_it_is(name):
         ("no fault that counts", ["Try more faults"]),
         ("memorized", ["Add a validation set"]),
         ("usual", ["Add tests"]),
-        ("all noticed", ["Or collect 381 more tests", "Guard the notice rate in CI"]),
+        ("all noticed", ["Collect 381 more tests", "Guard the notice rate in CI"]),
     ],
 )
 def test_the_most_useful_step_comes_first(name, titles):
@@ -163,6 +166,108 @@ def test_a_wide_interval_asks_for_more_originals_or_more_faults():
     assert any(line.endswith("--originals 20") for line in lines)
     given = next_steps(rated({"GF": GOOD}, **wide), PARTS)
     assert any(block.line.endswith("--seeds 2") for block in given if block.kind == "command")
+    for originals, title in ((4, "Use more originals"), (5, "Try more faults"), (1, "Try more faults")):
+        few, *_ = next_steps(rated({"GF": GOOD}, originals=originals, **wide), PARTS)
+        assert few.title == title
+
+
+BINS = (0.6, 1.5, 3.0, 5.0)
+
+
+def binned(*bins, interval=(0.6, 0.95), **more):
+    """A result from noticed and all faults of each bin."""
+    faults = [(cost, n < noticed) for cost, (noticed, all_) in zip(BINS, bins, strict=True) for n in range(all_)]
+    return rated({"GF": faults}, interval=interval, **more)
+
+
+@pytest.mark.parametrize(
+    ("bins", "interval", "said"),
+    [
+        (
+            [(49, 60), (18, 20), (20, 20), (10, 10)],
+            (0.81, 0.97),
+            "Yes, if the tests pass: they notice 93% of the faults that cost 1/2 to 8 accuracy points.",
+        ),
+        (
+            [(10, 20), (0, 0), (10, 10), (9, 10)],
+            (0.6, 0.95),
+            "Only if a loss of less than 2 accuracy points is acceptable. The tests notice 95% of the faults that cost "
+            "2 to 8 accuracy points, and only 50% of those that cost 1/2 to 1.",
+        ),
+        (
+            [(3, 3), (10, 10), (0, 0), (9, 10)],
+            (0.6, 0.95),
+            "Only if a loss of less than 1 accuracy points is acceptable. The tests notice 95% of the faults that cost "
+            "1 to 2 or 4 to 8 accuracy points, and 100% of those that cost 1/2 to 1, of which only 3 were tried.",
+        ),
+        (
+            [(30, 30), (7, 10), (10, 10), (10, 10)],
+            (0.6, 0.95),
+            "Only if a loss of less than 2 accuracy points is acceptable. The tests notice 100% of the faults that "
+            "cost 2 to 8 accuracy points, and 85% of those that cost 1/2 to 2.",
+        ),
+        (
+            [(9, 9), (9, 9), (9, 9), (1, 1)],
+            (0.6, 0.95),
+            "Cannot tell yet: only 1 fault that costs 4 to 8 accuracy points was tried. Use more random choices, or "
+            "more originals.",
+        ),
+    ],
+)
+def test_a_decision_says_the_rates_of_the_bins_that_have_enough_faults(bins, interval, said):
+    result = binned(*bins, interval=interval)
+    assert decision(result) == said.replace("1 accuracy points is", "1 accuracy point is")
+    if said.startswith("Yes"):
+        assert "notice 93% of" in headline(result)
+
+
+def titles(result, results=None):
+    return [block.title for block in next_steps(result, PARTS, results) if block.kind == "command"]
+
+
+def test_no_gate_that_every_test_set_passes_is_advised():
+    assert "Guard the notice rate in CI" in titles(binned(*[(1, 9)] * 4, interval=(0.01, 0.2)))
+    assert "Guard the notice rate in CI" not in titles(binned(*[(1, 9)] * 4, interval=(0.009, 0.2)))
+
+
+def test_after_strengthen_the_chosen_inputs_are_used_before_more_are_collected():
+    missed = binned(*[(1, 9)] * 4, interval=(0.009, 0.2))
+    assert titles(missed) == ["Add tests", "Or collect 381 more tests"]
+    chosen = choosing(7)
+    assert titles(missed, {"strengthen": chosen}) == ["Add the chosen inputs", "Or collect 381 more tests"]
+    assert "Label 7 inputs that" in next_steps(missed, PARTS, {"strengthen": chosen})[0].why
+    assert titles(missed, {"strengthen": choosing(0)})[0] == "Add tests"
+
+
+def choosing(size):
+    """A strengthening that has chosen so many inputs."""
+    chosen = Strengthening.__new__(Strengthening)
+    object.__setattr__(chosen, "order", np.arange(size))
+    return chosen
+
+
+def test_a_size_that_is_not_known_well_is_no_advice_to_collect():
+    result = binned(*[(3, 9)] * 4)
+    plan = (PlannedSize(1.0, 261_636, 1_243, 55_000_000),)
+    unsure = replace(result, notice=replace(result.notice, plan=plan))
+    assert not any("ollect" in title for title in titles(unsure))
+    text = Reader(shown(unsure)).text
+    assert "261,636" not in text
+    assert "1,243 or more" in text
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(result_text(unsure, 200))
+    told = console.export_text()
+    assert "takes at least 1,243 inputs like these; how many more is unknown with 10 originals." in told
+    assert "261,636" not in told
+    assert "tests needed for" not in told
+
+
+def test_the_page_has_the_costs_of_the_terminal():
+    result = rated({"GF": [*GOOD, (-0.133, False), (44.5, True)]})
+    assert "0.0 to 44.5" in Reader(shown(result)).text
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(result_text(result, 100))
+    assert "0.0-44.5" in console.export_text()
 
 
 def test_an_interval_that_tells_nothing_is_narrowed_first():
@@ -187,7 +292,7 @@ def test_few_reference_inputs_are_told_on_the_first_screen():
         '<section id="notice"'
     )
     step = next_steps(result, PARTS)[0]
-    assert "at least 2,000 of them, or its training set" in step.why
+    assert "2,000 validation inputs, or as many training inputs, are enough" in step.why
     assert step.line.startswith(PARTS.again)
 
 

@@ -16,7 +16,8 @@ from mutiny.campaigns.engines.serial import Serial
 from mutiny.faults import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import ModelState, WeightEdit
-from mutiny.reports.notice_sentences import headline, plan_sentence
+from mutiny.reports.notice_sentences import headline
+from mutiny.reports.plan_sentences import plan_sentence
 from mutiny.verbs.assess.fault_search import distinct
 from mutiny.verbs.assess.notice import Notice
 from references import verdicts

@@ -27,7 +27,7 @@ def test_the_metric_of_a_unit_is_that_of_the_task():
         (LOSS.cost_at_least(80), "raise the mae by 80% or more"),
         (POINTS.briefly("1 to 2"), "cost 1 to 2"),
         (LOSS.briefly(LOSS.between(10, 20)), "raise the mae by 10% to 20%"),
-        (POINTS.cost_of_one(1.284), "costs 1.28"),
+        (POINTS.cost_of_one(1.284), "costs 1.28 accuracy points"),
         (LOSS.cost_of_one(12.34), "raises the mae by 12.3%"),
         (POINTS.loss(1), "a loss of 1 accuracy point"),
         (POINTS.loss(0.5, below=True), "a loss of less than 1/2 accuracy points"),

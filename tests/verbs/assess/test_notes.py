@@ -33,12 +33,10 @@ def test_few_reference_inputs_make_costs_uncertain():
     (note,) = about("Costs were measured on", notes(subject(originals=2, reference=130)))
     assert note == (
         "Costs were measured on 130 inputs, so a cost of one point is known to within about 1.0 points. That makes the "
-        "rate too low: by 5 to 20 points in our study. Give 2,000 validation inputs, or the training set as well."
+        "rate too low: by 5 to 20 points in our study. Give 2,000 validation inputs, or as many training inputs."
     )
     (note,) = about("Costs were measured on", notes(regression(originals=2, reference=100)))
-    assert note == (
-        "Costs were measured on 100 inputs only. Give 2,000 validation inputs, or the training set as well."
-    )
+    assert note == ("Costs were measured on 100 inputs only. Give 2,000 validation inputs, or as many training inputs.")
 
 
 def test_few_inputs_that_only_scale_costs_are_told_with_both_numbers():

@@ -182,12 +182,13 @@ def test_many_faults_near_a_cost_speak_for_themselves():
     assert beside == alone > 3 * plan_of(many)[0.5].inputs
 
 
-def test_an_interval_that_tells_nothing_is_left_out():
+def test_an_interval_that_tells_nothing_is_wide():
     """Two originals that disagree: Student's t with one degree of freedom reaches beyond any number."""
     faults = [fault(1.5, 20 if number % 2 else 200, 4, original=number % 2) for number in range(40)]
     size = plan_of(faults)[1.0]
     assert size.inputs > 10
-    assert (size.low, size.high) == (None, None)
+    assert size.low < size.inputs / 100
+    assert size.high > 100 * size.inputs
 
 
 def test_losses_that_are_not_numbers_leave_a_finite_plan():

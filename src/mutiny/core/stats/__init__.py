@@ -21,6 +21,7 @@ from mutiny.core.stats.intervals import (
 from mutiny.core.stats.pareto import pareto_front
 from mutiny.core.stats.samples import disagreement_rate, relative_standard_error
 from mutiny.core.stats.significance import benjamini_hochberg, glm, holm, mann_whitney, paired_t, welch, wilcoxon
+from mutiny.core.stats.strata import stratified_fisher
 
 __all__ = [
     "Interval",
@@ -47,6 +48,7 @@ __all__ = [
     "relative_standard_error",
     "sign_flip",
     "sign_flip_counts",
+    "stratified_fisher",
     "welch",
     "wilcoxon",
     "wilson",

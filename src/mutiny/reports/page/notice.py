@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from mutiny.core.results import Result
 from mutiny.reports.formatting import NONE, count, percent
-from mutiny.reports.notice_sentences import bins_sentence, phrases, plan_sentence
+from mutiny.reports.notice_sentences import bins_sentence, phrases
 from mutiny.reports.page.advice import CommandParts, placeholders
 from mutiny.reports.page.blocks import (
     Block,
@@ -24,7 +24,7 @@ from mutiny.reports.page.missed_faults import missed_section
 from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.page.notice_chart import notice_chart
 from mutiny.reports.page.notice_groups import classes_section, operators_section
-from mutiny.verbs.assess.cost_phrases import CostPhrases
+from mutiny.reports.plan_sentences import plan_sentence, planned_size, unsure
 from mutiny.verbs.assess.notice import PlannedSize
 from mutiny.verbs.assess.result import Assessment
 
@@ -77,19 +77,24 @@ def plan_section(result: Assessment) -> Section:
             Column("95% interval", True),
             Column("More than now", True, "inputs to add to the present test set"),
         )
-        rows = tuple(_planned(each, phrases(notice), None if test is None else test.inputs) for each in notice.plan)
+        now = None if test is None else test.inputs
+        rows = tuple(_planned(each, result, now) for each in notice.plan)
         blocks.append(Table("plan", f"Tests needed by cost, in {phrases(notice).heading}", columns, rows))
     return Section("enough", HOW_MANY, tuple(blocks))
 
 
-def _planned(planned: PlannedSize, said: CostPhrases, now: int | None) -> TableRow:
-    inputs, low, high = planned.inputs, planned.low, planned.high
-    more = None if inputs is None or now is None else max(0, inputs - now)
+def _planned(planned: PlannedSize, result: Assessment, now: int | None) -> TableRow:
+    inputs, low, high, said = planned.inputs, planned.low, planned.high, phrases(result.notice)
+    more = None if inputs is None or now is None or unsure(planned, result) else max(0, inputs - now)
+    interval = NONE
+    if low is not None and high is not None:
+        interval = f"{low:,} or more" if unsure(planned, result) else f"{low:,} to {high:,}"
+    size = "no number" if inputs is None else planned_size(planned, result) or NONE
     return TableRow(
         (
             TableCell(said.number(planned.cost), planned.cost),
-            TableCell("no number" if inputs is None else f"{inputs:,}", inputs),
-            TableCell(NONE if low is None or high is None else f"{low:,} to {high:,}", low),
+            TableCell(size, inputs),
+            TableCell(interval, low),
             TableCell(NONE if more is None else f"{more:,}", more),
         )
     )

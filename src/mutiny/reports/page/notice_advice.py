@@ -9,13 +9,19 @@ from itertools import chain, islice
 
 from mutiny.core.results import Result
 from mutiny.reports.formatting import count, percent, several
-from mutiny.reports.notice_sentences import FEWEST_ORIGINALS, OVERCONFIDENT, phrases, useless, weak_spots
+from mutiny.reports.notice_sentences import (
+    FEWEST_ORIGINALS,
+    OVERCONFIDENT,
+    phrases,
+    useless,
+    weak_spots,
+)
 from mutiny.reports.page.advice import ENOUGH, POOL, CommandParts, all_originals, placeholders
 from mutiny.reports.page.blocks import Block, Command, Text
 from mutiny.reports.page.score import WIDE
+from mutiny.reports.plan_sentences import middle_plan, unsure
 from mutiny.verbs.assess.cost_phrases import CostPhrases
-from mutiny.verbs.assess.notes import too_low
-from mutiny.verbs.assess.reference import PRECISE
+from mutiny.verbs.assess.notes import remedy, too_low
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.summary import ORIGINALS
 from mutiny.verbs.strengthen.result import Strengthening
@@ -60,24 +66,23 @@ def _steps(result: Assessment, parts: CommandParts, results: Mapping[str, Result
         yield Command(f"{parts.again}{parts.kept}", "Measure costs with labels", why)
     elif too_low(notice) is not None:
         why = (
-            f"Costs were measured on only {notice.reference.inputs} inputs. {VALIDATION}, at least {PRECISE:,} of them"
-        )
-        why += (
-            ", and run this again."
-            if notice.reference.kind == "train"
-            else ", or its training set, and run this again."
+            f"Costs were measured on only {notice.reference.inputs:,} inputs. {VALIDATION}: {remedy(notice.reference)} "
+            "are enough. Then run this again."
         )
         yield Command(f"{parts.again}{parts.kept}", "Measure costs on more inputs", why)
-    order = [_stronger(result, parts, results), _narrower(result, parts)]
+    stronger = [*_stronger(result, parts, results)]
+    order = [iter(stronger), _narrower(result, parts)]
     yield from chain(*(reversed(order) if useless(notice.interval) else order))
-    yield from _more_inputs(result, parts)
+    yield from _more_inputs(result, parts, "Or collect" if stronger else "Collect")
     yield from _guard(result, parts)
 
 
 def _stronger(result: Assessment, parts: CommandParts, results: Mapping[str, Result]) -> Iterator[Command]:
-    """Inputs for what is missed; not if a strengthening has chosen them already."""
+    """Inputs for what is missed; if a strengthening has chosen them already, what to do with them."""
     done = results.get("strengthen")
     if isinstance(done, Strengthening) and len(done.order):
+        why = f"Label {count(len(done.order), 'input')} that mutiny strengthen chose, add them to the test set, and run"
+        yield Command(f"{parts.again}{parts.kept}", "Add the chosen inputs", f"{why} this again.")
         return
     notice, drastic = result.notice, len(result.missed_drastic())
     missed = notice.faults - notice.noticed + drastic
@@ -105,7 +110,8 @@ def _narrower(result: Assessment, parts: CommandParts) -> Iterator[Command]:
         why = f"The interval, {percent(notice.interval.low)} to {percent(notice.interval.high)}, is wide."
     if useless(notice.interval):
         why = "The interval is too wide to tell what the rate is."
-    if useless(notice.interval) and notice.resampled == ORIGINALS and not subject.more_originals:
+    few = useless(notice.interval) or subject.originals < FEWEST_ORIGINALS
+    if few and notice.resampled == ORIGINALS and not subject.more_originals:
         more = max(FEWEST_ORIGINALS, subject.originals + 1)
         why += f" Give the subject at least {more} models, trained with different seeds, and run this again."
         yield Command(f"{all_originals(parts.again)}{parts.kept}", "Use more originals", why)
@@ -125,20 +131,18 @@ def _more_choices(result: Assessment, parts: CommandParts, why: str) -> Command:
     return Command(f"{line}{parts.kept}", "Try more faults", f"{why} This draws more random faults.{models}")
 
 
-def _more_inputs(result: Assessment, parts: CommandParts) -> Iterator[Command]:
+def _more_inputs(result: Assessment, parts: CommandParts, collect: str) -> Iterator[Command]:
     """The smallest cost that the planner knows and the test set is too small for."""
     test = result.subject.splits.get("test")
-    plan = [each for each in result.notice.plan if each.inputs is not None]
-    if test is None or not plan:
+    wanted = middle_plan(result)
+    if test is None or wanted is None or wanted.inputs is None or unsure(wanted, result):
         return
-    wanted = plan[len(plan) // 2]
-    assert wanted.inputs is not None
     if wanted.inputs <= test.inputs:
         return
     loss = CostPhrases(result.notice.unit).loss(wanted.cost)
     yield Command(
         f"{parts.again}{parts.kept}",
-        f"Or collect {wanted.inputs - test.inputs:,} more tests",
+        f"{collect} {wanted.inputs - test.inputs:,} more tests",
         f"About {wanted.inputs:,} inputs like these notice {loss} four times in five. Then repeat:",
     )
 
@@ -148,6 +152,8 @@ def _guard(result: Assessment, parts: CommandParts) -> Iterator[Command]:
     if notice.rate is None or notice.interval is None or useless(notice.interval):
         return
     bar = math.floor(100 * max(0.0, min(1.0, notice.interval.low))) / 100
+    if not bar:
+        return  # a bar that every test set passes
     yield Command(
         f"{parts.again} --fail-under {bar:.2f}{parts.kept}",
         "Guard the notice rate in CI",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mutiny.core.records import FaultRecord
-from mutiny.reports.formatting import NONE, number, percent
+from mutiny.reports.formatting import NONE, cost, percent, upper_first
 from mutiny.reports.notice_sentences import FEWEST_FAULTS, phrases, weak_spots
 from mutiny.reports.page.blocks import Block, Column, Section, Table, TableCell, TableRow, Text
 from mutiny.verbs.assess.notice import GroupRate, Notice, NoticedBin, OperatorRate
@@ -67,12 +67,11 @@ def _answer(notice: Notice, kind: str) -> str:
     if notice.rate is None:
         return "Unknown: there is no notice rate."
     if spots:
-        sentence = spots[0].sentence
-        return f"Weakest: {sentence}."
+        return f"{upper_first(spots[0].sentence)}."
     groups = notice.operators if kind == "operator" else notice.classes
     if not any(rate.faults >= FEWEST_FAULTS for rate in groups.values()):
         return f"Cannot tell: no {kind} has as many as {FEWEST_FAULTS} faults that count."
-    return f"No {kind} stands out: none is noticed much less often than the others."
+    return f"No {kind} stands out: chance may explain why some are noticed less often than others."
 
 
 def _operator_row(result: Assessment, label: str, rate: OperatorRate) -> TableRow:
@@ -91,7 +90,7 @@ def _cost_range(faults: Sequence[FaultRecord]) -> TableCell:
     if not faults:
         return TableCell(NONE)
     costs = [fault.cost for fault in faults]
-    return TableCell(f"{number(min(costs))} to {number(max(costs))}", max(costs))
+    return TableCell(" to ".join(dict.fromkeys((cost(min(costs)), cost(max(costs))))), max(costs))
 
 
 def _bin_columns(notice: Notice) -> tuple[Column, ...]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from mutiny.core.results import Result
 from mutiny.reports.formatting import count, percent
-from mutiny.reports.notice_sentences import bias_sentence, decision, headline, useless
+from mutiny.reports.notice_sentences import bias_sentence, headline, useless
 from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.attack import attack_section
 from mutiny.reports.page.blocks import Section
+from mutiny.reports.page.decision import decision
 from mutiny.reports.page.locate import locate_section
 from mutiny.reports.page.method import method_section
 from mutiny.reports.page.muff_sections import muff_sections, muff_summary

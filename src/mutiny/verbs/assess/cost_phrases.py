@@ -58,7 +58,7 @@ class CostPhrases:
     def cost_of_one(self, cost: float) -> str:
         """What one fault of a measured cost does."""
         metric = metric_of(self.unit)
-        return f"costs {cost:.3g}" if metric is None else f"raises the {metric} by {cost:.3g}%"
+        return f"costs {cost:.3g} {self.unit}" if metric is None else f"raises the {metric} by {cost:.3g}%"
 
     def loss(self, cost: float, below: bool = False) -> str:
         """A round cost, or any that is lower, as a noun."""

@@ -10,7 +10,7 @@ from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.cost_unit import metric_of
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
-from mutiny.verbs.assess.notice import Notice
+from mutiny.verbs.assess.notice import Notice, ReferenceRecord
 from mutiny.verbs.assess.reference import FEWEST_HELD_OUT, PRECISE
 from mutiny.verbs.assess.summary import CHOICES
 
@@ -119,20 +119,30 @@ def known_bias(notice: Notice) -> tuple[int, int] | None:
     return next((points for inputs, points in TOO_LOW.items() if reference.inputs < inputs), None)
 
 
+def remedy(reference: ReferenceRecord) -> str:
+    """Inputs that make costs precise. Training inputs do only if there are more of them than reference inputs.
+
+    >>> remedy(ReferenceRecord("validation", 269, 0.98)), remedy(ReferenceRecord("train", 269, 0.98))
+    ('2,000 validation inputs, or as many training inputs,', '2,000 validation inputs')
+    """
+    alone = reference.kind not in ("validation", "pool")
+    return f"{PRECISE:,} validation inputs" + ("" if alone else ", or as many training inputs,")
+
+
 def _measured(notice: Notice, search: FaultSearch) -> str:
     """How costs were measured if there are few reference inputs."""
     reference = notice.reference
     if reference.scale is not None:
         return (
-            f"Costs were measured on only {reference.inputs} inputs that the originals were not trained on, and on "
+            f"Costs were measured on only {reference.inputs:,} inputs that the originals were not trained on, and on "
             f"{reference.trained_inputs:,} training inputs. More of the former make costs more precise."
         )
-    more = f"{PRECISE:,} validation inputs" + (", or the training set as well" if reference.kind != "train" else "")
+    more = remedy(reference).removesuffix(",")
     if search.unit.relative:
-        return f"Costs were measured on {reference.inputs} inputs only. Give {more}."
+        return f"Costs were measured on {reference.inputs:,} inputs only. Give {more}."
     error, points = 100 * (0.013 / reference.inputs) ** 0.5, too_low(notice)
     low = "" if points is None else f" That makes the rate too low: by {points[0]} to {points[1]} points in our study."
     return (
-        f"Costs were measured on {reference.inputs} inputs, so a cost of one point is known to within about "
+        f"Costs were measured on {reference.inputs:,} inputs, so a cost of one point is known to within about "
         f"{error:.1f} points.{low} Give {more}."
     )

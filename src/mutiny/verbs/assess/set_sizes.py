@@ -19,8 +19,8 @@ POWER = 0.8
 NEAR, FEWEST_NEAR, FEWEST_CHANGED = (2.0, 4.0), 10, 100
 """Faults within these factors of a cost, if there are so many of them with so many changed answers, tell how many
 answers change at that cost; otherwise all faults in the bins do."""
-WIDEST = 100.0
-"""An interval that reaches further than this factor from the planned size tells nothing, and is left out."""
+WIDEST = 1e6
+"""An interval that reaches further than this factor from the planned size is cut off there."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,9 +84,7 @@ def _planned(
         return PlannedSize(cost, whole)
     logs = np.log(known)
     error = np.sqrt((len(labels) - 1) / len(labels) * ((logs - logs.mean()) ** 2).sum())
-    factor = float(np.exp(special.stdtrit(len(labels) - 1, 0.975) * error))
-    if factor > WIDEST:
-        return PlannedSize(cost, whole)
+    factor = float(np.exp(min(np.log(WIDEST), special.stdtrit(len(labels) - 1, 0.975) * error)))
     return PlannedSize(cost, whole, max(1, round(whole / factor)), round(whole * factor))
 
 
