@@ -58,8 +58,9 @@ def growth(results: Results) -> Iterator[str]:
         steps = results.steps(name)
         falls = [step for step in steps if step < 0]
         worst = -min(falls, default=0.0)
+        largest = f", the largest by {100 * worst:.1f} points" if falls else ""
         yield (
-            f"{name}: {len(falls)} of {len(steps)} steps fall, the largest by {100 * worst:.1f} points (goal: none, "
+            f"{name}: {len(falls)} of {len(steps)} steps fall{largest} (goal: none, "
             f"none by more than {100 * goals.FALL:.0f}; {verdict(not falls)}, {verdict(worst <= goals.FALL)})."
         )
 
