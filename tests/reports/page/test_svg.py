@@ -34,6 +34,7 @@ PICTURES = {
     "path": SearchPath(
         "factor", (0, 1), (("train", ((0.5, "killed"), (0.25, "survived"))), ("test", ((0.5, "unstable"),)))
     ),
+    "path without bounds": SearchPath("ratio", (float("nan"), 1.0), (("train", ((0.5, "killed"),)),)),
     "path downwards": SearchPath("epochs", (10, 1), (("train", ((1, "killed"),)), ("test", ()))),
     "lines": Lines((Line(EVIL, ((0, 0), (1, 1))), Line("q", ((0, 0), (1, 1)), "dotted", True)), "x", "y", 0.5, "m"),
     "many lines": Lines(tuple(Line(f"l{n}", ((0, 0), (1, n))) for n in range(9)), "x", "y", shares="xy"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -148,7 +149,8 @@ def _path(picture: SearchPath, figure: Any) -> None:
     low, high = sorted(picture.bounds)
     margin = 0.04 * (high - low)
     axes.set(xlabel="step of the search", ylabel=_short(picture.strength), xlim=(0.5, longest + 0.5))
-    axes.set_ylim(low - margin, high + margin)
+    if math.isfinite(high - low):  # not in a spoilt file
+        axes.set_ylim(low - margin, high + margin)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(axis="y")
     axes.legend(loc="best", handlelength=1.4)
