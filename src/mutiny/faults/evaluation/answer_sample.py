@@ -1,43 +1,40 @@
 """Changed answers of a fault: of all inputs, or of a random sample that grows until a question is settled.
 
-A fault changes few answers, mostly those of which its original is least sure. So inputs are divided into strata by how
-sure the original is, right and wrong answers apart, and every stratum is sampled. What the other inputs would answer is
-predicted: the rate of changes in a stratum has a Beta distribution, whose prior expects half the rate of the stratum
-that is one step less sure.
+A fault changes few answers. A first sample, drawn mostly from inputs of which the original is not sure, tells how
+probable it is that each of the other answers changes, too (`change_chance`). These inputs are divided into strata by
+that probability, and strata are sampled as far as a question needs. The rate of changes in a stratum has a Beta
+distribution, whose prior is the mean probability of its inputs; the inputs drawn correct it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
+from torch import Tensor
 
+from mutiny.faults.evaluation.change_chance import KnownInputs
+from mutiny.faults.evaluation.strata import Floats, Ints, Strata
 from mutiny.models.layers import Indices
-from mutiny.subjects.inference.condensed_outputs import margins
-from mutiny.subjects.inference.passes import CleanPass
-from mutiny.subjects.tasks import Classification
 
-SHARES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
-"""Boundaries between the strata of right answers: shares of them, the least sure first."""
-FIRST = 48
-"""Inputs drawn from each stratum at first, by default."""
-GROWTH = 1.4
-"""Factor by which a sample grows."""
+FIRST = 24
+"""Inputs drawn at first from each stratum of how sure the original is."""
+GROWTH, STEP = 1.2, 64
+"""Factor by which a sample grows, and the fewest inputs by which it does."""
+SOME = 4
+"""Inputs drawn at least from each stratum in which a changed answer is expected, before a question is settled."""
 DRAWS = 1000
 """Number of predictions of all answers."""
 PRIOR_SHAPE = 0.5
-EXPECTED_FALL = 0.5
-"""Expected ratio of the rate of changes in a stratum to that in the stratum which is one step less sure."""
-NEARLY_ALL = 0.7
+"""Smaller parameter of the Beta distribution of a rate, before anything is drawn."""
+NEARLY_ALL = 0.9
 """A stratum of which this share would be drawn is evaluated whole."""
 
 Change = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Evaluate = Callable[[Indices], tuple[Change, Tensor]]
+"""``evaluate(positions)``: how much worse each answer is, ``(k,)``, and the condensed outputs, ``(k, q)``."""
 Settled = Callable[[Ints, Ints], bool]
 """``settled(broken, repaired)``: whether a question has the same answer for all predictions, ``(draws,)`` each."""
 
@@ -89,75 +86,38 @@ class AllAnswers:
         return WeightedChanges(positions, self.change[positions], np.ones(len(positions), np.float32))
 
 
-@dataclass(frozen=True, eq=False)
-class Strata:
-    """Inputs of a split by how sure an original is of its answer, each stratum in random order.
-
-    Attributes:
-        members: Positions of the inputs of each stratum; those with right answers first, the least sure first.
-        right: Whether the answers of a stratum are right.
-    """
-
-    members: tuple[Indices, ...]
-    right: tuple[bool, ...]
-
-    @classmethod
-    def of(cls, clean: CleanPass, task: Classification, targets: torch.Tensor, priority: Floats) -> Strata:
-        """Strata from the clean pass of an original.
-
-        Args:
-            clean: Clean pass.
-            task: Task.
-            targets: Classes of the inputs.
-            priority: Random number of each input, ``(n,)``; inputs with small ones are drawn first. Originals share
-                it, so that their samples have inputs in common.
-        """
-        sure = margins(task, clean.condensed, targets).abs().numpy()
-        correct = clean.outcome.correct
-        right, wrong = np.flatnonzero(correct), np.flatnonzero(~correct)
-        right = right[np.argsort(sure[right], kind="stable")]
-        parts = np.split(right, np.unique([round(share * len(right)) for share in SHARES]))
-        groups = [(part, True) for part in parts if len(part)] + [(wrong, False)] * bool(len(wrong))
-        return cls(
-            tuple(group[np.argsort(priority[group], kind="stable")] for group, _ in groups),
-            tuple(is_right for _, is_right in groups),
-        )
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of inputs of each stratum."""
-        return np.array([len(group) for group in self.members], np.int64)
-
-
 class AnswerSample:
     """Answers of one fault to a sample of the inputs.
 
     Args:
-        strata: Strata of the split.
-        change: Function from positions to changes: 1 for a broken answer, -1 for a repaired one.
+        known: What is known of the inputs before.
+        evaluate: Evaluates the fault; 1 for a broken answer, -1 for a repaired one.
         rng: Generator of predictions.
-        first: Inputs drawn from each stratum at first.
+        first: Inputs drawn at first from each stratum of how sure the original is.
+
+    Attributes:
+        first: Positions of the inputs drawn at first, ascending, ``(k,)``.
+        strata: The other inputs, by how probable it is that their answer changes.
+        drawn: Number of inputs evaluated in each stratum.
+        count: Number of changed answers among them.
     """
 
-    def __init__(
-        self, strata: Strata, change: Callable[[Indices], Change], rng: np.random.Generator, first: int = FIRST
-    ) -> None:
-        self.strata, self._change, self._rng = strata, change, rng
-        self.drawn = np.zeros(len(strata.members), np.int64)
-        self.count = np.zeros(len(strata.members), np.int64)
+    def __init__(self, known: KnownInputs, evaluate: Evaluate, rng: np.random.Generator, first: int = FIRST) -> None:
+        self._evaluate, self._rng = evaluate, rng
+        self.inputs = len(known.right)
+        every = known.strata
+        self.first, _ = every.between(np.zeros_like(every.sizes), np.minimum(first, every.sizes))
+        change, answers = evaluate(self.first)
+        self._first_change = change
+        self.strata: Strata = known.rest(self.first, answers)
+        self.drawn, self.count = np.zeros_like(self.strata.sizes), np.zeros_like(self.strata.sizes)
         self._positions: list[Indices] = []
         self._stratum: list[Ints] = []
-        self.grow(np.full(len(strata.members), first))
-
-    @property
-    def inputs(self) -> int:
-        """Number of all inputs."""
-        return int(self.strata.sizes.sum())
 
     @property
     def evaluated(self) -> int:
         """Number of inputs evaluated."""
-        return int(self.drawn.sum())
+        return len(self.first) + int(self.drawn.sum())
 
     @property
     def complete(self) -> bool:
@@ -172,68 +132,83 @@ class AnswerSample:
 
     @property
     def error(self) -> float:
-        """Standard error of the mean, for inputs drawn like these."""
-        rates = self.rates()
-        variance = self.strata.sizes.astype(float) ** 2 * rates * (1 - rates) / np.maximum(self.drawn, 1)
-        return float(np.sqrt(variance.sum()) / self.inputs)
+        """Standard error of the mean for inputs drawn like these, with that of the inputs not evaluated."""
+        broken, repaired = self.estimate()
+        left = (self.strata.sizes - self.drawn).astype(float)
+        changes = broken + repaired - (broken - repaired) ** 2 / self.inputs
+        return float(np.sqrt(changes + (left**2 * self._variances()).sum()) / self.inputs)
 
     def grow(self, wanted: npt.NDArray[np.generic]) -> None:
         """Evaluates the first ``wanted`` inputs of each stratum, as far as they are not yet evaluated."""
         until = np.clip(wanted, self.drawn, self.strata.sizes).astype(np.int64)
-        parts = [group[a:b] for group, a, b in zip(self.strata.members, self.drawn, until, strict=True)]
-        where = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        positions = np.concatenate(parts)
-        order = np.argsort(positions, kind="stable")
-        changed = np.flatnonzero(self._change(positions[order])) if len(positions) else np.zeros(0, np.int64)
-        self.count += np.bincount(where[order][changed], minlength=len(parts))
-        self._positions.append(positions[order][changed])
-        self._stratum.append(where[order][changed])
+        positions, stratum = self.strata.between(self.drawn, until)
+        changed = np.flatnonzero(self._evaluate(positions)[0]) if len(positions) else np.zeros(0, np.int64)
+        self.count += np.bincount(stratum[changed], minlength=len(self.count))
+        self._positions.append(positions[changed])
+        self._stratum.append(stratum[changed])
         self.drawn = until
 
     def rates(self) -> Floats:
         """Expected rate of changed answers among the inputs of each stratum that were not evaluated."""
-        return np.array([first / (first + second) for first, second in self._posterior()])
+        changed, unchanged = self._posterior()
+        return changed / (changed + unchanged)
 
     def estimate(self) -> tuple[float, float]:
         """Expected number of broken and of repaired answers among all inputs."""
-        right = np.array(self.strata.right)
         total = self.count + (self.strata.sizes - self.drawn) * self.rates()
-        return float(total[right].sum()), float(total[~right].sum())
+        right = self.strata.right
+        return self._broken + float(total[right].sum()), self._repaired + float(total[~right].sum())
 
     def predictions(self) -> tuple[Ints, Ints]:
         """Broken and repaired answers among all inputs in `DRAWS` predictions, ``(DRAWS,)`` each."""
-        left, right = self.strata.sizes - self.drawn, np.array(self.strata.right)
-        totals = np.repeat(self.count[:, None], DRAWS, axis=1)
-        for stratum, (first, second) in enumerate(self._posterior()):
-            if left[stratum]:
-                rate = self._rng.beta(first, second, DRAWS)
-                totals[stratum] += self._rng.binomial(left[stratum], rate)
-        return totals[right].sum(axis=0), totals[~right].sum(axis=0)
+        left, right = self.strata.sizes - self.drawn, self.strata.right
+        rate = self._rng.beta(*(part[:, None] for part in self._posterior()), (len(left), DRAWS))
+        totals = self.count[:, None] + self._rng.binomial(left[:, None], rate)
+        return self._broken + totals[right].sum(axis=0), self._repaired + totals[~right].sum(axis=0)
 
     def until(self, settled: Settled) -> None:
         """Evaluates more inputs until a question is settled, or until every input is evaluated."""
+        self.grow(np.where(self.strata.sizes * self.strata.rate >= 1, SOME, 0))
         while not self.complete and not settled(*self.predictions()):
             rates, left = self.rates(), self.strata.sizes - self.drawn
-            weight = self.strata.sizes * np.sqrt(rates * (1 - rates)) * (left > 0)
-            more = (GROWTH - 1) * self.evaluated * weight / max(weight.sum(), 1e-12)
+            weight = np.sqrt(left**2 * self._variances() + left * rates * (1 - rates))
+            more = max((GROWTH - 1) * self.evaluated, STEP) * weight / weight.sum()
             whole = self.drawn + more >= NEARLY_ALL * self.strata.sizes
-            wanted = np.where(whole, self.strata.sizes, self.drawn + np.maximum(more, 1))
-            self.grow(wanted)
+            self.grow(np.where(whole, self.strata.sizes, self.drawn + np.ceil(more)))
 
     def changed(self) -> WeightedChanges:
-        """The changed answers of the sample."""
-        positions, stratum = np.concatenate(self._positions), np.concatenate(self._stratum)
-        sign = np.where(np.array(self.strata.right)[stratum], 1.0, -1.0)
-        weight = (self.strata.sizes / np.maximum(self.drawn, 1))[stratum]
-        order = np.argsort(positions, kind="stable")
-        return WeightedChanges(positions[order], sign[order].astype(np.float32), weight[order].astype(np.float32))
+        """The changed answers of the sample, with weights that add up to the estimate."""
+        where = np.concatenate([self.first, *self._positions])
+        change = np.concatenate([self._first_change, *(self._signs[stratum] for stratum in self._stratum)])
+        share = self.strata.sizes / np.maximum(self.drawn, 1)
+        weight = np.concatenate([np.ones(len(self.first)), *(share[stratum] for stratum in self._stratum)])
+        for kind, expected in zip((change > 0, change < 0), self.estimate(), strict=True):
+            weight[kind] *= expected / max(weight[kind].sum(), 1e-12)
+        order = np.argsort(where, kind="stable")
+        order = order[change[order] != 0]
+        return WeightedChanges(where[order], change[order].astype(np.float32), weight[order].astype(np.float32))
 
-    def _posterior(self) -> list[tuple[float, float]]:
-        """Parameters of the Beta distribution of the rate of changed answers in each stratum."""
-        found: list[tuple[float, float]] = []
-        expected = None
-        for changed, drawn, right in zip(self.count, self.drawn, self.strata.right, strict=True):
-            second = PRIOR_SHAPE / expected if right and expected is not None else PRIOR_SHAPE
-            found.append((PRIOR_SHAPE + changed, second + drawn - changed))
-            expected = EXPECTED_FALL * found[-1][0] / sum(found[-1])
-        return found
+    @property
+    def _signs(self) -> Change:
+        """The change of a changed answer in each stratum."""
+        return np.where(self.strata.right, 1, -1).astype(np.float32)
+
+    @property
+    def _broken(self) -> int:
+        return int((self._first_change > 0).sum())
+
+    @property
+    def _repaired(self) -> int:
+        return int((self._first_change < 0).sum())
+
+    def _posterior(self) -> tuple[Floats, Floats]:
+        """Parameters of the Beta distribution of the rate of changed answers in each stratum, ``(strata,)`` each."""
+        odds = self.strata.rate / (1 - self.strata.rate)
+        changed = PRIOR_SHAPE * np.maximum(odds, 1) + self.count
+        return changed, PRIOR_SHAPE * np.maximum(1 / odds, 1) + self.drawn - self.count
+
+    def _variances(self) -> Floats:
+        """Variance of the rate of changed answers in each stratum, ``(strata,)``."""
+        changed, unchanged = self._posterior()
+        total = changed + unchanged
+        return changed * unchanged / (total**2 * (total + 1))

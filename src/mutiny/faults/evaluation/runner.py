@@ -186,6 +186,14 @@ class Runner:
         right, shares = self.task.judge(outputs, truth)
         return right.cpu().numpy(), shares.double().cpu().numpy(), condense(self.task, outputs, truth).cpu()
 
+    def changed_outputs(
+        self, patch: Patch, original: int, split: str, indices: Indices
+    ) -> tuple[npt.NDArray[np.float32], Tensor]:
+        """How much worse a patched original answers some inputs, as in `change`, and its condensed outputs for them."""
+        _, shares, outputs = self.answers(patch, original, split, indices)
+        sign = -1.0 if self.task.higher_is_better else 1.0
+        return (sign * (shares - self.clean(original, split).shares[indices])).astype(np.float32), outputs
+
     def screened(
         self, operator: Operator, split: str, screening: Screening, checks: int, memory: AnswerMemory
     ) -> ScreenedMutant:

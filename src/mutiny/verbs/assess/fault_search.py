@@ -15,7 +15,8 @@ from mutiny.core.records import Basis, FaultRecord
 from mutiny.core.stats.notice import mcnemar_worse
 from mutiny.faults import Operator
 from mutiny.faults.evaluation import Runner
-from mutiny.faults.evaluation.answer_sample import FIRST, AllAnswers, AnswerSample, Strata, WeightedChanges
+from mutiny.faults.evaluation.answer_sample import AllAnswers, AnswerSample, WeightedChanges
+from mutiny.faults.evaluation.change_chance import KnownInputs
 from mutiny.models import Patch
 from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.cost_scale import CostScale, MeasuredCost, combined_cost, scale_limits, trained_weight
@@ -28,9 +29,6 @@ from mutiny.verbs.assess.strength_search import place
 TEST = "test"
 DRAWS = 4
 """Random draws for each repetition of an operator without a strength."""
-FIRST_OF_REFERENCE = FIRST // 2
-"""Reference inputs drawn from each stratum at first: many strengths are tried, most of which cost far too much or too
-little. The test inputs that are drawn also tell how many inputs would notice a cost, so there are more of them."""
 NEAR = 1.5
 """A sampled cost that is within this factor of the bins is measured precisely."""
 
@@ -141,7 +139,7 @@ class FaultSearch:
     alpha: float
     sampled: frozenset[str] = frozenset()
     distinct: DistinctTests | None = None
-    _strata: dict[tuple[int, str], Strata] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[int, str], KnownInputs] = field(default_factory=dict, repr=False)
 
     def find(self, operator: Operator, label: str, original: int, seed: int) -> FoundFaults:
         """Faults of an operator on one original with one random choice, at most a few in each bin of cost.
@@ -289,19 +287,18 @@ class FaultSearch:
         if split not in self.sampled:
             return AllAnswers(self.runner.change(patch, original, split))
         rng = generator_for(self.runner.seed, "predicted answers", patch.digest, split)
-        first = FIRST if split == TEST else FIRST_OF_REFERENCE
-        change = partial(self.runner.change, patch, original, split)
-        return AnswerSample(self._strata_of(original, split), change, rng, first)
+        evaluate = partial(self.runner.changed_outputs, patch, original, split)
+        return AnswerSample(self._known_inputs(original, split), evaluate, rng)
 
-    def _strata_of(self, original: int, split: str) -> Strata:
+    def _known_inputs(self, original: int, split: str) -> KnownInputs:
         key, runner = (original, split), self.runner
-        if key not in self._strata:
+        if key not in self._known:
             labels, task = runner.labels(split), runner.task
             assert labels is not None
             assert isinstance(task, Classification)
             priority = generator_for(runner.seed, "sampled inputs", split).random(len(labels))
-            self._strata[key] = Strata.of(runner.clean(original, split), task, labels, priority)
-        return self._strata[key]
+            self._known[key] = KnownInputs.of(runner.clean(original, split), task, labels, priority)
+        return self._known[key]
 
     def _settle(self, fault: _Measured) -> None:
         """Evaluates as much of the reference set as the bin of a fault needs."""

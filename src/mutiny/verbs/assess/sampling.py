@@ -13,7 +13,7 @@ from mutiny.subjects.tasks import Classification
 
 FEWEST_SAMPLED, LEAST_WORK = 2000, 1.5e9
 """Only splits with so many inputs, and so many operations for one pass, are sampled; others cost less than sampling."""
-SAME_BIN, SAME_VERDICT = 0.99, 0.998
+SAME_BIN, SAME_VERDICT = 0.98, 0.998
 """Shares of the predictions that must agree on the bin of a cost, or on a verdict, before other inputs are left out."""
 
 
