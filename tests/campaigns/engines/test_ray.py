@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from campaigns.engines.sockets import descendants, listening  # noqa: E402
 from mutiny.campaigns.engines import ray_node as node  # noqa: E402
 from mutiny.campaigns.engines.parsing import as_engine  # noqa: E402
 from mutiny.campaigns.engines.ray import Ray  # noqa: E402
+from mutiny.campaigns.engines.ray_start import QUICK  # noqa: E402
 from mutiny.campaigns.jobs import Job  # noqa: E402
 from mutiny.core.errors import BadInput, MissingExtra  # noqa: E402
 from mutiny.core.results import versions  # noqa: E402
@@ -26,9 +28,10 @@ from mutiny.testing.engines import check_engine  # noqa: E402
 
 @pytest.fixture(scope="module", autouse=True)
 def home(tmp_path_factory):
-    """A home folder of a user who has switched token authentication off; Ray would write a token there."""
+    """A home folder, where Ray would write a token, of a user who has switched token authentication off."""
     folder = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir="/tmp") as short:
+        patch.setenv("RAY_TMPDIR", short)
         patch.setenv("HOME", str(folder))
         patch.setenv("RAY_AUTH_MODE", "disabled")
         for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_ADDRESS"):
@@ -44,6 +47,8 @@ def two(home):
     assert not ray.is_initialized()
     assert os.environ["RAY_AUTH_MODE"] == "disabled"
     assert "RAY_AUTH_TOKEN" not in os.environ
+    assert list(Path(os.environ["RAY_TMPDIR"]).iterdir()) == []
+    assert QUICK == {"worker_niceness": 0}  # else later clusters would write into folders of this one
 
 
 def test_starts_and_leaves_signal_handlers(two):

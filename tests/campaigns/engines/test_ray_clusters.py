@@ -63,6 +63,19 @@ def test_files_of_a_cluster_are_in_a_folder_that_only_the_user_can_enter(usual, 
     assert not folder.exists()
 
 
+def test_a_folder_that_cannot_be_made_gets_a_sentence(monkeypatch):
+    monkeypatch.setenv("RAY_TMPDIR", "/dev/null/x")
+    with pytest.raises(BadInput, match=r"/dev/null/x: Not a directory\. Set RAY_TMPDIR to another folder"):
+        private_folder().__enter__()
+
+
+def test_a_folder_for_clusters_is_made_if_it_is_not_there(monkeypatch):
+    with tempfile.TemporaryDirectory(dir="/tmp") as parent:
+        monkeypatch.setenv("RAY_TMPDIR", f"{parent}/r")
+        with private_folder() as folder:
+            assert folder.parent == Path(parent) / "r"
+
+
 def test_a_cluster_that_does_not_listen_on_loopback_is_refused(monkeypatch):
     """As it would be with a version of Ray that chooses the address in another way."""
     monkeypatch.setattr(ray, "init", lambda *_, **__: None)

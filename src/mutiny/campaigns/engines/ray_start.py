@@ -39,8 +39,8 @@ def private_cluster(ray: ModuleType, cores: int | None) -> Iterator[None]:
         stack.callback(ray.shutdown)
         try:
             with loopback():
-                files = str(folder / "ray")
-                init(ray, "local", num_cpus=cores, include_dashboard=False, _temp_dir=files, _system_config=QUICK)
+                files, settings = str(folder / "ray"), dict(QUICK)  # Ray adds to the settings
+                init(ray, "local", num_cpus=cores, include_dashboard=False, _temp_dir=files, _system_config=settings)
         except Exception as error:
             expected = "a Ray cluster that can be started on this machine"
             raise BadInput("engine", "ray", expected, f"{first_sentence(error)}.") from error
@@ -55,7 +55,13 @@ def private_cluster(ray: ModuleType, cores: int | None) -> Iterator[None]:
 def private_folder() -> Iterator[Path]:
     """A new folder that other users cannot enter, with a short path; removed at the end."""
     usual = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
-    folder = tempfile.mkdtemp(prefix="mutiny-", dir="/tmp" if len(usual) > LONGEST and os.name == "posix" else usual)
+    parent = "/tmp" if len(usual) > LONGEST and os.name == "posix" else usual
+    try:
+        Path(parent).mkdir(parents=True, exist_ok=True)
+        folder = tempfile.mkdtemp(prefix="mutiny-", dir=parent)
+    except OSError as error:
+        fix = f"{parent}: {error.strerror}. Set RAY_TMPDIR to another folder with at most {LONGEST} characters."
+        raise BadInput("engine", "ray", "a folder for Ray's temporary files that can be written to", fix) from error
     try:
         yield Path(folder)
     finally:
