@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput, UntrustedFile
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
-_SAFE = (2, 10)
+_SAFE = "2.10"
 """First version of torch whose ``weights_only`` keeps code in files from running: CVE-2025-32434, CVE-2026-24747."""
 
 
