@@ -1,10 +1,11 @@
-# make demo | test | test-studies | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | test-studies | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture | lock |
+# locked | licenses | sbom: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
 LOWEST ?=  # e.g. LOWEST=torch=2.13.0 where no older CPU build of torch can be had
 
-.PHONY: demo test test-studies test-processors test-lowest test-browser coverage check format docs bench torture clean
+.PHONY: demo test test-studies test-processors test-lowest test-browser coverage check format docs bench torture lock locked licenses sbom clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
@@ -56,12 +57,29 @@ format: .venv/installed-dev
 docs: .venv/installed-docs
 	$(BIN)/mkdocs build --strict
 
+# torchattacks asks for an old release of requests, which has known flaws, and for torchvision, but uses neither.
 bench: .venv/installed-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps torchattacks==3.5.1
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -k torchattacks tests/verbs/attack
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks --quick $(if $(DATA),--data $(DATA))
 
 torture: .venv/installed-dev
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests
+
+# Versions and hashes for constraints.txt as it is. To raise a version, change it there first.
+lock: .venv-uv/bin/uv
+	PATH="$(CURDIR)/.venv-uv/bin:$$PATH" .ci/lock > locks/mutiny.new && mv locks/mutiny.new locks/mutiny.txt
+	PATH="$(CURDIR)/.venv-uv/bin:$$PATH" .ci/lock --all-extras > locks/all.new && mv locks/all.new locks/all.txt
+
+locked: .venv-locked/installed
+	.venv-locked/bin/python -m pip check
+
+licenses: .venv-locked/installed
+	.venv-locked/bin/python .ci/licenses > licenses.new && mv licenses.new docs/licenses.md
+
+sbom: .venv-locked/installed
+	.venv-locked/bin/python .ci/sbom attacks ray notebook tracking frameworks > mutiny-nn.cdx.json
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -94,5 +112,17 @@ torture: .venv/installed-dev
 		-c .venv-lowest/constraints.txt -e ".[dev]"
 	@touch $@
 
+.venv-uv/bin/uv:
+	@$(PYTHON) -m venv .venv-uv
+	@.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
+
+.venv-locked/installed: constraints.txt pyproject.toml locks/all.txt
+	@echo "Installing mutiny and everything in locks/all.txt into .venv-locked (a few minutes, once) ..."
+	@$(PYTHON) -m venv --clear .venv-locked
+	@.venv-locked/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	@.venv-locked/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/all.txt
+	@.venv-locked/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-lowest htmlcov .coverage* .mypy_cache .ruff_cache .hypothesis site
+	rm -rf .venv .venv-* licenses.new locks/*.new htmlcov .coverage* .mypy_cache .ruff_cache .hypothesis site

@@ -13,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from mutiny.campaigns.engines.ray_package import LOWEST
+
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -41,6 +43,10 @@ def test_lower_bounds_admit_pinned_versions():
         if name in pinned:
             low, pin = ([int(part) for part in version.split(".")] for version in (bound, pinned[name]))
             assert low <= pin, name
+
+
+def test_the_lowest_ray_that_the_engine_accepts_is_that_of_the_extra():
+    assert lowest()["ray"] == LOWEST
 
 
 def requirements(name, extra):

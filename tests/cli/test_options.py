@@ -125,3 +125,14 @@ def test_an_error_in_a_users_file_stays_in_the_words_of_python(run, write):
     """There, ``test`` is the user's test data, not the option --test."""
     ran = run("assess", "--method", "muff", write("x, y = blobs()\nsubject = blob_subject(test=(x[:0], y[:0]))"))
     assert ran.err.startswith("mutiny: test=an empty split")
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_command_says_once_who_is_trusted_before_it_joins_a_cluster(quiet, run, write):
+    pytest.importorskip("ray", reason="needs the extra ray")
+    subject = write("subject = blob_subject()")
+    ran = run("assess", subject, "--operators", "WI", "--address", "127.0.0.1:1", *(["--quiet"] if quiet else []))
+    assert ran.code == 2
+    assert ran.err.count("mutiny: jobs run on the Ray cluster at 127.0.0.1:1. Trust whoever controls it") == 1 - quiet
+    assert "expected a Ray cluster that can be reached" in ran.err
+    assert ran.out == ""

@@ -113,6 +113,8 @@ class Invocation:
     def running(self) -> Iterator[dict[str, Any]]:
         """The arguments that all verbs share: `settings`, ``engine``, ``store`` and ``progress``."""
         engine = as_engine(*(self.options[name] for name in ("engine", "workers", "address", "threads")))
+        if engine.trusted and not self.quiet:
+            _say(engine.trusted)
         command = to_stored(self.verb, self.options)
         with open_store(self.store, command) as store, self.progress() as progress:
             yield {**self.settings, "engine": engine, "store": store, "progress": progress}

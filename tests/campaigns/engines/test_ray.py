@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +15,11 @@ import torch
 
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 
+from campaigns.engines.sockets import descendants, listening  # noqa: E402
 from mutiny.campaigns.engines import ray_node as node  # noqa: E402
 from mutiny.campaigns.engines.parsing import as_engine  # noqa: E402
 from mutiny.campaigns.engines.ray import Ray  # noqa: E402
+from mutiny.campaigns.engines.ray_start import QUICK  # noqa: E402
 from mutiny.campaigns.jobs import Job  # noqa: E402
 from mutiny.core.errors import BadInput, MissingExtra  # noqa: E402
 from mutiny.core.results import versions  # noqa: E402
@@ -23,24 +27,31 @@ from mutiny.testing.engines import check_engine  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _token():
-    """Sets a token for the tests; otherwise Ray would write one into the home folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_TOKEN", "only-for-tests-" + "0" * 32)
-        patch.setitem(os.environ, "RAY_AUTH_MODE", "to be removed again")
-        del os.environ["RAY_AUTH_MODE"]  # it counts only when ray is imported; unset, Ray switches tokens on
-        yield
+def home(tmp_path_factory):
+    """A home folder, where Ray would write a token, of a user who has switched token authentication off."""
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir="/tmp") as short:
+        patch.setenv("RAY_TMPDIR", short)
+        patch.setenv("HOME", str(folder))
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_ADDRESS"):
+            patch.delenv(name, raising=False)
+        yield folder
 
 
 @pytest.fixture(scope="module")
-def two(_token):
+def two(home):
     """An engine with a cluster of its own, for all tests, because starting it takes seconds; it ends with the last."""
     with Ray(workers=2) as engine:
         yield engine
     assert not ray.is_initialized()
+    assert os.environ["RAY_AUTH_MODE"] == "disabled"
+    assert "RAY_AUTH_TOKEN" not in os.environ
+    assert list(Path(os.environ["RAY_TMPDIR"]).iterdir()) == []
+    assert QUICK == {"worker_niceness": 0}  # else later clusters would write into folders of this one
 
 
-def test_starts_with_token_authentication_on_and_leaves_signal_handlers(two):
+def test_starts_and_leaves_signal_handlers(two):
     def own(*_):
         """Handler of SIGTERM that campaigns install."""
 
@@ -52,7 +63,31 @@ def test_starts_with_token_authentication_on_and_leaves_signal_handlers(two):
     finally:
         signal.signal(signal.SIGTERM, before)
     assert result.value == "a"
-    assert os.environ["RAY_AUTH_MODE"] == "token"
+
+
+def test_a_cluster_of_its_own_listens_on_loopback_only(two):
+    (result,) = two.run(lambda job: os.getpid(), [Job("a")])
+    processes = descendants(os.getpid())
+    assert result.value in processes
+    addresses = [address for process in processes for address in listening(process)]
+    assert len(addresses) > 4  # head, node, their agents, this process, workers
+    assert set(addresses) <= {"127.0.0.1", "::1"}
+
+
+def test_a_cluster_of_its_own_refuses_clients_without_its_token_and_keeps_it_to_itself(two, home):
+    grpc = pytest.importorskip("grpc", reason="a client of Ray's services")
+    list(two.run(lambda job: job.kind, [Job("a")]))
+    with grpc.insecure_channel(ray.get_runtime_context().gcs_address) as channel:
+        nodes = channel.unary_unary("/ray.rpc.NodeInfoGcsService/GetAllNodeInfo")
+        for metadata in ((), (("authorization", "Bearer " + "0" * 64),)):
+            with pytest.raises(grpc.RpcError) as refused:
+                nodes(b"", metadata=metadata, timeout=30)
+            assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
+        token = os.environ["RAY_AUTH_TOKEN"]
+        assert b"127.0.0.1" in nodes(b"", metadata=(("authorization", f"Bearer {token}"),), timeout=30)
+    assert not (home / ".ray").exists()
+    commands = b"".join((Path("/proc") / str(process) / "cmdline").read_bytes() for process in descendants(os.getpid()))
+    assert token.encode() not in commands  # which every user of the machine may read
 
 
 def test_keeps_the_contract_in_a_cluster_that_is_there_and_leaves_it(two):

@@ -10,6 +10,8 @@ from torch import nn
 from mutiny.core.errors import BadInput, UntrustedFile
 from mutiny.subjects.training import load_weights
 
+reads_torch_files = pytest.mark.skipif(torch.__version__ < (2, 10), reason="this torch reads them only if trusted")
+
 
 def net():
     return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
@@ -19,6 +21,7 @@ def equal(a, b):
     return all(torch.equal(x, y) for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True))
 
 
+@reads_torch_files
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -64,6 +67,22 @@ def test_a_malicious_pickle_is_refused_and_not_run(tmp_path, write):
     assert equal(model, before)
 
 
+@pytest.mark.parametrize("version", ["2.5.1", "2.6.0+cpu", "2.9.1+cu128"])
+def test_a_torch_file_is_refused_if_this_torch_would_run_code_in_it(version, tmp_path, monkeypatch):
+    """CVE-2025-32434 and CVE-2026-24747: ``weights_only=True`` is not enough."""
+    torch.save(net().state_dict(), tmp_path / "a.pt")
+    save_file(net().state_dict(), tmp_path / "a.safetensors")
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion(version))
+    with pytest.raises(UntrustedFile) as refused:
+        load_weights(net(), tmp_path / "a.pt")
+    assert str(refused.value) == (
+        f"weights={tmp_path / 'a.pt'}: expected a .safetensors file with torch {version}: before 2.10, other files can "
+        "run code when read. Convert it, use a later torch or, if you trust its author, set trust_pickle=True."
+    )
+    load_weights(net(), tmp_path / "a.pt", trust_pickle=True)
+    load_weights(net(), tmp_path / "a.safetensors")
+
+
 def test_a_pickled_module_is_read_if_trusted(tmp_path):
     source, target = net(), net()
     torch.save(source, tmp_path / "a.pt")
@@ -82,6 +101,7 @@ def changed(**changes):
     return state
 
 
+@reads_torch_files
 @pytest.mark.parametrize(
     ("state", "message"),
     [
@@ -104,6 +124,7 @@ def test_wrong_content_names_the_tensor_and_leaves_the_model(tmp_path, state, me
     assert equal(model, before)
 
 
+@reads_torch_files
 def test_damaged_and_missing_files(tmp_path):
     torch.save(net().state_dict(), tmp_path / "a.pt")
     content = (tmp_path / "a.pt").read_bytes()

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from mutiny.core.errors import BadInput, UntrustedFile
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
+_SAFE = "2.10"
+"""First version of torch whose ``weights_only`` keeps code in files from running: CVE-2025-32434, CVE-2026-24747."""
 
 
 def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False) -> nn.Module:
@@ -26,7 +28,8 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
 
     Args:
         model: Model that receives the weights; its mode stays.
-        path: Path of a ``.safetensors`` file, or a ``.pt`` or ``.pth`` file of plain tensors.
+        path: Path of a ``.safetensors`` file, or a ``.pt`` or ``.pth`` file of plain tensors; torch before 2.10 cannot
+            read the latter without trust.
         trust_pickle: Whether to unpickle a file, which can run any code that its author put in.
     """
     if not isinstance(model, nn.Module):
@@ -55,6 +58,12 @@ def _read_safetensors(path: Path) -> Any:
 
 
 def _read_torch(path: Path, trust_pickle: bool) -> Any:
+    if not trust_pickle and torch.__version__ < _SAFE:
+        expected = (
+            f"a .safetensors file with torch {torch.__version__}: before 2.10, other files can run code when read"
+        )
+        fix = "Convert it, use a later torch or, if you trust its author, set trust_pickle=True."
+        raise UntrustedFile("weights", path, expected, fix)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about formats; what matters is raised
