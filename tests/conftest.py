@@ -33,7 +33,8 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory):
-    """Trained originals go to a folder of the test session, never to the user's; also those of fixtures of a module."""
+    """Trained originals and the key are those of the test session, never the user's; also for fixtures of a module."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MUTINY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        patch.setenv("MUTINY_KEY", str(tmp_path_factory.mktemp("user") / "key"))
         yield
