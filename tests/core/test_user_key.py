@@ -53,7 +53,9 @@ def test_another_key_makes_other_proofs(key):
 
 def test_checking_creates_no_key(key):
     assert not is_proof("0" * 64, "campaign", VALUES)
+    assert key_problem() == f"There is no key at {key}."
     assert not key.parent.exists()
+    assert key_problem(create=True) == ""
 
 
 @POSIX
@@ -171,7 +173,7 @@ def test_a_key_that_cannot_be_used_is_told_and_nothing_is_proven(key, make, told
     make(key)
     assert prove("campaign", VALUES) == ""
     assert not is_proof("", "campaign", VALUES)
-    problem = key_problem()
+    problem = key_problem(create=True)
     assert told in problem
     assert str(key) in problem
     assert problem.count("\n") == 0
@@ -182,7 +184,7 @@ def test_a_key_in_a_folder_of_others_is_not_created(key):
     key.parent.mkdir()
     key.parent.chmod(0o777)
     assert prove("campaign", VALUES) == ""
-    assert "Run `chmod go-w" in key_problem()
+    assert "Run `chmod go-w" in key_problem(create=True)
     assert not [*key.parent.iterdir()]
 
 

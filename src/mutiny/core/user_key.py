@@ -1,7 +1,7 @@
 """The user's key, and proofs made with it: a file can say that this user's mutiny wrote something, and prove it.
 
-The key is a file of random bytes that only its owner can read. A proof is an HMAC-SHA256 of a kind and of values; without
-the key nobody can make one. The key is created when the first proof is made, never when one is checked.
+The key is a file of random bytes that only its owner can read. A proof is an HMAC-SHA256 of a kind and of values, which
+nobody can make without the key. The key is created when the first proof is made, never when one is checked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import hmac
 import json
 import os
 import secrets
-import shlex
 import stat
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mutiny.core.json_values import Plain
+from mutiny.core.shell_words import quoted
 
 VARIABLE = "MUTINY_KEY"
 """Environment variable with the path of the key."""
@@ -37,12 +37,12 @@ def key_file() -> Path:
     """
     chosen = os.environ.get(VARIABLE)
     if chosen:
-        if not os.path.isabs(chosen):
+        if not Path(chosen).is_absolute():
             raise _Unusable(f"{VARIABLE}={chosen}: expected an absolute path.")
         return Path(chosen)
     config = os.environ.get("XDG_CONFIG_HOME", "")
     try:
-        folder = Path(config) if os.path.isabs(config) else Path.home() / ".config"
+        folder = Path(config) if Path(config).is_absolute() else Path.home() / ".config"
     except RuntimeError:
         raise _Unusable(
             f"There is no home folder for a key. Set {VARIABLE} to a file in a folder of your own."
@@ -73,13 +73,14 @@ def is_proof(proof: object, kind: str, values: Plain) -> bool:
         return False
 
 
-def key_problem() -> str:
-    """Why this user has no key that can be used, and what to do, in sentences; empty if a proof can be made.
+def key_problem(create: bool = False) -> str:
+    """Why this user has no key that can be used, and what to do, in sentences; empty if there is one.
 
-    Creates the key if there is none yet.
+    Args:
+        create: Whether to create the key if there is none yet.
     """
     try:
-        _key(create=True)
+        _key(create)
     except _Unusable as error:
         return str(error)
     return ""
@@ -136,7 +137,7 @@ def _check_folder(path: Path) -> None:
     if folder.st_uid not in (os.geteuid(), 0):
         raise _Unusable(f"The folder of the key {path} belongs to another user. Set {VARIABLE} to a file of your own.")
     if folder.st_mode & 0o022:
-        fix = f"Run `chmod go-w {shlex.quote(str(path.parent))}`, or set {VARIABLE} to a file elsewhere."
+        fix = f"Run `chmod go-w {quoted(path.parent)}`, or set {VARIABLE} to a file elsewhere."
         raise _Unusable(f"Other users can write in the folder of the key {path}. {fix}")
 
 
