@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,8 +111,12 @@ def is_json(path: Path) -> bool:
         return file.read(256).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
-def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
+def read_results(paths: Iterable[Path], warn: Callable[[str], object] = warnings.warn) -> list[LoadedResult]:
     """All results, in the order of the files, the oldest of each file first.
+
+    Args:
+        paths: Stores and JSON files.
+        warn: Function that is called with a sentence if results may be missing in a store.
 
     Raises:
         BadInput: A file is missing, is neither a store nor a result, or has no result.
@@ -120,14 +125,16 @@ def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
     for path in paths:
         if not path.is_file():
             raise BadInput("file", path, "a campaign file or a JSON result that exists")
-        results += [read_json(path)] if is_json(path) else read_store(path)
+        results += [read_json(path)] if is_json(path) else read_store(path, warn)
     return results
 
 
-def read_store(path: Path) -> list[LoadedResult]:
-    """All results of a store, the oldest first; `BadInput` if there is none."""
+def read_store(path: Path, warn: Callable[[str], object] = warnings.warn) -> list[LoadedResult]:
+    """All results of a store, the oldest first; `BadInput` if there is none. For ``warn`` see `read_results`."""
     with SqliteStore(path, write=False) as store:
         outcomes = [(campaign, store.outcome(campaign.id)) for campaign in store.campaigns()]
+    if store.incomplete:
+        warn(store.incomplete)
     results = [
         LoadedResult(result, campaign.command, path, True, campaign.network, campaign.id)
         for campaign, result in outcomes
