@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,7 +49,7 @@ def report(
             raise BadInput("--json", json, "a single campaign file, the latest result of which is written")
     console = Output()
     if out is not None:
-        matching, omitted = matching_results(read_results(files))
+        matching, omitted = matching_results(read_results(files, _say))
         write_html(out, page_for(matching, omitted=omitted))
         for sentence in omitted:
             console.print(f" {sentence}", highlight=False, markup=False)
@@ -65,13 +66,20 @@ def report(
 def _latest(file: Path) -> tuple[Any, Mapping[str, Any] | None]:
     """The result of the latest finished campaign in a file, and its command if it was started by one."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
+    from mutiny.cli.stored_command import known_command
 
     with SqliteStore(file, write=False) as store:
-        outcomes = [(store.outcome(campaign.id), campaign.command) for campaign in store.campaigns()]
+        outcomes = [(store.outcome(campaign.id), known_command(campaign.command)) for campaign in store.campaigns()]
+    if store.incomplete:
+        _say(store.incomplete)
     results = [(result, command) for result, command in outcomes if result is not None]
     if not results:
         raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")
     return results[-1]
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"mutiny: {sentence}\n")
 
 
 def _json(result: Any) -> Any:
