@@ -98,6 +98,7 @@ def incomplete():
     return "copy.mutiny"
 
 
+@pytest.mark.filterwarnings("default:copy.mutiny was copied")
 def test_commands_say_that_a_copy_has_no_log(run, incomplete, write, monkeypatch):
     told = "copy.mutiny was copied without its log, copy.mutiny-wal"
     for command in ("status", "resume", "report"):

@@ -49,7 +49,7 @@ def report(
             raise BadInput("--json", json, "a single campaign file, the latest result of which is written")
     console = Output()
     if out is not None:
-        matching, omitted = matching_results(read_results(files, _say))
+        matching, omitted = matching_results(read_results(files))
         write_html(out, page_for(matching, omitted=omitted))
         for sentence in omitted:
             console.print(f" {sentence}", highlight=False, markup=False)
@@ -71,15 +71,11 @@ def _latest(file: Path) -> tuple[Any, Mapping[str, Any] | None]:
     with SqliteStore(file, write=False) as store:
         outcomes = [(store.outcome(campaign.id), known_command(campaign.command)) for campaign in store.campaigns()]
     if store.incomplete:
-        _say(store.incomplete)
+        sys.stderr.write(f"mutiny: {store.incomplete}\n")
     results = [(result, command) for result, command in outcomes if result is not None]
     if not results:
         raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")
     return results[-1]
-
-
-def _say(sentence: str) -> None:
-    sys.stderr.write(f"mutiny: {sentence}\n")
 
 
 def _json(result: Any) -> Any:

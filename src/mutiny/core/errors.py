@@ -87,6 +87,10 @@ class StoreLost(StoreError):
     """The file of this store was deleted, replaced or truncated while it was written; a copy is kept."""
 
 
+class MutinyWarning(UserWarning):
+    """Something that the user should know, although the call goes on."""
+
+
 class NotApplicable(MutinyError):
     """An operator finds nothing to change in this model; the message is the reason."""
 

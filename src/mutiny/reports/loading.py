@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.core.errors import BadInput, called
+from mutiny.core.errors import BadInput, MutinyWarning, called
 from mutiny.core.json_values import shown
 from mutiny.core.results import SCHEMA, Result
 from mutiny.reports.formatting import count
@@ -111,12 +111,8 @@ def is_json(path: Path) -> bool:
         return file.read(256).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
-def read_results(paths: Iterable[Path], warn: Callable[[str], object] = warnings.warn) -> list[LoadedResult]:
+def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
     """All results, in the order of the files, the oldest of each file first.
-
-    Args:
-        paths: Stores and JSON files.
-        warn: Function that is called with a sentence if results may be missing in a store.
 
     Raises:
         BadInput: A file is missing, is neither a store nor a result, or has no result.
@@ -125,16 +121,16 @@ def read_results(paths: Iterable[Path], warn: Callable[[str], object] = warnings
     for path in paths:
         if not path.is_file():
             raise BadInput("file", path, "a campaign file or a JSON result that exists")
-        results += [read_json(path)] if is_json(path) else read_store(path, warn)
+        results += [read_json(path)] if is_json(path) else read_store(path)
     return results
 
 
-def read_store(path: Path, warn: Callable[[str], object] = warnings.warn) -> list[LoadedResult]:
-    """All results of a store, the oldest first; `BadInput` if there is none. For ``warn`` see `read_results`."""
+def read_store(path: Path) -> list[LoadedResult]:
+    """All results of a store, the oldest first; `BadInput` if there is none."""
     with SqliteStore(path, write=False) as store:
         outcomes = [(campaign, store.outcome(campaign.id)) for campaign in store.campaigns()]
     if store.incomplete:
-        warn(store.incomplete)
+        warnings.warn(store.incomplete, MutinyWarning, stacklevel=4)
     results = [
         LoadedResult(result, campaign.command, path, True, campaign.network, campaign.id)
         for campaign, result in outcomes
