@@ -109,7 +109,7 @@ def test_addresses_are_never_taken_from_a_file(run, folder):
     assert "10.0.0.7" not in told.err
     told = run("resume", file, "--trust")
     assert told.code == 2
-    assert "mutiny: --address=: expected that of the Ray cluster" in told.err
+    assert "mutiny: --address=None: expected the Ray cluster on which the campaign was started" in told.err
     assert not (folder / "ran").exists()
     assert run("resume", file, "--trust", "--engine", "serial").code == 2
     assert (folder / "ran").exists()
@@ -255,7 +255,9 @@ def test_resume_has_an_option_for_every_file_that_a_command_writes(run):
 
 def test_without_a_key_campaigns_work_and_resume_says_why_it_asks(run, write, monkeypatch):
     monkeypatch.setenv("MUTINY_KEY", "relative")
-    assert run("assess", write(SUBJECT), *QUICK, "--store", "x.mutiny", "-q").code == 0
+    told = run("assess", write(SUBJECT), *QUICK, "--store", "x.mutiny")
+    assert told.code == 0
+    assert "mutiny: MUTINY_KEY=relative: expected an absolute path. Until then, `mutiny resume` asks for" in told.err
     unfinished("x.mutiny")
     told = run("resume", "x.mutiny")
     assert told.code == 2
@@ -284,6 +286,13 @@ def test_a_campaign_that_was_killed_before_planning_is_resumed(run, write, tmp_p
     assert "the subject has changed" not in told.err
     with SqliteStore(file, write=False) as store:
         assert [(each.id == PENDING, store.tally(each.id).finished) for each in store.campaigns()] == [(False, True)]
+
+
+def test_another_command_takes_the_place_of_one_that_was_killed(tmp_path):
+    with SqliteStore(tmp_path / "x.mutiny") as store:
+        for verb in ("assess", "select"):
+            announce(store, {"verb": verb, "arguments": {"subject": "digits"}, "folder": None}, "2026-01-01")
+        assert [(each.id, each.verb) for each in store.campaigns()] == [(PENDING, "select")]
 
 
 def test_a_command_that_is_refused_before_planning_leaves_nothing(run, write, tmp_path):

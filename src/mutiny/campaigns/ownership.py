@@ -43,6 +43,7 @@ def announce(store: Store, command: Mapping[str, Any], created: str) -> None:
 
     `withdraw` drops it again, and so does the campaign when it starts.
     """
+    withdraw(store)  # left by a command that was killed
     begun = Campaign(PENDING, str(command["verb"]), str(command["arguments"]["subject"]), created=created)
     store.open(with_command(begun, command))
 

@@ -25,6 +25,7 @@ from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput, Interrupted, MutinyError, StoreError, StoreFull, StoreLost
 from mutiny.core.interrupts import interruptible
 from mutiny.core.results import Result, now
+from mutiny.core.user_key import key_problem
 from mutiny.reports.files import check_distinct, check_picture, check_suffix, check_writable, write_json
 from mutiny.reports.image_grid import images
 from mutiny.reports.progress import TerminalProgress
@@ -116,6 +117,8 @@ class Invocation:
         """The arguments that all verbs share: `settings`, ``engine``, ``store`` and ``progress``."""
         engine = as_engine(*(self.options[name] for name in ("engine", "workers", "address", "threads")))
         command = to_stored(self.verb, self.options)
+        if self.store is not None and not self.quiet and (problem := key_problem(create=True)):
+            _say(f"{problem} Until then, `mutiny resume` asks for --trust.")
         with open_store(self.store, command, self._resume_line) as store, self.progress() as progress:
             yield {**self.settings, "engine": engine, "store": store, "progress": progress}
         if self.store is not None and store is not None and store.path != self.store.resolve():  # it was lost

@@ -81,7 +81,7 @@ class ResumePlan:
         """Raise `BadInput` if the campaign was started on a cluster, and it is not said where to resume it."""
         if self._needs_address:
             fix = "Addresses are not taken from a campaign file. Give it again, or --engine to resume elsewhere."
-            raise BadInput("--address", "", "that of the Ray cluster on which the campaign was started", fix)
+            raise BadInput("--address", None, "the Ray cluster on which the campaign was started", fix)
 
     def check_own(self) -> None:
         """Raise `BadInput` unless this user started the campaign."""
