@@ -49,6 +49,7 @@ def train(subject, store, folder):
 def test_planted_weights_in_a_store_are_not_used(subject, tmp_path):
     (true,) = subject.originals(1, folder=tmp_path / "true")
     planted = {name: torch.zeros_like(value) for name, value in true.state_dict().items()}
+    (tmp_path / "originals").mkdir()
     store = MemoryStore()
     store.open(Campaign("c1", "assess", "s"))
     job = Job("original", (subject.fingerprints(1)[0], 0), name="original 1")

@@ -56,7 +56,7 @@ def unfinished(file):
         store._connection.execute("DELETE FROM outcomes")
 
 
-@pytest.mark.parametrize("subject", ["payload.py:x", "os:abort"])
+@pytest.mark.parametrize("subject", ["payload.py:x", "os:getpid"])
 def test_a_file_of_another_is_described_and_nothing_else_happens(run, folder, key, subject):
     where = f"{folder}/" if "payload" in subject else ""
     file = forged(folder, {"subject": where + subject, "seed": 0, "json": {"path": str(folder / "precious")}})
@@ -332,16 +332,20 @@ def test_an_interrupt_before_planning_can_be_resumed(run, write, tmp_path, monke
     assert run(*shlex.split(line)).code == 0
 
 
-def test_a_printed_command_quotes_what_the_file_says(run, write, folder):
+@pytest.mark.parametrize("command", ["with an odd subject", "with an odd seed", "none"])
+def test_a_printed_command_quotes_what_the_file_says(run, write, command):
     """Nothing in a subject's name, a seed or an operator ends the word that it is in."""
     assert run("assess", write(SUBJECT.replace("train=", "validation=")), "--operators", "WI", "-q").code == 0
     with SqliteStore("mine-subject.mutiny") as store:
         (campaign,) = store.campaigns()
         result = store.outcome(campaign.id)
-        evil = "a.py:x; rm -rf ~"
-        object.__setattr__(result, "settings", {**result.settings, "seed": "0; rm -rf ~"})
-        command = {"verb": "assess", "arguments": {"subject": evil, "seed": 0, "operators": "WI$(id)"}}
-        store.open(Campaign(campaign.id, "assess", "x", campaign.settings, command=command))
+        evil = "0; rm -rf ~"
+        object.__setattr__(result, "settings", {**result.settings, "seed": evil})
+        arguments = {"subject": f"a.py:x{evil}", "seed": 0, "operators": "WI$(id)"}
+        if command == "with an odd seed":
+            arguments = {"subject": "digits", "seed": evil}
+        said = None if command == "none" else {"verb": "assess", "arguments": arguments, "folder": None}
+        store.open(Campaign(campaign.id, "assess", "x", campaign.settings, command=said))
         store.finish(campaign.id, result)
     for arguments in ((), ("-o", "page.html")):
         told = run("report", "mine-subject.mutiny", *arguments)
