@@ -5,7 +5,6 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import settings
 
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # for commands that tests start: they look at what is left in folders
@@ -29,12 +28,3 @@ def pytest_collection_finish():
     # Collected tests live to the end. Without this, each full garbage collection would visit them all: 0.4 seconds.
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory):
-    """Trained originals and the key are those of the test session, never the user's; also for fixtures of a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MUTINY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        patch.setenv("MUTINY_KEY", str(tmp_path_factory.mktemp("user") / "key"))
-        yield
