@@ -72,7 +72,7 @@ def test_a_file_of_another_is_described_and_nothing_else_happens(run, folder, ke
     assert re.search(rf"^  folder   {re.escape(str(folder))}$", shown, re.M)
     assert re.search(r"^  jobs run in this process$", shown, re.M)
     assert re.search(rf"^  writes   {re.escape(str(file))}$", shown, re.M)
-    assert re.search(r"^  but not  --json, unless given again", shown, re.M)
+    assert re.search(r"^  but not  --json: files to write are only taken from the command line$", shown, re.M)
     assert sentence.startswith(f"mutiny: FILE={file}: expected a campaign that you started. It has no proof")
     assert "--trust" in sentence
     assert run("resume", file, "-q").err == told.err
@@ -138,7 +138,6 @@ def test_a_file_from_another_machine_is_trusted_once(run, write, key):
     told = run("resume", "x.mutiny")
     assert told.code == 2
     assert "Its proof was made with another key" in told.err
-    assert f"There is no key at {key}." in told.err
     assert run("resume", "x.mutiny", "--trust").code == 0
     unfinished("x.mutiny")
     assert run("resume", "x.mutiny").code == 0

@@ -105,7 +105,7 @@ class ResumePlan:
             "writes": ", ".join([quoted_path(self.file), *given]),
         }
         if self.left_out:
-            described["but not"] = f"{', '.join(self.left_out)}, unless given again: no file says what else is written"
+            described["but not"] = f"{', '.join(self.left_out)}: files to write are only taken from the command line"
         return [f"  {title:<9}{_cut(text)}" for title, text in described.items()]
 
     @property

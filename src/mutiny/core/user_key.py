@@ -30,6 +30,10 @@ class _Unusable(Exception):
     """The key cannot be used; the message is a sentence that says why and what to do."""
 
 
+class _Missing(_Unusable):
+    """There is no key yet."""
+
+
 def key_file() -> Path:
     """``$MUTINY_KEY``, or ``mutiny/key`` in ``$XDG_CONFIG_HOME``, or in ``~/.config``.
 
@@ -74,13 +78,15 @@ def is_proof(proof: object, kind: str, values: Plain) -> bool:
 
 
 def key_problem(create: bool = False) -> str:
-    """Why this user has no key that can be used, and what to do, in sentences; empty if there is one.
+    """Why this user's key cannot be used, and what to do, in sentences; empty if it can, or if there is none yet.
 
     Args:
         create: Whether to create the key if there is none yet.
     """
     try:
         _key(create)
+    except _Missing:
+        return ""
     except _Unusable as error:
         return str(error)
     return ""
@@ -98,7 +104,7 @@ def _key(create: bool) -> bytes:
             _create(path)
         return _read(path.resolve(strict=True))
     except FileNotFoundError:
-        raise _Unusable(f"There is no key at {path}.") from None
+        raise (_Unusable if create else _Missing)(f"The key {path} is a link to nothing.") from None
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
         why = getattr(error, "strerror", None) or error
         fix = f"Set {VARIABLE} to a file in a folder of your own."
