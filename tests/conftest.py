@@ -5,7 +5,6 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import settings
 
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # for commands that tests start: they look at what is left in folders
@@ -29,11 +28,3 @@ def pytest_collection_finish():
     # Collected tests live to the end. Without this, each full garbage collection would visit them all: 0.4 seconds.
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory):
-    """Trained originals go to a folder of the test session, never to the user's; also those of fixtures of a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MUTINY_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-        yield

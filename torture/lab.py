@@ -152,6 +152,7 @@ class Campaign:
         self.environment = {
             **os.environ,
             "MUTINY_CACHE": str(folder / "cache"),
+            "MUTINY_KEY": str(ray.with_name("user") / "key"),
             "TMPDIR": str(self.temporary),
             "RAY_TMPDIR": str(ray),
             "RAY_AUTH_MODE": "token",

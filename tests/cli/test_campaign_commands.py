@@ -204,7 +204,7 @@ def test_workers_give_the_same_answer_and_resume_does_without_them(run, write, t
     (tmp_path / "a").unlink()
     with SqliteStore(file) as store:
         store._connection.execute("DELETE FROM outcomes")
-    assert run("resume", file, "-q", *options).code == 0
+    assert run("resume", file, "-q", "--json", tmp_path / "a", *options).code == 0
     assert untimed(tmp_path / "a") == alone
 
 
@@ -254,8 +254,8 @@ def test_an_interrupt_ends_with_3_and_is_resumed_from_another_folder(run, write,
     _, told = command.communicate(timeout=60)
     assert command.returncode == 3
     assert "finishing running jobs" in told
-    assert "Resume with: mutiny resume x.mutiny" in told
+    assert "Resume with: mutiny resume x.mutiny --json ../a\n" in told
     assert not (tmp_path / "a").exists()
     assert "interrupted" in run("status", file).out
-    assert run("resume", file, "-q").code == 0
+    assert run("resume", file, "-q", "--json", tmp_path / "a").code == 0
     assert untimed(tmp_path / "a") == untimed(tmp_path / "whole")

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 
 import pytest
 
@@ -115,10 +117,11 @@ def test_what_was_interrupted_is_resumed(run, write, tmp_path, monkeypatch, verb
     monkeypatch.setenv("LEFT", str((10**6 - int(os.environ["LEFT"])) * 2 // 3))
     stopped = run(verb, subject, *arguments, "--store", tmp_path / "x.mutiny")
     assert stopped.code == 3, stopped
-    assert f"mutiny resume {tmp_path / 'x.mutiny'}" in stopped.err
+    told = re.search(r"Resume with: mutiny (resume .*)", stopped.err)[1]
+    assert told == f"resume {tmp_path / 'x.mutiny'} --json {tmp_path / 'a'}"
     assert not (tmp_path / "a").exists()
     monkeypatch.setenv("LEFT", "1000000")
-    assert run("resume", tmp_path / "x.mutiny", "--quiet").code == 0
+    assert run(*shlex.split(told), "--quiet").code == 0
     assert untimed(tmp_path / "a") == alone
     again = run("resume", tmp_path / "x.mutiny")
     assert again.code == 2

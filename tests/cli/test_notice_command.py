@@ -423,7 +423,8 @@ def test_an_interrupt_ends_with_3_and_is_resumed(run, write, tmp_path, monkeypat
     assert "interrupted" in status.out
     assert "faults" in status.out
     monkeypatch.setenv("LEFT", "1000000")
-    assert run("resume", file, "--quiet").code == 1  # the bar is part of the command
+    files = ("--json", tmp_path / "a.json", "--junit", tmp_path / "a.xml")  # the bar is part of the command
+    assert run("resume", file, "--quiet", *files).code == 1
     assert answers(tmp_path / "a.json") == alone
     assert 'failures="1"' in (tmp_path / "a.xml").read_text()
 

@@ -10,6 +10,7 @@ from typing import Any
 from mutiny.campaigns.engines.base import Engine
 from mutiny.campaigns.engines.serial import Serial
 from mutiny.campaigns.jobs import Job, JobResult, Work
+from mutiny.campaigns.ownership import with_command, withdraw
 from mutiny.campaigns.schedule import Plan, Schedule
 from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.campaigns.stores.memory import MemoryStore
@@ -35,10 +36,11 @@ class CampaignRun:
         stopping: Callable[[], bool] = stop_requested,
     ) -> None:
         self.engine, self.store, self.stopping = engine or Serial(), store or MemoryStore(), stopping
-        self.campaign = replace(campaign, command=self.store.command or campaign.command, refused="")
+        self.campaign = with_command(replace(campaign, refused=""), self.store.command)
         self._new = all(known.id != campaign.id for known in self.store.campaigns())
         self._values = 0
         self.store.open(self.campaign)
+        withdraw(self.store)
 
     def run(self, work: Work, plans: Iterable[Plan[Any]]) -> list[Any]:
         """The results of all plans, in their order. Jobs whose results are in the store are not run again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -19,7 +19,7 @@ from mutiny.subjects.subject import Subject, as_device
 from mutiny.subjects.tasks import Task
 from mutiny.subjects.training import Recipe, default_folder
 from mutiny.subjects.training.folds import TrainingSet
-from mutiny.subjects.training.originals import Stored, stored_original, train_original
+from mutiny.subjects.training.originals import Stored, stored_original, train_original, warn_of_refused
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,19 @@ def train_at_once(
     missing = [number for number in range(count) if not _exists(work, number)]
     if not missing:
         return
+    refused = [path for number in missing if (path := _stored(work, number).path).is_file()]
     progress.stage("training originals", len(missing))
 
     async def train(number: int) -> None:
-        job = Job("original", (identities[number], number), name=f"original {number + 1}")
+        # Weights that the store may have are not used: it may be anybody's, and the file would prove them to be ours.
+        job = Job("original", (identities[number], number), name=f"original {number + 1}", afresh=True)
         trained = await ask(job)
-        if isinstance(trained, WithScratch) and trained.scratch is None:  # its file was deleted after the training
-            trained = await ask(replace(job, afresh=True))
-        if isinstance(trained, WithScratch) and not _exists(work, number):  # another machine has trained it
+        if isinstance(trained, WithScratch) and not _exists(work, number):  # another machine, or user, has trained it
             _save(work, number, trained.scratch)
         progress.step(f"original {number + 1}")
 
     running.run(work, [train(number) for number in missing])
+    warn_of_refused(refused)
 
 
 def all_stored(
@@ -107,7 +108,7 @@ def _stored(work: Trainings, number: int) -> Stored:
 
 
 def _exists(work: Trainings, number: int) -> bool:
-    return _stored(work, number).path.is_file()
+    return _stored(work, number).is_own
 
 
 def _save(work: Trainings, number: int, weights: dict[str, Tensor]) -> None:

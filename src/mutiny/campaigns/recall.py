@@ -32,7 +32,7 @@ def stored_result(
         verb_of: Function that tells from a campaign and its result what the verb was; ``None`` if it is not wanted.
     """
     for campaign in reversed(store.campaigns()):
-        if campaign.verb != kind.name or campaign.settings["seed"] != seed:
+        if campaign.verb != kind.name or campaign.settings.get("seed") != seed:
             continue
         result = store.outcome(campaign.id)
         verb = None if result is None else verb_of(campaign, result)

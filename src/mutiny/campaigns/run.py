@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from mutiny.campaigns.engines.base import Engine as Engine
 from mutiny.campaigns.jobs import Job
+from mutiny.campaigns.ownership import with_command, withdraw
 from mutiny.campaigns.runtime import Runtime as Runtime
 from mutiny.campaigns.session import Session
 from mutiny.campaigns.stores.base import Store as Store
@@ -61,7 +62,8 @@ def _stored(session: Session) -> Any:
     store, campaign = session.store, session.campaign
     result = None if store is None else store.outcome(campaign.id)
     if store is not None and result is not None:
-        store.open(replace(campaign, command=store.command or campaign.command), store.tally(campaign.id).most)
+        store.open(with_command(campaign, store.command), store.tally(campaign.id).most)
+        withdraw(store)
     return result
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from mutiny.cli.app import app
 from mutiny.cli.completion import join_split_words
 from mutiny.cli.errors import given_code, given_code_sentence
-from mutiny.core.errors import MutinyError
+from mutiny.core.errors import MutinyError, MutinyWarning
 
 CRASHED = 70
 """Exit code of a bug; 1, the default of Python, means a score below the bar."""
@@ -25,7 +29,9 @@ def main() -> None:
     """
     join_split_words(os.environ)
     try:
-        app(prog_name="mutiny")
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show_warning, warnings.showwarning)
+            app(prog_name="mutiny")
     except MutinyError as error:
         _say(" ".join(f"mutiny: {error}".split()))
         sys.exit(2)
@@ -42,6 +48,14 @@ def main() -> None:
         traceback.print_exc()
         _say("mutiny: this is a bug in mutiny; please report it with the lines above.")
         sys.exit(CRASHED)
+
+
+def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """Shows a warning of mutiny as a sentence, and other warnings as usual."""
+    if issubclass(category, MutinyWarning):
+        _say(f"mutiny: {message}")
+    else:
+        show(message, category, *place)
 
 
 def _say(sentence: str) -> None:

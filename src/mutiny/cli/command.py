@@ -9,6 +9,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import typer
 from typer.models import OptionInfo
 
 from mutiny.cli.errors import in_options
@@ -61,10 +62,10 @@ class VerbCommand:
         values = {**defaults, **options}
         with loading(values["quiet"]):
             import_module(f"mutiny.verbs.{self.name}.{self.name}")
-            from mutiny.cli.invocation import Invocation
+            from mutiny.cli.invocation import STOPPED, Invocation
         invocation = Invocation(self.name, values, console)
         try:
-            return self.function(invocation, **{name: values[name] for name in self.own})
+            result = self.function(invocation, **{name: values[name] for name in self.own})
         except BadInput as error:
             flags = self.flags
             if "inputs" in flags and values["inputs"] is None:
@@ -72,6 +73,9 @@ class VerbCommand:
             if "method" in flags and values.get("compare") is not None:
                 flags["method"] = flags["compare"]
             raise in_options(error, self.name, flags, invocation.aliases(self.aliases)) from error
+        if invocation.stopped:
+            raise typer.Exit(STOPPED)
+        return result
 
     def callback(self) -> Callable[..., None]:
         """The function that typer turns into a command."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,16 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mutiny.campaigns.engines.parsing import as_engine
+from mutiny.campaigns.ownership import announce, withdraw
 from mutiny.campaigns.stores.base import file_for
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.paths import quoted_path
-from mutiny.cli.stored_command import to_stored
+from mutiny.cli.stored_command import resume_line, to_stored
 from mutiny.core.checks import check_whole
-from mutiny.core.errors import BadInput, Interrupted, StoreFull
+from mutiny.core.errors import BadInput, Interrupted, MutinyError, StoreError, StoreFull, StoreLost
 from mutiny.core.interrupts import interruptible
-from mutiny.core.results import Result
+from mutiny.core.results import Result, now
+from mutiny.core.user_key import key_problem
 from mutiny.reports.files import check_distinct, check_picture, check_suffix, check_writable, write_json
 from mutiny.reports.image_grid import images
 from mutiny.reports.progress import TerminalProgress
@@ -49,6 +51,7 @@ class Invocation:
     Attributes:
         store: Campaign file; ``None`` if finished work is not kept.
         settings: Arguments that every verb takes: ``seed``, ``device``, ``batch_size`` and ``threads``.
+        stopped: Whether the exit code is that of an interrupt, although there is a result.
     """
 
     def __init__(self, verb: str, options: Mapping[str, Any], console: Console | None = None) -> None:
@@ -64,7 +67,7 @@ class Invocation:
         )
         self.quiet: bool = options["quiet"]
         self.settings = {name: options[name] for name in ("seed", "device", "batch_size", "threads")}
-        self._loaded = False
+        self.stopped = self._loaded = False
 
     def aliases(self, aliases: Mapping[str, str]) -> Mapping[str, str]:
         """Options by Python argument; those of `load_subject` until the subject is loaded."""
@@ -116,8 +119,15 @@ class Invocation:
         if engine.trusted and not self.quiet:
             _say(engine.trusted)
         command = to_stored(self.verb, self.options)
-        with open_store(self.store, command) as store, self.progress() as progress:
+        if self.store is not None and not self.quiet and (problem := key_problem(create=True)):
+            _say(f"{problem} Until then, `mutiny resume` asks for --trust.")
+        with open_store(self.store, command, self._resume_line) as store, self.progress() as progress:
             yield {**self.settings, "engine": engine, "store": store, "progress": progress}
+        if self.store is not None and store is not None and store.path != self.store.resolve():  # it was lost
+            self.store, self.stopped = store.path, True
+
+    def _resume_line(self, file: Path) -> str:
+        return resume_line(file, self.options)
 
     @contextmanager
     def progress(self) -> Iterator[TerminalProgress | None]:
@@ -147,27 +157,47 @@ class Invocation:
 
 
 @contextmanager
-def open_store(file: Path | None, command: Mapping[str, Any]) -> Iterator[SqliteStore | None]:
-    """The open store of a campaign file.
+def open_store(
+    file: Path | None, command: Mapping[str, Any], resuming: Callable[[Path], str]
+) -> Iterator[SqliteStore | None]:
+    """The open store of a campaign file, which has the command from the first moment, so that it can be resumed.
 
-    After an interrupt, or if the disk is full, a message says how to resume, and the exit code is 3.
+    After an interrupt, if the disk is full, or if the file was deleted, replaced or truncated, a message says how to
+    resume, and the exit code is 3. If the file was lost at the very end, there is only a message.
 
     Args:
         file: Campaign file; ``None`` for none.
-        command: Command to store with the campaign, so that it can be resumed.
+        command: Command to store with the campaign.
+        resuming: Function that returns the command which resumes the campaign in a file.
     """
     if file is None:
         yield None
         return
-    with SqliteStore(file) as store, interruptible(_say_finishing):
-        store.command = command
-        try:
-            yield store
-        except (Interrupted, KeyboardInterrupt):
-            _say(f"interrupted; finished work is kept. Resume with: mutiny resume {quoted_path(file)}")
-            raise typer.Exit(STOPPED) from None
-        except StoreFull as error:
-            _say(f"{error} Then resume with: mutiny resume {quoted_path(file)}")
+    done = False
+    try:
+        with SqliteStore(file) as store, interruptible(_say_finishing):
+            if store.incomplete:
+                _say(store.incomplete)
+            store.command = command
+            announce(store, command, now())
+            try:
+                yield store
+                done = True
+            except (Interrupted, StoreError):
+                raise
+            except MutinyError:
+                withdraw(store)  # the same command would end in the same way
+                raise
+    except (Interrupted, KeyboardInterrupt):
+        _say(f"interrupted; finished work is kept. Resume with: {resuming(file)}")
+        raise typer.Exit(STOPPED) from None
+    except StoreFull as error:
+        _say(f"{error} Then resume with: {resuming(file)}")
+        raise typer.Exit(STOPPED) from None
+    except StoreLost as error:
+        kept = store.path != file.resolve()
+        _say(f"{error}{f' Resume with: {resuming(store.path)}' * (kept and not done)}")
+        if not done:
             raise typer.Exit(STOPPED) from None
 
 

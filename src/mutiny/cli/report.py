@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -65,9 +66,12 @@ def report(
 def _latest(file: Path) -> tuple[Any, Mapping[str, Any] | None]:
     """The result of the latest finished campaign in a file, and its command if it was started by one."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
+    from mutiny.cli.stored_command import known_command
 
     with SqliteStore(file, write=False) as store:
-        outcomes = [(store.outcome(campaign.id), campaign.command) for campaign in store.campaigns()]
+        outcomes = [(store.outcome(campaign.id), known_command(campaign.command)) for campaign in store.campaigns()]
+    if store.incomplete:
+        sys.stderr.write(f"mutiny: {store.incomplete}\n")
     results = [(result, command) for result, command in outcomes if result is not None]
     if not results:
         raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ from rich.console import Group, RenderableType
 
 from mutiny.campaigns.stores.base import file_for
 from mutiny.cli.paths import quoted_path
-from mutiny.cli.stored_command import command_line, data_typed, subject_typed
+from mutiny.cli.stored_command import command_line, data_typed, known_command, subject_typed
 from mutiny.core.errors import BadInput
 from mutiny.core.json_values import to_plain
+from mutiny.core.shell_words import quoted
 from mutiny.reports.loading import LoadedResult
 from mutiny.reports.next_steps_text import next_steps_text
 from mutiny.reports.page.advice import CommandParts
@@ -52,7 +52,7 @@ def parts_for(result: Any, command: Mapping[str, Any] | None, file: Path) -> Com
         return None
     if command is not None and command["verb"] == "assess":
         return command_parts(command, file)
-    subject = shlex.quote(result.subject.name) if result.subject.name in BUILTIN else UNKNOWN
+    subject = quoted(result.subject.name) if result.subject.name in BUILTIN else UNKNOWN
     return CommandParts(subject, assess_command(result, subject), seed=result.settings.get("seed", 0))
 
 
@@ -81,17 +81,14 @@ def page_for(
         omitted: Reasons why results were left out, a sentence each.
     """
     name = _subject_name(results)
-    stored = [loaded.command for loaded in results.values() if loaded.command is not None]
-    subject = shlex.quote(name) if name in BUILTIN else UNKNOWN
+    known = {verb: known_command(loaded.command) for verb, loaded in results.items()}
+    stored = [command for command in known.values() if command is not None]
+    subject = quoted(name) if name in BUILTIN else UNKNOWN
     default_store = file_for(name) if name in BUILTIN else None
     if stored:
         subject = subject_typed(stored[-1]) + data_typed(stored[-1])
         default_store = file_for(str(stored[-1]["arguments"]["subject"]))
-    repeats = {
-        verb: command_line(loaded.command)
-        for verb, loaded in results.items()
-        if loaded.command and loaded.command["verb"] == verb
-    }
+    repeats = {verb: command_line(command) for verb, command in known.items() if command and command["verb"] == verb}
     assessment, seed = _assessment(results), 0
     again = f"mutiny assess {subject}"
     if assessment is not None:

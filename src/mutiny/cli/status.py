@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import CampaignFile
 from mutiny.core.errors import BadInput, called
@@ -20,4 +22,7 @@ def status(file: CampaignFile) -> None:
         raise BadInput("FILE", file, "a campaign file that exists")
     with SqliteStore(file, write=False) as store:
         tallies = [(campaign, store.tally(campaign.id)) for campaign in store.campaigns()]
+        incomplete = store.incomplete
+    if incomplete:
+        sys.stderr.write(f"mutiny: {incomplete}\n")
     Output().print(status_text(file, tallies, holder(file)))

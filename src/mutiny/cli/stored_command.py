@@ -1,19 +1,26 @@
-"""The command of a campaign as plain values for the store, as options to run again, and as a command line."""
+"""The command of a campaign as plain values for the store, as options to run again, and as a command line.
+
+What a store says is data: before it is used, `check_stored` verifies its form, and `mutiny.campaigns.ownership` tells
+whether this user gave the command. Files to write and addresses to connect to are never taken from a store.
+"""
 
 from __future__ import annotations
 
-import shlex
+import types
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from mutiny.cli.command import COMMANDS
-from mutiny.cli.paths import short_path
+from mutiny.cli.paths import quoted_path, short_path
+from mutiny.core.json_values import shown
+from mutiny.core.shell_words import quoted
 
-OUTPUT_OPTIONS = frozenset(
-    "json kills junit summary quiet store no_store dry_run fail_under engine workers address save grid plot indices "
-    "patch anyway tests strict against".split()
-)
+OUTPUTS = tuple("json kills junit summary indices plot tests save grid patch".split())
+"""Options that name a file to write."""
+NOT_STORED = frozenset([*OUTPUTS, "address", *"store no_store quiet dry_run".split()])
+"""Options that are not stored: they are given again when the command is run again."""
+OUTPUT_OPTIONS = NOT_STORED | frozenset("fail_under engine workers anyway strict against".split())
 """Options that affect where a command runs and writes, but not its result."""
 FILES = ("inputs", "pool")
 """Options whose text may name a file or folder."""
@@ -22,25 +29,68 @@ WORDS = {"select": ("test", "mutated")}
 
 
 def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A command in plain values, with absolute paths, so that it means the same in another folder."""
+    """A command in plain values, with absolute paths, so that it means the same in another folder.
+
+    Of the options that are not stored, those that name a file to write or an address are named under ``given``.
+    """
     absolute = {**options, **_absolute(options, WORDS.get(verb, ()))}
     plain = {
-        name: {"path": str(value.resolve())} if isinstance(value, Path) else value for name, value in absolute.items()
+        name: {"path": str(value.resolve())} if isinstance(value, Path) else value
+        for name, value in absolute.items()
+        if name not in NOT_STORED
     }
     path, colon, name = str(plain["subject"]).rpartition(":")
     if colon and Path(path).is_file():
         plain["subject"] = f"{Path(path).resolve()}:{name}"
-    return {"verb": verb, "arguments": plain, "folder": str(Path.cwd())}
+    given = [name for name in (*OUTPUTS, "address") if options.get(name) is not None]
+    return {"verb": verb, "arguments": plain, "folder": str(Path.cwd()), "given": given}
+
+
+def check_stored(command: Any) -> str:
+    """What is wrong with the form of a command from a store; empty if it can be run or shown."""
+    if not isinstance(command, Mapping) or not isinstance(command.get("verb"), str):
+        return "it names no verb"
+    verb, arguments, folder = (command.get(key) for key in ("verb", "arguments", "folder"))
+    if verb not in COMMANDS:
+        return f"its verb is {shown(verb)}"
+    if not isinstance(arguments, Mapping) or not isinstance(arguments.get("subject"), str):
+        return "it names no subject"
+    if not isinstance(folder, str | types.NoneType) or not isinstance(command.get("given", []), list):
+        return "it names no folder"
+    for name, parameter in COMMANDS[verb].parameters.items():
+        if name in arguments and name not in NOT_STORED and not _fits(arguments[name], parameter.annotation):
+            return f"{COMMANDS[verb].flags[name]} is {shown(arguments[name])}"
+    return ""
+
+
+def known_command(command: Any) -> Mapping[str, Any] | None:
+    """A command from a store; ``None`` if there is none, or none that this version knows."""
+    return None if check_stored(command) else command
 
 
 def from_stored(command: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a stored command that this version knows."""
+    """The options of a stored command that this version knows, without files to write and addresses."""
     known = COMMANDS[command["verb"]].parameters
     return {
-        name: Path(value["path"]) if isinstance(value, dict) else value
+        name: Path(value["path"]) if isinstance(value, Mapping) else value
         for name, value in command["arguments"].items()
-        if name in known
+        if name in known and name not in NOT_STORED
     }
+
+
+def not_taken(command: Mapping[str, Any]) -> list[str]:
+    """Options with which a campaign was started and that are not taken from its store; older versions stored them."""
+    given = [*command.get("given", []), *(name for name, value in command["arguments"].items() if value is not None)]
+    return [name for name in (*OUTPUTS, "address") if name in given and name in COMMANDS[command["verb"]].parameters]
+
+
+def resume_line(file: Path, options: Mapping[str, Any]) -> str:
+    """The command that continues a campaign and writes the same files."""
+    line = ["mutiny", "resume", quoted_path(file)]
+    for name in (*OUTPUTS, "address"):
+        if (value := options.get(name)) is not None:
+            line += [f"--{name}", quoted(short_path(value) if isinstance(value, Path) else str(value))]
+    return " ".join(line)
 
 
 def command_line(command: Mapping[str, Any]) -> str:
@@ -56,26 +106,40 @@ def command_line(command: Mapping[str, Any]) -> str:
         if name == "subject" or name in OUTPUT_OPTIONS or (value == parameter.default and name != "seed"):
             continue
         flag = verb.flags[name]
-        line += [flag] if value is True else [flag, shlex.quote(_text(value))]
+        line += [flag] if value is True else [flag, quoted(_text(value))]
     return " ".join(line)
 
 
 def subject_typed(command: Mapping[str, Any]) -> str:
     """The subject as a user types it in this folder."""
     path, colon, name = str(command["arguments"]["subject"]).rpartition(":")
-    return shlex.quote(f"{short_path(Path(path))}{colon}{name}" if colon else name)
+    typed = f"{short_path(Path(path))}{colon}{name}" if colon else name
+    return quoted(f"./{typed}" if typed.startswith("-") else typed)  # otherwise it would be an option
 
 
 def data_typed(command: Mapping[str, Any]) -> str:
     """The data folder as an option, with a space before it; empty if there is none."""
     data = command["arguments"].get("data")
-    return "" if data is None else f" --data {shlex.quote(_text(data))}"
+    return "" if data is None else f" --data {quoted(_text(data))}"
 
 
 def _absolute(options: Mapping[str, Any], words: Collection[str]) -> dict[str, Any]:
     """Absolute paths of the files and folders that options name as text."""
     files = {name: text for name in FILES if isinstance(text := options.get(name), str) and text not in words}
     return {name: str(Path(text).resolve()) for name, text in files.items() if Path(text).exists()}
+
+
+def _fits(value: Any, annotation: Any) -> bool:
+    """Whether a stored value has the type of an option."""
+    kind = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
+    kinds = get_args(kind) if get_origin(kind) is types.UnionType else (kind,)
+    if Path in kinds and isinstance(value, Mapping):
+        return isinstance(value.get("path"), str)
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, tuple(each for each in kinds if each is not Path)) or (
+        float in kinds and isinstance(value, int)
+    )
 
 
 def _text(value: Any) -> str:

@@ -11,7 +11,8 @@
     │   └── StoreError      a store cannot be used in its present state
     │       ├── StoreBusy       another process is writing to it
     │       ├── StoreDamaged    a part of it is damaged; the rest can be salvaged
-    │       └── StoreFull       the disk is full; saved work is kept (command line: exit code 3)
+    │       ├── StoreFull       the disk is full; saved work is kept (command line: exit code 3)
+    │       └── StoreLost       its file was deleted, replaced or truncated; a copy is kept (command line: exit code 3)
     ├── NotApplicable       an operator finds nothing to change in this model (becomes the verdict "invalid")
     ├── JobFailed           a job failed, on every attempt
     ├── Interrupted         the user asked to stop; finished work is kept (command line: exit code 3)
@@ -80,6 +81,14 @@ class StoreDamaged(StoreError):
 
 class StoreFull(StoreError):
     """The disk is full; saved work is kept."""
+
+
+class StoreLost(StoreError):
+    """The file of this store was deleted, replaced or truncated while it was written; a copy is kept."""
+
+
+class MutinyWarning(UserWarning):
+    """Something that the user should know, although the call goes on."""
 
 
 class NotApplicable(MutinyError):

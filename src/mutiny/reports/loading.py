@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.core.errors import BadInput, called
+from mutiny.core.errors import BadInput, MutinyWarning, called
 from mutiny.core.json_values import shown
 from mutiny.core.results import SCHEMA, Result
 from mutiny.reports.formatting import count
@@ -128,6 +129,8 @@ def read_store(path: Path) -> list[LoadedResult]:
     """All results of a store, the oldest first; `BadInput` if there is none."""
     with SqliteStore(path, write=False) as store:
         outcomes = [(campaign, store.outcome(campaign.id)) for campaign in store.campaigns()]
+    if store.incomplete:
+        warnings.warn(store.incomplete, MutinyWarning, stacklevel=4)
     results = [
         LoadedResult(result, campaign.command, path, True, campaign.network, campaign.id)
         for campaign, result in outcomes

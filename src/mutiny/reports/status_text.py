@@ -30,7 +30,7 @@ def status_text(file: Path, campaigns: Sequence[tuple[Campaign, CampaignTally]],
         writer: Process that is writing to the file, if any.
     """
     if not campaigns:
-        return Text(f" {file.name}: no campaign yet")
+        return Text(f" {file.name}: no campaign yet. Give the command that made it again: it uses this file.")
     parts: list[RenderableType] = []
     for place, (campaign, tally) in enumerate(campaigns):
         parts += _campaign(campaign, tally, writer if place == len(campaigns) - 1 else None, file)
@@ -76,6 +76,8 @@ def _lines(campaign: Campaign, tally: CampaignTally, writer: str | None, file: P
         lines.append(f"and {len(tally.failed) - SHOWN} more failed")
     if writer:
         return lines
+    if not (tally.finished or tally.done or tally.waiting or tally.failed):
+        lines.append("It ended before any job was planned.")
     if campaign.refused:
         lines.append(campaign.refused)
     elif tally.failed or not tally.finished:

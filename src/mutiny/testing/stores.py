@@ -51,7 +51,7 @@ def check_campaigns(make: Make, reopen: Reopen) -> None:
     assert store.campaigns() == [ONE, TWO], "campaigns are not what was opened, the last at the end"
     assert (store.tally("c1").most, store.tally("c0").most) == (5, None), "most is not what was given"
     store.begin("c1", Job("probe", [1]))
-    changed = replace(ONE, command=None, settings={"seed": 1}, network="n", refused="no")
+    changed = replace(ONE, command=None, settings={"seed": 1}, network="n", refused="no", proof="p")
     store.open(replace(changed, created="on Tuesday"), most=7)
     store = reopen(store)
     assert store.campaigns() == [TWO, changed], "a second opening changed something else, too"

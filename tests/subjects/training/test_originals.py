@@ -13,7 +13,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from mutiny.core.errors import BadInput, Interrupted
+from mutiny.core.errors import BadInput, Interrupted, MutinyWarning
 from mutiny.core.interrupts import interruptible
 from mutiny.core.random import seed_for
 from mutiny.subjects.data import as_data
@@ -123,7 +123,8 @@ def test_damaged_and_foreign_files_are_replaced(tmp_path, damage):
         save_file({"head.weight": torch.zeros(9, 9)}, path, metadata)
     else:
         save_file({"a": torch.zeros(1)}, path)
-    (again,), progress = originals(tmp_path, count=1)
+    with pytest.warns(MutinyWarning, match="was trained again"):
+        (again,), progress = originals(tmp_path, count=1)
     assert was_trained(progress, 1)
     assert equal(again, model)
     assert not was_trained(originals(tmp_path, count=1)[1], 1)

@@ -26,6 +26,7 @@ class Campaign:
         created: Creation time, for people.
         network: Fingerprint of the first original; empty in files of older versions.
         refused: Message of the `BadInput` with which the last run ended; empty if it ended in another way.
+        proof: Proof that this user gave the command, see `mutiny.campaigns.ownership`; empty in older files.
     """
 
     id: str
@@ -37,13 +38,18 @@ class Campaign:
     created: str = ""
     network: str = ""
     refused: str = ""
+    proof: str = ""
 
 
 def reopened(known: Campaign, campaign: Campaign) -> Campaign:
-    """A campaign after it was opened again, which may change its command, settings, network and refusal."""
-    network = campaign.network or known.network
+    """A campaign after it was opened again, which may change its command and proof, settings, network and refusal."""
     return replace(
-        known, command=campaign.command, settings=campaign.settings, network=network, refused=campaign.refused
+        known,
+        command=campaign.command,
+        settings=campaign.settings,
+        network=campaign.network or known.network,
+        refused=campaign.refused,
+        proof=campaign.proof,
     )
 
 
@@ -114,7 +120,7 @@ class Store(ABC):
 
     @abstractmethod
     def open(self, campaign: Campaign, most: int | None = None) -> None:
-        """Starts a campaign, or continues it with a new ``most``, command, settings, network and refusal."""
+        """Starts a campaign, or continues it with a new ``most``, command, proof, settings, network and refusal."""
 
     @abstractmethod
     def drop(self, campaign: str) -> None:

@@ -89,13 +89,19 @@ def _readable(path: Path, mode: str) -> sqlite3.Connection:
         schema.check(connection, path)
         version = schema.user_version(connection)
         if version == 0:
-            fix = f"If it is a copy, {path.name}-wal, which was next to it, is missing." if path.stat().st_size else ""
+            fix = "Give the command that made it again: it uses this file."
+            if path.stat().st_size:
+                fix += f" If it is a copy, {path.name}-wal, which was next to it, is missing."
             raise StoreError("store", path, "a store with a campaign; it is empty", fix)
-        if version < len(schema.STEPS):
-            fix = f"`mutiny resume {shlex.quote(str(path))}` brings it up to date."
-            raise StoreError("store", path, "a store of this version, got an older one", fix)
         _check_tables(connection, path)
-        return connection
+        if version == len(schema.STEPS):
+            return connection
+        temporary = sqlite3.connect("", isolation_level=None, check_same_thread=False)  # a file without a name
+        with closing(connection), _closed_on_error(temporary) as upgraded:
+            connection.backup(upgraded)
+            schema.upgrade(upgraded)
+            upgraded.execute("PRAGMA query_only = ON")
+            return upgraded
 
 
 def _copied(path: Path, log: Path) -> sqlite3.Connection:

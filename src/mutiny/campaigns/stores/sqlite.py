@@ -14,8 +14,10 @@ from mutiny.campaigns.jobs import Job, JobResult
 from mutiny.campaigns.stores import connection, schema
 from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store, reopened
 from mutiny.campaigns.stores.lock import PATIENCE, Lock
+from mutiny.campaigns.stores.open_file import LogMark, OpenFile, has_log, missing_log
+from mutiny.campaigns.stores.rescue import rescue
 from mutiny.campaigns.stores.sealing import check_place, seal, unseal
-from mutiny.core.errors import BadInput, MutinyError, StoreError
+from mutiny.core.errors import BadInput, MutinyError, StoreError, StoreLost
 from mutiny.core.results import now
 
 LONGEST_NAME = 240
@@ -31,10 +33,16 @@ class SqliteStore(Store):
             opens the file. Reading is always possible, changes nothing, and verifies what it reads.
         patience: Seconds to wait for another process that is writing.
 
+    Attributes:
+        path: Path of the file; that of a copy after the file was lost.
+        incomplete: A sentence if the file was copied without its log, so that results may be missing; else empty.
+
     Raises:
         StoreBusy: Another process is writing the file.
         StoreDamaged: Bytes of the file have changed.
         StoreError: The file is not a store, has a newer version, or cannot be opened.
+        StoreLost: Raised by methods that change the store, and by `close`, if the file was deleted, replaced or
+            truncated. Everything, and the change itself, is then in a copy, which later calls use.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "digits.mutiny") as store:
@@ -55,8 +63,13 @@ class SqliteStore(Store):
         self._lock = Lock(self.path, patience) if write else None
         self._turn = threading.RLock()
         self._created = write and not self.path.exists()
+        self._untold: StoreLost | None = None
+        had_log = has_log(self.path)
         try:
             self._connection = connection.to_write(self.path) if write else connection.to_read(self.path)
+            self._file, self._mark = OpenFile(self.path), LogMark(self._connection)
+            with connection.translated(self.path):
+                self.incomplete = missing_log(self._connection, self.path, had_log)
         except BaseException:
             self._release()
             raise
@@ -232,7 +245,7 @@ class SqliteStore(Store):
 
     def __exit__(self, *raised: object) -> None:
         """Closes the file. After an error of mutiny, a file that was created here and has no campaign is removed."""
-        if isinstance(raised[1], MutinyError) and self._created and not self.campaigns():
+        if isinstance(raised[1], MutinyError) and self._created and not self._file.lost() and not self.campaigns():
             self._remove()
         else:
             self.close()
@@ -246,14 +259,19 @@ class SqliteStore(Store):
         self._release()
 
     def close(self) -> None:
-        """Closes the file, so that another process can write to it."""
-        with self._turn, connection.translated(self.path):
-            if self._lock is not None and self._lock.held:
-                connection.shrink(self._connection)
+        """Closes the file, so that another process can write to it; raises `StoreLost` if it was lost unnoticed."""
+        try:
+            with self._turn, connection.translated(self.path):
+                if self._lock is not None and self._lock.held:
+                    self._stay()
+                    self._mark.clear()
+                    connection.shrink(self._connection)
+        finally:
             self._connection.close()
-        self._release()
+            self._release()
         if self._lock is None:
             connection.tidy(self.path)
+        self._tell()
 
     def _release(self) -> None:
         if self._lock is not None:
@@ -285,7 +303,35 @@ class SqliteStore(Store):
 
     @contextmanager
     def _change(self) -> Iterator[sqlite3.Connection]:
-        yield from self._transaction("BEGIN IMMEDIATE")
+        with self._turn:
+            if self._lock is not None:
+                self._stay()
+                self._mark.set()
+            yield from self._transaction("BEGIN IMMEDIATE")
+            self._file.changed()
+        self._tell()
+
+    def _stay(self) -> None:
+        """Goes on in a copy if the file was lost; `_tell` then raises the error."""
+        what = self._file.lost()
+        if not what:
+            return
+        lost = self.path
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        copy, told = rescue(self._connection, lost, what)
+        with connection.translated(copy):
+            self._connection.close()
+            self._file.remove_log()
+            self._release()
+            self._lock = Lock(copy)
+            self.path, self._connection, self._untold = copy, connection.to_write(copy), told
+            self._file, self._mark = OpenFile(copy), LogMark(self._connection)
+
+    def _tell(self) -> None:
+        error, self._untold = self._untold, None
+        if error is not None:
+            raise error
 
     @contextmanager
     def _view(self) -> Iterator[sqlite3.Connection]:

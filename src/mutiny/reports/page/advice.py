@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Status
 from mutiny.core.results import Result
+from mutiny.core.shell_words import quoted
 from mutiny.faults import OPERATORS
 from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.page.blocks import Command, Section, Text
@@ -56,7 +57,7 @@ class CommandParts:
     @property
     def options(self) -> str:
         """Options that make another verb use the same networks and find stored results."""
-        return (f" --seed {self.seed}" if self.seed else "") + self.kept
+        return (f" --seed {quoted(self.seed)}" if self.seed else "") + self.kept
 
 
 def advice_section(
@@ -198,7 +199,7 @@ def _unstable(record: OperatorRecord) -> bool:
 
 
 def _codes(records: Sequence[OperatorRecord]) -> str:
-    return shlex.quote(",".join(record.label for record in records))
+    return quoted(",".join(record.label for record in records))
 
 
 def _other_operators(result: MuffAssessment, parts: CommandParts) -> Iterator[Command]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mutiny.core.json_values import to_plain
 from mutiny.core.results import Result
+from mutiny.core.shell_words import quoted
 from mutiny.faults.evaluation import Screening
 from mutiny.reports.formatting import count, number, percent
 from mutiny.reports.muff_text import EFFECT, METHOD
@@ -101,8 +101,8 @@ def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKN
         return notice_line(settings, originals, subject)
     line = ["mutiny", "assess", subject, "--method", "muff"]
     if settings.get("operators"):
-        line += ["--operators", shlex.quote(",".join(settings["operators"]))]
-    line += ["--originals", str(originals), "--seed", str(settings["seed"])]
+        line += ["--operators", quoted(",".join(settings["operators"]))]
+    line += ["--originals", quoted(originals), "--seed", quoted(settings["seed"])]
     groups: list[tuple[str, Mapping[str, Any]]] = [
         ("rule", to_plain(KillRule().resolve(originals))),
         ("search", to_plain(Search())),
@@ -116,7 +116,7 @@ def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKN
         for name, default in defaults.items():
             value = given.get(name.removeprefix("weak-"), default)
             if value != default and value is not None:
-                line += [f"--{name.replace('_', '-')}", shlex.quote(str(value))]
+                line += [f"--{name.replace('_', '-')}", quoted(value)]
     if settings.get("screening") is None:
         line.append("--exact")
     return " ".join(line)

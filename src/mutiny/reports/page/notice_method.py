@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mutiny.core.records import Basis
+from mutiny.core.shell_words import quoted
 from mutiny.faults.parsing import as_faults, describe
 from mutiny.reports.formatting import count, percent
 from mutiny.reports.notice_sentences import cost_words, phrases
@@ -73,11 +73,11 @@ def notice_line(settings: Mapping[str, Any], originals: int, subject: str) -> st
     """The command that repeats an assessment, from plain settings, without options at their defaults."""
     line = ["mutiny", "assess", subject]
     if settings.get("operators") and settings["operators"] != [describe(operator) for operator in as_faults(None)]:
-        line += ["--operators", shlex.quote(",".join(map(str, settings["operators"])))]
-    line += ["--originals", str(originals), "--seed", str(settings.get("seed", 0))]
+        line += ["--operators", quoted(",".join(map(str, settings["operators"])))]
+    line += ["--originals", quoted(originals), "--seed", quoted(settings.get("seed", 0))]
     defaults = {"seeds": default_seeds(originals), "alpha": PairedTest().alpha}
     for name, default in defaults.items():
         value = settings.get(name)
         if value is not None and value != default:
-            line += [f"--{name}", shlex.quote(str(value))]
+            line += [f"--{name}", quoted(value)]
     return " ".join([*line, *(["--exact"] if settings.get("exact") else [])])

@@ -7,7 +7,8 @@ import inspect
 import json
 import os
 import tempfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from safetensors.torch import load_model, save_model
 from torch import nn
 
 from mutiny.core.checks import check_whole
-from mutiny.core.errors import BadInput, Interrupted
+from mutiny.core.errors import BadInput, Interrupted, MutinyWarning
 from mutiny.core.interrupts import stop_requested
 from mutiny.core.random import seed_for
+from mutiny.core.user_key import is_proof, key_problem, prove
 from mutiny.models import Forward, default_forward
 from mutiny.subjects.data import Data
 from mutiny.subjects.data.seeded import seeded
@@ -34,6 +36,9 @@ FORMAT = 2
 
 SHIPPED = Path(__file__).parent / "shipped_originals"
 """Originals that come with the package, so that its demo says the same on every machine."""
+
+KIND = "trained network"
+"""Kind of the proofs of stored files."""
 
 FIRST = (
     "build",
@@ -63,8 +68,8 @@ def train_originals(
 ) -> list[nn.Module]:
     """Trains ``count`` networks of one recipe, each with its own seed, or loads those that are stored.
 
-    A stored file is used only if everything that determines the result is the same, see :func:`fingerprint`, and its
-    content is intact; otherwise it is replaced.
+    A stored file is used only if everything that determines the result is the same, see :func:`fingerprint`, this
+    user's mutiny wrote it, and its content is intact; otherwise it is replaced, with a warning.
 
     Args:
         recipe: Recipe of the network.
@@ -80,12 +85,14 @@ def train_originals(
     check_whole("count", count)
     folder = _usable(Path(folder) if folder is not None else default_folder())
     originals = []
+    refused: list[Path] = []
     for number in range(count):
         if stop_requested():
             raise Interrupted(f"stopped before original {number + 1} of {count}")
         step = _shifted(progress, number * recipe.epochs, count * recipe.epochs)
         split = data if isinstance(data, Data) else data(number)
-        originals.append(train_original(recipe, split, task, number, seed, folder, forward, device, step))
+        originals.append(train_original(recipe, split, task, number, seed, folder, forward, device, step, refused))
+    warn_of_refused(refused)
     return originals
 
 
@@ -99,12 +106,15 @@ def train_original(
     forward: Forward | None,
     device: torch.device | str,
     progress: Callable[[int, int], None] | None = None,
+    refused: list[Path] | None = None,
 ) -> nn.Module:
-    """Trains or loads one of the networks of `train_originals`."""
+    """Trains or loads one of the networks of `train_originals`; a file that cannot be used is added to ``refused``."""
     original_seed = seed_for(seed, "original", number)
     stored = stored_original(recipe, data, task, original_seed, folder, forward, device)
     model = stored.load(recipe, original_seed, device)
     if model is None:
+        if refused is not None and stored.path.is_file():
+            refused.append(stored.path)
         model = recipe.train(data, task, original_seed, forward=forward, device=device, progress=progress)
         stored.save(model)
     elif progress is not None:
@@ -194,9 +204,23 @@ def default_folder() -> Path:
     return (Path(chosen) if chosen else cache / "mutiny") / "originals"
 
 
+def warn_of_refused(files: Sequence[Path]) -> None:
+    """Warns of files that could not be used, after their networks were trained again and the files replaced."""
+    if not files:
+        return
+    where = files[0].parent
+    what = f"A trained network in {where} was" if len(files) == 1 else f"{len(files)} trained networks in {where} were"
+    why = "a file there was damaged, or had no proof that your mutiny wrote it, as files of older versions"
+    warnings.warn(f"{what} trained again: {why}. {key_problem()}".strip(), MutinyWarning, stacklevel=3)
+
+
 @dataclass(frozen=True)
 class Stored:
-    """File of one original: weights and buffers, with the settings of the training and a checksum as metadata."""
+    """File of one original: weights and buffers; as metadata the settings of the training, a checksum, and a proof.
+
+    The proof says that this user's mutiny wrote the file, see `mutiny.core.user_key`. Files that come with the package
+    have none.
+    """
 
     folder: Path
     settings: dict[str, Any]
@@ -206,12 +230,21 @@ class Stored:
         """The file, named by the fingerprint of the settings."""
         return self.folder / f"{_hash(self.settings)}.safetensors"
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the file is there, with a proof that this user's mutiny wrote it; `load` also checks its content."""
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                return self._is_proven(file.metadata() or {})
+        except (OSError, SafetensorError, ValueError):
+            return False
+
     def load(self, recipe: Recipe, seed: int, device: torch.device | str) -> nn.Module | None:
-        """The network; ``None`` if it is not stored, or if the file is damaged or of another kind."""
+        """The network; ``None`` if it is not stored, or if the file is damaged, of another kind or of another user."""
         try:
             with safe_open(self.path, framework="pt") as file:
                 metadata = file.metadata() or {}
-            if metadata.get("fingerprint") != _hash(self.settings):
+            if not self._is_proven(metadata):
                 return None
             with seeded(seed_for(seed, "train"), device):
                 model = built(recipe)
@@ -222,11 +255,14 @@ class Stored:
 
     def save(self, model: nn.Module) -> None:
         """Writes the file atomically."""
+        fingerprint, checksum = _hash(self.settings), _checksum(model)
         metadata = {
-            "fingerprint": _hash(self.settings),
+            "fingerprint": fingerprint,
             "settings": json.dumps(self.settings, sort_keys=True),
-            "checksum": _checksum(model),
+            "checksum": checksum,
         }
+        if self.folder != SHIPPED and (proof := prove(KIND, [fingerprint, checksum])):
+            metadata["proof"] = proof
         handle, name = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
         os.close(handle)
         temporary = Path(name)
@@ -235,6 +271,14 @@ class Stored:
             temporary.replace(self.path)
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _is_proven(self, metadata: Mapping[str, str]) -> bool:
+        fingerprint = _hash(self.settings)
+        if metadata.get("fingerprint") != fingerprint:
+            return False
+        if self.folder == SHIPPED:
+            return True
+        return is_proof(metadata.get("proof"), KIND, [fingerprint, metadata.get("checksum")])
 
 
 def _hash(values: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from mutiny.models.device import placement
 from mutiny.subjects.inference.passes import evaluate
 from mutiny.subjects.training import Recipe
 from mutiny.subjects.training.loop import Epoch
-from mutiny.subjects.training.originals import Stored, default_folder, settings
+from mutiny.subjects.training.originals import Stored, default_folder, settings, warn_of_refused
 from mutiny.subjects.training.prefixes import ending_here, ending_with, is_beginning
 from mutiny.subjects.training.together import reason_against, train_together
 from mutiny.verbs.assess.muff.options import Savings
@@ -60,6 +60,7 @@ class Trainer:
         self._known: dict[tuple[TrainingOperator, int], TrainedInstance] = {}
         self._twins: dict[str, TrainedInstance] = {}
         self._walked: set[int] = set()
+        self._warned = False
         self._identities: dict[tuple[TrainingOperator, int], tuple[str, bool]] = {}
         self.counted: dict[str, int] = {}
 
@@ -174,7 +175,14 @@ class Trainer:
     def _network(self, program: Program, number: int, stored: Stored) -> tuple[nn.Module, bool]:
         """The trained network, and whether it was trained now."""
         model = self._remembered(stored, program, self._seed(number))
-        return (self._trained(program, number, stored), True) if model is None else (model, False)
+        if model is not None:
+            return model, False
+        refused = stored.path.is_file()
+        model = self._trained(program, number, stored)
+        if refused and self.savings.shared and not self._warned:
+            self._warned = True
+            warn_of_refused([stored.path])
+        return model, True
 
     def _program(self, operator: TrainingOperator, number: int) -> Program:
         try:
