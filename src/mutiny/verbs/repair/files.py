@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput
 from mutiny.models import Patch, WeightEdit
+from mutiny.models.in_use import in_use
 
 FORMAT, SUFFIX = "mutiny patch 2", ".safetensors"
 PARTS = ("shape", "indices", "before", "after")
@@ -48,6 +50,12 @@ def load_patch(path: str | Path, model: nn.Module) -> Patch:
         raise BadInput("patch", path, "a file that save_patch wrote", f"It cannot be read: {error}.") from error
     if about.get("format") != FORMAT:
         raise BadInput("patch", path, "a file that save_patch wrote", f"Its format is {about.get('format')}.")
+    with in_use(model):
+        return Patch(_edits(tensors, model, path), about.get("first_layer", ""))
+
+
+def _edits(tensors: Mapping[str, Tensor], model: nn.Module, path: str | Path) -> tuple[WeightEdit, ...]:
+    """The edits of a patch in a file; raises `BadInput` unless they were made from this model."""
     weights, edits = dict(model.named_parameters()), []
     for name in [key.removesuffix("/indices") for key in tensors if key.endswith("/indices")]:
         parts = [tensors.get(f"{name}/{part}") for part in PARTS]
@@ -62,7 +70,7 @@ def load_patch(path: str | Path, model: nn.Module) -> Patch:
         if now.dtype != before.dtype or not torch.equal(now, before):
             raise _wrong_model(path, f"Its {name} has other values than those the patch was made from.")
         edits.append(WeightEdit(name, indices.numpy(), after))
-    return Patch(tuple(edits), about.get("first_layer", ""))
+    return tuple(edits)
 
 
 def _check_whole(path: str | Path, name: str, shape: Tensor, indices: Tensor, before: Tensor, after: Tensor) -> None:
