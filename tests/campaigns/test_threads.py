@@ -1,6 +1,7 @@
 """Verbs in several threads: one at a time on a model, and the same results as one after the other."""
 
 import asyncio
+import copy
 import os
 import subprocess
 import sys
@@ -92,7 +93,7 @@ def test_a_wrapper_and_subjects_that_share_an_original(quick_switches):
 
 
 def test_a_verb_waits_until_a_fault_is_undone():
-    model, (x, y) = toys.classifier(), toys.blobs(60)
+    model, (x, _) = toys.classifier(), toys.blobs(60)
     (faulty,) = mutiny.mutants(model, "WS(ratio=1)", inputs=x, count=1)
     expected = mutiny.select(model, "deepgini", 10, pool=x).chosen.tolist()
     applied, waiting = threading.Event(), threading.Event()
@@ -143,7 +144,8 @@ def test_calls_of_asyncio_to_thread_inside_of_a_fault(quick_switches):
 
 def test_trainings_in_two_threads(tmp_path, quick_switches):
     def trained(number, folder):
-        recipe = mutiny.Recipe(lambda: nn.Sequential(nn.Linear(2, 8), nn.Dropout(0.2), nn.Linear(8, 3)), epochs=9, batch_size=9)
+        layers = nn.Linear(2, 8), nn.Dropout(0.2), nn.Linear(8, 3)
+        recipe = mutiny.Recipe(lambda: nn.Sequential(*copy.deepcopy(layers)), epochs=9, batch_size=9)
         task = mutiny.Classification(3)
         sets = {"train": toys.blobs(90, seed=number), "test": toys.blobs(60)}
         return mutiny.Subject(task=task, recipe=recipe, **sets).originals(2, folder=folder)

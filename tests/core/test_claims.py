@@ -315,8 +315,8 @@ def test_what_other_threads_hold_is_neither_waited_for_nor_used_after_a_fork():
     assert told.stderr == ""
     assert told.stdout.splitlines() == [
         "others",
-        "model=Model: expected a model that no other thread used when this process was forked. Its weights may be those "
-        "of a fault: load it again here, or fork when no call is running.",
+        "model=Model: expected a model that no other thread used when this process was forked. Its weights may be "
+        "those of a fault: load it again here, or fork when no call is running.",
         "5",
         "free",
     ]

@@ -44,6 +44,8 @@ class ModelClaim(Claim):
         parts: Keys of each model, by its identity.
     """
 
+    parts: dict[int, frozenset[Hashable]]
+
     def __init__(self, models: Iterable[nn.Module]) -> None:
         self.models = tuple(models)
         super().__init__(name="model", value=", ".join(dict.fromkeys(type(model).__name__ for model in self.models)))
@@ -65,8 +67,9 @@ class ModelClaim(Claim):
         known = {key: part for claim in entered() if isinstance(claim, ModelClaim) for key, part in claim.parts.items()}
         self.parts = {id(model): known.get(id(model)) or _keys(model) for model in self.models}
         self._fresh = not self.parts.keys() <= known.keys()
-        self.keys = frozenset[Hashable]().union(*self.parts.values())
-        self.objects = tuple(module for model in self.models for module in model.modules())
+        self.keys = frozenset().union(*self.parts.values())
+        if self._fresh:  # else the claim outside keeps them alive
+            self.objects = tuple(module for model in self.models for module in model.modules())
 
 
 def _keys(model: nn.Module) -> frozenset[Hashable]:
