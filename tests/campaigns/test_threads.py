@@ -1,7 +1,6 @@
 """Verbs in several threads: one at a time on a model, and the same results as one after the other."""
 
 import asyncio
-import copy
 import os
 import subprocess
 import sys
@@ -142,10 +141,13 @@ def test_calls_of_asyncio_to_thread_inside_of_a_fault(quick_switches):
     assert mutiny.select(model, "deepgini", 10, pool=x).chosen.tolist() != expected
 
 
+def with_dropout():
+    return nn.Sequential(nn.Linear(2, 8), nn.Dropout(0.2), nn.Linear(8, 3))
+
+
 def test_trainings_in_two_threads(tmp_path, quick_switches):
     def trained(number, folder):
-        layers = nn.Linear(2, 8), nn.Dropout(0.2), nn.Linear(8, 3)
-        recipe = mutiny.Recipe(lambda: nn.Sequential(*copy.deepcopy(layers)), epochs=9, batch_size=9)
+        recipe = mutiny.Recipe(with_dropout, epochs=9, batch_size=9)
         task = mutiny.Classification(3)
         sets = {"train": toys.blobs(90, seed=number), "test": toys.blobs(60)}
         return mutiny.Subject(task=task, recipe=recipe, **sets).originals(2, folder=folder)

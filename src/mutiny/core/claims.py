@@ -1,8 +1,8 @@
 """Exclusive use of what threads share, such as a model or the random generators: one call at a time, the others wait.
 
 A claim takes all its keys at once, so two calls that need the same models in another order cannot block each other.
-Claims nest: inside a claim, the same keys can be claimed again, in this thread and wherever its context is copied to, as
-`asyncio.to_thread` does. Of several claims inside one, such as two tasks started by the same call, one at a time
+Claims nest: inside a claim, the same keys can be claimed again, in this thread and wherever its context is copied to,
+as `asyncio.to_thread` does. Of several claims inside one, such as two tasks started by the same call, one at a time
 holds a key. Claims are granted in the order in which they are asked for. A claim that could never be granted raises an
 error instead of waiting.
 """
