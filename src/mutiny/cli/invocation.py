@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -20,6 +19,7 @@ from mutiny.campaigns.stores.base import file_for
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import to_stored
+from mutiny.cli.streams import say
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput, Interrupted, StoreFull
 from mutiny.core.interrupts import interruptible
@@ -27,7 +27,7 @@ from mutiny.core.results import Result
 from mutiny.reports.files import check_distinct, check_picture, check_suffix, check_writable, write_json
 from mutiny.reports.image_grid import images
 from mutiny.reports.progress import TerminalProgress
-from mutiny.reports.terminal import Output
+from mutiny.reports.terminal import Output, PlainConsole
 from mutiny.subjects import Subject, load_subject
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.data import Data, as_pool
@@ -120,7 +120,7 @@ class Invocation:
     @contextmanager
     def progress(self) -> Iterator[TerminalProgress | None]:
         """A progress bar, unless the command is quiet."""
-        with nullcontext() if self.quiet else TerminalProgress(Console(stderr=True)) as progress:
+        with nullcontext() if self.quiet else TerminalProgress(PlainConsole(stderr=True)) as progress:
             yield progress
 
     def show(self, text: RenderableType) -> None:
@@ -162,19 +162,15 @@ def open_store(file: Path | None, command: Mapping[str, Any]) -> Iterator[Sqlite
         try:
             yield store
         except (Interrupted, KeyboardInterrupt):
-            _say(f"interrupted; finished work is kept. Resume with: mutiny resume {quoted_path(file)}")
+            say(f"interrupted; finished work is kept. Resume with: mutiny resume {quoted_path(file)}")
             raise typer.Exit(STOPPED) from None
         except StoreFull as error:
-            _say(f"{error} Then resume with: mutiny resume {quoted_path(file)}")
+            say(f"{error} Then resume with: mutiny resume {quoted_path(file)}")
             raise typer.Exit(STOPPED) from None
 
 
 def _say_finishing() -> None:
-    _say("finishing running jobs; press Ctrl-C again to stop at once.")
-
-
-def _say(sentence: str) -> None:
-    sys.stderr.write(f"mutiny: {' '.join(sentence.split())}\n")
+    say("finishing running jobs; press Ctrl-C again to stop at once.")
 
 
 def split_names(text: str | None) -> list[str] | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+
+from mutiny.core.printable import quoted
 
 _user_folder: ContextVar[Path | None] = ContextVar("_user_folder", default=None)
 """The user's working folder while a command runs in another folder."""
@@ -33,7 +34,7 @@ def quoted_path(file: Path) -> str:
     >>> quoted_path(Path("digits.mutiny")), quoted_path(Path("my digits.mutiny"))
     ('digits.mutiny', "'my digits.mutiny'")
     """
-    return shlex.quote(short_path(file))
+    return quoted(short_path(file))
 
 
 def short_path(file: Path) -> str:

@@ -63,8 +63,8 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path that replaces ``path`` at the end, and is deleted if anything fails.
 
-    Links are followed, unless somebody else has put them into a folder in which everybody may write. Devices and pipes are written to directly. An error of the system, such as a full disk, is a
-    `BadInput`.
+    Links are followed, unless somebody else has put them into a folder in which everybody may write. Devices and pipes
+    are written to directly. An error of the system, such as a full disk, is a `BadInput`.
     """
     path = followed(path, "file")
     direct = path.exists() and not path.is_file()

@@ -7,17 +7,41 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from rich import markup
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
+from rich.console import Console, ConsoleOptions
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from mutiny.core.errors import BadInput
+from mutiny.core.printable import UNPRINTABLE, printable
 
 
-class Output(Console):
+class PlainConsole(Console):
+    """A console that shows characters which would control it, or hide or reorder text, instead of obeying them."""
+
+    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of a renderable, as rich makes them, with printable text."""
+        shown = _printable_text(renderable) if isinstance(renderable, Text) else renderable
+        for segment in super().render(shown, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
+def _printable_text(text: Text) -> Text:
+    """The text with its styles, changed before it is wrapped, so that nothing is cut off."""
+    places = [place for match in UNPRINTABLE.finditer(text.plain) for place in match.span()]
+    if not places:
+        return text
+    shown = text.blank_copy()
+    for piece in text.divide(sorted(set(places) - {0, len(text.plain)})):
+        piece.plain = printable(piece.plain)
+        shown.append_text(piece)
+    return shown
+
+
+class Output(PlainConsole):
     """Standard output of a command.
 
     When its reader, such as ``head``, closes the pipe, the rest of the output is discarded; the exit code stays that of
@@ -44,6 +68,11 @@ class Output(Console):
         """Discards what is still to be printed; rich itself would end the command with exit code 1."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def escape(text: str) -> str:
+    """A value inside of markup: on one line, printable, and without any markup of its own."""
+    return markup.escape(printable(text, breaks=False))
 
 
 def table(**options: Any) -> Table:

@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from mutiny.core.claims import exclusive, own_warnings
+from mutiny.core.printable import printable
 
 SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 INK, QUIET, RULE, PAGE = "#010203", "#040506", "#070809", "#0a0b0c"
@@ -201,4 +202,4 @@ def _styled(style: str) -> str:
 
 
 def _trimmed(text: str | None) -> str | None:
-    return text if text and text.strip() else None
+    return printable(text) if text and text.strip() else None
