@@ -9,10 +9,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from mutiny.core.printable import printable
+from mutiny.core.printable import UNPRINTABLE, printable
 
 CLOSED = (errno.EPIPE, errno.EINVAL) if sys.platform == "win32" else (errno.EPIPE,)
 """Errors that mean that nobody reads any more."""
+ACTING = "\x1b\r"
+"""What colors and progress bars need; everything else that acts comes from somewhere else, such as a typed argument."""
 
 
 def say(sentence: str) -> None:
@@ -39,15 +41,16 @@ class SafeStream:
         """Writes text; characters that the stream's encoding lacks are written as escapes."""
         if self._ended:
             return len(text)
+        shown = UNPRINTABLE.sub(lambda match: match[0] if match[0] in ACTING else printable(match[0]), text)
         try:
             try:
-                return int(self._stream.write(text))
+                self._stream.write(shown)
             except UnicodeEncodeError:
                 encoding = self._stream.encoding
-                return int(self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding)))
+                self._stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         except OSError as error:
             self._end(error)
-            return len(text)
+        return len(text)
 
     def flush(self) -> None:
         """Writes what is buffered."""

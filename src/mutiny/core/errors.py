@@ -46,7 +46,8 @@ class BadInput(MutinyError, ValueError):
 
     def __init__(self, argument: str, value: object, expected: str, fix: str = "") -> None:
         self.argument, self.value, self.expected, self.fix = argument, value, expected, fix
-        super().__init__(printable(f"{argument}={value}: expected {expected}." + (f" {fix}" if fix else "")))
+        given = printable(f"{argument}={value}", breaks=False)
+        super().__init__(printable(f"{given}: expected {expected}." + (f" {fix}" if fix else "")))
 
     def __reduce__(self) -> tuple[type[BadInput], tuple[str, object, str, str]]:
         return type(self), (self.argument, self.value, self.expected, self.fix)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich import markup
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Table
@@ -75,14 +75,26 @@ def escape(text: str) -> str:
     return markup.escape(printable(text, breaks=False))
 
 
+class PlainTable(Table):
+    """A table in whose first column no value begins a line of its own."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        """Adds a row as rich does."""
+        first = cells[0] if cells else None
+        if isinstance(first, (str, Text)) and "\n" in str(first):
+            cells = (Text(printable(first, breaks=False)), *cells[1:])
+        super().add_row(*cells, **options)
+
+
 def table(**options: Any) -> Table:
     """An empty table with a line below its titles and no frame; options are those of rich."""
-    return Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", **options)
+    return PlainTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", **options)
 
 
 def legend(lines: Iterable[str]) -> list[Padding]:
     """Dim lines below a table that explain its titles."""
-    return [Padding(Text(line, style="dim"), (0, 0, 0, 1), expand=False) for line in lines]
+    texts = [Text(printable(line, breaks=False), style="dim") for line in lines]
+    return [Padding(text, (0, 0, 0, 1), expand=False) for text in texts]
 
 
 def notes(texts: Iterable[str], above: int = 0) -> list[Padding]:
