@@ -171,7 +171,7 @@ def test_a_salvage_writes_into_no_planted_file(tmp_path, victim):
 def test_own_links_are_followed(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "store")
     with SqliteStore(tmp_path / "link"):
-        assert sorted(path.name for path in tmp_path.iterdir() if "-" not in path.name) == ["link", "store", "store.lock"]
+        assert {"link", "store", "store.lock"} <= {path.name for path in tmp_path.iterdir()}
     (tmp_path / "out").symlink_to(tmp_path / "result")
     write_json(tmp_path / "out", {})
     assert (tmp_path / "out").is_symlink()

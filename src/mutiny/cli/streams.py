@@ -88,7 +88,7 @@ class SafeStreams:
                     os.close(nothing)
                 setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))
         self.out, self.err = SafeStream(sys.stdout, required=True), SafeStream(sys.stderr, required=False)
-        sys.stdout, sys.stderr = self.out, self.err  # type: ignore[assignment]
+        sys.stdout, sys.stderr = self.out, self.err
         return self
 
     def __exit__(
