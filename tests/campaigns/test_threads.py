@@ -17,6 +17,7 @@ import toys
 from campaigns.interrupting import plain
 from contracts.test_verbs import VERBS, subject, told, without_times
 from mutiny.campaigns.engines.base import Engine, Intake, attempt
+from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.models import ModelState
 
 ENOUGH = 60
@@ -139,6 +140,22 @@ def test_calls_of_asyncio_to_thread_inside_of_a_fault(quick_switches):
 
     assert [result.chosen.tolist() for result in asyncio.run(main())] == [expected] * 3
     assert mutiny.select(model, "deepgini", 10, pool=x).chosen.tolist() != expected
+
+
+def test_calls_on_two_models_with_one_open_store(tmp_path, quick_switches):
+    given = [subject(as_arrays, toys.classifier(number)) for number in range(2)]
+    expected = [told(VERBS["assess"](each)) for each in given]
+    with SqliteStore(tmp_path / "store") as store:
+        results = together([lambda each=each: mutiny.assess(each, "GF,NEB", seeds=1, store=store) for each in given])
+        assert [told(result) for result in results] == expected
+        assert len(store.campaigns()) == 2
+        assert all(store.tally(campaign.id).finished for campaign in store.campaigns())
+
+
+def test_two_calls_on_one_model_with_one_file(tmp_path):
+    given, file = subject(as_arrays, toys.classifier()), tmp_path / "store"
+    first, second = together([lambda: mutiny.assess(given, "GF", seeds=1, store=file)] * 2)
+    assert first.to_json() == second.to_json()  # the second one waits for the model, and finds the result
 
 
 def with_dropout():

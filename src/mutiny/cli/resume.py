@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from itertools import chain, count
 from pathlib import Path
@@ -13,6 +12,7 @@ from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option
 from mutiny.cli.paths import quoted_path, working_in
 from mutiny.cli.stored_command import from_stored
+from mutiny.cli.streams import say
 from mutiny.core.errors import BadInput, called
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def resume(
     if not open_:
         fix = f"Show the latest with: mutiny report {quoted_path(file)}" if campaigns else "Start with mutiny assess."
         if salvage and campaigns:
-            sys.stderr.write(f"mutiny: all campaigns in it are finished. {fix}\n")
+            say(f"all campaigns in it are finished. {fix}")
             return
         raise BadInput("FILE", file, "an unfinished campaign" + "; all in it are finished" * bool(campaigns), fix)
     typed = [campaign for campaign in open_ if campaign.command is not None]
@@ -86,9 +86,9 @@ def _salvaged(file: Path) -> Path:
     more = len(rescued.lost) - MOST_NAMED
     named = f"{', '.join(rescued.lost[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
     lost = f"; lost: {named}" if rescued.lost else ""
-    sys.stderr.write(f"mutiny: {rescued.results} results are intact and now in {quoted_path(into)}{lost}\n")
+    say(f"{rescued.results} results are intact and now in {quoted_path(into)}{lost}")
     for note in rescued.notes:
-        sys.stderr.write(f"mutiny: {note}\n")
+        say(note)
     return into
 
 
@@ -121,7 +121,7 @@ def _report_change(file: Path, campaign: Campaign) -> None:
     with SqliteStore(file, write=False) as store:
         last = store.campaigns()[-1]
     if last.id != campaign.id and last.verb == campaign.verb:
-        sys.stderr.write(
-            "mutiny: the subject has changed since this campaign was started (other networks, data, code or versions), "
-            "so a new campaign was started; the old one is unchanged.\n"
+        say(
+            "the subject has changed since this campaign was started (other networks, data, code or versions), "
+            "so a new campaign was started; the old one is unchanged."
         )
