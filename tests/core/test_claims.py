@@ -97,7 +97,7 @@ def test_an_exception_and_an_interrupt_while_waiting_leave_nothing(threads, monk
     with pytest.raises(ZeroDivisionError), claim("a"):
         _ = 1 / 0
 
-    def interrupted():
+    def interrupted(_):
         raise KeyboardInterrupt
 
     with claim("a"):

@@ -97,7 +97,7 @@ class Claim:
             try:
                 while others := self._others():
                     self._check_wait(others)
-                    _turn.wait()
+                    _turn.wait(1)  # on some systems Ctrl-C is noticed only between two waits
                 self._check_left()
                 self.held = True
                 for key in self.keys:
