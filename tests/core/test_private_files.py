@@ -178,6 +178,18 @@ def test_own_links_are_followed(tmp_path):
     assert (tmp_path / "result").read_text() == "{}\n"
 
 
+def test_repaired_weights_are_written_whole_or_not_at_all(tmp_path, usual_umask):
+    from mutiny.verbs.repair.files import save_weights
+
+    model, path = toys.classifier(), tmp_path / "weights.safetensors"
+    save_weights(model, path)
+    assert mode(path) == 0o644
+    assert list(tmp_path.iterdir()) == [path]
+    mutiny.load_weights(model, path)
+    with pytest.raises(BadInput, match=r"a file in an existing folder that can be written\. No such file or directory"):
+        save_weights(model, tmp_path / "nosuch" / "weights")
+
+
 @as_root
 def test_links_of_others_in_shared_folders_are_refused(tmp_path, victim):
     link = in_shared_folder(tmp_path, "x", victim)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput
+from mutiny.core.private_files import USUAL, followed, replaced
 from mutiny.models import Patch, WeightEdit
 from mutiny.models.in_use import in_use
 
@@ -98,7 +99,15 @@ def save_weights(model: nn.Module, path: str | Path) -> None:
 
 
 def _write(tensors: dict[str, torch.Tensor], path: str | Path, about: dict[str, str]) -> None:
+    target = followed(path, "path")
     try:
-        save_file(tensors, path, about)
+        if target.exists() and not target.is_file():  # a device or a pipe
+            target.write_bytes(save(tensors, about))
+            return
+        with replaced(target, USUAL) as part:
+            mode = part.stat().st_mode
+            save_file(tensors, part, about)
+            part.chmod(mode)  # the library makes a file of its own, which nobody else can read
     except (SafetensorError, OSError) as error:
-        raise BadInput("path", path, "a file in an existing folder that can be written", str(error)) from error
+        why = getattr(error, "strerror", None) or str(error)
+        raise BadInput("path", path, "a file in an existing folder that can be written", f"{why}.") from error
