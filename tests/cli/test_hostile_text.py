@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,11 @@ def test_page(run, files, verb, tmp_path):
 
 
 def test_junit_markdown_and_notebook(files):
-    for text in (junit_xml(files[1]), markdown_summary(files[1]), files[1]._repr_html_(), repr(files[1])):
-        check(text)
+    result = replace(files[1], notes=(EVIL,))
+    for text in (junit_xml(result), markdown_summary(result), result._repr_html_()):
+        assert not UNPRINTABLE.search(text)
         assert "x1b" in text
+    check(repr(result))
 
 
 def test_names_of_files(run, files, tmp_path):

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -108,10 +109,25 @@ def test_weights_that_were_elsewhere_while_a_thread_waited_count_where_they_are(
     model = nn.Sequential(nn.Conv2d(1, 2, 2)).eval()
     twin = nn.Sequential(nn.Conv2d(1, 2, 2)).eval()
     twin[0].weight = nn.Parameter(model[0].weight.detach())  # the same memory, another parameter
-    with laid_out(model, "channels-last"):
-        claim = in_use(model)
-    with claim:
+    moved, entered, leave = threading.Event(), threading.Event(), threading.Event()
+
+    def use():
+        moved.wait(10)
+        with in_use(model):
+            entered.set()
+            leave.wait(10)
+
+    with ThreadPoolExecutor(1) as pool:
+        with in_use(model):
+            using = pool.submit(use)
+            with laid_out(model, "channels-last"):
+                moved.set()
+                while not claims._waiting:
+                    assert not using.done()
+        assert entered.wait(10)
         assert not is_free(twin)
+        leave.set()
+        using.result(10)
 
 
 def test_a_patch_keeps_the_model_until_it_is_undone():

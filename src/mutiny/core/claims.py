@@ -59,7 +59,7 @@ class Claim:
         self._outer = outer
         self._inside: tuple[Claim, ...] = ()
         self._thread = 0
-        self.held = False
+        self.held = self.waited = False
 
     def part(self) -> Claim:
         """A claim inside this one, in whatever thread it is entered; of several, one at a time is held."""
@@ -68,7 +68,7 @@ class Claim:
     def __enter__(self) -> Self:
         given = (*_entered.get(), *(() if self._outer is None else (*self._outer._inside, self._outer)))
         self._inside = tuple(claim for claim in dict.fromkeys(given) if claim.held)
-        self._thread = threading.get_ident()
+        self._thread, self.waited = threading.get_ident(), False
         try:
             self._take()
             _entered.set((*self._inside, self))
@@ -97,6 +97,7 @@ class Claim:
             try:
                 while others := self._others():
                     self._check_wait(others)
+                    self.waited = True
                     _turn.wait(1)  # on some systems Ctrl-C is noticed only between two waits
                 self._check_left()
                 self.held = True

@@ -53,7 +53,7 @@ class ModelClaim(Claim):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        while self._fresh and {id(model): _keys(model) for model in self.models} != self.parts:
+        while self.waited and {id(model): _keys(model) for model in self.models} != self.parts:
             super().__exit__()  # the thread before had put a weight elsewhere for a while
             self._identify()
             super().__enter__()
