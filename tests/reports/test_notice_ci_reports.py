@@ -141,7 +141,7 @@ def test_names_do_no_harm():
         notes=(NASTY,),
     )
     suite = parsed(junit_xml(named, 0.5))
-    assert suite.get("name") == "mutiny: a|b <script>alert(1)</script>? *c* `d` \ud7ff"
+    assert suite.get("name") == "mutiny: a|b <script>alert(1)</script>\\x00 *c* `d` \ud7ff"
     text = markdown_summary(named, 0.5, parts=CommandParts(f"'{NASTY}'", f"mutiny assess '{NASTY}'"))
     escaped = "\n".join(line for line in text.splitlines() if not line.startswith("  `"))
     assert "<script>" not in escaped

@@ -12,6 +12,7 @@ from mutiny.campaigns.campaign_run import CampaignRun
 from mutiny.campaigns.engines.serial import Serial
 from mutiny.campaigns.jobs import Job, WithScratch
 from mutiny.campaigns.schedule import ask
+from mutiny.core.private_files import make_private
 from mutiny.core.progress import Progress
 from mutiny.core.random import seed_for
 from mutiny.models import Forward
@@ -36,7 +37,7 @@ class Trainings:
 
     def __call__(self, job: Job) -> WithScratch:
         """Trains one original. Its weights are saved in the folder, not in the store."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_private(self.folder)
         number = job.arguments[1]
         data = self.training.of(number)
         model = train_original(self.recipe, data, self.task, number, self.seed, self.folder, self.forward, self.device)

@@ -15,14 +15,18 @@ from mutiny.campaigns.runtime import Runtime as Runtime
 from mutiny.campaigns.session import Session
 from mutiny.campaigns.stores.base import Store as Store
 from mutiny.campaigns.verb import R, State, Verb
+from mutiny.core.claims import Claim
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress as Progress
+from mutiny.models.in_use import in_use
 from mutiny.subjects.given import Given
 
 
 @torch.inference_mode(False)  # verbs may need gradients, even if the caller is in inference mode
 def run(verb: Verb[State, R], given: Given, runtime: Runtime) -> R:
     """Runs a verb and returns its result.
+
+    While another thread uses one of the models, the call waits.
 
     Everything that all verbs need happens here: the engine and the store are opened; a stored result of the same call
     is returned; originals are trained; finished jobs are not run again; the models are checked to be untouched; the
@@ -33,23 +37,23 @@ def run(verb: Verb[State, R], given: Given, runtime: Runtime) -> R:
         given: Model, data and task.
         runtime: Arguments that all verbs share.
     """
-    with runtime.opened() as open_runtime:
+    with in_use(given.models, given.forward, verb) as claim, runtime.opened() as open_runtime:
         session = Session(verb, given, open_runtime)
         try:
-            return _result(verb, session)
+            return _result(verb, session, claim)
         except BadInput as error:
             session.refuse(error)
             raise
 
 
-def _result(verb: Verb[State, R], session: Session) -> R:
+def _result(verb: Verb[State, R], session: Session, claim: Claim) -> R:
     known = _stored(session)
     if known is not None and verb.is_final(known):
         return verb.recalled(session, known)
     state = verb.prepare(session)
     plan = verb.plan(session, state)
     single = isinstance(plan, Coroutine)
-    results = session.run(_Work(verb, state), [plan] if isinstance(plan, Coroutine) else plan)
+    results = session.run(_Work(verb, state, claim), [plan] if isinstance(plan, Coroutine) else plan)
     session.check_untouched()
     result = verb.result(session, state, results[0] if single else results)
     if session.complete:
@@ -69,11 +73,13 @@ def _stored(session: Session) -> Any:
 
 @dataclass(frozen=True)
 class _Work:
-    """Work that runs the jobs of a verb on a worker."""
+    """Work that runs the jobs of a verb on a worker: one at a time in this process, in whatever thread."""
 
     verb: Verb[Any, Any]
     state: Any
+    claim: Claim
 
     @torch.inference_mode(False)  # an engine may call it from anywhere
     def __call__(self, job: Job) -> Any:
-        return self.verb.work(self.state, job)
+        with self.claim.part():
+            return self.verb.work(self.state, job)

@@ -17,6 +17,7 @@ from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 from mutiny.core.progress import Progress
+from mutiny.models.shared_context import torch_threads
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class Runtime:
         with ExitStack() as stack:
             engine = stack.enter_context(as_engine(self.engine, self.workers, threads=self.threads))
             threads = engine.threads or self.threads
-            stack.callback(torch.set_num_threads, torch.get_num_threads())
-            torch.set_num_threads(threads)
+            stack.enter_context(torch_threads.set_to(threads))
             store = self.store
             if store is not None and not isinstance(store, Store):
                 store = stack.enter_context(SqliteStore(store))

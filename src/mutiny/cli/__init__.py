@@ -13,10 +13,12 @@ from typing import Any
 from mutiny.cli.app import app
 from mutiny.cli.completion import join_split_words
 from mutiny.cli.errors import given_code, given_code_sentence
+from mutiny.cli.streams import SafeStreams, say
 from mutiny.core.errors import MutinyError, MutinyWarning
+from mutiny.core.printable import printable
 
-CRASHED = 70
-"""Exit code of a bug; 1, the default of Python, means a score below the bar."""
+REFUSED, STOPPED, CRASHED = 2, 3, 70
+"""Exit codes of an expected error, an interrupt and a bug; 1, the default of Python, means a score below the bar."""
 INTERRUPTED = 130
 """Exit code of typer after a KeyboardInterrupt."""
 
@@ -25,38 +27,48 @@ def main() -> None:
     """Run the command.
 
     An expected error prints one sentence, and an error in the user's code its traceback too; the exit code is 2. It is
-    3 after an interrupt, and 70 for a bug.
+    3 after an interrupt, and 70 for a bug. A reader of the output that stops reading, such as ``head``, changes
+    nothing; an output that cannot be written, such as on a full disk, is an expected error.
     """
     join_split_words(os.environ)
+    with SafeStreams() as streams:
+        code = _exit_code(streams)
+        if sentence := streams.unwritten():
+            if not code:
+                say(sentence)
+            code = code or REFUSED
+    sys.exit(code)
+
+
+def _exit_code(streams: SafeStreams) -> str | int | None:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
             app(prog_name="mutiny")
     except MutinyError as error:
-        _say(" ".join(f"mutiny: {error}".split()))
-        sys.exit(2)
+        say(str(error))
+        return REFUSED
     except SystemExit as end:
         if end.code != INTERRUPTED:
-            raise
-        _say("mutiny: interrupted; no result was written. Originals trained so far are kept.")
-        sys.exit(3)
+            return end.code
+        say("interrupted; no result was written. Originals trained so far are kept.")
+        return STOPPED
     except Exception as error:
+        if error is streams.out.error:
+            return 0  # the caller says so
         if frames := given_code(error):
-            sys.stderr.writelines(traceback.format_list(frames))
-            _say(f"mutiny: {given_code_sentence(error, frames)}")
-            sys.exit(2)
-        traceback.print_exc()
-        _say("mutiny: this is a bug in mutiny; please report it with the lines above.")
-        sys.exit(CRASHED)
+            sys.stderr.write(printable("".join(traceback.format_list(frames))))
+            say(given_code_sentence(error, frames))
+            return REFUSED
+        sys.stderr.write(printable(traceback.format_exc()))
+        say("this is a bug in mutiny; please report it with the lines above.")
+        return CRASHED
+    return 0
 
 
 def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
     """Shows a warning of mutiny as a sentence, and other warnings as usual."""
     if issubclass(category, MutinyWarning):
-        _say(f"mutiny: {message}")
+        say(str(message))
     else:
         show(message, category, *place)
-
-
-def _say(sentence: str) -> None:
-    sys.stderr.write(sentence + "\n")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mutiny.cli.streams import say
 from mutiny.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def comparison_with(path: Path, earlier: Assessment, result: Assessment | MuffAs
             why = f"{path} is not an assessment of the same networks with the same seed and operators"
             differs = why_incomparable(earlier, result)
             why += f"; {differs}." if differs else "."
-        typer.echo(f"mutiny: --against: not compared: {why}", err=True)
+        say(f"--against: not compared: {why}")
         return None
 
 
@@ -98,7 +99,7 @@ def check_gate(result: Assessment | MuffAssessment, bar: float, strict: bool) ->
     if isinstance(result, MuffAssessment):
         if 0 < result.score.operators < result.score.tried:
             scored = f"{result.score.operators} of {result.score.tried} operators"
-            typer.echo(f"mutiny: the bar applies to {scored}; the others have no score", err=True)
+            say(f"the bar applies to {scored}; the others have no score")
         sentence = missed_bar(result.score.value, bar)
         fails = bool(sentence)
     else:
@@ -108,6 +109,6 @@ def check_gate(result: Assessment | MuffAssessment, bar: float, strict: bool) ->
         sentence = gate.sentence + " (this passes without --strict)" * lenient
         sentence *= gate.outcome is not GateOutcome.PASSED
     if sentence:
-        typer.echo(f"mutiny: {sentence}", err=True)
+        say(sentence)
     if fails:
         raise typer.Exit(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import typer
+from mutiny.cli.streams import say
 
 if TYPE_CHECKING:
     from mutiny.cli.invocation import Invocation
@@ -59,10 +59,9 @@ def announce_trainings(invocation: Invocation, subject: Subject, settings: Mappi
     common = {**_common(invocation, settings), "operators": before_training}
     steps = plan(subject, **common, search=settings["search"])
     trainings, seconds = sum(step.trainings for step in steps), sum(step.seconds or 0.0 for step in steps)
-    typer.echo(
-        f"mutiny: operators before training need at most {trainings:,} trainings, about {duration(seconds)} with one "
-        "worker; stored trainings are reused (--dry-run shows the plan)",
-        err=True,
+    say(
+        f"operators before training need at most {trainings:,} trainings, about {duration(seconds)} with one "
+        "worker; stored trainings are reused (--dry-run shows the plan)"
     )
 
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 
+from mutiny.core.printable import printable
+
 BUILTIN_SUBJECTS = (
     "digits mnist mnist/lenet5 mnist/lenet1 mnist/cnn fashion-mnist fashion-mnist/lenet5 fashion-mnist/lenet1 "
     "fashion-mnist/cnn cifar10 cifar10/resnet20 cifar10/vgg16"
@@ -123,7 +125,7 @@ def join_split_words(environment: MutableMapping[str, str]) -> None:
 
 
 def _matching(names: Iterable[str], incomplete: str) -> list[str]:
-    return [name for name in names if name.startswith(incomplete)]
+    return [name for name in names if name.startswith(incomplete) and printable(name, breaks=False) == name]
 
 
 def _listed(names: Iterable[str], incomplete: str, separators: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -21,6 +20,7 @@ from mutiny.campaigns.stores.base import file_for
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import resume_line, to_stored
+from mutiny.cli.streams import say
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput, Interrupted, MutinyError, StoreError, StoreFull, StoreLost
 from mutiny.core.interrupts import interruptible
@@ -29,7 +29,7 @@ from mutiny.core.user_key import key_problem
 from mutiny.reports.files import check_distinct, check_picture, check_suffix, check_writable, write_json
 from mutiny.reports.image_grid import images
 from mutiny.reports.progress import TerminalProgress
-from mutiny.reports.terminal import Output
+from mutiny.reports.terminal import Output, PlainConsole
 from mutiny.subjects import Subject, load_subject
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.data import Data, as_pool
@@ -117,10 +117,10 @@ class Invocation:
         """The arguments that all verbs share: `settings`, ``engine``, ``store`` and ``progress``."""
         engine = as_engine(*(self.options[name] for name in ("engine", "workers", "address", "threads")))
         if engine.trusted and not self.quiet:
-            _say(engine.trusted)
+            say(engine.trusted)
         command = to_stored(self.verb, self.options)
         if self.store is not None and not self.quiet and (problem := key_problem(create=True)):
-            _say(f"{problem} Until then, `mutiny resume` asks for --trust.")
+            say(f"{problem} Until then, `mutiny resume` asks for --trust.")
         with open_store(self.store, command, self._resume_line) as store, self.progress() as progress:
             yield {**self.settings, "engine": engine, "store": store, "progress": progress}
         if self.store is not None and store is not None and store.path != self.store.resolve():  # it was lost
@@ -132,7 +132,7 @@ class Invocation:
     @contextmanager
     def progress(self) -> Iterator[TerminalProgress | None]:
         """A progress bar, unless the command is quiet."""
-        with nullcontext() if self.quiet else TerminalProgress(Console(stderr=True)) as progress:
+        with nullcontext() if self.quiet else TerminalProgress(PlainConsole(stderr=True)) as progress:
             yield progress
 
     def show(self, text: RenderableType) -> None:
@@ -177,7 +177,7 @@ def open_store(
     try:
         with SqliteStore(file) as store, interruptible(_say_finishing):
             if store.incomplete:
-                _say(store.incomplete)
+                say(store.incomplete)
             store.command = command
             announce(store, command, now())
             try:
@@ -189,24 +189,20 @@ def open_store(
                 withdraw(store)  # the same command would end in the same way
                 raise
     except (Interrupted, KeyboardInterrupt):
-        _say(f"interrupted; finished work is kept. Resume with: {resuming(file)}")
+        say(f"interrupted; finished work is kept. Resume with: {resuming(file)}")
         raise typer.Exit(STOPPED) from None
     except StoreFull as error:
-        _say(f"{error} Then resume with: {resuming(file)}")
+        say(f"{error} Then resume with: {resuming(file)}")
         raise typer.Exit(STOPPED) from None
     except StoreLost as error:
         kept = store.path != file.resolve()
-        _say(f"{error}{f' Resume with: {resuming(store.path)}' * (kept and not done)}")
+        say(f"{error}{f' Resume with: {resuming(store.path)}' * (kept and not done)}")
         if not done:
             raise typer.Exit(STOPPED) from None
 
 
 def _say_finishing() -> None:
-    _say("finishing running jobs; press Ctrl-C again to stop at once.")
-
-
-def _say(sentence: str) -> None:
-    sys.stderr.write(f"mutiny: {' '.join(sentence.split())}\n")
+    say("finishing running jobs; press Ctrl-C again to stop at once.")
 
 
 def split_names(text: str | None) -> list[str] | None:

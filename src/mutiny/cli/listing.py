@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
+from mutiny.cli.streams import say
 from mutiny.core.registry import Registry
 from mutiny.reports import terminal
 
@@ -48,7 +48,7 @@ def show(titles: Sequence[str], rows: Iterable[Sequence[str]], hint: str) -> Non
 def show_refused(registry: Registry[Any]) -> None:
     """Say on the error stream which classes of installed packages are left out, and why."""
     for error in registry.refused:
-        typer.echo(f"mutiny: left out: {error}", err=True)
+        say(f"left out: {error}")
 
 
 def first_statement(kind: type[Any]) -> str:

@@ -8,7 +8,7 @@ from contextlib import chdir, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from mutiny.core.shell_words import quoted
+from mutiny.core.printable import quoted
 
 _user_folder: ContextVar[Path | None] = ContextVar("_user_folder", default=None)
 """The user's working folder while a command runs in another folder."""

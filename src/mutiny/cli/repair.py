@@ -10,6 +10,7 @@ import typer
 from mutiny.cli import completion
 from mutiny.cli.command import verb
 from mutiny.cli.options import WRITE, LabeledInputs, option
+from mutiny.cli.streams import say
 
 if TYPE_CHECKING:
     from mutiny.cli.invocation import Invocation
@@ -60,7 +61,7 @@ def repair(
     if result.repaired or (anyway and result.patch.edits):
         _write(result, save, patch)
     elif save is not None or patch is not None:
-        typer.echo(f"mutiny: {_reason(result)}", err=True)
+        say(_reason(result))
     if not result.repaired and result.target["failures"]:
         raise typer.Exit(1)
     return result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Json, option
 from mutiny.cli.paths import quoted_path
+from mutiny.cli.streams import say
 from mutiny.core.errors import BadInput, called
 
 ResultFiles = Annotated[
@@ -71,7 +71,7 @@ def _latest(file: Path) -> tuple[Any, Mapping[str, Any] | None]:
     with SqliteStore(file, write=False) as store:
         outcomes = [(store.outcome(campaign.id), known_command(campaign.command)) for campaign in store.campaigns()]
     if store.incomplete:
-        sys.stderr.write(f"mutiny: {store.incomplete}\n")
+        say(store.incomplete)
     results = [(result, command) for result, command in outcomes if result is not None]
     if not results:
         raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")

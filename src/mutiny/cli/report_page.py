@@ -13,7 +13,7 @@ from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import command_line, data_typed, known_command, subject_typed
 from mutiny.core.errors import BadInput
 from mutiny.core.json_values import to_plain
-from mutiny.core.shell_words import quoted
+from mutiny.core.printable import quoted
 from mutiny.reports.loading import LoadedResult
 from mutiny.reports.next_steps_text import next_steps_text
 from mutiny.reports.page.advice import CommandParts

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import WRITE, Address, CampaignFile, Engine, Quiet, Workers, option
 from mutiny.cli.paths import quoted_path, working_in
+from mutiny.cli.streams import say
 from mutiny.core.errors import BadInput, StoreError, called
+from mutiny.core.printable import printable
 
 if TYPE_CHECKING:
     from mutiny.campaigns.stores.base import Campaign, Store
@@ -81,7 +83,7 @@ def resume(
     if not quiet:
         _describe(plan, "runs")
     elif plan.left_out:
-        sys.stderr.write(f"mutiny: not written, unless given again: {', '.join(plan.left_out)}\n")
+        say(f"not written, unless given again: {', '.join(plan.left_out)}")
     Lock(file.resolve()).release()  # before anything is loaded: no other process writes the file
     try:
         with working_in(plan.folder):
@@ -102,7 +104,7 @@ def _latest_unfinished(file: Path, salvaged: bool) -> Campaign | None:
         unfinished = [campaign for campaign in campaigns if _is_open(store, campaign)]
         incomplete = store.incomplete
     if incomplete:
-        sys.stderr.write(f"mutiny: {incomplete} Jobs without a result are done again.\n")
+        say(f"{incomplete} Jobs without a result are done again.")
     open_ = [campaign for campaign in unfinished if not campaign.refused]
     if unfinished and not open_:
         fix = f"The latest one ended with: {unfinished[-1].refused}"
@@ -110,7 +112,7 @@ def _latest_unfinished(file: Path, salvaged: bool) -> Campaign | None:
     if not open_:
         fix = f"Show the latest with: mutiny report {quoted_path(file)}" if campaigns else again
         if salvaged and campaigns:
-            sys.stderr.write(f"mutiny: all campaigns in it are finished. {fix}\n")
+            say(f"all campaigns in it are finished. {fix}")
             return None
         raise BadInput("FILE", file, "an unfinished campaign" + "; all in it are finished" * bool(campaigns), fix)
     typed = [campaign for campaign in open_ if campaign.command is not None]
@@ -127,7 +129,7 @@ def _latest_unfinished(file: Path, salvaged: bool) -> Campaign | None:
 
 def _describe(plan: ResumePlan, how: str) -> None:
     """Print what a campaign file would run, or runs."""
-    lines = "\n".join(plan.lines())
+    lines = "\n".join(printable(line, breaks=False) for line in plan.lines())
     sys.stderr.write(f"mutiny: {quoted_path(plan.file)} {how}:\n{lines}\n")
 
 
@@ -147,9 +149,9 @@ def _salvaged(file: Path) -> Path:
     more = len(rescued.lost) - MOST_NAMED
     named = f"{', '.join(rescued.lost[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
     lost = f"; lost: {named}" if rescued.lost else ""
-    sys.stderr.write(f"mutiny: {rescued.results} results are intact and now in {quoted_path(into)}{lost}\n")
+    say(f"{rescued.results} results are intact and now in {quoted_path(into)}{lost}")
     for note in rescued.notes:
-        sys.stderr.write(f"mutiny: {note}\n")
+        say(note)
     return into
 
 
@@ -162,7 +164,7 @@ def _report_change(file: Path, campaign: Campaign) -> None:
         last = next(reversed(store.campaigns()), campaign)
         if last.id == campaign.id or campaign.id == PENDING or last.verb != campaign.verb:
             return
-        sys.stderr.write(
-            "mutiny: the subject has changed since this campaign was started (other networks, data, code or versions), "
-            "so a new campaign was started; the old one is unchanged.\n"
+        say(
+            "the subject has changed since this campaign was started (other networks, data, code or versions), "
+            "so a new campaign was started; the old one is unchanged."
         )

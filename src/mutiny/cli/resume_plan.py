@@ -14,7 +14,7 @@ from mutiny.cli.command import COMMANDS, VerbCommand
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import OUTPUTS, check_stored, command_line, from_stored, not_taken
 from mutiny.core.errors import BadInput
-from mutiny.core.shell_words import quoted
+from mutiny.core.printable import quoted
 
 ENGINE_OPTIONS = frozenset(["engine", "workers", "address"])
 """Options that determine where jobs run."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import CampaignFile
+from mutiny.cli.streams import say
 from mutiny.core.errors import BadInput, called
 
 
@@ -24,5 +23,5 @@ def status(file: CampaignFile) -> None:
         tallies = [(campaign, store.tally(campaign.id)) for campaign in store.campaigns()]
         incomplete = store.incomplete
     if incomplete:
-        sys.stderr.write(f"mutiny: {incomplete}\n")
+        say(incomplete)
     Output().print(status_text(file, tallies, holder(file)))

@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.paths import quoted_path, short_path
 from mutiny.core.json_values import shown
-from mutiny.core.shell_words import quoted
+from mutiny.core.printable import quoted
 
 OUTPUTS = tuple("json kills junit summary indices plot tests save grid patch".split())
 """Options that name a file to write."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from mutiny.cli import completion
 from mutiny.cli.command import verb
 from mutiny.cli.options import JUDGE, TEST, WRITE, Indices, option
 from mutiny.cli.paths import quoted_path
+from mutiny.cli.streams import say
 
 if TYPE_CHECKING:
     from mutiny.cli.invocation import Invocation
@@ -117,9 +116,9 @@ def strengthen(
     if tests is not None and result.subset is not None:
         write_indices(tests, result.subset.indices.tolist(), subject.test.names)
     elif tests is not None:
-        typer.echo(f"mutiny: the tests notice no fault, so {quoted_path(tests)} was not written", err=True)
+        say(f"the tests notice no fault, so {quoted_path(tests)} was not written")
     if save is not None and result.candidates is not None:
         write_candidates(save, result.candidates)
     elif save is not None:
-        typer.echo(f"mutiny: no inputs were synthesized, so {quoted_path(save)} was not written", err=True)
+        say(f"no inputs were synthesized, so {quoted_path(save)} was not written")
     return result

@@ -24,6 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mutiny.core.printable import printable
+
 
 class MutinyError(Exception):
     """Base class of all errors that mutiny raises."""
@@ -45,7 +47,8 @@ class BadInput(MutinyError, ValueError):
 
     def __init__(self, argument: str, value: object, expected: str, fix: str = "") -> None:
         self.argument, self.value, self.expected, self.fix = argument, value, expected, fix
-        super().__init__(f"{argument}={value}: expected {expected}." + (f" {fix}" if fix else ""))
+        given = printable(f"{argument}={value}", breaks=False)
+        super().__init__(printable(f"{given}: expected {expected}." + (f" {fix}" if fix else "")))
 
     def __reduce__(self) -> tuple[type[BadInput], tuple[str, object, str, str]]:
         return type(self), (self.argument, self.value, self.expected, self.fix)
@@ -105,7 +108,7 @@ class JobFailed(MutinyError):
 
     def __init__(self, job: str, reason: str) -> None:
         self.job, self.reason = job, reason
-        super().__init__(f"{job}: {reason}")
+        super().__init__(printable(f"{job}: {reason}"))
 
     def __reduce__(self) -> tuple[type[JobFailed], tuple[str, str]]:
         return type(self), (self.job, self.reason)

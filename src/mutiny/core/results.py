@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self, get_type_hints
 from mutiny import __version__
 from mutiny.core.errors import BadInput, MissingExtra
 from mutiny.core.json_values import JsonObject, expect, expect_least, json_key, omitted_if_none, to_plain
+from mutiny.core.printable import printable
 
 SCHEMA = 1
 SHOWN = 25
@@ -158,8 +159,8 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         """The headline, the first table and the notes, for a notebook."""
         rows = next(iter(self.tables().values()))
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return f"<p><b>{html.escape(self._headline())}</b></p>{_table(rows)}{f'<ul>{notes}</ul>' if notes else ''}"
+        notes = "".join(f"<li>{_shown(note)}</li>" for note in self.notes)
+        return f"<p><b>{_shown(self._headline())}</b></p>{_table(rows)}{f'<ul>{notes}</ul>' if notes else ''}"
 
 
 def finite(values: Mapping[str, float | None]) -> dict[str, float]:
@@ -174,12 +175,16 @@ def finite(values: Mapping[str, float | None]) -> dict[str, float]:
 def _table(rows: Rows) -> str:
     if not rows:
         return ""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
+    head = "".join(f"<th>{_shown(name)}</th>" for name in rows[0])
     body = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(_cell(value))}</td>' for value in row.values())}</tr>" for row in rows[:SHOWN]
+        f"<tr>{''.join(f'<td>{_shown(_cell(value))}</td>' for value in row.values())}</tr>" for row in rows[:SHOWN]
     )
     more = f"<p>and {len(rows) - SHOWN:,} more</p>" if len(rows) > SHOWN else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _shown(text: str) -> str:
+    return html.escape(printable(text))
 
 
 def _cell(value: Any) -> str:

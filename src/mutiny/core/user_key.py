@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mutiny.core.json_values import Plain
-from mutiny.core.shell_words import quoted
+from mutiny.core.printable import quoted
 
 VARIABLE = "MUTINY_KEY"
 """Environment variable with the path of the key."""

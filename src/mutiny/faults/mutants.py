@@ -19,6 +19,7 @@ from mutiny.faults.base import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Forward, ModelView, Patch, check_model, default_forward
 from mutiny.models.forward import as_forward
+from mutiny.models.in_use import in_use
 from mutiny.models.patch import WeightEdit
 from mutiny.subjects.data import as_pool
 from mutiny.subjects.inference.passes import first_call
@@ -57,11 +58,12 @@ def mutants(
     if len(operators) != 1:
         raise BadInput("operator", repr(operator), "one operator", "Call mutants once for each.")
     call = as_forward(forward)
-    view = _view(model, inputs, call)
     by_digest: dict[str, FaultyModel] = {}
-    for repetition in range(count):
-        patch = _patch(view, operators[0], seed, 0, repetition)
-        by_digest.setdefault(patch.digest, FaultyModel(model, patch, call))
+    with in_use(model, call):
+        view = _view(model, inputs, call)
+        for repetition in range(count):
+            patch = _patch(view, operators[0], seed, 0, repetition)
+            by_digest.setdefault(patch.digest, FaultyModel(model, patch, call))
     return tuple(by_digest.values())
 
 
@@ -91,10 +93,10 @@ def mutant(
         raise BadInput("fault", repr(fault)[:60], "one of the faults of an assessment, such as result.faults[0]")
     check_whole("seed", seed, 0)
     call = as_forward(forward)
-    view = _view(model, inputs, call)
     (operator,) = as_operators(fault.configuration, "fault")
     try:
-        patch = _patch(view, operator, seed, fault.original, fault.seed)
+        with in_use(model, call):
+            patch = _patch(_view(model, inputs, call), operator, seed, fault.original, fault.seed)
     except NotApplicable as reason:
         raise _not_of(fault, seed) from reason
     if fault.patch and patch.digest != fault.patch:
@@ -103,8 +105,9 @@ def mutant(
 
 
 def _view(model: nn.Module, inputs: Any, call: Forward) -> ModelView:
-    check_model(model, "model")
-    return ModelView.of_data(model, as_pool(inputs, "inputs"), lambda model, x: first_call(call, model, x, "model"))
+    with in_use(model, call):
+        check_model(model, "model")
+        return ModelView.of_data(model, as_pool(inputs, "inputs"), lambda model, x: first_call(call, model, x, "model"))
 
 
 def _not_of(fault: FaultRecord, seed: int) -> BadInput:
@@ -136,7 +139,7 @@ class FaultyModel:
         """Changes the model in place and gives a function from inputs to the mutant's outputs.
 
         Call that function, not the model: some faults sit between layers. On leaving, also by an exception, the model
-        is bit for bit what it was.
+        is bit for bit what it was. Until then, calls of mutiny in other threads wait if they need the model.
         """
         with self.patch.applied(self.model, self.forward) as call:
             yield call
@@ -147,7 +150,8 @@ class FaultyModel:
         A fault in the weights gives a model of the same class, with the same ``state_dict`` keys. Other faults give a
         module that holds the copy and applies the fault in each call.
         """
-        twin = copy.deepcopy(self.model)
+        with in_use(self.model):
+            twin = copy.deepcopy(self.model)
         weights = tuple(edit for edit in self.patch.edits if isinstance(edit, WeightEdit))
         parameters = dict(twin.named_parameters(remove_duplicate=False))
         with torch.no_grad():

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from mutiny.core.claims import exclusive
 from mutiny.core.errors import BadInput
 from mutiny.models.capture import ActivationRecorder, NeuronValue, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
@@ -68,6 +69,7 @@ def activation_gradients(
             stack.enter_context(steady())
             stack.enter_context(torch.inference_mode(False))
             stack.enter_context(torch.enable_grad())
+            stack.enter_context(exclusive("autograd settings"))
             stack.enter_context(torch.backends.cudnn.flags(enabled=cudnn))
             roots = replace_tensors(batch, _root)
             moving = [tensor for tensor in tensors(roots) if tensor.requires_grad]

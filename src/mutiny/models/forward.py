@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput
-from mutiny.models.undo import Undo
+from mutiny.models.shared_context import SharedContext
 
 Forward = Callable[[nn.Module, Any], Tensor]
 
@@ -94,11 +94,21 @@ def steady() -> Iterator[None]:
     Patches that intercept torch calls force the ordinary path. The fused path rounds differently, and clean and mutated
     runs must round alike.
     """
-    with Undo() as undo:
-        undo.add(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
-        torch.backends.mha.set_fastpath_enabled(False)
+    with _UNFUSED.entered():
         if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # else nothing is compiled
-            with torch.compiler.set_stance("force_eager"):
+            with _EAGER.entered():
                 yield
         else:
             yield
+
+
+@contextmanager
+def _unfused() -> Iterator[None]:
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    yield
+    torch.backends.mha.set_fastpath_enabled(before)
+
+
+_UNFUSED = SharedContext(_unfused)
+_EAGER = SharedContext(lambda: torch.compiler.set_stance("force_eager"))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput
 from mutiny.models.forward import Forward, default_forward, steady
+from mutiny.models.in_use import in_use
 from mutiny.models.layers import Indices, Layer
 from mutiny.models.signals import SignalEditor
 from mutiny.models.structure import Change, diverted
@@ -113,9 +114,9 @@ class Patch:
         """Changes ``model`` in place and gives a function from inputs to the mutant's outputs.
 
         On leaving, also by an exception or an interrupt, every bit of the model is restored. An interrupt during the
-        restoration is raised afterwards.
+        restoration is raised afterwards. Other threads that use the model with mutiny wait until then.
         """
-        with steady(), Undo() as undo:
+        with in_use(model, forward), steady(), Undo() as undo:
             names = parameter_names(model) if self.edits else {}
             parameters = {names[id(parameter)]: parameter for parameter in model.parameters() if names}
             for edit in self.edits:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge, allow_mutation_on_saved_tensors, get_gradient_edge
 
+from mutiny.core.claims import exclusive
 from mutiny.core.errors import NotApplicable
 from mutiny.models.capture import ActivationRecorder, RecordedCall, by_input, rows_of, visible_layers
 from mutiny.models.forward import Forward, default_forward, steady
@@ -71,6 +72,7 @@ def explaining(
             stack.enter_context(steady())
             stack.enter_context(torch.inference_mode(False))
             stack.enter_context(torch.enable_grad())
+            stack.enter_context(exclusive("autograd settings"))
             if any(layer.kind in RECURRENT for layer in view.layers):  # cuDNN has no backward pass in evaluation mode
                 stack.enter_context(torch.backends.cudnn.flags(enabled=False))
             stack.enter_context(allow_mutation_on_saved_tensors())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +21,7 @@ from mutiny.reports.notice_sentences import (
     weak_spots,
 )
 from mutiny.reports.plan_sentences import plan_sentence, unsure
+from mutiny.reports.terminal import escape
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.cost_unit import TOLERATED
 from mutiny.verbs.assess.notice import NoticedBin, OperatorRate

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
 from mutiny.reports.formatting import NONE
+from mutiny.reports.terminal import escape
 from mutiny.verbs.attack.result import BUDGET, MUTANTS, ORIGINAL, SANE, LevelSummary, Nearer, Robustness, WaySummary
 
 TITLES = {MUTANTS: "with mutants", ORIGINAL: "alone", BUDGET: "alone, same passes", SANE: "sane step"}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from mutiny.core.errors import BadInput
+from mutiny.core.private_files import USUAL, followed, replaced
 
 LONGEST_NAME = 240
 """Maximum length of a file name in bytes; leaves room for the name of the temporary file."""
@@ -62,20 +63,14 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path that replaces ``path`` at the end, and is deleted if anything fails.
 
-    Links are followed. Devices and pipes are written to directly. An error of the system, such as a full disk, is a
-    `BadInput`.
+    Links are followed, unless somebody else has put them into a folder in which everybody may write. Devices and pipes
+    are written to directly. An error of the system, such as a full disk, is a `BadInput`.
     """
-    path = path.resolve()
+    path = followed(path, "file")
     direct = path.exists() and not path.is_file()
-    part = path if direct else path.with_name(f".{path.name}.part")
     try:
-        yield part
-        if not direct:
-            part.replace(path)
+        with nullcontext(path) if direct else replaced(path, USUAL) as part:
+            yield part
     except OSError as error:
         why = f"{error.strerror or error}.".replace("..", ".")
         raise BadInput("file", path, "a place that can be written to", f"The system says: {why}") from error
-    finally:
-        if not direct:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)

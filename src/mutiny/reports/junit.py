@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from mutiny.core.printable import printable
 from mutiny.core.records import OperatorRecord, Status
 from mutiny.reports.formatting import number, percent
 from mutiny.reports.notice_sentences import (
@@ -23,8 +23,6 @@ from mutiny.verbs.assess.muff.score import missed_bar
 from mutiny.verbs.assess.notice import OperatorRate
 from mutiny.verbs.assess.result import Assessment
 
-FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML does not allow."""
 LISTED = 20
 """Number of missed faults of an operator that are listed."""
 
@@ -54,12 +52,12 @@ def junit_xml(result: Assessment | MuffAssessment, fail_under: float | None = No
 
 
 def plain(text: object) -> str:
-    r"""Text in which characters that XML does not allow are replaced.
+    r"""Text in which characters that XML does not allow, or that hide or reorder text, are shown.
 
-    >>> plain("a\x00b")
-    'a?b'
+    >>> print(plain("a\x00b"))
+    a\x00b
     """
-    return FORBIDDEN.sub("?", str(text))
+    return printable(text)
 
 
 def _suite(result: Assessment | MuffAssessment, cases: Sequence[ElementTree.Element]) -> ElementTree.Element:

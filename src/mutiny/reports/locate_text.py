@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.markup import escape
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from mutiny.reports import terminal
 from mutiny.reports.formatting import NONE, count
+from mutiny.reports.terminal import escape
 from mutiny.verbs.locate.ablation import Ablation
 from mutiny.verbs.locate.measures import MEASURES
 from mutiny.verbs.locate.result import Location

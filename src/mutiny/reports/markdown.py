@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from mutiny.core.printable import printable
 from mutiny.core.records import OperatorRecord, Status
 from mutiny.reports.formatting import NONE, count, percent
 from mutiny.reports.muff_text import weakest_text
@@ -172,7 +173,7 @@ def cell(text: object) -> str:
     >>> cell("a|b <script>\n*c*")
     'a\\|b &lt;script&gt; \\*c\\*'
     """
-    plain = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    plain = printable(" ".join(str(text).split())).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     for mark in "\\`*_[]|":
         plain = plain.replace(mark, f"\\{mark}")
     return plain
@@ -184,7 +185,7 @@ def code(text: str) -> str:
     >>> code("mutiny report `x`")
     '`` mutiny report `x` ``'
     """
-    line = " ".join(text.split())
+    line = printable(" ".join(text.split()))
     longest = max(map(len, re.findall("`+", line)), default=0)
     marks, space = "`" * (longest + 1), " " if longest else ""
     return f"{marks}{space}{line}{space}{marks}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +13,7 @@ from mutiny.core.records import OperatorRecord, SetSummary, Status, Verdict
 from mutiny.reports import terminal
 from mutiny.reports.dry_run_text import AFTER
 from mutiny.reports.formatting import NONE, count, duration, number, percent
+from mutiny.reports.terminal import escape
 from mutiny.verbs.assess.muff.redundancy import TRIVIAL
 from mutiny.verbs.assess.muff.result import MuffAssessment, MuffSettings
 from mutiny.verbs.assess.planned_work import Planned

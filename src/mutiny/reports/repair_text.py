@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -11,6 +10,7 @@ from rich.text import Text
 from mutiny.core.stats import Rate
 from mutiny.reports import terminal
 from mutiny.reports.formatting import NONE, count
+from mutiny.reports.terminal import escape
 from mutiny.verbs.repair.result import Repair
 from mutiny.verbs.repair.verdict import Change, Verdict
 

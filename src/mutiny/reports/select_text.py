@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from mutiny.reports import terminal
 from mutiny.reports.formatting import NONE
+from mutiny.reports.terminal import escape
 from mutiny.verbs.select.result import Ranking, Selection
 
 SHOWN = 12

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +11,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mutiny.campaigns.stores.base import Campaign, CampaignTally
+from mutiny.core.printable import printable, quoted
 from mutiny.reports import terminal
 from mutiny.reports.formatting import NONE
 
@@ -38,18 +38,22 @@ def status_text(file: Path, campaigns: Sequence[tuple[Campaign, CampaignTally]],
 
 
 def _campaign(campaign: Campaign, tally: CampaignTally, writer: str | None, file: Path) -> list[RenderableType]:
-    started = f"  started {campaign.created[:16].replace('T', ' ')}  "
+    started = printable(f"  started {campaign.created[:16].replace('T', ' ')}  ", breaks=False)
     state = _state(campaign, tally, writer)
-    title = Text.assemble("\n ", (f"{campaign.verb} {campaign.subject}", "bold"), started, state)
+    title = Text.assemble(
+        "\n ", (printable(f"{campaign.verb} {campaign.subject}", breaks=False), "bold"), started, state
+    )
     table = terminal.table()
     for name in (" jobs", "done", "waiting", "sec. each", "in all"):
         table.add_column(name, justify="left" if name == " jobs" else "right")
     for kind in dict.fromkeys([*tally.done, *tally.waiting]):
         done, seconds = tally.done.get(kind, 0), tally.seconds.get(kind, 0.0)
         each = f"{seconds / done:.2f}" if done else NONE
-        table.add_row(f" {kind}", str(done), str(tally.waiting.get(kind, 0)), each, _span(seconds))
+        table.add_row(
+            Text(printable(f" {kind}", breaks=False)), str(done), str(tally.waiting.get(kind, 0)), each, _span(seconds)
+        )
     lines = [f"campaign {campaign.id[:ID_LENGTH]}", *_lines(campaign, tally, writer, file)]
-    return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {line}") for line in lines)]
+    return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {printable(line, breaks=False)}") for line in lines)]
 
 
 def _state(campaign: Campaign, tally: CampaignTally, writer: str | None) -> tuple[str, str]:
@@ -81,7 +85,7 @@ def _lines(campaign: Campaign, tally: CampaignTally, writer: str | None, file: P
     if campaign.refused:
         lines.append(campaign.refused)
     elif tally.failed or not tally.finished:
-        lines.append(f"{'Try again' if tally.finished else 'Continue'} with: mutiny resume {shlex.quote(str(file))}")
+        lines.append(f"{'Try again' if tally.finished else 'Continue'} with: mutiny resume {quoted(str(file))}")
     return lines
 
 

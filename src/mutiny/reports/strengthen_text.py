@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +12,7 @@ from rich.text import Text
 from mutiny.reports import terminal
 from mutiny.reports.formatting import count, percent
 from mutiny.reports.strengthen_sentences import headline, loses, points, smaller, unclear
+from mutiny.reports.terminal import escape
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.strengthen.held_out import DRAWS, OWN, LabelGain, RateChange
 from mutiny.verbs.strengthen.result import Strengthening

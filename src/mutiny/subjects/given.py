@@ -15,6 +15,7 @@ from mutiny.core.progress import Progress
 from mutiny.models import Forward, check_model
 from mutiny.models.device import placement
 from mutiny.models.forward import as_forward
+from mutiny.models.in_use import in_use
 from mutiny.subjects.data import Data, as_data, as_pool
 from mutiny.subjects.data.labels import matched
 from mutiny.subjects.inference.passes import first_call
@@ -45,6 +46,11 @@ class Given:
     forward: Forward
     subject: Subject | None
     model: nn.Module | None
+
+    @property
+    def models(self) -> list[nn.Module]:
+        """The models that the user gave."""
+        return [*self.subject.models] if self.subject is not None else [] if self.model is None else [self.model]
 
     def originals(
         self, count: int | None, seed: int, device: str | None, folder: Path | None, progress: Progress
@@ -108,9 +114,10 @@ def as_given(
     if data is None:
         raise BadInput(argument, None, "inputs for the model", f"Give {argument}=inputs.")
     inputs, call = as_pool(data, argument), as_forward(forward)
-    model = check_model(subject, "model")
-    known = None if train is None else as_data(train, "train")
-    task = task or _guessed(model, inputs, call)
+    with in_use(subject, call):
+        model = check_model(subject, "model")
+        known = None if train is None else as_data(train, "train")
+        task = task or _guessed(model, inputs, call)
     return Given(type(model).__name__, matched(inputs, known, task), "given", known, task, call, None, model)
 
 
@@ -135,9 +142,10 @@ def as_subject(
         raise _no_subject(subject, "data=(inputs, targets) and validation=(inputs, targets)")
     if data is None:
         raise BadInput("data", None, "the test set of the model", "Give data=(inputs, targets).")
-    model, call = check_model(subject, "model"), as_forward(forward)
-    known, tests = None if train is None else as_data(train, "train"), as_data(data, "data")
-    task = task or _guessed(model, tests, call)
+    with in_use(subject, forward):
+        model, call = check_model(subject, "model"), as_forward(forward)
+        known, tests = None if train is None else as_data(train, "train"), as_data(data, "data")
+        task = task or _guessed(model, tests, call)
     return Subject(
         model,
         task=task,

@@ -14,6 +14,7 @@ from types import ModuleType
 
 from torch import nn
 
+from mutiny.core.claims import exclusive
 from mutiny.core.errors import BadInput, MutinyError
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.subject import Subject
@@ -56,13 +57,14 @@ def load_subject(name: str, data: str | Path | None = None) -> Subject:
 
 @contextmanager
 def _importing_from(folder: Path) -> Iterator[None]:
-    """Context in which modules in ``folder`` can be imported."""
-    before = list(sys.path)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path[:] = before
+    """Context in which modules in ``folder`` can be imported; other threads wait to load theirs."""
+    with exclusive("module search path"):
+        before = list(sys.path)
+        sys.path.insert(0, str(folder))
+        try:
+            yield
+        finally:
+            sys.path[:] = before
 
 
 def _named(module: ModuleType, where: str, name: str) -> object:

@@ -18,6 +18,7 @@ from mutiny.core.progress import Progress
 from mutiny.core.random import seed_for
 from mutiny.models import Forward, check_model
 from mutiny.models.forward import as_forward
+from mutiny.models.in_use import in_use
 from mutiny.models.state import check_parameters, digest
 from mutiny.subjects.data import Data, as_data, as_pool
 from mutiny.subjects.data.seeded import seeded
@@ -143,9 +144,11 @@ class Subject:
         """
         number, target = self.count(count), None if device is None else as_device(device)
         if self.models:
-            models = [check_model(m, f"models[{i}]") for i, m in enumerate(self.models[:number])]
-            _check_distinct(models)
-        elif self.recipe is not None:
+            with in_use(self.models):
+                models = [check_model(m, f"models[{i}]") for i, m in enumerate(self.models[:number])]
+                _check_distinct(models)
+                return [model if target is None else on_device(model, target) for model in models]
+        if self.recipe is not None:
             with seeded(seed):
                 check_parameters(_new(self.recipe), "the recipe's network")  # before hours of training, not after
             models = train_originals(
@@ -171,7 +174,8 @@ class Subject:
         """Hash of each original: of its code and weights, or of everything that determines its training."""
         number, target = self.count(count), torch.device("cpu") if device is None else as_device(device)
         if self.models or self.recipe is None:
-            return [hash_of(describe(model)) for model in self.models[:number]]
+            with in_use(self.models):
+                return [hash_of(describe(model)) for model in self.models[:number]]
         recipe, training = self.recipe, self.training
         return [
             fingerprint(

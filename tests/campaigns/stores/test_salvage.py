@@ -486,10 +486,9 @@ def test_refusals(pristine, tmp_path):
 
 
 def test_a_salvage_that_was_killed_is_begun_again(pristine, tmp_path):
-    (tmp_path / ".new.part").write_bytes(b"half of it")
-    (tmp_path / ".new.part-wal").write_bytes(b"and its log")
+    (tmp_path / ".mutiny-left").mkdir()
     assert salvage(pristine, tmp_path / "new").results == COUNT
-    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    assert {path.name for path in tmp_path.iterdir()} == {".mutiny-left", "new"}
 
 
 def test_columns_are_those_of_sqlite(tmp_path):

@@ -19,6 +19,7 @@ from mutiny.campaigns.engines.base import failed, reason_of
 from mutiny.campaigns.engines.serialization import Part, read_work, unpack, write_parts
 from mutiny.campaigns.engines.worker_messages import apply_torch_settings, guarded, pack_result
 from mutiny.campaigns.jobs import Job, JobResult, Work
+from mutiny.core.private_files import NOFOLLOW, PRIVATE, is_own
 from mutiny.core.results import versions
 
 Bytes = npt.NDArray[np.uint8]
@@ -112,7 +113,9 @@ def _shared(key: str, parts: Sequence[Bytes]) -> tuple[Work, BinaryIO]:
             if old.stat().st_mtime < time.time() - DAY:
                 old.unlink()
     note = _note(key)
-    with os.fdopen(os.open(note, os.O_RDWR | os.O_CREAT, 0o600), "r+") as noted:
+    with os.fdopen(os.open(note, os.O_RDWR | os.O_CREAT | NOFOLLOW, PRIVATE), "r+") as noted:
+        if not is_own(noted.fileno()):
+            raise PermissionError(f"{note} belongs to another user")
         fcntl.flock(noted, fcntl.LOCK_EX)
         text = noted.read()
         file = _opened(**json.loads(text)) if text else None
@@ -132,7 +135,7 @@ def _opened(pid: int, fd: int, inode: int, device: int) -> BinaryIO | None:
     except OSError:
         return None  # the process is gone
     place = os.fstat(file.fileno())
-    if (place.st_ino, place.st_dev) == (inode, device):
+    if is_own(file.fileno()) and (place.st_ino, place.st_dev) == (inode, device):
         return file
     file.close()
     return None

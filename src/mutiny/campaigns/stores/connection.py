@@ -14,6 +14,7 @@ from mutiny.campaigns.stores import schema
 from mutiny.campaigns.stores.lock import Lock
 from mutiny.campaigns.stores.sealing import check_place, damaged, header_of
 from mutiny.core.errors import StoreBusy, StoreError, StoreFull
+from mutiny.core.private_files import create
 
 PATIENCE = 10.0
 """Seconds that SQLite waits for another process that uses the file."""
@@ -26,9 +27,12 @@ WAL_BYTES = 32 << 20
 def to_write(path: Path) -> sqlite3.Connection:
     """Opens a store for writing and verifies all of it; creates it if the file is missing or empty.
 
-    The caller must hold the lock.
+    A new file, and those that SQLite puts beside it, can be read and written by this user only. The caller must hold
+    the lock.
     """
-    with translated(path), _closed_on_error(_connect(path, "rwc")) as connection:
+    with suppress(OSError):  # what is there already stays; SQLite reports everything else
+        create(path)
+    with translated(path), _closed_on_error(_connect(path, "rw")) as connection:
         schema.check(connection, path)
         if schema.pragma(connection, "page_count") == 0:
             connection.execute("PRAGMA page_size = 4096")

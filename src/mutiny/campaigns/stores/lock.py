@@ -7,6 +7,7 @@ dropped when any handle of the file is closed in the same process.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import socket
 import sys
@@ -16,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mutiny.core.errors import StoreBusy, StoreError
+from mutiny.core.private_files import NOFOLLOW, PRIVATE, is_plain
 
 if sys.platform == "win32":
     import msvcrt
@@ -40,6 +42,11 @@ else:
 
 PATIENCE = 0.4
 """Seconds to wait by default: processes that only check the lock, or clean up after reading, hold it for a moment."""
+
+LONGEST_TEXT = 400
+"""Bytes of a lock file that are read; a name of a host has at most 253."""
+_WRITTEN = re.compile(rb"(\d+( \S*\n?)?)?")
+"""What a lock file contains: the number of a process and the name of its host, or less if the disk was full."""
 
 _held: weakref.WeakSet[Lock] = weakref.WeakSet()
 
@@ -66,7 +73,7 @@ class Lock:
                 if not _taken(handle, path):
                     mine = any(lock.path == self.path for lock in _held)
                     if time.monotonic() - start > (PATIENCE if mine else patience):
-                        raise _busy(path, _holder(self.path))
+                        raise _busy(path, _holder(handle))
                     time.sleep(PATIENCE / 20)
                 elif _is(handle, self.path):  # otherwise its last holder has just removed it: try again
                     self._handle, handle = handle, -1
@@ -102,23 +109,40 @@ class Lock:
 def holder(path: Path) -> str | None:
     """Description of the process that writes a file; ``None`` if there is none."""
     path = path.resolve()
-    side = path.with_name(f"{path.name}.lock")
     try:
-        handle = os.open(side, os.O_RDWR)
+        handle = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | NOFOLLOW)
     except OSError:
         return None
     try:
-        return None if _taken(handle, path) else _holder(side)
+        return None if not is_plain(handle) or _taken(handle, path) else _holder(handle)
     finally:
         os.close(handle)
 
 
 def _opened(path: Path, store: Path) -> int:
+    """Opens the lock file, or creates it; never follows a link, and refuses what mutiny has not written."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | NOFOLLOW, PRIVATE)
     except OSError as error:
+        if path.is_symlink() or path.is_dir():
+            raise _not_ours(path, store) from None
         expected = f"a folder in which files can be written ({error.strerror})"
         raise StoreError("store", store, expected, "Use another folder, or allow writing.") from None
+    if is_plain(handle) and _WRITTEN.fullmatch(_text(handle)):
+        return handle
+    os.close(handle)
+    raise _not_ours(path, store)
+
+
+def _not_ours(path: Path, store: Path) -> StoreError:
+    fix = f"{path} is something else: move it away."
+    return StoreError("store", store, "a file beside which mutiny can put its lock file", fix)
+
+
+def _text(handle: int) -> bytes:
+    """The beginning of the lock file."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    return os.read(handle, LONGEST_TEXT)
 
 
 def _taken(handle: int, store: Path) -> bool:
@@ -137,9 +161,9 @@ def _is(handle: int, path: Path) -> bool:
         return False
 
 
-def _holder(path: Path) -> str:
+def _holder(handle: int) -> str:
     try:
-        number, host = path.read_text(encoding="utf-8").split()
+        number, host = _text(handle).decode().split()
     except (OSError, ValueError):
         return "another process"
     if number == str(os.getpid()) and host == socket.gethostname():

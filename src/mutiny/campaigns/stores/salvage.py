@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
@@ -111,15 +112,12 @@ def salvage(damaged: Path, into: Path) -> Salvaged:
 
 def _written(intact: _IntactRows, into: Path) -> Salvaged:
     """Writes the new store completely, or not at all."""
-    part = into.with_name(f".{into.name}.part")
     try:
-        _remove(part)  # left by a salvage that was killed
-        try:
+        with TemporaryDirectory(prefix=".mutiny-", dir=into.parent) as folder:
+            part = Path(folder) / "store"
             with SqliteStore(part) as store:
                 salvaged = _write(intact, store)
             part.replace(into)
-        finally:
-            _remove(part)
         return salvaged
     except StoreFull:
         raise StoreFull("store", into, "room for it on its disk", "Free some, and salvage again.") from None
@@ -127,11 +125,6 @@ def _written(intact: _IntactRows, into: Path) -> Salvaged:
         expected = f"a folder in which files can be written ({error.strerror})"
         fix = "Copy the damaged file, with its -wal if there is one, to such a folder, and salvage it there."
         raise StoreError("store", into, expected, fix) from error
-
-
-def _remove(store: Path) -> None:
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        store.with_name(store.name + suffix).unlink(missing_ok=True)
 
 
 def _layouts(path: Path) -> list[tuple[int, int]]:

@@ -18,6 +18,7 @@ from mutiny.campaigns.stores.open_file import LogMark, OpenFile, has_log, missin
 from mutiny.campaigns.stores.rescue import rescue
 from mutiny.campaigns.stores.sealing import check_place, seal, unseal
 from mutiny.core.errors import BadInput, MutinyError, StoreError, StoreLost
+from mutiny.core.private_files import followed
 from mutiny.core.results import now
 
 LONGEST_NAME = 240
@@ -28,7 +29,8 @@ class SqliteStore(Store):
     """Keeps campaigns in a file. Each method is one transaction, which is committed when the method returns.
 
     Args:
-        path: Path of the file; a missing or empty file becomes a store.
+        path: Path of the file; a missing or empty file becomes a store, which only this user can read. A link is
+            followed, unless somebody else has put it into a folder in which everybody may write.
         write: Whether this process writes. Only one process can write at a time; it verifies all checksums when it
             opens the file. Reading is always possible, changes nothing, and verifies what it reads.
         patience: Seconds to wait for another process that is writing.
@@ -53,7 +55,7 @@ class SqliteStore(Store):
     """
 
     def __init__(self, path: str | Path, *, write: bool = True, patience: float = PATIENCE) -> None:
-        self.path = Path(path).resolve()
+        self.path = followed(path, "store")
         if self.path.is_dir():
             raise StoreError("store", path, "a file, got a folder", "Name a file in it.")
         if self.path.exists() and not self.path.is_file():

@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mutiny.core.printable import quoted
 from mutiny.core.records import Basis, MutantRecord, OperatorRecord, Status
 from mutiny.core.results import Result
-from mutiny.core.shell_words import quoted
 from mutiny.faults import OPERATORS
 from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.page.blocks import Command, Section, Text

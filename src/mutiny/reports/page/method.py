@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mutiny.core.json_values import to_plain
+from mutiny.core.printable import quoted
 from mutiny.core.results import Result
-from mutiny.core.shell_words import quoted
 from mutiny.faults.evaluation import Screening
 from mutiny.reports.formatting import count, number, percent
 from mutiny.reports.muff_text import EFFECT, METHOD

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mutiny.core.printable import quoted
 from mutiny.core.records import Basis
-from mutiny.core.shell_words import quoted
 from mutiny.faults.parsing import as_faults, describe
 from mutiny.reports.formatting import count, percent
 from mutiny.reports.notice_sentences import cost_words, phrases

@@ -6,13 +6,14 @@ import base64
 import hashlib
 from pathlib import Path
 
+from mutiny.core.printable import printable
 from mutiny.core.results import versions
 from mutiny.reports.files import replacing
 from mutiny.reports.page.page import Page
 
 
 def html_of(page: Page) -> str:
-    """The whole page, which loads no other file. Every text in it is escaped."""
+    """The whole page, which loads no other file. Every text in it is escaped and printable."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -22,6 +23,7 @@ def html_of(page: Page) -> str:
         loader=PackageLoader("mutiny.reports.page", "assets"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: printable(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

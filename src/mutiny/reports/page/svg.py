@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
+
+from mutiny.core.claims import exclusive, own_warnings
+from mutiny.core.printable import printable
 
 SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 INK, QUIET, RULE, PAGE = "#010203", "#040506", "#070809", "#0a0b0c"
@@ -117,8 +119,8 @@ class Drawing:
     def _figure(self) -> Iterator[Any]:
         from matplotlib.figure import Figure  # no global state, no display
 
-        with _theme(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about glyphs that DejaVu Sans lacks; the page's fonts may have them
+        # Warnings are about glyphs that DejaVu Sans lacks; the page's fonts may have them.
+        with exclusive("matplotlib settings"), own_warnings("ignore"), _theme():
             figure = Figure(figsize=(self.width, self.height), layout=None if self.fixed else "constrained")
             if self.fixed:
                 figure.subplots_adjust(**MARGINS)
@@ -200,4 +202,4 @@ def _styled(style: str) -> str:
 
 
 def _trimmed(text: str | None) -> str | None:
-    return text if text and text.strip() else None
+    return printable(text) if text and text.strip() else None

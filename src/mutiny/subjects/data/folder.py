@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from mutiny.core.claims import own_warnings
 from mutiny.core.errors import BadInput
 from mutiny.subjects.data.arrays import image_tensor, natural_mode
 from mutiny.subjects.data.base import Data
@@ -148,8 +148,7 @@ def _hint(tree: Tree) -> str:
 
 def _opened(tree: Tree, file: str) -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with own_warnings("error", Image.DecompressionBombWarning):
             return Image.open(io.BytesIO(tree.read(file)))
     except _UNREADABLE as error:
         raise _unreadable(tree, file, error) from error

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from mutiny.core.claims import exclusive
+
 
 def reseed(seed: int) -> None:
     """Seeds the generators that :func:`seeded` restores; only for use inside it."""
@@ -20,6 +22,8 @@ def reseed(seed: int) -> None:
 @contextmanager
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
     """Inside, the global generators of torch, numpy and Python start from ``seed``; afterwards they are as before.
+
+    One thread at a time is inside; others wait, so that none draws from the numbers of another one.
 
     >>> before = torch.random.get_rng_state()
     >>> with seeded(7):
@@ -33,14 +37,15 @@ def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
     device = torch.device(device)
     module = getattr(torch, device.type, None) if device.type in ("cuda", "xpu") else None
     devices = [] if module is None else [device.index if device.index is not None else module.current_device()]
-    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
-    with torch.random.fork_rng(devices, device_type=device.type if devices else "cuda"):
-        try:
-            reseed(seed)
-            if module is not None:
-                with module.device(devices[0]):
-                    module.manual_seed(seed)
-            yield
-        finally:
-            np.random.set_state(numpy_state)  # noqa: NPY002
-            random.setstate(python_state)
+    with exclusive("random generators"):
+        numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
+        with torch.random.fork_rng(devices, device_type=device.type if devices else "cuda"):
+            try:
+                reseed(seed)
+                if module is not None:
+                    with module.device(devices[0]):
+                        module.manual_seed(seed)
+                yield
+            finally:
+                np.random.set_state(numpy_state)  # noqa: NPY002
+                random.setstate(python_state)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, get_args
 import torch
 from torch import nn
 
+from mutiny.core.private_files import make_private, replaced, why_shared
 from mutiny.models import Forward
 from mutiny.models.device import placement
 from mutiny.models.forward import steady
@@ -97,7 +98,7 @@ def _sensible(value: Facts) -> bool:
 
 def remembered(key: str, measure: Callable[[], Facts], sensible: Callable[[Facts], bool]) -> Facts:
     """The facts in ``calibration.json`` in the cache folder; measured and written there if missing or invalid."""
-    file = default_folder().with_name("calibration.json")  # beside the originals
+    file = default_folder().with_name("calibration.json")  # beside the originals; not read where others may write
     facts = _read(file).get(key)
     if isinstance(facts, dict) and sensible(facts):
         return facts
@@ -118,7 +119,7 @@ def key_of(model: nn.Module, inputs: Any, *more: object) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        known = json.loads(file.read_text())
+        known = {} if why_shared(file.parent) else json.loads(file.read_text())
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
@@ -126,10 +127,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 def _write(file: Path, known: dict[str, Any]) -> None:
     """Writes the cache, or does nothing if the folder is not writable: measuring again costs only two seconds."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(known, indent=1, sort_keys=True))
-        draft.replace(file)
-    except OSError:
-        pass
+    with suppress(OSError):
+        make_private(file.parent)
+        with replaced(file) as draft:
+            draft.write_text(json.dumps(known, indent=1, sort_keys=True))

@@ -21,6 +21,7 @@ from torch import nn
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput, Interrupted, MutinyWarning
 from mutiny.core.interrupts import stop_requested
+from mutiny.core.private_files import make_private, why_shared
 from mutiny.core.random import seed_for
 from mutiny.core.user_key import is_proof, key_problem, prove
 from mutiny.models import Forward, default_forward
@@ -295,7 +296,10 @@ def _checksum(model: nn.Module) -> str:
 
 def _usable(folder: Path) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
+        if why := why_shared(folder):
+            fix = f"{why} Or set MUTINY_CACHE, or give another one."
+            raise BadInput("folder", folder, "a folder of your own, in which nobody else may write", fix)
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:

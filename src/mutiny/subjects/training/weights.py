@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from mutiny.core.claims import own_warnings
 from mutiny.core.errors import BadInput, UntrustedFile
+from mutiny.models.in_use import in_use
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
 _SAFE = "2.10"
@@ -42,11 +43,12 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
         raise BadInput("weights", path, "an existing file", "Check the path.")
     read = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path, trust_pickle)
     weights = _plain(read, path)
-    _check_names(model, weights, path)
-    for name, current in model.state_dict().items():
-        if name in weights:
-            _check_values(name, weights[name], current, name in dict(model.named_parameters()), path)
-    model.load_state_dict(weights, strict=False)
+    with in_use(model):
+        _check_names(model, weights, path)
+        for name, current in model.state_dict().items():
+            if name in weights:
+                _check_values(name, weights[name], current, name in dict(model.named_parameters()), path)
+        model.load_state_dict(weights, strict=False)
     return model
 
 
@@ -65,8 +67,7 @@ def _read_torch(path: Path, trust_pickle: bool) -> Any:
         fix = "Convert it, use a later torch or, if you trust its author, set trust_pickle=True."
         raise UntrustedFile("weights", path, expected, fix)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about formats; what matters is raised
+        with own_warnings("ignore"):  # about formats; what matters is raised
             return torch.load(path, map_location="cpu", weights_only=not trust_pickle)
     except (RuntimeError, EOFError, OSError, KeyError, ValueError, pickle.UnpicklingError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]

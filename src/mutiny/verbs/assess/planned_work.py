@@ -6,9 +6,11 @@ import time
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from mutiny.models.device import placement
 from mutiny.models.forward import steady
+from mutiny.models.in_use import in_use
 from mutiny.models.view import PROBE_INPUTS, ModelView
 from mutiny.subjects import Subject
 from mutiny.subjects.data.seeded import seeded
@@ -48,6 +50,11 @@ def timed_view(subject: Subject, seed: int) -> tuple[ModelView, float]:
             model = built(subject.recipe).eval()
     else:
         model = subject.models[0]
+    with in_use(model, subject.forward):
+        return _timed(model, subject)
+
+
+def _timed(model: nn.Module, subject: Subject) -> tuple[ModelView, float]:
     put = placement(model).put
     size = min(TIMED, len(subject.test))
     inputs = put(subject.test.first(size))

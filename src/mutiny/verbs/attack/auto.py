@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
@@ -10,6 +9,7 @@ import numpy as np
 import torch
 
 from mutiny.core.checks import check_whole
+from mutiny.core.claims import own_warnings
 from mutiny.core.errors import BadInput, MissingExtra
 from mutiny.core.random import seed_for
 from mutiny.subjects.data.balls import Ball, widest
@@ -66,8 +66,7 @@ class Auto(Attack):
         auto_attack, passes = self._auto_attack(estimator, eps, len(batch.inputs), classes), ensemble.passes
         given = batch.inputs.detach().cpu().float()  # the only precision that ART supports
         seed = seed_for(batch.seed, "attack", "auto", batch.first)
-        with warnings.catch_warnings(), seeded(seed, batch.inputs.device):  # ART draws from global generators
-            warnings.simplefilter("ignore")
+        with seeded(seed, batch.inputs.device), own_warnings("ignore"):  # ART draws from global generators
             new = torch.from_numpy(auto_attack.generate(given.numpy(), batch.labels.cpu().numpy()))
         change = torch.where(new.isfinite(), new - given, 0).to(batch.inputs.device)
         ball = Ball(batch.inputs, eps, self.norm, batch.low, batch.high)  # ART allows 0.01% more

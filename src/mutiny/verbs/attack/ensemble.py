@@ -16,6 +16,7 @@ from mutiny.core.checks import check_one_of
 from mutiny.core.errors import BadInput
 from mutiny.models import Forward, Patch, default_forward
 from mutiny.models.forward import steady
+from mutiny.models.in_use import in_use
 from mutiny.models.undo import Undo
 from mutiny.subjects.data.balls import widest
 from mutiny.subjects.inference.calibration import Facts, key_of, remembered
@@ -102,7 +103,8 @@ class Ensemble:
     ) -> None:
         check_one_of("combine", combine, get_args(Combine))
         self.model, self.forward, self.combine = model, forward, combine
-        self._members = [Member.of(model, patch) for patch in (Patch(()), *patches)]
+        with in_use(model):
+            self._members = [Member.of(model, patch) for patch in (Patch(()), *patches)]
         self._fused: nn.Module | None = None
         self._not_fused: list[Member] = []
         self._tried = not patches
@@ -118,7 +120,7 @@ class Ensemble:
     def slope(self, inputs: Tensor, loss: Loss) -> Slope:
         """Returns the gradient of the mean loss with respect to the inputs; weights get no gradients."""
         self.passes += len(inputs) * len(self)
-        with steady(), torch.inference_mode(False), torch.enable_grad():
+        with in_use(self.model, self.forward), steady(), torch.inference_mode(False), torch.enable_grad():
             leaf = inputs.detach().clone().requires_grad_()
             if not self._tried and len(leaf) >= ENOUGH:
                 self.join(leaf, loss)
@@ -133,7 +135,7 @@ class Ensemble:
     def frozen(self) -> Iterator[None]:
         """Within this context, no weight of any member requires gradients."""
         members = {id(weight): weight for member in self._members for weight in member.model.parameters()}
-        with Undo() as undo:
+        with in_use(self.model), Undo() as undo:
             for weight in members.values():
                 if weight.requires_grad:
                     undo.add(weight.requires_grad_, True)
@@ -178,7 +180,7 @@ class Ensemble:
         few = inputs[:COMPARED].detach()
         if faster is False:
             return False
-        with steady(), torch.inference_mode(False), torch.enable_grad():
+        with in_use(self.model, self.forward), steady(), torch.inference_mode(False), torch.enable_grad():
             models = [member.in_weights(self.forward, few) for member in self._members]
             fusible = [model for model in models if model is not None]
             fused = fuse(fusible, self.forward, few) if len(fusible) > 1 else None
@@ -222,7 +224,8 @@ class Ensemble:
     def mean(self, inputs: Any) -> Tensor:
         """Returns the mean of all outputs, or the logarithm of mean probabilities, which a loss takes as logits."""
         self.passes += len(inputs) * len(self)
-        return self._mean(self._all_outputs(inputs))
+        with in_use(self.model, self.forward):
+            return self._mean(self._all_outputs(inputs))
 
     def _mean(self, outputs: Tensor) -> Tensor:
         if self.combine == "probabilities":

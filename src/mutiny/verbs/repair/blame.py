@@ -10,6 +10,7 @@ gradient of the outputs by it, as a share of its layer.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from mutiny.core.claims import exclusive
 from mutiny.models.capture import by_input
 from mutiny.models.forward import Forward, ForwardModule, steady
 from mutiny.models.layers import Layer, Weight
@@ -73,7 +75,12 @@ def blame(
     sums = _Sums(view, layers)
     drawn: Sequence[int] = ()
     for inputs, targets in batches:
-        with steady(), torch.inference_mode(False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        with ExitStack() as stack:
+            stack.enter_context(steady())
+            stack.enter_context(torch.inference_mode(False))
+            stack.enter_context(torch.enable_grad())
+            stack.enter_context(exclusive("autograd settings"))
+            stack.enter_context(torch.backends.cudnn.flags(enabled=False))
             leaves = {name: view.parameters[name].detach().clone().requires_grad_() for name in sums.gradient}
             swapped = {f"model.{alias}": leaves[name] for alias, name in aliases(view.model, leaves).items()}
             with _ProductRecorder(leaves) as recorder:

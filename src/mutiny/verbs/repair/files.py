@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save, save_file
 from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput
+from mutiny.core.private_files import USUAL, followed, replaced
 from mutiny.models import Patch, WeightEdit
+from mutiny.models.in_use import in_use
 
 FORMAT, SUFFIX = "mutiny patch 2", ".safetensors"
 PARTS = ("shape", "indices", "before", "after")
@@ -48,6 +51,12 @@ def load_patch(path: str | Path, model: nn.Module) -> Patch:
         raise BadInput("patch", path, "a file that save_patch wrote", f"It cannot be read: {error}.") from error
     if about.get("format") != FORMAT:
         raise BadInput("patch", path, "a file that save_patch wrote", f"Its format is {about.get('format')}.")
+    with in_use(model):
+        return Patch(_edits(tensors, model, path), about.get("first_layer", ""))
+
+
+def _edits(tensors: Mapping[str, Tensor], model: nn.Module, path: str | Path) -> tuple[WeightEdit, ...]:
+    """The edits of a patch in a file; raises `BadInput` unless they were made from this model."""
     weights, edits = dict(model.named_parameters()), []
     for name in [key.removesuffix("/indices") for key in tensors if key.endswith("/indices")]:
         parts = [tensors.get(f"{name}/{part}") for part in PARTS]
@@ -62,7 +71,7 @@ def load_patch(path: str | Path, model: nn.Module) -> Patch:
         if now.dtype != before.dtype or not torch.equal(now, before):
             raise _wrong_model(path, f"Its {name} has other values than those the patch was made from.")
         edits.append(WeightEdit(name, indices.numpy(), after))
-    return Patch(tuple(edits), about.get("first_layer", ""))
+    return tuple(edits)
 
 
 def _check_whole(path: str | Path, name: str, shape: Tensor, indices: Tensor, before: Tensor, after: Tensor) -> None:
@@ -90,7 +99,15 @@ def save_weights(model: nn.Module, path: str | Path) -> None:
 
 
 def _write(tensors: dict[str, torch.Tensor], path: str | Path, about: dict[str, str]) -> None:
+    target = followed(path, "path")
     try:
-        save_file(tensors, path, about)
+        if target.exists() and not target.is_file():  # a device or a pipe
+            target.write_bytes(save(tensors, about))
+            return
+        with replaced(target, USUAL) as part:
+            mode = part.stat().st_mode
+            save_file(tensors, part, about)
+            part.chmod(mode)  # the library makes a file of its own, which nobody else can read
     except (SafetensorError, OSError) as error:
-        raise BadInput("path", path, "a file in an existing folder that can be written", str(error)) from error
+        why = getattr(error, "strerror", None) or str(error)
+        raise BadInput("path", path, "a file in an existing folder that can be written", f"{why}.") from error

@@ -15,6 +15,7 @@ from mutiny.core.errors import BadInput
 from mutiny.faults import Operator
 from mutiny.faults.parsing import as_operators
 from mutiny.models import Forward
+from mutiny.models.in_use import in_use
 from mutiny.subjects import Subject
 from mutiny.subjects.given import Given, as_given, as_subject
 from mutiny.subjects.tasks import Classification, Task
@@ -130,7 +131,7 @@ def strengthen(
         synthesize=synthesize,
         seed=runtime.seed,
     )
-    with runtime.opened() as opened:
+    with in_use(given.models, given.forward), runtime.opened() as opened:
         start = starting_point(assessment, given.subject, wanted, originals, opened)
         options = options.with_methods(subject.task, start.originals)
         verb = Strengthen(start, options, given.subject.test, start.originals, given.subject.validation)

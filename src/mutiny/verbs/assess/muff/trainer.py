@@ -14,6 +14,7 @@ from torch import nn
 
 from mutiny.campaigns.jobs import Job
 from mutiny.core.errors import BadInput, Diverged, MutinyError, NotApplicable
+from mutiny.core.private_files import make_private
 from mutiny.core.random import generator_for, seed_for
 from mutiny.faults.evaluation import Outcome, Runner
 from mutiny.faults.training.base import Program, TrainingOperator
@@ -245,7 +246,7 @@ class Trainer:
             raise NotApplicable(f"training raised {type(error).__name__}: {error}") from error
 
     def _stored(self, program: Program, seed: int) -> Stored:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_private(self.folder)
         decisive = settings(
             program.recipe, program.data, program.task, seed, forward=program.forward, device=self._device
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from mutiny.core.claims import own_warnings
 from mutiny.verbs.select.base import BOTH, Scores
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.surprise.base import Grouped, Surprise, by_group
@@ -80,6 +80,5 @@ def fitted_mixture(points: Floats, components: int, seed: int) -> GaussianMixtur
     count = max(1, min(components, len(points) // PER_COMPONENT))
     ridge = max(RIDGE * float(points.var(axis=0).mean()), float(np.finfo(np.float64).tiny))
     mixture = GaussianMixture(count, reg_covar=ridge, random_state=seed)
-    with warnings.catch_warnings():  # a fit that did not converge is still a density
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with own_warnings("ignore", ConvergenceWarning):  # a fit that did not converge is still a density
         return mixture.fit(points)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from mutiny.core.claims import own_warnings
 from mutiny.verbs.select.base import BOTH, Scores
 from mutiny.verbs.select.evidence import Evidence
 from mutiny.verbs.select.surprise.base import Grouped, Surprise
@@ -91,8 +91,7 @@ def best_clusters(points: Floats, counts: tuple[int, ...], seed: int) -> Floats:
         if not 2 <= count <= min(distinct, len(points) - 1):
             continue
         means = KMeans(count, n_init=STARTS, random_state=seed)
-        with warnings.catch_warnings():  # points that are equal up to rounding may result in fewer clusters
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with own_warnings("ignore", ConvergenceWarning):  # points equal up to rounding may give fewer clusters
             labels = means.fit_predict(points)
         score = silhouette_score(points, labels) if len(np.unique(labels)) > 1 else -np.inf
         if score > best:
