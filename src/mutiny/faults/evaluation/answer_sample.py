@@ -162,7 +162,8 @@ class AnswerSample:
     def predictions(self) -> tuple[Ints, Ints]:
         """Broken and repaired answers among all inputs in `DRAWS` predictions, ``(DRAWS,)`` each."""
         left, right = self.strata.sizes - self.drawn, self.strata.right
-        rate = self._rng.beta(*(part[:, None] for part in self._posterior()), (len(left), DRAWS))
+        changed, unchanged = self._posterior()
+        rate = self._rng.beta(changed[:, None], unchanged[:, None], (len(left), DRAWS))
         totals = self.count[:, None] + self._rng.binomial(left[:, None], rate)
         return self._broken + totals[right].sum(axis=0), self._repaired + totals[~right].sum(axis=0)
 

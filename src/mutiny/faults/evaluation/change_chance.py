@@ -98,11 +98,11 @@ class KnownInputs:
         relative = np.where(finite, np.minimum(np.abs(error) / size[seen], LARGEST_ERROR), LARGEST_ERROR)
         size *= SCALE * self._by_class(relative, seen)[self.targets.numpy()]
         wrong = stdtr(FREEDOM, -predicted / size)
-        return np.nan_to_num(np.where(self.right, wrong, 1 - wrong), nan=0.5)
+        return np.asarray(np.nan_to_num(np.where(self.right, wrong, 1 - wrong), nan=0.5), float)
 
     def _by_class(self, relative: Floats, seen: Indices) -> Floats:
         """Mean size of errors in each class, drawn towards the mean of all, ``(classes,)``."""
         labels = self.targets.numpy()[seen]
         count = np.bincount(labels, minlength=self.task.classes)
         total = np.bincount(labels, weights=relative, minlength=self.task.classes)
-        return (total + PSEUDO_INPUTS * relative.mean()) / (count + PSEUDO_INPUTS)
+        return np.asarray((total + PSEUDO_INPUTS * relative.mean()) / (count + PSEUDO_INPUTS), float)

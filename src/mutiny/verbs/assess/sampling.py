@@ -8,7 +8,7 @@ import numpy as np
 
 from mutiny.core.stats.notice import mcnemar_worse
 from mutiny.faults.evaluation import Runner
-from mutiny.faults.evaluation.answer_sample import Ints
+from mutiny.faults.evaluation.strata import Ints
 from mutiny.subjects.tasks import Classification
 
 FEWEST_SAMPLED, LEAST_WORK = 2000, 1.5e9
