@@ -212,7 +212,7 @@ def test_text_from_a_file_cannot_drive_the_terminal(run, folder):
     told = run("resume", file)
     assert told.code == 2
     assert not re.search(r"[\x1b\r\u202e]", told.err)
-    assert re.findall(r"^  imports  (.*)$", told.err, re.M) == [r"'\x1b[2J\u202eevil.py'"]
+    assert re.findall(r"^  imports  (.*)$", told.err, re.M) == [r"$'\x1b[2J\xe2\x80\xaeevil.py'"]
 
 
 def test_an_older_file_is_not_upgraded_before_it_is_trusted(run, folder, monkeypatch):

@@ -45,6 +45,8 @@ def read(tmp_path, monkeypatch):
     """Runs a page's blocks, or the first of them, in a module of their own, as a reader would."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (tmp_path / "runs").as_uri())  # a reader has a server
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     forget()
 
     def run(page, first=None):

@@ -53,7 +53,13 @@ def _campaign(campaign: Campaign, tally: CampaignTally, writer: str | None, file
             Text(printable(f" {kind}", breaks=False)), str(done), str(tally.waiting.get(kind, 0)), each, _span(seconds)
         )
     lines = [f"campaign {campaign.id[:ID_LENGTH]}", *_lines(campaign, tally, writer, file)]
-    return [title, Padding(table, (0, 0, 0, 0)), *(Text(f" {printable(line, breaks=False)}") for line in lines)]
+    return [title, Padding(table, (0, 0, 0, 0)), *map(_line, lines)]
+
+
+def _line(line: str) -> Text:
+    """A line of text; one with a command is never broken, so that it can be copied."""
+    text = f" {printable(line, breaks=False)}"
+    return Text(text, no_wrap=True, overflow="ignore") if "with: mutiny " in line else Text(text)
 
 
 def _state(campaign: Campaign, tally: CampaignTally, writer: str | None) -> tuple[str, str]:

@@ -56,9 +56,9 @@ class Output(PlainConsole):
         self.fix = fix
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Prints as rich does; an output that cannot be written raises `BadInput`."""
+        """Prints as rich does, but cuts no line; an output that cannot be written raises `BadInput`."""
         try:
-            super().print(*objects, **options)
+            super().print(*objects, **{"crop": False, **options})
         except BrokenPipeError:
             self.on_broken_pipe()
         except OSError as error:
