@@ -14,8 +14,9 @@ from mutiny.campaigns.jobs import Job, JobResult
 from mutiny.campaigns.stores import connection, schema
 from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store, reopened
 from mutiny.campaigns.stores.lock import PATIENCE, Lock
-from mutiny.campaigns.stores.sealing import check_place, seal, unseal
+from mutiny.campaigns.stores.sealing import check_place, damaged, seal, unseal
 from mutiny.core.errors import BadInput, MutinyError, StoreError
+from mutiny.core.limits import Allowance
 from mutiny.core.results import now
 
 LONGEST_NAME = 240
@@ -99,8 +100,12 @@ class SqliteStore(Store):
     def _in_turn(self, view: sqlite3.Connection) -> list[tuple[dict[str, Any], Campaign]]:
         """Headers and campaigns in the order in which they were last opened; in older files, of their creation."""
         campaigns = []
-        for number, name, body in view.execute("SELECT number, id, body FROM campaigns").fetchall():
-            header, campaign = self._unsealed(body, f"campaign {name}", campaign=name)
+        size = view.execute("SELECT total(length(body)) FROM campaigns").fetchone()[0]
+        allowance = Allowance("store", self.path, int(size), StoreError)  # for all of them, as they are kept together
+        for number, name, body in view.execute("SELECT number, id, body FROM campaigns"):
+            header, campaign = self._unsealed(body, f"campaign {name}", allowance, campaign=name)
+            if not isinstance(campaign, Campaign) or campaign.id != name:
+                raise damaged(self.path, f"campaign {name}")
             campaigns.append(({"turn": number, **header}, campaign))
         return sorted(campaigns, key=lambda entry: entry[0]["turn"])
 
@@ -187,15 +192,20 @@ class SqliteStore(Store):
             body = seal(value, {"what": "outcome", "campaign": campaign, "revision": last + 1})
             change.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", (number, body))
 
-    def outcome(self, campaign: str) -> Any:
-        """The result of a campaign; ``None`` if it has none."""
+    def outcome(self, campaign: str, allowance: Allowance | None = None) -> Any:
+        """The result of a campaign; ``None`` if it has none.
+
+        Args:
+            campaign: Id of the campaign.
+            allowance: Memory that the result may take; by default that of a file with nothing else.
+        """
         with self._view() as view:
             row = view.execute(
                 "SELECT outcomes.body FROM outcomes JOIN campaigns ON number = campaign WHERE id = ?", (campaign,)
             ).fetchone()
         if row is None:
             return None
-        return self._unsealed(row[0], f"outcome of {campaign}", what="outcome", campaign=campaign)[1]
+        return self._unsealed(row[0], f"outcome of {campaign}", allowance, what="outcome", campaign=campaign)[1]
 
     def tally(self, campaign: str) -> CampaignTally:
         """Progress of a campaign."""
@@ -278,8 +288,10 @@ class SqliteStore(Store):
         )
         return number
 
-    def _unsealed(self, body: bytes, name: str, **expected: str) -> tuple[dict[str, Any], Any]:
-        header, value = unseal(body, self.path, name)
+    def _unsealed(
+        self, body: bytes, name: str, allowance: Allowance | None = None, **expected: str
+    ) -> tuple[dict[str, Any], Any]:
+        header, value = unseal(body, self.path, name, allowance)
         check_place(header, self.path, name, **expected)
         return header, value
 
