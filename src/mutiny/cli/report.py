@@ -11,6 +11,7 @@ import typer
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Json, option
 from mutiny.cli.paths import quoted_path
+from mutiny.cli.stored_command import checked_command
 from mutiny.core.errors import BadInput, called
 
 ResultFiles = Annotated[
@@ -48,7 +49,10 @@ def report(
             raise BadInput("--json", json, "a single campaign file, the latest result of which is written")
     console = Output()
     if out is not None:
-        matching, omitted = matching_results(read_results(files))
+        results = read_results(files)
+        for loaded in results:
+            checked_command(loaded.command, loaded.file)
+        matching, omitted = matching_results(results)
         write_html(out, page_for(matching, omitted=omitted))
         for sentence in omitted:
             console.print(f" {sentence}", highlight=False, markup=False)
@@ -65,13 +69,16 @@ def report(
 def _latest(file: Path) -> tuple[Any, Mapping[str, Any] | None]:
     """The result of the latest finished campaign in a file, and its command if it was started by one."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
+    from mutiny.core.results import Result
+    from mutiny.reports.loading import checked
 
     with SqliteStore(file, write=False) as store:
-        outcomes = [(store.outcome(campaign.id), campaign.command) for campaign in store.campaigns()]
-    results = [(result, command) for result, command in outcomes if result is not None]
-    if not results:
-        raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")
-    return results[-1]
+        for campaign in reversed(store.campaigns()):
+            result = store.outcome(campaign.id)
+            if result is not None:
+                result = checked(result, file) if isinstance(result, Result) else result
+                return result, checked_command(campaign.command, file)
+    raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")
 
 
 def _json(result: Any) -> Any:

@@ -12,7 +12,7 @@ from mutiny.cli.command import COMMANDS
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option
 from mutiny.cli.paths import quoted_path, working_in
-from mutiny.cli.stored_command import from_stored
+from mutiny.cli.stored_command import checked_command, from_stored
 from mutiny.core.errors import BadInput, called
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _run_again(file: Path, campaign: Campaign, quiet: bool, changed: Mapping[str
             "a campaign that was started on the command line",
             f"This one was started in Python: call mutiny.{campaign.verb}(..., store={str(file)!r}) again.",
         )
-    stored = from_stored(command)
+    stored = from_stored(checked_command(command, file) or {})
     if ENGINE_OPTIONS & set(changed):  # a new engine option may not fit the stored ones
         stored = {name: value for name, value in stored.items() if name not in ENGINE_OPTIONS}
     options = {**stored, **changed, "store": file.resolve(), "no_store": False, "quiet": quiet}

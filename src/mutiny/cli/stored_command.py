@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.paths import short_path
+from mutiny.core.errors import BadInput
+from mutiny.core.field_types import fits
 
 OUTPUT_OPTIONS = frozenset(
     "json kills junit summary quiet store no_store dry_run fail_under engine workers address save grid plot indices "
@@ -41,6 +43,38 @@ def from_stored(command: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in command["arguments"].items()
         if name in known
     }
+
+
+def checked_command(command: Mapping[str, Any] | None, file: Path | None) -> Mapping[str, Any] | None:
+    """The command of a stored campaign, if it is one that mutiny wrote; ``None`` if there is none.
+
+    Raises:
+        BadInput: It is not; the message names the wrong part.
+    """
+    if command is None:
+        return None
+    verb, arguments, folder = (command.get(name) for name in ("verb", "arguments", "folder"))
+    wrong = ""
+    if not isinstance(verb, str) or verb not in COMMANDS:
+        wrong = "verb"
+    elif not isinstance(arguments, dict) or not isinstance(arguments.get("subject"), str):
+        wrong = "arguments"
+    elif not isinstance(folder, str | None):
+        wrong = "folder"
+    else:
+        parameters = COMMANDS[verb].parameters
+        known = [name for name in parameters if name in arguments]
+        wrong = next((name for name in known if not _fits(arguments[name], parameters[name].annotation)), "")
+    if wrong:
+        raise BadInput("FILE", file, "campaigns whose commands mutiny wrote", f"One has another {wrong}.")
+    return command
+
+
+def _fits(value: Any, annotation: Any) -> bool:
+    """Whether a stored value is one of an option; paths are stored as objects."""
+    if isinstance(value, dict):
+        return [*value] == ["path"] and isinstance(value["path"], str)
+    return fits(value, get_args(annotation)[0])
 
 
 def command_line(command: Mapping[str, Any]) -> str:

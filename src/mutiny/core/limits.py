@@ -27,8 +27,6 @@ RATIO = 200
 """Times its size on disk that a larger file may take; real data rarely shrinks by more, a bomb shrinks by 1,000."""
 NESTING = 100
 """Levels of nesting in JSON; results have less than 20."""
-ENTRIES = 10_000_000
-"""Entries of a zip file."""
 UNITS = " KMGT"
 SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE)
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from mutiny.campaigns.stores.encoding import KINDS, TAG, is_frozen, torch_types
-from mutiny.campaigns.stores.field_types import fits, hints_of
 from mutiny.campaigns.stores.sealed_part import SealedPart
+from mutiny.core.field_types import fits, hints_of
 from mutiny.core.limits import Allowance
 
 

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import torch
 from torch import nn
 
+from mutiny.core.json_text import parsed
 from mutiny.models import Forward
 from mutiny.models.device import placement
 from mutiny.models.forward import steady
@@ -33,6 +34,8 @@ SECONDS = 2.0
 """Time limit after which no further candidate is tried."""
 GAIN = 0.95
 """Share of the best time that a candidate must stay below, so that noise does not decide."""
+LARGEST_CACHE = 1 << 24
+"""Bytes of a cache that is read; it is measured and written again if it has more."""
 Facts = dict[str, Any]
 
 
@@ -118,7 +121,7 @@ def key_of(model: nn.Module, inputs: Any, *more: object) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        known = json.loads(file.read_text())
+        known = parsed(file.read_bytes()) if file.stat().st_size < LARGEST_CACHE else {}
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput, UntrustedFile
+from mutiny.subjects.training.weight_files import check_safetensors, check_zipped
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
 
@@ -49,8 +49,11 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
 
 def _read_safetensors(path: Path) -> Any:
     try:
+        check_safetensors(path, "weights")
         return load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
+    except BadInput:
+        raise
+    except Exception as error:  # errors of many kinds for files that nobody vouches for
         raise BadInput("weights", path, "an intact safetensors file", f"It cannot be read: {error}.") from error
 
 
@@ -58,8 +61,11 @@ def _read_torch(path: Path, trust_pickle: bool) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about formats; what matters is raised
+            check_zipped(path, "weights")
             return torch.load(path, map_location="cpu", weights_only=not trust_pickle)
-    except (RuntimeError, EOFError, OSError, KeyError, ValueError, pickle.UnpicklingError) as error:
+    except BadInput:
+        raise
+    except Exception as error:  # errors of many kinds for files that nobody vouches for
         reason = str(error).strip().splitlines() or [type(error).__name__]
         if isinstance(error, pickle.UnpicklingError) and "invalid load key" not in str(error) and not trust_pickle:
             raise UntrustedFile(
