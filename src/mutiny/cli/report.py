@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mutiny.cli.loading_message import loading
-from mutiny.cli.options import Json, option
+from mutiny.cli.options import Json, option, with_limit
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import checked_command
 from mutiny.core.errors import BadInput, called
@@ -19,6 +19,7 @@ ResultFiles = Annotated[
 ]
 
 
+@with_limit
 @called("FILE", "file", "store")
 def report(
     files: ResultFiles,

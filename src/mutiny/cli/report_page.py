@@ -37,7 +37,7 @@ def command_parts(command: Mapping[str, Any], store: Path | None) -> CommandPart
     usual = file_for(str(arguments["subject"])).resolve()
     kept = "" if store is None or store.resolve() == usual else quoted_path(store)
     subject = subject_typed(command) + data_typed(command)
-    return CommandParts(subject, command_line(command), kept, arguments["seed"])
+    return CommandParts(subject, command_line(command), kept, arguments.get("seed", 0))
 
 
 def parts_for(result: Any, command: Mapping[str, Any] | None, file: Path) -> CommandParts | None:

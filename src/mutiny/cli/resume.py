@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.loading_message import loading
-from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option
+from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option, with_limit
 from mutiny.cli.paths import quoted_path, working_in
 from mutiny.cli.stored_command import checked_command, from_stored
 from mutiny.core.errors import BadInput, called
@@ -24,6 +24,7 @@ MOST_NAMED = 12
 """Maximum number of lost results to name."""
 
 
+@with_limit
 @called("FILE", "store", "--store")
 def resume(
     file: CampaignFile,

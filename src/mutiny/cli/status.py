@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mutiny.cli.loading_message import loading
-from mutiny.cli.options import CampaignFile
+from mutiny.cli.options import CampaignFile, with_limit
 from mutiny.core.errors import BadInput, called
 
 
+@with_limit
 @called("FILE", "store")
 def status(file: CampaignFile) -> None:
     """Show the progress of running and finished campaigns: jobs done and left, time per job, failures."""

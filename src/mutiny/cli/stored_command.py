@@ -32,6 +32,7 @@ def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
     path, colon, name = str(plain["subject"]).rpartition(":")
     if colon and Path(path).is_file():
         plain["subject"] = f"{Path(path).resolve()}:{name}"
+    plain.pop("limit", None)  # a file does not decide how much memory it may take
     return {"verb": verb, "arguments": plain, "folder": str(Path.cwd())}
 
 

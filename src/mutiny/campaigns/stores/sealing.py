@@ -75,7 +75,7 @@ def header_of(sealed: bytes, store: object = "", what: str = "value") -> dict[st
         StoreDamaged: The checksum is wrong, or mutiny did not write this.
     """
     with _readable(store, what):
-        return _header(_parts(sealed, store, what, Allowance("store", store, len(sealed), StoreError))[0])
+        return _header(_parts(sealed, store, what)[0])
 
 
 def unseal(
@@ -93,12 +93,11 @@ def unseal(
         StoreError: Another version of mutiny wrote the value, and this version lacks a class that it needs; or the
             value takes too much memory.
     """
-    allowance = allowance or Allowance("store", store, len(sealed), StoreError)
     with _readable(store, what):
         head, body, *parts = _parts(sealed, store, what, allowance)
         header = _header(head)
         try:
-            return header, Decoder(parts, allowance).decode(parsed(body.text()))
+            return header, Decoder(parts, head.allowance).decode(parsed(body.text()))
         except Unreadable as error:
             expected = f"{what} in a form that mutiny {__version__} knows, got {error}"
             fix = f"mutiny {header.get('mutiny')} wrote it: use that version, or start a new file."
@@ -156,11 +155,12 @@ def damaged(store: object, what: str) -> StoreDamaged:
     return StoreDamaged("store", store, expected, fix)
 
 
-def _parts(sealed: bytes, store: object, what: str, allowance: Allowance) -> list[SealedPart]:
+def _parts(sealed: bytes, store: object, what: str, allowance: Allowance | None = None) -> list[SealedPart]:
     if not isinstance(sealed, bytes):  # a flipped bit may turn the column into a number
         raise damaged(store, what)
     if sealed[: len(MARK)] != MARK or hashlib.sha256(memoryview(sealed)[START:]).digest() != sealed[len(MARK) : START]:
         raise damaged(store, what)
+    allowance = allowance or Allowance("store", store, len(sealed), StoreError)
     version, count = _COUNT.unpack_from(sealed, START)
     if version > FORMAT:
         raise StoreError(

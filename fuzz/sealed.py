@@ -1,0 +1,116 @@
+"""Sealed rows of stores taken apart, changed and sealed again, so that their checksums hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from fuzz.mutate import MEBI, NUMBERS, mutated_bytes, mutated_value, odd_value, places, rarely
+from mutiny.campaigns.stores.sealing import MARK, START
+
+CLASSES = """os:abort mutiny.__main__:main mutiny.core.records:KillBits mutiny.core.records:MutantRecord mutiny: mutiny.
+mutiny.core.records:Verdict mutiny.core.stats.intervals:Interval mutiny.campaigns.stores.base:Campaign
+mutiny.campaigns.jobs:Job mutiny.campaigns.jobs:WithScratch mutiny.verbs.assess.result:Assessment""".split()
+DTYPES = ("|O", "<f8", "|S0", "<U0", "<f3", "<M8[ns]", "|V8", "f8,i4", "<U999999999", "float32", "bfloat16", "load")
+
+
+@dataclass
+class Row:
+    """A sealed row: header, JSON of the value, further parts, and which of all are compressed."""
+
+    header: Any
+    tree: Any
+    parts: list[bytes]
+    compressed: list[bool]
+    text: bytes | None = None
+    count: int | None = None
+
+    @classmethod
+    def of(cls, sealed: bytes) -> Row:
+        """Takes a row apart."""
+        count = struct.unpack_from("<BI", sealed, START)[1]
+        place = START + 5 + 9 * count
+        contents, compressed = [], []
+        for number in range(count):
+            packed, length = struct.unpack_from("<BQ", sealed, START + 5 + 9 * number)
+            part = sealed[place : place + length]
+            contents.append(zlib.decompress(part) if packed else part)
+            compressed.append(bool(packed))
+            place += length
+        return cls(json.loads(contents[0]), json.loads(contents[1]), contents[2:], compressed)
+
+    def sealed(self) -> bytes:
+        """The row with a right checksum."""
+        texts = [json.dumps(self.header).encode(), self.text or json.dumps(self.tree).encode(), *self.parts]
+        packed = [*self.compressed, *[True] * len(texts)]
+        stored = [(flag, zlib.compress(part, 1) if flag else part) for flag, part in zip(packed, texts, strict=False)]
+        count = len(stored) if self.count is None else self.count
+        table = struct.pack("<BI", 1, count) + b"".join(struct.pack("<BQ", flag, len(part)) for flag, part in stored)
+        body = table + b"".join(part for _, part in stored)
+        return MARK + hashlib.sha256(body).digest() + body
+
+
+def mutated_row(draw: Random, sealed: bytes) -> bytes:
+    """A sealed row with changes of its structure."""
+    row = Row.of(sealed)
+    if rarely(draw):
+        row.compressed = [False, *[True] * (1 + len(row.parts))]
+        if row.parts and draw.random() < 0.5:
+            row.parts[draw.randrange(len(row.parts))] = bytes(draw.choice([40, 70, 150]) * MEBI)
+        else:
+            row.text = _bomb_of_text(draw)
+        return row.sealed()
+    match draw.randrange(12):
+        case 0 | 1:
+            row.header = mutated_value(draw, row.header)
+        case 2 if row.parts:
+            row.parts[draw.randrange(len(row.parts))] = bytes(draw.choice([0, 1, 100, 10_000]))
+        case 3:
+            row.count = draw.choice(NUMBERS) % (1 << 32)
+        case 4:
+            row.compressed = [draw.random() < 0.5 for _ in row.compressed]
+        case 5:
+            body = mutated_bytes(draw, sealed[START:])
+            return MARK + hashlib.sha256(body).digest() + body
+        case 6 | 7:
+            _change_tags(draw, row)
+        case _:
+            row.tree = mutated_value(draw, row.tree)
+    return row.sealed()
+
+
+def _bomb_of_text(draw: Random) -> bytes:
+    """JSON that is small when compressed and large when read."""
+    piece, size = draw.choice([b"[]", b"{}", b"0", b'""', b'{"":0}', b'{"!":"tuple","items":[]}']), draw.choice([1, 4])
+    inner = piece + (b"," + piece) * (size * MEBI // (len(piece) + 1))
+    return draw.choice(
+        [b"[" + inner + b"]", b"[" * MEBI, b"[" * 900 + b"]" * 900, b'"' + b"a" * size * 30 * MEBI + b'"']
+    )
+
+
+def _change_tags(draw: Random, row: Row) -> None:
+    """Changes what describes a value: its class, type, shape, axes, part or kind."""
+    tagged = [(owner, key) for owner, key in places(row.tree) if isinstance(owner, dict) and "!" in owner]
+    if not tagged:
+        row.tree = {"!": "array", "dtype": "|u1", "shape": [draw.choice(NUMBERS)], "axes": [0], "part": 0}
+        return
+    owner, key = draw.choice(tagged)
+    match key:
+        case "class":
+            owner[key] = draw.choice(CLASSES)
+        case "dtype":
+            owner[key] = draw.choice(DTYPES)
+        case "shape" | "axes":
+            owner[key] = [draw.choice(NUMBERS) for _ in range(draw.choice([0, 1, 2, 3, 40]))]
+        case "part":
+            owner[key] = draw.choice([-1, 0, 1, 99, 1 << 40, "0", None])
+        case "!":
+            kinds = "int float dict tuple set frozenset bytes scalar array tensor enum record no".split()
+            owner[key] = draw.choice(kinds)
+        case _:
+            owner[key] = odd_value(draw)
