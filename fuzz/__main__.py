@@ -10,7 +10,7 @@ from pathlib import Path
 from fuzz import corpus
 from fuzz.campaign import Campaign, Settings
 
-SHARES = {"stores": 0.4, "results": 0.3, "data": 0.3}
+SHARES = {"stores": 0.3, "results": 0.3, "data": 0.4}
 """Shares of the mutated files by kind."""
 
 

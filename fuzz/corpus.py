@@ -32,7 +32,7 @@ def make(folder: Path, verbs: tuple[str, ...] = VERBS) -> None:
 
 
 def results(folder: Path, verbs: tuple[str, ...]) -> None:
-    """A store with a campaign of each verb and one that is not finished, and the results as JSON."""
+    """For each verb a store with a finished campaign and one that is not, and the result as JSON."""
     made, file = subject.subject(), str(Path(subject.__file__).resolve())
     calls = {
         "assess": lambda **more: mutiny.assess(made, "GF,WI", seeds=2, **more),
@@ -43,8 +43,8 @@ def results(folder: Path, verbs: tuple[str, ...]) -> None:
         "attack": lambda **more: mutiny.attack(made, low=-9.0, high=9.0, mutants=2, count=20, **more),
         "strengthen": lambda **more: mutiny.strengthen(made, budget=5, operators="GF", seeds=1, **more),
     }
-    with SqliteStore(folder / "store.mutiny") as store:
-        for name in verbs:
+    for name in verbs:
+        with SqliteStore(folder / f"{name}.mutiny") as store:
             arguments = {"subject": f"{file}:subject", "seed": 0}
             verb = "assess" if name == "muff" else name
             store.command = {"verb": verb, "arguments": arguments, "folder": str(folder)}
@@ -53,7 +53,7 @@ def results(folder: Path, verbs: tuple[str, ...]) -> None:
             except BadInput as error:
                 raise SystemExit(f"the corpus cannot be made: {name}: {error}") from error
             (folder / f"{name}.json").write_text(json.dumps(result.to_json()))
-        store.open(Campaign("unfinished", "select", "blobs", {"seed": 0}), most=4)
+            store.open(Campaign("unfinished", "select", "blobs", {"seed": 0}), most=4)
 
 
 def arrays(folder: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import mutiny
+from fuzz.mutate import rarely
 from mutiny.cli.assess_gate import earlier_assessment
 from mutiny.cli.command import VerbCommand
 from mutiny.cli.report import report
@@ -18,14 +19,14 @@ from mutiny.faults.parsing import as_operators
 
 def of_store(draw: Random, path: Path) -> Callable[[], None]:
     """A way to read a store."""
-    ways = [of_status, of_report, of_page, of_result, of_against, of_salvage, of_resume]
-    way = draw.choice(ways)
+    ways = [of_status, of_report, of_result, of_against, of_salvage, of_resume]
+    way = of_page if rarely(draw) else draw.choice(ways)
     return lambda: way(path)
 
 
 def of_json(draw: Random, path: Path) -> Callable[[], None]:
     """A way to read a JSON result."""
-    way = draw.choice([of_report, of_page, of_result, of_against])
+    way = of_page if rarely(draw) else draw.choice([of_report, of_report, of_result, of_against])
     return lambda: way(path)
 
 

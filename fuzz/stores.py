@@ -38,7 +38,7 @@ SEALED = ("campaigns", "campaigns", "outcomes", "outcomes", "outcomes", "results
 def case(draw: Random, corpus: Path, folder: Path) -> Callable[[], None]:
     """Writes a mutated store and returns how it is read."""
     path, way = folder / "a.mutiny", draw.randrange(4)
-    content = (corpus / "store.mutiny").read_bytes()
+    content = draw.choice(sorted(corpus.glob("*.mutiny"))).read_bytes()
     path.write_bytes(mutated_bytes(draw, content) if way == 0 else content)
     if way:
         with closing(sqlite3.connect(path)) as connection, connection:

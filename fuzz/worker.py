@@ -94,6 +94,8 @@ def judged(action: Callable[[], None]) -> dict[str, Any]:
 
 def site(error: BaseException) -> str:
     """The last line of mutiny that an error went through."""
+    if isinstance(error, MutinyError) and error.__cause__ is not None:
+        error = error.__cause__
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(OURS)]
     return f"{Path(frames[-1].filename).relative_to(OURS)}:{frames[-1].lineno}" if frames else ""
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from mutiny.campaigns.stores.encoding import KINDS, TAG, is_frozen, torch_types
 from mutiny.campaigns.stores.sealed_part import SealedPart
-from mutiny.core.field_types import fits, hints_of
+from mutiny.core.field_types import checks_of
 from mutiny.core.limits import Allowance
 
 
@@ -125,9 +125,9 @@ class Decoder:
         missing = [field for field in names if field not in encoded and field not in defaults]
         if missing:
             raise Unreadable(f"a {name} without {', '.join(missing)}")
-        values, hints = {field: self.decode(encoded[field]) for field in names if field in encoded}, hints_of(kind)
+        values, checks = {field: self.decode(encoded[field]) for field in names if field in encoded}, checks_of(kind)
         for field, value in values.items():
-            if not fits(value, hints.get(field, Any)):
+            if field in checks and not checks[field](value):
                 raise Unreadable(f"a {name} whose {field} has another type")
         if issubclass(kind, tuple):
             return tuple.__new__(kind, [values[field] if field in values else defaults[field] for field in names])
