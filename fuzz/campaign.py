@@ -21,6 +21,8 @@ from fuzz.worker import BUG, UNMADE
 
 BATCH = 200
 """Cases of one kind before the next kind has its turn."""
+PROGRESS = 5000
+"""Cases after which a line says how many are done, about."""
 START = 120.0
 """Seconds in which a worker must have started."""
 CODES = (0, 1, 2, 3)
@@ -66,6 +68,8 @@ class Campaign:
                     if batch > 0 and time.monotonic() < end:
                         self._batch(kind, first + done[kind], batch)
                         done[kind] += batch
+                if sum(done.values()) % PROGRESS < len(counts) * BATCH:
+                    sys.stderr.write(f"{sum(done.values()):,} cases\n")
         finally:
             self._end()
 
