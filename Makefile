@@ -1,10 +1,10 @@
-# make demo | test | test-studies | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | test-studies | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture | fuzz: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
 LOWEST ?=  # e.g. LOWEST=torch=2.13.0 where no older CPU build of torch can be had
 
-.PHONY: demo test test-studies test-processors test-lowest test-browser coverage check format docs bench torture clean
+.PHONY: demo test test-studies test-processors test-lowest test-browser coverage check format docs bench torture fuzz clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
@@ -62,6 +62,10 @@ bench: .venv/installed-dev
 torture: .venv/installed-dev
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests
+
+# e.g. make fuzz FUZZ="--files 100000 --commands 5000 --seconds 7200"
+fuzz: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz $(FUZZ)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

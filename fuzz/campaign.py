@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ class Campaign:
 
     def run(self, counts: Mapping[str, int], first: int = 0) -> None:
         """Runs cases of all kinds in turn until all are done or the time is over."""
-        end, done = time.monotonic() + self.settings.seconds, dict.fromkeys(counts, 0)
+        end, done, told = time.monotonic() + self.settings.seconds, dict.fromkeys(counts, 0), 0
         try:
             while any(done[kind] < counts[kind] for kind in counts) and time.monotonic() < end:
                 for kind, count in counts.items():
@@ -68,8 +69,10 @@ class Campaign:
                     if batch > 0 and time.monotonic() < end:
                         self._batch(kind, first + done[kind], batch)
                         done[kind] += batch
-                if sum(done.values()) % PROGRESS < len(counts) * BATCH:
-                    sys.stderr.write(f"{sum(done.values()):,} cases\n")
+                now = sum(done.values())
+                if now // PROGRESS > told:
+                    told = now // PROGRESS
+                    sys.stderr.write(f"{now:,} cases\n")
         finally:
             self._end()
 
@@ -133,12 +136,12 @@ class Campaign:
         worker, self._worker = self._worker, None
         if worker is None:
             return None
-        try:
-            return worker.wait(0.5)
-        except subprocess.TimeoutExpired:
+        code = None
+        with suppress(subprocess.TimeoutExpired):
+            code = worker.wait(0.5)
+        with suppress(BrokenPipeError), worker:
             worker.kill()
-            worker.wait()
-            return None
+        return code
 
     def _keep(self, answer: dict[str, Any]) -> None:
         kind = answer["kind"]

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 import mutiny
-from fuzz import commands, data_files, results, stores
+from fuzz import commands, data_files, results, stores, subject
 from mutiny.cli.errors import given_code
 from mutiny.core.errors import MutinyError
 
@@ -83,7 +83,8 @@ def judged(action: Callable[[], None]) -> dict[str, Any]:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
         except Exception as error:
-            code, where, message = (2 if given_code(error) else BUG), site(error), f"{type(error).__name__}: {error}"
+            refusing = [frame for frame in given_code(error) if frame.filename == subject.__file__]
+            code, where, message = (2 if refusing else BUG), site(error), f"{type(error).__name__}: {error}"
             shown = "".join(traceback.format_exception(error)[-LINES:])
     err.flush()
     said = err.buffer.getvalue().decode(errors="replace")  # type: ignore[attr-defined]
