@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import selectors
+import select
 import subprocess
 import sys
 import time
@@ -57,7 +57,8 @@ class Campaign:
         self.places: dict[str, set[str]] = defaultdict(set)
         self.failures: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self.last: dict[str, Any] = {}
-        self._worker: subprocess.Popen[str] | None = None
+        self._worker: subprocess.Popen[bytes] | None = None
+        self._said = b""
 
     def run(self, counts: Mapping[str, int], first: int = 0) -> None:
         """Runs cases of all kinds in turn until all are done or the time is over."""
@@ -110,25 +111,29 @@ class Campaign:
         corpus = self.settings.root / "corpus"
         command = [sys.executable, "-m", "fuzz.worker", str(corpus), str(work), str(self.settings.seed)]
         pipe = subprocess.PIPE
-        self._worker = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
+        self._worker = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
+        self._said = b""
         if self._answer(START) is None:
             raise SystemExit(f"the worker did not start: exit code {self._end()}")
 
     def _write(self, line: str) -> None:
         assert self._worker is not None
         assert self._worker.stdin is not None
-        self._worker.stdin.write(line)
+        self._worker.stdin.write(line.encode())
         self._worker.stdin.flush()
 
     def _answer(self, seconds: float) -> dict[str, Any] | None:
         assert self._worker is not None
         assert self._worker.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._worker.stdout, selectors.EVENT_READ)
-            if not selector.select(seconds):
+        end = time.monotonic() + seconds
+        while b"\n" not in self._said:
+            ready, _, _ = select.select([self._worker.stdout], [], [], max(0.0, end - time.monotonic()))
+            more = os.read(self._worker.stdout.fileno(), 1 << 16) if ready else b""
+            if not more:
                 return None
-        line = self._worker.stdout.readline()
-        answer: dict[str, Any] | None = json.loads(line) if line else None
+            self._said += more
+        line, _, self._said = self._said.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
     def _end(self) -> int | None:

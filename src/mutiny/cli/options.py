@@ -101,16 +101,16 @@ SHARED: dict[str, tuple[Any, Any]] = {
 
 def with_limit(function: Callable[..., None]) -> Callable[..., None]:
     """A command on files with the option ``--limit``."""
-    signature = inspect.signature(function)
 
     @wraps(function)
     def command(*arguments: Any, limit: str | None = None, **options: Any) -> None:
         with limited(limit):
             function(*arguments, **options)
 
-    parameter = inspect.Parameter("limit", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Limit)
-    command.__signature__ = signature.replace(parameters=[*signature.parameters.values(), parameter])  # type: ignore[attr-defined]
-    command.__annotations__ = {**function.__annotations__, "limit": Limit}
+    limit = inspect.Parameter("limit", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Limit)
+    parameters = [*inspect.signature(function, eval_str=True).parameters.values(), limit]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 

@@ -65,14 +65,15 @@ class Allowance:
             raise self.exceeded(self.most - self.left + size)
         self.left -= size
 
-    def exceeded(self, size: int, at_least: str = "") -> BadInput:
-        """The error for a file that takes ``size`` bytes."""
-        rounded = shown_size(1.05 * size)
+    def exceeded(self, size: int | None = None) -> BadInput:
+        """The error for a file that takes ``size`` bytes; ``None`` if nobody knows before they are there."""
+        enough = shown_size(4 * self.most if size is None else 1.05 * size)
+        taken = "but it takes more" if size is None else f"not {shown_size(size)}"
         return self.kind(
             self.argument,
             self.file,
-            f"a file that takes at most {shown_size(self.most)} in memory, not {at_least}{shown_size(size)}",
-            f"If that is what it should hold, allow it: --limit {rounded}, or {VARIABLE}={rounded} in the environment.",
+            f"a file that takes at most {shown_size(self.most)} in memory, {taken}",
+            f"If it should be that large, allow it: --limit {enough}, or {VARIABLE}={enough} in the environment.",
         )
 
 

@@ -54,7 +54,7 @@ class SealedPart:
         decompressor = zlib.decompressobj()
         content = decompressor.decompress(self.stored, most + 1)
         if len(content) > most:
-            raise self.allowance.exceeded(self.allowance.most, "over ")
+            raise self.allowance.exceeded()
         if not decompressor.eof:
             raise ValueError("a part ends early")
         return content
