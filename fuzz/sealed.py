@@ -61,7 +61,7 @@ def mutated_row(draw: Random, sealed: bytes) -> bytes:
     if rarely(draw):
         row.compressed = [False, *[True] * (1 + len(row.parts))]
         if row.parts and draw.random() < 0.5:
-            row.parts[draw.randrange(len(row.parts))] = bytes(draw.choice([40, 70, 150]) * MEBI)
+            row.parts[draw.randrange(len(row.parts))] = bytes(draw.choice([70, 150, 400]) * MEBI)
         else:
             row.text = _bomb_of_text(draw)
         return row.sealed()
