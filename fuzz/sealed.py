@@ -6,7 +6,9 @@ import hashlib
 import json
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -19,15 +21,23 @@ mutiny.campaigns.jobs:Job mutiny.campaigns.jobs:WithScratch mutiny.verbs.assess.
 DTYPES = ("|O", "<f8", "|S0", "<U0", "<f3", "<M8[ns]", "|V8", "f8,i4", "<U999999999", "float32", "bfloat16", "load")
 
 
+Part = bytes | Callable[[], bytes]
+"""Bytes, or a function that returns them compressed."""
+PIECES = (b"[]", b"{}", b"0", b'""', b'{"":0}', b'{"!":"tuple","items":[]}')
+
+
 @dataclass
 class Row:
-    """A sealed row: header, JSON of the value, further parts, and which of all are compressed."""
+    """A sealed row: header, JSON of the value, further parts, and which of all are compressed.
+
+    A function stands for a bomb, and returns its compressed bytes.
+    """
 
     header: Any
     tree: Any
-    parts: list[bytes]
+    parts: list[Part]
     compressed: list[bool]
-    text: bytes | None = None
+    text: Part | None = None
     count: int | None = None
 
     @classmethod
@@ -47,12 +57,19 @@ class Row:
     def sealed(self) -> bytes:
         """The row with a right checksum."""
         texts = [json.dumps(self.header).encode(), self.text or json.dumps(self.tree).encode(), *self.parts]
-        packed = [*self.compressed, *[True] * len(texts)]
-        stored = [(flag, zlib.compress(part, 1) if flag else part) for flag, part in zip(packed, texts, strict=False)]
+        flags = [*self.compressed, *[True] * len(texts)]
+        stored = [packed(part, flag) for flag, part in zip(flags, texts, strict=False)]
         count = len(stored) if self.count is None else self.count
         table = struct.pack("<BI", 1, count) + b"".join(struct.pack("<BQ", flag, len(part)) for flag, part in stored)
         body = table + b"".join(part for _, part in stored)
         return MARK + hashlib.sha256(body).digest() + body
+
+
+def packed(part: Part, compress: bool) -> tuple[bool, bytes]:
+    """Whether a part is compressed, and its bytes."""
+    if callable(part):
+        return True, part()
+    return compress, zlib.compress(part, 1) if compress else part
 
 
 def mutated_row(draw: Random, sealed: bytes) -> bytes:
@@ -61,9 +78,9 @@ def mutated_row(draw: Random, sealed: bytes) -> bytes:
     if rarely(draw):
         row.compressed = [False, *[True] * (1 + len(row.parts))]
         if row.parts and draw.random() < 0.5:
-            row.parts[draw.randrange(len(row.parts))] = bytes(draw.choice([70, 150, 400]) * MEBI)
+            row.parts[draw.randrange(len(row.parts))] = partial(zeros, draw.choice([70, 150, 400]) * MEBI)
         else:
-            row.text = _bomb_of_text(draw)
+            row.text = partial(bomb_of_text, draw.randrange(9))
         return row.sealed()
     match draw.randrange(12):
         case 0 | 1:
@@ -84,13 +101,20 @@ def mutated_row(draw: Random, sealed: bytes) -> bytes:
     return row.sealed()
 
 
-def _bomb_of_text(draw: Random) -> bytes:
-    """JSON that is small when compressed and large when read."""
-    piece, size = draw.choice([b"[]", b"{}", b"0", b'""', b'{"":0}', b'{"!":"tuple","items":[]}']), draw.choice([1, 4])
-    inner = piece + (b"," + piece) * (size * MEBI // (len(piece) + 1))
-    return draw.choice(
-        [b"[" + inner + b"]", b"[" * MEBI, b"[" * 900 + b"]" * 900, b'"' + b"a" * size * 30 * MEBI + b'"']
-    )
+@cache
+def zeros(size: int) -> bytes:
+    """That many zeros, compressed."""
+    return zlib.compress(bytes(size), 1)
+
+
+@cache
+def bomb_of_text(number: int) -> bytes:
+    """JSON that is small when compressed and large when read, compressed."""
+    others = (b"[" * MEBI, b"[" * 900 + b"]" * 900, b'"' + b"a" * 100 * MEBI + b'"')
+    if number >= len(PIECES):
+        return zlib.compress(others[number - len(PIECES)], 1)
+    piece = PIECES[number]
+    return zlib.compress(b"[" + piece + (b"," + piece) * (4 * MEBI // (len(piece) + 1)) + b"]", 1)
 
 
 def _change_tags(draw: Random, row: Row) -> None:
