@@ -91,7 +91,7 @@ def _check_of_class(kind: type) -> Check:
             type(value) is float or (isinstance(value, Real) and (not isinstance(value, int) or abs(value) < LARGEST))
         )
     if kind is int:
-        return lambda value: isinstance(value, Integral) and -WHOLE < value < WHOLE
+        return lambda value: isinstance(value, Integral) and -WHOLE < int(value) < WHOLE
     if kind is bool:
         return lambda value: isinstance(value, (bool, np.bool_))
     if getattr(kind, "_is_protocol", False):

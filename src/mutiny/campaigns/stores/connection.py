@@ -132,8 +132,8 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
         for table in schema.SMALL:
             if connection.execute(f"PRAGMA integrity_check({table})").fetchone()[0] != "ok":
                 raise damaged(path, f"table of {table}")
-        if table := wrong_table(connection):
-            raise damaged(path, f"table of {table}")
+        if wrong := wrong_table(connection):
+            raise damaged(path, f"table of {wrong}")
 
 
 def _check_sealed(connection: sqlite3.Connection, path: Path) -> None:

@@ -70,10 +70,10 @@ def _parse(file: BinaryIO | gzip.GzipFile, path: Path) -> np.ndarray:
     if len(sizes) < 4 * dimensions:
         raise BadInput("IDX file", path, f"{dimensions} sizes after the header", "It is truncated: download it again.")
     shape = tuple(int(size) for size in np.frombuffer(sizes, ">u4"))
-    expected, size = math.prod(shape) * dtype.itemsize, path.stat().st_size
-    if isinstance(file, gzip.GzipFile) or expected <= size:  # any other file is too short
-        Allowance("IDX file", path, size).take(expected + 4 * math.prod(shape))  # they become float32
-    content = file.read(min(expected, allowed(size)) + 1)
+    expected, on_disk = math.prod(shape) * dtype.itemsize, path.stat().st_size
+    if isinstance(file, gzip.GzipFile) or expected <= on_disk:  # any other file is too short
+        Allowance("IDX file", path, on_disk).take(expected + 4 * math.prod(shape))  # they become float32
+    content = file.read(min(expected, allowed(on_disk)) + 1)
     if len(content) != expected:
         size = f"only {len(content)}" if len(content) < expected else "more"
         raise BadInput(
