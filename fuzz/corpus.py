@@ -14,6 +14,7 @@ from PIL import Image
 
 import mutiny
 from fuzz import subject
+from mutiny.campaigns.jobs import Job, JobResult
 from mutiny.campaigns.stores.base import Campaign
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput
@@ -54,6 +55,9 @@ def results(folder: Path, verbs: tuple[str, ...]) -> None:
                 raise SystemExit(f"the corpus cannot be made: {name}: {error}") from error
             (folder / f"{name}.json").write_text(json.dumps(result.to_json()))
             store.open(Campaign("unfinished", "select", "blobs", {"seed": 0}), most=4)
+            begun, failed = (Job("probe", (number,), name=f"job {number}") for number in range(2))
+            store.begin("unfinished", begun)
+            store.save("unfinished", JobResult(failed, failure="it failed"))
 
 
 def arrays(folder: Path) -> None:
