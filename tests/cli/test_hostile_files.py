@@ -133,3 +133,22 @@ def test_against_a_store_that_someone_made_is_a_sentence(run, write, store, sele
     path = store(replace(selection, settings=()))
     own = write("subject = blob_subject(1)")
     refused(run("assess", own, "--against", path), f"--against={path}: expected")
+
+
+@pytest.mark.parametrize("long", ["a" * 300, "a" * 5000, "a/" * 3000], ids=len)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status", "LONG"),
+        ("report", "LONG"),
+        ("resume", "LONG"),
+        ("select", "digits", "--pool", "LONG"),
+        ("select", "digits", "--store", "LONG"),
+        ("select", "digits", "--json", "LONG"),
+        ("select", "mnist", "--data", "LONG"),
+        ("select", "LONG.py:subject"),
+    ],
+    ids=" ".join,
+)
+def test_paths_that_are_too_long_get_a_sentence(run, command, long):
+    refused(run(*(word.replace("LONG", long) for word in command)), "expected")

@@ -12,6 +12,7 @@ from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Json, option, with_limit
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import checked_command
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, called
 
 ResultFiles = Annotated[
@@ -36,6 +37,7 @@ def report(
         from mutiny.reports.terminal import Output
 
     for file in files:
+        check_path("FILE", file)
         if not file.is_file():
             raise BadInput("FILE", file, "a campaign file or a JSON result that exists")
     if out is not None:

@@ -13,6 +13,7 @@ from mutiny.cli.loading_message import loading
 from mutiny.cli.options import Address, CampaignFile, Engine, Json, Quiet, Workers, option, with_limit
 from mutiny.cli.paths import quoted_path, working_in
 from mutiny.cli.stored_command import checked_command, from_stored
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, called
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def resume(
     with loading(quiet):
         from mutiny.campaigns.stores.sqlite import SqliteStore
 
+    check_path("FILE", file)
     if not file.is_file():
         raise BadInput("FILE", file, "a campaign file that exists")
     if salvage:

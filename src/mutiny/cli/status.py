@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutiny.cli.loading_message import loading
 from mutiny.cli.options import CampaignFile, with_limit
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, called
 
 
@@ -17,6 +18,7 @@ def status(file: CampaignFile) -> None:
         from mutiny.reports.status_text import status_text
         from mutiny.reports.terminal import Output
 
+    check_path("FILE", file)
     if not file.is_file():
         raise BadInput("FILE", file, "a campaign file that exists")
     with SqliteStore(file, write=False) as store:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, StoreError, called
 from mutiny.core.json_text import memory_of, parsed
 from mutiny.core.json_values import shown
@@ -118,6 +119,7 @@ def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
     """
     results: list[LoadedResult] = []
     for path in paths:
+        check_path("file", path)
         if not path.is_file():
             raise BadInput("file", path, "a campaign file or a JSON result that exists")
         results += [read_json(path)] if is_json(path) else read_store(path)

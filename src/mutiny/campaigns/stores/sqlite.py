@@ -15,6 +15,7 @@ from mutiny.campaigns.stores import connection, schema
 from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, Store, reopened
 from mutiny.campaigns.stores.lock import PATIENCE, Lock
 from mutiny.campaigns.stores.sealing import check_place, damaged, seal, unseal
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, MutinyError, StoreError
 from mutiny.core.limits import Allowance
 from mutiny.core.results import now
@@ -46,6 +47,7 @@ class SqliteStore(Store):
     """
 
     def __init__(self, path: str | Path, *, write: bool = True, patience: float = PATIENCE) -> None:
+        check_path("store", path)
         self.path = Path(path).resolve()
         if self.path.is_dir():
             raise StoreError("store", path, "a file, got a folder", "Name a file in it.")

@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, UntrustedFile
 from mutiny.subjects.training.weight_files import check_safetensors, check_zipped
 
@@ -35,6 +36,7 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
     if not isinstance(path, (str, Path)):
         raise BadInput("path", repr(path)[:60], "the path of a file")
     path = Path(path)
+    check_path("weights", path)
     if not path.is_file():
         raise BadInput("weights", path, "an existing file", "Check the path.")
     read = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path, trust_pickle)
