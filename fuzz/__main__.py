@@ -22,12 +22,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=1800.0, help="Time after which no further cases start.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="Number of the first case of each kind.")
+    parser.add_argument("--only", choices=[*SHARES], help="A single kind of mutated files.")
     parser.add_argument("--case", help="A single case to repeat, such as stores:1234.")
     parser.add_argument("--limit", default="64MB", help="Value of MUTINY_LIMIT.")
     parser.add_argument("--memory", type=int, default=256, help="Most MiB that a case may take.")
     parser.add_argument("--patience", type=float, default=20.0, help="Seconds after which a case counts as hanging.")
     options = parser.parse_args(arguments)
     counts = {kind: round(share * options.files) for kind, share in SHARES.items()} | {"commands": options.commands}
+    if options.only:
+        counts = {options.only: options.files}
     first = options.first
     if options.case:
         kind, _, number = options.case.partition(":")
