@@ -31,6 +31,7 @@ from mutiny.subjects.tasks import Task, task_identity
 from mutiny.subjects.training.describe import describe, describe_network
 from mutiny.subjects.training.loop import built
 from mutiny.subjects.training.recipe import Recipe
+from mutiny.subjects.training.weight_files import check_safetensors
 
 FORMAT = 2
 """Version of stored files; a new version makes older files invalid."""
@@ -243,6 +244,7 @@ class Stored:
     def load(self, recipe: Recipe, seed: int, device: torch.device | str) -> nn.Module | None:
         """The network; ``None`` if it is not stored, or if the file is damaged, of another kind or of another user."""
         try:
+            check_safetensors(self.path, "original")
             with safe_open(self.path, framework="pt") as file:
                 metadata = file.metadata() or {}
             if not self._is_proven(metadata):
