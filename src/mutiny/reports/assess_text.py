@@ -106,8 +106,8 @@ def _cells(notice: Notice, rate: OperatorRate) -> list[Text]:
     ]
 
 
-def _cell(each: NoticedBin) -> Text:
-    return Text(NONE, style="dim") if not each.faults else Text(f"{each.noticed}/{each.faults}")
+def _cell(each: NoticedBin | None) -> Text:
+    return Text(NONE, style="dim") if each is None or not each.faults else Text(f"{each.noticed}/{each.faults}")
 
 
 def _rate(rate: float | None) -> Text:
