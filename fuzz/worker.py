@@ -33,6 +33,7 @@ OURS = str(Path(mutiny.__file__).parent)
 HEADROOM = 4 << 30
 """Bytes of address space that a case may take beyond what the process has, so that the machine survives."""
 LINES = 40
+"""Lines of a traceback that are kept."""
 BUG, UNMADE = 70, "unmade"
 
 
@@ -85,11 +86,12 @@ def judged(action: Callable[[], None]) -> dict[str, Any]:
         except Exception as error:
             refusing = [frame for frame in given_code(error) if frame.filename == subject.__file__]
             code, where, message = (2 if refusing else BUG), site(error), f"{type(error).__name__}: {error}"
-            shown = "".join(traceback.format_exception(error)[-LINES:])
+            shown = "".join(traceback.format_exception(error))
     err.flush()
     said = err.buffer.getvalue().decode(errors="replace")  # type: ignore[attr-defined]
     if code == BUG and not shown:
-        shown = said[-6000:]
+        shown = said
+    shown = "\n".join(line[:200] for line in shown.splitlines()[-LINES:])
     return {"code": code, "where": where, "message": plain(message or said), "shown": shown}
 
 

@@ -11,6 +11,7 @@ import mutiny
 from mutiny.campaigns.stores.base import Campaign
 from mutiny.campaigns.stores.sealing import seal
 from mutiny.campaigns.stores.sqlite import SqliteStore
+from reports.page.handmade import rated
 from toys import blob_subject
 
 COMMAND = {"verb": "select", "arguments": {"subject": "digits", "seed": 0}, "folder": "/"}
@@ -152,3 +153,11 @@ def test_against_a_store_that_someone_made_is_a_sentence(run, write, store, sele
 )
 def test_paths_that_are_too_long_get_a_sentence(run, command, long):
     refused(run(*(word.replace("LONG", long) for word in command)), "expected")
+
+
+@pytest.mark.parametrize("more", [(), ("-o", "page.html")], ids=["text", "page"])
+def test_an_operator_with_other_bins_than_the_notice_is_shown(run, tmp_path, more):
+    told = rated({"GF": [(0.6, True), (1.5, False)], "WI": [(3.0, True), (5.0, False)]}).to_json()
+    del told["notice"]["operators"]["WI"]["bins"][1:]
+    (tmp_path / "a.json").write_text(json.dumps(told))
+    assert run("report", tmp_path / "a.json", *more).code == 0

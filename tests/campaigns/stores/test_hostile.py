@@ -91,6 +91,7 @@ def test_what_takes_as_much_as_is_allowed_is_read(monkeypatch):
         forged(array([1], "<f4,<f4"), b"a"),
         forged(array([1], "(2,)|u1"), b"a"),
         forged(array([1], 5), b"a"),
+        forged([{"!": "tensor", "dtype": "uint8", "shape": [n], "axes": [0], "part": 0} for n in (2, 3)], b"ab"),
         forged({"!": "set", "items": [[]]}),
         forged(text=b"[" * 900 + b"]" * 900),
         forged(text=b"[" * 500_000),

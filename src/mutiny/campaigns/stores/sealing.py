@@ -116,7 +116,7 @@ def _readable(store: object, what: str) -> Iterator[None]:
         AttributeError,
         LookupError,
         MemoryError,
-        RecursionError,
+        RuntimeError,
         TypeError,
         ValueError,
         struct.error,
