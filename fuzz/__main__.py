@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -38,11 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"--case {options.case}: expected KIND:NUMBER with a kind of {', '.join(counts)}")
         counts, first = {kind: 1}, int(number)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as root:
-        (Path(root) / "corpus").mkdir()
-        corpus.make(Path(root) / "corpus")
         settings = Settings(
             Path(root), options.seed, options.limit, options.memory << 20, options.patience, options.seconds
         )
+        os.environ |= settings.own
+        (Path(root) / "corpus").mkdir()
+        corpus.make(Path(root) / "corpus")
         campaign = Campaign(settings)
         campaign.run(counts, first)
     campaign.show(bool(options.case))

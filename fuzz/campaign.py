@@ -41,6 +41,11 @@ class Settings:
     patience: float
     seconds: float
 
+    @property
+    def own(self) -> dict[str, str]:
+        """Variables by which cache and key are those of the fuzzer, never the user's."""
+        return {"MUTINY_CACHE": str(self.root / "cache"), "MUTINY_KEY": str(self.root / "user" / "key")}
+
 
 class Campaign:
     """Runs cases and keeps what came of them."""
@@ -100,7 +105,7 @@ class Campaign:
         environment = {
             **os.environ,
             "MUTINY_LIMIT": self.settings.limit,
-            "MUTINY_CACHE": str(self.settings.root / "cache"),
+            **self.settings.own,
             "TMPDIR": str(work),
             "OMP_NUM_THREADS": "1",
             "PYTHONWARNINGS": "ignore",

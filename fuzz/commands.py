@@ -73,6 +73,6 @@ def on_files(draw: Random) -> list[str]:
     """A command on files, a list, or nonsense."""
     arguments = [draw.choice(WORDS)]
     for _ in range(draw.choice([0, 1, 1, 2, 3])):
-        options = "--json -o --out --quiet --salvage --workers=1 --help store.mutiny assess.json".split()
+        options = "--json -o --out --quiet --salvage --trust --workers=1 --help store.mutiny assess.json".split()
         arguments.append(draw.choice([*options, *VALUES]))
     return arguments

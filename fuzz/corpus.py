@@ -7,6 +7,7 @@ import json
 import struct
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,12 +16,15 @@ from PIL import Image
 import mutiny
 from fuzz import subject
 from mutiny.campaigns.jobs import Job, JobResult
+from mutiny.campaigns.ownership import with_command
 from mutiny.campaigns.stores.base import Campaign
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput
 from mutiny.verbs.repair.files import save_patch, save_weights
 
 VERBS = ("assess", "muff", "select", "locate", "repair", "attack", "strengthen")
+PROVEN = ("select", "attack")
+"""Stores whose unfinished campaign has a proof that this user gave its command."""
 
 
 def make(folder: Path, verbs: tuple[str, ...] = VERBS) -> None:
@@ -32,9 +36,15 @@ def make(folder: Path, verbs: tuple[str, ...] = VERBS) -> None:
     weights(folder)
 
 
+def command_of(verb: str, folder: Path) -> dict[str, Any]:
+    """The command of campaigns of the corpus, as stores keep it."""
+    arguments = {"subject": f"{Path(subject.__file__).resolve()}:subject", "seed": 0}
+    return {"verb": verb, "arguments": arguments, "folder": str(folder)}
+
+
 def results(folder: Path, verbs: tuple[str, ...]) -> None:
     """For each verb a store with a finished campaign and one that is not, and the result as JSON."""
-    made, file = subject.subject(), str(Path(subject.__file__).resolve())
+    made = subject.subject()
     calls = {
         "assess": lambda **more: mutiny.assess(made, "GF,WI", seeds=2, **more),
         "muff": lambda **more: mutiny.assess(made, "NEB", method="muff", **more),
@@ -46,15 +56,16 @@ def results(folder: Path, verbs: tuple[str, ...]) -> None:
     }
     for name in verbs:
         with SqliteStore(folder / f"{name}.mutiny") as store:
-            arguments = {"subject": f"{file}:subject", "seed": 0}
-            verb = "assess" if name == "muff" else name
-            store.command = {"verb": verb, "arguments": arguments, "folder": str(folder)}
+            store.command = command_of("assess" if name == "muff" else name, folder)
             try:
                 result = calls[name](store=store, batch_size=64)
             except BadInput as error:
                 raise SystemExit(f"the corpus cannot be made: {name}: {error}") from error
             (folder / f"{name}.json").write_text(json.dumps(result.to_json()))
-            store.open(Campaign("unfinished", "select", "blobs", {"seed": 0}), most=4)
+            unfinished = Campaign("unfinished", "select", "blobs", {"seed": 0}, command=command_of("select", folder))
+            if name in PROVEN:
+                unfinished = with_command(unfinished, unfinished.command)
+            store.open(unfinished, most=4)
             begun, failed = (Job("probe", (number,), name=f"job {number}") for number in range(2))
             store.begin("unfinished", begun)
             store.save("unfinished", JobResult(failed, failure="it failed"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import mutiny
+from fuzz.corpus import command_of
 from fuzz.mutate import rarely
 from mutiny.cli.assess_gate import earlier_assessment
 from mutiny.cli.command import VerbCommand
@@ -19,7 +21,7 @@ from mutiny.faults.parsing import as_operators
 
 def of_store(draw: Random, path: Path) -> Callable[[], None]:
     """A way to read a store."""
-    ways = [of_status, of_report, of_result, of_against, of_salvage, of_resume]
+    ways = [of_status, of_report, of_result, of_against, of_salvage, of_resume, of_resume, of_trust]
     way = of_page if rarely(draw) else draw.choice(ways)
     return lambda: way(path)
 
@@ -71,19 +73,31 @@ def of_resume(path: Path) -> None:
     resume_stopped(path)
 
 
-def resume_stopped(path: Path, salvage: bool = False) -> None:
-    """Resumes a campaign up to the point where its command would run: a mutated file could name any command."""
-    run, VerbCommand.run = VerbCommand.run, _stop  # type: ignore[method-assign]
+def of_trust(path: Path) -> None:
+    """``mutiny resume --trust``."""
+    resume_stopped(path, trust=True)
+
+
+def resume_stopped(path: Path, salvage: bool = False, trust: bool = False) -> None:
+    """Resumes a campaign up to the point where its command would run: with trust, a mutated file could name any.
+
+    Raises:
+        AssertionError: A command would run that is neither trusted nor the one that has a proof in the corpus.
+    """
+
+    def stop(verb: VerbCommand, options: Mapping[str, Any]) -> None:
+        said = {name: value for name, value in options.items() if name not in ("store", "no_store", "quiet")}
+        if not trust:
+            assert (verb.name, said) == ("select", command_of("select", path)["arguments"]), "resume would run a file"
+        raise Stopped
+
+    run, VerbCommand.run = VerbCommand.run, stop  # type: ignore[method-assign,assignment]
     try:
         with suppress(Stopped):
-            resume(path, salvage=salvage)
+            resume(path, salvage=salvage, trust=trust)
     finally:
         VerbCommand.run = run  # type: ignore[method-assign]
 
 
 class Stopped(Exception):
     """A command was about to run."""
-
-
-def _stop(*_: object, **__: object) -> None:
-    raise Stopped
