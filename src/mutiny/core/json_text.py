@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +37,7 @@ def parsed(text: bytes, refuse: Callable[[str], Any] | None = None) -> Any:
     ValueError: it has more than 100 levels of nesting
     """
     try:
-        value = json.loads(text.decode("utf-8-sig"), parse_constant=refuse)
+        value = json.loads(text.removeprefix(codecs.BOM_UTF8).decode(), parse_constant=refuse)
     except RecursionError:
         raise too_deep() from None
     if depth(value) > NESTING:
