@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import mutiny
-from fuzz.corpus import command_of
+from fuzz.corpus import VERBS, command_of
 from fuzz.mutate import rarely
 from mutiny.cli.assess_gate import earlier_assessment
 from mutiny.cli.command import VerbCommand
@@ -82,13 +82,14 @@ def resume_stopped(path: Path, salvage: bool = False, trust: bool = False) -> No
     """Resumes a campaign up to the point where its command would run: with trust, a mutated file could name any.
 
     Raises:
-        AssertionError: A command would run that is neither trusted nor the one that has a proof in the corpus.
+        AssertionError: A command would run that is neither trusted nor one of those with a proof in the corpus.
     """
 
     def stop(verb: VerbCommand, options: Mapping[str, Any]) -> None:
         said = {name: value for name, value in options.items() if name not in ("store", "no_store", "quiet")}
         if not trust:
-            assert (verb.name, said) == ("select", command_of("select", path)["arguments"]), "resume would run a file"
+            proven = [(name, command_of(name, path)["arguments"]) for name in VERBS]
+            assert (verb.name, said) in proven, "resume would run a file"
         raise Stopped
 
     run, VerbCommand.run = VerbCommand.run, stop  # type: ignore[method-assign,assignment]
