@@ -124,6 +124,8 @@ def _copied(path: Path, log: Path) -> sqlite3.Connection:
         with closing(_connect(copy, "rw")) as source, _closed_on_error(_connect(Path(":memory:"), "")) as connection:
             schema.check(source, path)
             source.backup(connection)
+            _check_tables(connection, path)
+            schema.upgrade(connection)
             connection.execute("PRAGMA query_only = ON")
             return connection
 
