@@ -14,7 +14,7 @@ from mutiny.campaigns.stores.base import Campaign
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.options import WRITE
-from mutiny.cli.stored_command import OUTPUTS
+from mutiny.cli.stored_command import OUTPUTS, from_stored, resume_line
 from mutiny.reports.page.method import assess_command
 
 SUBJECT = """
@@ -191,6 +191,8 @@ WRONG = {
     "a subject that is a number": {"verb": "assess", "arguments": {"subject": 5}},
     "a folder that is a number": {"verb": "assess", "arguments": {"subject": "digits"}, "folder": 5},
     "a seed that is text": {"verb": "assess", "arguments": {"subject": "digits", "seed": "0; rm -rf ~"}},
+    "a seed that is a flag": {"verb": "assess", "arguments": {"subject": "digits", "seed": True}},
+    "a seed that is a path": {"verb": "assess", "arguments": {"subject": "digits", "seed": {"path": "0"}}},
     "a flag that is text": {"verb": "assess", "arguments": {"subject": "digits", "exact": "yes"}},
     "a path that is a number": {"verb": "assess", "arguments": {"subject": "digits", "data": {"path": 5}}},
     "a path in bytes": {"verb": "assess", "arguments": {"subject": "digits", "data": b"x"}},
@@ -386,6 +388,12 @@ def test_a_seed_that_is_text_is_refused(run, odd_store, place):
         told = run("report", "mine-subject.mutiny", *options)
         assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
         assert "seed" in told.err
+
+
+def test_a_limit_is_given_again_and_never_taken_from_a_file():
+    assert resume_line(Path("a.mutiny"), {"limit": "2GB", "json": None}) == "mutiny resume a.mutiny --limit 2GB"
+    stored = {"verb": "assess", "arguments": {"subject": "digits", "limit": "1TB"}, "folder": None}
+    assert from_stored(stored) == {"subject": "digits"}
 
 
 def test_a_subject_is_no_option(run):
