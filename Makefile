@@ -1,11 +1,11 @@
-# make demo | test | test-studies | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture | lock |
-# locked | licenses | sbom: each does all the set-up on a fresh machine with python3 and make.
+# make demo | test | test-studies | test-processors | test-lowest | test-browser | coverage | check | docs | bench | torture | fuzz |
+# lock | locked | licenses | sbom: each does all the set-up on a fresh machine with python3 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= $(MUTINY_DATA)
 LOWEST ?=  # e.g. LOWEST=torch=2.13.0 where no older CPU build of torch can be had
 
-.PHONY: demo test test-studies test-processors test-lowest test-browser coverage check format docs bench torture lock locked licenses sbom clean
+.PHONY: demo test test-studies test-processors test-lowest test-browser coverage check format docs bench torture fuzz lock locked licenses sbom clean
 
 demo: .venv/installed
 	@$(BIN)/mutiny demo
@@ -66,6 +66,10 @@ bench: .venv/installed-dev
 torture: .venv/installed-dev
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests
+
+# e.g. make fuzz FUZZ="--files 100000 --commands 5000 --seconds 7200"
+fuzz: .venv/installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m fuzz $(FUZZ)
 
 # Versions and hashes for constraints.txt as it is. To raise a version, change it there first.
 lock: .venv-uv/bin/uv

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OTHER_PROJECT = re.compile(r"""install\b[^\n`&;|]*[ "']mutiny(?![\w./:-])|\bmutiny\[[a-z]+\]""")
 SUFFIXES = {".md", ".py", ".yml", ".yaml", ".toml", ".txt", ".cff", ""}
-FOLDERS = "src tests docs examples studies benchmarks torture .github .ci".split()
+FOLDERS = "src tests docs examples studies benchmarks torture fuzz .github .ci".split()
 FILES = [
     path
     for path in [*ROOT.iterdir(), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]

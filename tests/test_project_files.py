@@ -126,7 +126,7 @@ def test_citation_names_the_license_and_leaves_the_version_to_the_package():
 
 BESIDE = sorted(
     file
-    for folder in "benchmarks docs examples studies tests torture".split()
+    for folder in "benchmarks docs examples fuzz studies tests torture".split()
     for file in (ROOT / folder).rglob("*.py")
 )
 

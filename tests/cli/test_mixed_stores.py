@@ -11,6 +11,7 @@ from mutiny.campaigns.stores.base import Campaign
 from mutiny.campaigns.stores.decoding import Decoder
 from mutiny.campaigns.stores.encoding import Encoder
 from mutiny.campaigns.stores.sqlite import SqliteStore
+from mutiny.core.limits import Allowance
 
 SUBJECT = """
 import dataclasses
@@ -84,7 +85,7 @@ def test_campaigns_of_older_files_have_no_network(run, write):
     told = encoder.encode(Campaign("c", "assess", "digits", network="n"))
     del told["fields"]["network"]
     assert {field.name for field in fields(Campaign)} - set(told["fields"]) == {"network"}
-    old = Decoder([]).decode(json.loads(json.dumps(told)))
+    old = Decoder([], Allowance("store", "", 0)).decode(json.loads(json.dumps(told)))
     assert old.network == ""
     assert run("assess", "--method", "muff", write(SUBJECT), *QUICK).code == 0
     with SqliteStore("one.mutiny", write=False) as store:

@@ -173,7 +173,9 @@ def test_an_old_store_without_labels_is_still_read(run, kept, tmp_path):
     """As versions before the HTML report wrote it."""
     from mutiny.campaigns.stores.decoding import Decoder
     from mutiny.campaigns.stores.encoding import Encoder
+    from mutiny.campaigns.stores.sealed_part import SealedPart
     from mutiny.campaigns.stores.sqlite import SqliteStore
+    from mutiny.core.limits import Allowance
 
     with SqliteStore(kept[0], write=False) as store:
         (campaign,) = store.campaigns()
@@ -183,7 +185,9 @@ def test_an_old_store_without_labels_is_still_read(run, kept, tmp_path):
     encoder = Encoder()
     told = encoder.encode(result)
     del told["fields"]["labels"]
-    old = Decoder([bytearray(part) for part in encoder.parts]).decode(told)
+    allowance = Allowance("store", "", 0)
+    parts = [SealedPart(memoryview(part), False, allowance) for part in encoder.parts]
+    old = Decoder(parts, allowance).decode(told)
     assert old.labels is None
     assert old.to_json() == result.to_json()
     with SqliteStore(tmp_path / "old.mutiny") as store:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from mutiny.campaigns.stores.base import Campaign
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.options import WRITE
-from mutiny.cli.stored_command import OUTPUTS
+from mutiny.cli.stored_command import OUTPUTS, from_stored, resume_line
+from mutiny.reports.page.method import assess_command
 
 SUBJECT = """
 subject = mutiny.Subject([classifier(seed) for seed in range(3)], task=mutiny.Classification(3), train=blobs(),
@@ -181,7 +183,6 @@ def test_a_call_from_python_does_not_vouch_for_the_command_in_a_file(run, write,
 
 
 WRONG = {
-    "a number": 5,
     "no verb": {"arguments": {}},
     "a verb that is a list": {"verb": []},
     "an unknown verb": {"verb": "nosuch"},
@@ -190,6 +191,8 @@ WRONG = {
     "a subject that is a number": {"verb": "assess", "arguments": {"subject": 5}},
     "a folder that is a number": {"verb": "assess", "arguments": {"subject": "digits"}, "folder": 5},
     "a seed that is text": {"verb": "assess", "arguments": {"subject": "digits", "seed": "0; rm -rf ~"}},
+    "a seed that is a flag": {"verb": "assess", "arguments": {"subject": "digits", "seed": True}},
+    "a seed that is a path": {"verb": "assess", "arguments": {"subject": "digits", "seed": {"path": "0"}}},
     "a flag that is text": {"verb": "assess", "arguments": {"subject": "digits", "exact": "yes"}},
     "a path that is a number": {"verb": "assess", "arguments": {"subject": "digits", "data": {"path": 5}}},
     "a path in bytes": {"verb": "assess", "arguments": {"subject": "digits", "data": b"x"}},
@@ -205,6 +208,15 @@ def test_a_command_of_another_form_is_refused_in_a_sentence(run, folder, command
         assert told.code == 2
         assert told.err.count("\n") == 1
         assert "expected a campaign whose command this version knows" in told.err
+
+
+@pytest.mark.parametrize("more", [(), ("--trust",)])
+def test_a_command_that_is_a_number_is_refused_in_a_sentence(run, folder, more):
+    with SqliteStore(folder / "x.mutiny") as store:
+        store.open(Campaign("c1", "assess", "digits", command=5))
+    told = run("resume", folder / "x.mutiny", *more)
+    assert (told.code, told.err.count("\n")) == (2, 1)
+    assert "command has another type" in told.err
 
 
 def test_text_from_a_file_cannot_drive_the_terminal(run, folder):
@@ -279,7 +291,7 @@ def test_a_campaign_that_was_killed_before_planning_is_resumed(run, write, tmp_p
     status = run("status", file)
     assert status.code == 0
     assert "It ended before any job was planned." in status.out
-    assert f"Continue with: mutiny resume {file}" in " ".join(status.out.split())
+    assert f"Continuewith:mutinyresume{file}" in "".join(status.out.split())  # whatever is wrapped
     told = run("resume", file)
     assert told.code == 0
     assert "the subject has changed" not in told.err
@@ -331,28 +343,57 @@ def test_an_interrupt_before_planning_can_be_resumed(run, write, tmp_path, monke
     assert run(*shlex.split(line)).code == 0
 
 
-@pytest.mark.parametrize("command", ["with an odd subject", "with an odd seed", "none"])
-def test_a_printed_command_quotes_what_the_file_says(run, write, command):
+EVIL = "0; rm -rf ~"
+
+
+@pytest.fixture
+def odd_store(run, write):
+    """Writes a store with a finished assessment, whose command and seed are changed."""
+
+    def make(command, **settings):
+        assert run("assess", write(SUBJECT.replace("train=", "validation=")), "--operators", "WI", "-q").code == 0
+        with SqliteStore("mine-subject.mutiny") as store:
+            (campaign,) = store.campaigns()
+            result = store.outcome(campaign.id)
+            object.__setattr__(result, "settings", {**result.settings, **settings})
+            store.open(Campaign(campaign.id, "assess", "x", campaign.settings, command=command))
+            store.finish(campaign.id, result)
+        return result
+
+    return make
+
+
+def test_a_printed_command_quotes_what_the_file_says(run, odd_store):
     """Nothing in a subject's name, a seed or an operator ends the word that it is in."""
-    assert run("assess", write(SUBJECT.replace("train=", "validation=")), "--operators", "WI", "-q").code == 0
-    with SqliteStore("mine-subject.mutiny") as store:
-        (campaign,) = store.campaigns()
-        result = store.outcome(campaign.id)
-        evil = "0; rm -rf ~"
-        object.__setattr__(result, "settings", {**result.settings, "seed": evil})
-        arguments = {"subject": f"a.py:x{evil}", "seed": 0, "operators": "WI$(id)"}
-        if command == "with an odd seed":
-            arguments = {"subject": "digits", "seed": evil}
-        said = None if command == "none" else {"verb": "assess", "arguments": arguments, "folder": None}
-        store.open(Campaign(campaign.id, "assess", "x", campaign.settings, command=said))
-        store.finish(campaign.id, result)
-    for arguments in ((), ("-o", "page.html")):
-        told = run("report", "mine-subject.mutiny", *arguments)
+    arguments = {"subject": f"a.py:x{EVIL}", "seed": 0, "operators": "WI$(id)"}
+    result = odd_store({"verb": "assess", "arguments": arguments, "folder": None})
+    printed = [assess_command(replace(result, settings={**result.settings, "seed": EVIL}), "digits")]
+    for options in ((), ("-o", "page.html")):
+        told = run("report", "mine-subject.mutiny", *options)
         assert told.code == 0
-        said = told.out if not arguments else Path("page.html").read_text()
-        for line in re.findall(r"mutiny (?:assess|select|strengthen|locate|repair) .*", said):
-            words = shlex.split(re.sub(r"<[^>]*>", "", line).replace("&#39;", "'").replace("&#x27;", "'").rstrip(" \\"))
-            assert not {"rm", ";", "~", "$(id)"} & set(words), line
+        said = told.out if not options else Path("page.html").read_text()
+        printed += re.findall(r"mutiny (?:assess|select|strengthen|locate|repair) .*", said)
+    assert len(printed) > 2
+    for line in printed:
+        words = shlex.split(re.sub(r"<[^>]*>", "", line).replace("&#39;", "'").replace("&#x27;", "'").rstrip(" \\"))
+        assert not {"rm", ";", "~", "$(id)"} & set(words), line
+
+
+@pytest.mark.parametrize("place", ["the command", "the result"])
+def test_a_seed_that_is_text_is_refused(run, odd_store, place):
+    arguments = {"subject": "digits", "seed": EVIL if place == "the command" else 0}
+    settings = {"seed": EVIL} if place == "the result" else {}
+    odd_store({"verb": "assess", "arguments": arguments, "folder": None}, **settings)
+    for options in ((), ("-o", "page.html")):
+        told = run("report", "mine-subject.mutiny", *options)
+        assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
+        assert "seed" in told.err
+
+
+def test_a_limit_is_given_again_and_never_taken_from_a_file():
+    assert resume_line(Path("a.mutiny"), {"limit": "2GB", "json": None}) == "mutiny resume a.mutiny --limit 2GB"
+    stored = {"verb": "assess", "arguments": {"subject": "digits", "limit": "1TB"}, "folder": None}
+    assert from_stored(stored) == {"subject": "digits"}
 
 
 def test_a_subject_is_no_option(run):

@@ -44,8 +44,11 @@ def stored_result(
 
 def _is_call_of(campaign: Campaign, verb: Verb[Any, Any], given: Given, device: str | None) -> bool:
     """Whether a campaign has the id that a call of this verb would have."""
-    subject = identity_of(given, verb.originals, campaign.settings["seed"], device)
-    seed, size, device_name, threads = (campaign.settings[name] for name in ("seed", "batch_size", "device", "threads"))
+    names = ("seed", "batch_size", "device", "threads")
+    if any(name not in campaign.settings for name in names):  # mutiny did not write it
+        return False
+    seed, size, device_name, threads = (campaign.settings[name] for name in names)
+    subject = identity_of(given, verb.originals, seed, device)
     sizes = size, None  # unless it was given, the batch size was settled after the campaign got its id
     begun = [first_settings(verb, seed, size, device_name, threads) for size in sizes]
     return any(identifiers(verb, given, subject, settings)[1] == campaign.id for settings in begun)

@@ -17,6 +17,7 @@ from mutiny.cli.loading_message import loading
 from mutiny.cli.options import PANELS, SHARED, SubjectName
 from mutiny.cli.settings import Settings
 from mutiny.core.errors import BadInput
+from mutiny.core.limits import limited
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +66,8 @@ class VerbCommand:
             from mutiny.cli.invocation import STOPPED, Invocation
         invocation = Invocation(self.name, values, console)
         try:
-            result = self.function(invocation, **{name: values[name] for name in self.own})
+            with limited(values["limit"]):
+                result = self.function(invocation, **{name: values[name] for name in self.own})
         except BadInput as error:
             flags = self.flags
             if "inputs" in flags and values["inputs"] is None:

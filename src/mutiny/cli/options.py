@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mutiny.cli import completion
+from mutiny.core.limits import VARIABLE, limited
 
 TEST, JUDGE, RUN, WRITE = "What to test", "How to judge", "How to run", "What to write"
 MUFF = "Method muff"
@@ -60,6 +63,16 @@ Engine = Annotated[
 ]
 Workers = Annotated[int | None, option("Number of worker processes.", RUN)]
 Address = Annotated[str | None, option("Ray cluster address; starts a local cluster by default.", RUN)]
+Limit = Annotated[
+    str | None,
+    typer.Option(
+        "--limit",
+        envvar=VARIABLE,
+        metavar="SIZE",
+        help="Most memory that a file may take, such as 64GB; by default less for small files.",
+        rich_help_panel=RUN,
+    ),
+]
 StoreFile = Annotated[
     Path | None,
     option("Campaign file for finished work; named after the subject by default.", RUN, "--store"),
@@ -77,11 +90,29 @@ SHARED: dict[str, tuple[Any, Any]] = {
     "engine": (Engine, None),
     "workers": (Workers, None),
     "address": (Address, None),
+    "limit": (Limit, None),
     "store": (StoreFile, None),
     "no_store": (NoStore, False),
     "json": (Json, None),
     "quiet": (Quiet, False),
 }
 """Options of every verb, after its own: type and default by name."""
+
+
+def with_limit(function: Callable[..., None]) -> Callable[..., None]:
+    """A command on files with the option ``--limit``."""
+
+    @wraps(function)
+    def command(*arguments: Any, limit: str | None = None, **options: Any) -> None:
+        with limited(limit):
+            function(*arguments, **options)
+
+    limit = inspect.Parameter("limit", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Limit)
+    parameters = [*inspect.signature(function, eval_str=True).parameters.values(), limit]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
 PANELS = (None, TEST, JUDGE, RUN, WRITE, MUFF)
 """Order of the help panels."""

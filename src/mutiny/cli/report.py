@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from mutiny.cli.loading_message import loading
-from mutiny.cli.options import Json, option
+from mutiny.cli.options import Json, option, with_limit
 from mutiny.cli.paths import quoted_path
+from mutiny.cli.stored_command import checked_command
 from mutiny.cli.streams import say
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, called
 
 ResultFiles = Annotated[
@@ -19,6 +21,7 @@ ResultFiles = Annotated[
 ]
 
 
+@with_limit
 @called("FILE", "file", "store")
 def report(
     files: ResultFiles,
@@ -35,6 +38,7 @@ def report(
         from mutiny.reports.terminal import Output
 
     for file in files:
+        check_path("FILE", file)
         if not file.is_file():
             raise BadInput("FILE", file, "a campaign file or a JSON result that exists")
     if out is not None:
@@ -49,7 +53,10 @@ def report(
             raise BadInput("--json", json, "a single campaign file, the latest result of which is written")
     console = Output()
     if out is not None:
-        matching, omitted = matching_results(read_results(files))
+        results = read_results(files)
+        for loaded in results:
+            checked_command(loaded.command, loaded.file)
+        matching, omitted = matching_results(results)
         write_html(out, page_for(matching, omitted=omitted))
         for sentence in omitted:
             console.print(f" {sentence}", highlight=False, markup=False)
@@ -66,16 +73,18 @@ def report(
 def _latest(file: Path) -> tuple[Any, Mapping[str, Any] | None]:
     """The result of the latest finished campaign in a file, and its command if it was started by one."""
     from mutiny.campaigns.stores.sqlite import SqliteStore
-    from mutiny.cli.stored_command import known_command
+    from mutiny.core.results import Result
+    from mutiny.reports.loading import checked
 
     with SqliteStore(file, write=False) as store:
-        outcomes = [(store.outcome(campaign.id), known_command(campaign.command)) for campaign in store.campaigns()]
-    if store.incomplete:
-        say(store.incomplete)
-    results = [(result, command) for result, command in outcomes if result is not None]
-    if not results:
-        raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")
-    return results[-1]
+        if store.incomplete:
+            say(store.incomplete)
+        for campaign in reversed(store.campaigns()):
+            result = store.outcome(campaign.id)
+            if result is not None:
+                result = checked(result, file) if isinstance(result, Result) else result
+                return result, checked_command(campaign.command, file)
+    raise BadInput("FILE", file, "a finished campaign", f"Finish it with: mutiny resume {quoted_path(file)}")
 
 
 def _json(result: Any) -> Any:

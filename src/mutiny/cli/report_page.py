@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 
 from mutiny.campaigns.stores.base import file_for
 from mutiny.cli.paths import quoted_path
-from mutiny.cli.stored_command import command_line, data_typed, known_command, subject_typed
+from mutiny.cli.stored_command import command_line, data_typed, subject_typed
 from mutiny.core.errors import BadInput
 from mutiny.core.json_values import to_plain
 from mutiny.core.printable import quoted
@@ -37,7 +37,7 @@ def command_parts(command: Mapping[str, Any], store: Path | None) -> CommandPart
     usual = file_for(str(arguments["subject"])).resolve()
     kept = "" if store is None or store.resolve() == usual else quoted_path(store)
     subject = subject_typed(command) + data_typed(command)
-    return CommandParts(subject, command_line(command), kept, arguments["seed"])
+    return CommandParts(subject, command_line(command), kept, arguments.get("seed", 0))
 
 
 def parts_for(result: Any, command: Mapping[str, Any] | None, file: Path) -> CommandParts | None:
@@ -81,7 +81,7 @@ def page_for(
         omitted: Reasons why results were left out, a sentence each.
     """
     name = _subject_name(results)
-    known = {verb: known_command(loaded.command) for verb, loaded in results.items()}
+    known = {verb: loaded.command for verb, loaded in results.items()}
     stored = [command for command in known.values() if command is not None]
     subject = quoted(name) if name in BUILTIN else UNKNOWN
     default_store = file_for(name) if name in BUILTIN else None

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli.loading_message import loading
-from mutiny.cli.options import WRITE, Address, CampaignFile, Engine, Quiet, Workers, option
+from mutiny.cli.options import WRITE, Address, CampaignFile, Engine, Quiet, Workers, option, with_limit
 from mutiny.cli.paths import quoted_path, working_in
 from mutiny.cli.streams import say
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, StoreError, called
 from mutiny.core.printable import printable
 
@@ -28,6 +29,7 @@ def _output(name: str) -> Any:
     return option(f"File for --{name} of the campaign's command.", WRITE, f"--{name}")
 
 
+@with_limit
 @called("FILE", "store", "--store")
 def resume(
     file: CampaignFile,
@@ -64,6 +66,7 @@ def resume(
         from mutiny.campaigns.stores.lock import Lock
         from mutiny.cli.resume_plan import ResumePlan
 
+    check_path("FILE", file)
     if not file.is_file():
         raise BadInput("FILE", file, "a campaign file that exists")
     if salvage:

@@ -12,7 +12,7 @@ from mutiny.campaigns.ownership import is_own, why_not_own
 from mutiny.campaigns.stores.base import Campaign
 from mutiny.cli.command import COMMANDS, VerbCommand
 from mutiny.cli.paths import quoted_path
-from mutiny.cli.stored_command import OUTPUTS, check_stored, command_line, from_stored, not_taken
+from mutiny.cli.stored_command import OUTPUTS, checked_command, command_line, from_stored, not_taken
 from mutiny.core.errors import BadInput
 from mutiny.core.printable import quoted
 
@@ -69,9 +69,7 @@ class ResumePlan:
 
     def check(self) -> None:
         """Raise `BadInput` for a command that this version does not know, or options that do not fit it."""
-        wrong = check_stored(self.campaign.command)
-        if wrong:
-            raise BadInput("FILE", self.file, "a campaign whose command this version knows", f"In it, {wrong}.")
+        checked_command(self.campaign.command, self.file)
         for name in self.given:
             if name not in self.verb.parameters:
                 fix = f"The campaign is one of `mutiny {self.verb.name}`, which has no such option."

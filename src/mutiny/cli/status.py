@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from mutiny.cli.loading_message import loading
-from mutiny.cli.options import CampaignFile
+from mutiny.cli.options import CampaignFile, with_limit
 from mutiny.cli.streams import say
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, called
 
 
+@with_limit
 @called("FILE", "store")
 def status(file: CampaignFile) -> None:
     """Show the progress of running and finished campaigns: jobs done and left, time per job, failures."""
@@ -17,6 +19,7 @@ def status(file: CampaignFile) -> None:
         from mutiny.reports.status_text import status_text
         from mutiny.reports.terminal import Output
 
+    check_path("FILE", file)
     if not file.is_file():
         raise BadInput("FILE", file, "a campaign file that exists")
     with SqliteStore(file, write=False) as store:

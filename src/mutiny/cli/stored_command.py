@@ -1,7 +1,7 @@
 """The command of a campaign as plain values for the store, as options to run again, and as a command line.
 
-What a store says is data: before it is used, `check_stored` verifies its form, and `mutiny.campaigns.ownership` tells
-whether this user gave the command. Files to write and addresses to connect to are never taken from a store.
+What a store says is data: before it is used, `checked_command` verifies its form, and `mutiny.campaigns.ownership`
+tells whether this user gave the command. Files to write, addresses and limits are never taken from a store.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import types
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, cast, get_args, get_origin
 
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.paths import quoted_path, short_path
+from mutiny.core.errors import BadInput
+from mutiny.core.field_types import fits
 from mutiny.core.json_values import shown
 from mutiny.core.printable import quoted
 
 OUTPUTS = tuple("json kills junit summary indices plot tests save grid patch".split())
 """Options that name a file to write."""
-NOT_STORED = frozenset([*OUTPUTS, "address", *"store no_store quiet dry_run".split()])
+NOT_STORED = frozenset([*OUTPUTS, *"address limit store no_store quiet dry_run".split()])
 """Options that are not stored: they are given again when the command is run again."""
 OUTPUT_OPTIONS = NOT_STORED | frozenset("fail_under engine workers anyway strict against".split())
 """Options that affect where a command runs and writes, but not its result."""
@@ -46,8 +48,19 @@ def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"verb": verb, "arguments": plain, "folder": str(Path.cwd()), "given": given}
 
 
-def check_stored(command: Any) -> str:
-    """What is wrong with the form of a command from a store; empty if it can be run or shown."""
+def checked_command(command: Any, file: Path | None) -> Mapping[str, Any] | None:
+    """A command from a store, if it can be run or shown; ``None`` if there is none.
+
+    Raises:
+        BadInput: It is none that mutiny wrote, or one of a later version; the message names the wrong part.
+    """
+    wrong = "" if command is None else _wrong_part(command)
+    if wrong:
+        raise BadInput("FILE", file, "a campaign whose command this version knows", f"In it, {wrong}.")
+    return cast(Mapping[str, Any] | None, command)
+
+
+def _wrong_part(command: Any) -> str:
     if not isinstance(command, Mapping) or not isinstance(command.get("verb"), str):
         return "it names no verb"
     verb, arguments, folder = (command.get(key) for key in ("verb", "arguments", "folder"))
@@ -58,14 +71,9 @@ def check_stored(command: Any) -> str:
     if not isinstance(folder, str | types.NoneType) or not isinstance(command.get("given", []), list):
         return "it names no folder"
     for name, parameter in COMMANDS[verb].parameters.items():
-        if name in arguments and name not in NOT_STORED and not _fits(arguments[name], parameter.annotation):
+        if name in arguments and not _fits(arguments[name], parameter.annotation):
             return f"{COMMANDS[verb].flags[name]} is {shown(arguments[name])}"
     return ""
-
-
-def known_command(command: Any) -> Mapping[str, Any] | None:
-    """A command from a store; ``None`` if there is none, or none that this version knows."""
-    return None if check_stored(command) else command
 
 
 def from_stored(command: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,9 +93,9 @@ def not_taken(command: Mapping[str, Any]) -> list[str]:
 
 
 def resume_line(file: Path, options: Mapping[str, Any]) -> str:
-    """The command that continues a campaign and writes the same files."""
+    """The command that continues a campaign, with the options that are not stored."""
     line = ["mutiny", "resume", quoted_path(file)]
-    for name in (*OUTPUTS, "address"):
+    for name in (*OUTPUTS, "address", "limit"):
         if (value := options.get(name)) is not None:
             line += [f"--{name}", quoted(short_path(value) if isinstance(value, Path) else str(value))]
     return " ".join(line)
@@ -130,16 +138,12 @@ def _absolute(options: Mapping[str, Any], words: Collection[str]) -> dict[str, A
 
 
 def _fits(value: Any, annotation: Any) -> bool:
-    """Whether a stored value has the type of an option."""
+    """Whether a stored value has the type of an option; paths are stored as objects."""
     kind = get_args(annotation)[0] if hasattr(annotation, "__metadata__") else annotation
     kinds = get_args(kind) if get_origin(kind) is types.UnionType else (kind,)
-    if Path in kinds and isinstance(value, Mapping):
-        return isinstance(value.get("path"), str)
-    if isinstance(value, bool):
-        return bool in kinds
-    return isinstance(value, tuple(each for each in kinds if each is not Path)) or (
-        float in kinds and isinstance(value, int)
-    )
+    if isinstance(value, Mapping):
+        return Path in kinds and [*value] == ["path"] and isinstance(value["path"], str)
+    return fits(value, kind) and (bool in kinds or not isinstance(value, bool))
 
 
 def _text(value: Any) -> str:

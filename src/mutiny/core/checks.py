@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from math import isfinite
 from numbers import Integral, Real
+from pathlib import Path
 
 import numpy as np
 
@@ -47,6 +50,15 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise BadInput(name, repr(value), f"a whole number of at least {least}")
+
+
+def check_path(name: str, path: str | Path) -> None:
+    """Raises `BadInput` for a path that is too long for this system; whether it exists is left to others."""
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise BadInput(name, f"{str(path)[:40]}...", "a shorter path") from None
 
 
 def check_positive(name: str, value: object) -> None:

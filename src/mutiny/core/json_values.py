@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -222,6 +222,12 @@ def expect(fine: bool, where: str, value: Any, expected: str) -> None:
     """Raises `BadInput` unless ``fine``."""
     if not fine:
         raise BadInput(where or "result", shown(value), expected)
+
+
+def expect_numbers(names: Iterable[str], where: str, expected: str) -> None:
+    """Raises `BadInput` unless all names of an object are whole numbers of at most 18 digits."""
+    names = [*names]
+    expect(all(name.isdecimal() and len(name) <= 18 for name in names), where, names, expected)
 
 
 def expect_share(value: float | None, where: str) -> None:

@@ -24,7 +24,7 @@ from mutiny.reports.plan_sentences import plan_sentence, unsure
 from mutiny.reports.terminal import escape
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.cost_unit import TOLERATED
-from mutiny.verbs.assess.notice import NoticedBin, OperatorRate
+from mutiny.verbs.assess.notice import Notice, NoticedBin, OperatorRate
 from mutiny.verbs.assess.result import Assessment
 
 GOOD, FAIR = 0.8, 0.5
@@ -73,7 +73,7 @@ def _table(result: Assessment, width: int) -> Table:
     bins = [("noticed", said.column(each.low, each.high)) for each in notice.bins]
     titles = [("", "faults"), ("cost", "min-max"), *bins, ("", "rate")]
     rows = {
-        label: (*_faults(result, label, rate), *map(_cell, rate.bins), _rate(rate.rate))
+        label: (*_faults(result, label, rate), *_cells(notice, rate), _rate(rate.rate))
         for label, rate in notice.operators.items()
     }
     widths = [max(7, len(below), *(row[at].cell_len for row in rows.values())) for at, (_, below) in enumerate(titles)]
@@ -98,8 +98,16 @@ def _faults(result: Assessment, label: str, rate: OperatorRate) -> list[Text]:
     return [Text(str(rate.faults)), Text("-".join(ends), style="dim")]
 
 
-def _cell(each: NoticedBin) -> Text:
-    return Text(NONE, style="dim") if not each.faults else Text(f"{each.noticed}/{each.faults}")
+def _cells(notice: Notice, rate: OperatorRate) -> list[Text]:
+    """A cell for each bin of the notice, whichever bins the operator has."""
+    found = {(each.low, each.high): each for each in rate.bins}
+    return [
+        _cell(found.get((each.low, each.high), NoticedBin(each.low, each.high, 0, 0, None))) for each in notice.bins
+    ]
+
+
+def _cell(each: NoticedBin | None) -> Text:
+    return Text(NONE, style="dim") if each is None or not each.faults else Text(f"{each.noticed}/{each.faults}")
 
 
 def _rate(rate: float | None) -> Text:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput
 from mutiny.core.private_files import USUAL, followed, replaced
 
@@ -20,6 +21,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def check_writable(path: Path, option: str) -> None:
     """Raise `BadInput` if ``path`` cannot be written."""
+    check_path(option, path)
     folder = path.resolve().parent
     too_long = len(os.fsencode(path.resolve().name)) > LONGEST_NAME
     if too_long or path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.core.errors import BadInput, MutinyWarning, called
+from mutiny.core.checks import check_path
+from mutiny.core.errors import BadInput, MutinyWarning, StoreError, called
+from mutiny.core.json_text import memory_of, parsed
 from mutiny.core.json_values import shown
+from mutiny.core.limits import Allowance
 from mutiny.core.results import SCHEMA, Result
 from mutiny.reports.formatting import count
 from mutiny.verbs.assess.muff.result import MuffAssessment
@@ -30,8 +33,6 @@ KINDS: Mapping[str, type[Result]] = {
 """Classes of results by verb; an assessment by the method muff is a `MuffAssessment`."""
 SYNTHESIS = ("indices", "settings", "success_rate")
 """Names of values in the JSON of a `Synthesis`, which no result has."""
-LARGEST = 1 << 30
-"""Maximum size of a JSON file in bytes."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,7 @@ def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
     """
     results: list[LoadedResult] = []
     for path in paths:
+        check_path("file", path)
         if not path.is_file():
             raise BadInput("file", path, "a campaign file or a JSON result that exists")
         results += [read_json(path)] if is_json(path) else read_store(path)
@@ -127,12 +129,13 @@ def read_results(paths: Iterable[Path]) -> list[LoadedResult]:
 
 def read_store(path: Path) -> list[LoadedResult]:
     """All results of a store, the oldest first; `BadInput` if there is none."""
+    allowance = Allowance("store", path, path.stat().st_size, StoreError)  # for all of them, as they are kept together
     with SqliteStore(path, write=False) as store:
-        outcomes = [(campaign, store.outcome(campaign.id)) for campaign in store.campaigns()]
+        outcomes = [(campaign, store.outcome(campaign.id, allowance)) for campaign in store.campaigns()]
     if store.incomplete:
         warnings.warn(store.incomplete, MutinyWarning, stacklevel=4)
     results = [
-        LoadedResult(result, campaign.command, path, True, campaign.network, campaign.id)
+        LoadedResult(checked(result, path), campaign.command, path, True, campaign.network, campaign.id)
         for campaign, result in outcomes
         if isinstance(result, Result)
     ]
@@ -141,13 +144,31 @@ def read_store(path: Path) -> list[LoadedResult]:
     return results
 
 
+def checked(result: Result, path: Path) -> Result:
+    """The result of a store, if its JSON is that of a result: a valid checksum does not say who wrote it.
+
+    Types of values were checked when the store was read; this checks that they agree with one another.
+    """
+    try:
+        type(result).from_json(json.loads(json.dumps(result.to_json())))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        wrong = f"In it, {error}" if isinstance(error, BadInput) else f"One of {result.verb} cannot be read: {error}."
+        raise StoreError("store", path, "results that mutiny wrote", wrong) from error
+    return result
+
+
 def read_json(path: Path) -> LoadedResult:
     """A result that ``--json`` wrote; every value in the file is checked."""
-    if path.stat().st_size > LARGEST:
-        raise BadInput("file", path, f"at most {LARGEST >> 20:,} MiB of JSON")
+    size = path.stat().st_size
+    allowance = Allowance("file", path, size)
+    allowance.take(size)
     try:
-        value = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        text = path.read_bytes()
+        allowance.take(memory_of(text))
+        value = parsed(text, _refuse)
+    except BadInput:
+        raise
+    except ValueError as error:
         raise BadInput("file", path, "JSON that mutiny wrote", f"It cannot be read: {error}.") from None
     verb, schema = (value.get(key) for key in ("verb", "schema"))
     kind = result_class(value)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from torch import nn
 
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput
 from mutiny.core.random import generator_for
 from mutiny.subjects.architectures import VGG16, DigitsCnn, LeNet1, LeNet5, MnistCnn, ResNet20
@@ -42,6 +43,7 @@ def _folder(data: Path | None, name: str, files: str, source: str) -> Path:
     where = f"{name} needs {files}; people usually get it from {source}."
     if given is None:
         raise BadInput("data", None, "a data folder: --data DIR or the environment variable MUTINY_DATA", where)
+    check_path("data", given)
     if not given.is_dir():
         raise BadInput("data", given, "an existing folder", where)
     return given

@@ -14,6 +14,7 @@ from types import ModuleType
 
 from torch import nn
 
+from mutiny.core.checks import check_path
 from mutiny.core.claims import exclusive
 from mutiny.core.errors import BadInput, MutinyError
 from mutiny.subjects.builtin import BUILTIN
@@ -94,6 +95,7 @@ def _explaining(where: str, expected: str, file: str | None) -> Iterator[None]:
 
 
 def _from_file(where: str) -> ModuleType:
+    check_path("name", where)
     path = Path(where).resolve()
     if not path.is_file():
         raise BadInput("name", repr(where), "a Python file that exists")

@@ -4,11 +4,12 @@ import os
 import random
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from mutiny.campaigns.jobs import Job, JobResult, WithScratch
 from mutiny.campaigns.stores.base import Campaign, Kept
 from mutiny.campaigns.stores.salvage import salvage
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.core.errors import StoreError, StoreFull
+from mutiny.core.errors import StoreDamaged, StoreError, StoreFull
 
 CAMPAIGN = Campaign("c1", "assess", "digits")
 
@@ -108,6 +109,20 @@ def test_read_only_folders(make, open_folder):
         with pytest.raises(StoreError, match="a folder in which files can be written"):
             SqliteStore(path)
     assert {p.name: p.read_bytes() for p in open_folder.iterdir()} == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
+def test_tables_of_a_store_and_its_log_in_a_read_only_folder_are_checked(tmp_path, open_folder):
+    made, path = filled(tmp_path / "store"), open_folder / "store"
+    with closing(sqlite3.connect(made)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        with connection:
+            connection.execute("UPDATE tasks SET name = x'ff'")
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{made}{suffix}", f"{path}{suffix}")
+    open_folder.chmod(0o555)
+    with nobody(), pytest.raises(StoreDamaged, match="an intact table of tasks"):
+        SqliteStore(path, write=False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")

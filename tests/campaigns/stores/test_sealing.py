@@ -21,8 +21,8 @@ from mutiny.campaigns.stores.encoding import Encoder
 from mutiny.campaigns.stores.sealing import MARK, START, header_of, seal, unseal
 from mutiny.core.errors import BadInput, StoreDamaged, StoreError
 from mutiny.core.records import KillBits, KillEvidence, MutantRecord, Status, Verdict
+from mutiny.core.stats import Interval
 from mutiny.subjects.inference.condensed_outputs import by_columns
-from mutiny.subjects.training.loop import Epoch
 
 
 def alike(one, other):
@@ -85,7 +85,7 @@ keys = st.recursive(
     max_leaves=4,
 )
 records = st.builds(KillEvidence, st.booleans(), st.floats(), st.floats(), st.text()) | st.builds(
-    Epoch, *[st.floats() for _ in Epoch._fields]
+    Interval, st.floats(), st.floats(), st.floats(), st.text()
 )
 values = st.recursive(
     keys

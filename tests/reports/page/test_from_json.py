@@ -226,3 +226,12 @@ def test_files_that_are_something_else(tmp_path, text, told):
     with pytest.raises(BadInput, match="expected") as error:
         read_json(tmp_path / "a")
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize(("verb", "place"), [("strengthen", "predicted"), ("locate", "classes")])
+@pytest.mark.parametrize("name", ["1" * 5000, "-1", "1.5", ""])
+def test_names_that_are_no_numbers_of_a_few_digits_are_refused(verb, place, name):
+    spoilt = copy.deepcopy(OTHERS[verb])
+    spoilt.setdefault(place, {})[name] = 0.5 if place == "predicted" else []
+    with pytest.raises(BadInput, match="expected numbers of"):
+        result_class(spoilt).from_json(spoilt)

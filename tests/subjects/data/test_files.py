@@ -1,13 +1,15 @@
 import gzip
 import pickle
 import struct
+import subprocess
+import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 
 from mutiny.core.errors import BadInput, UntrustedFile
 from mutiny.subjects.data import as_data, as_pool, image_folder, mutate
@@ -267,3 +269,139 @@ def test_pools_of_arrays_without_targets(tmp_path):
         assert (pool.labeled, pool.read(slice(0, 3)).tolist()) == (labeled, x.tolist())
     with pytest.raises(BadInput, match="arrays x and y"):
         as_data(tmp_path / "x.npz", "train")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Files may take 4 MB."""
+    monkeypatch.setenv("MUTINY_LIMIT", "4MB")
+
+
+def npy(header, content=b""):
+    text = header.encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def packed(path, *entries, method=zipfile.ZIP_DEFLATED):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of duplicate names
+        with zipfile.ZipFile(path, "w", method) as archive:
+            for name, content in entries:
+                archive.writestr(name, content)
+    return path
+
+
+def refused(read, *arguments):
+    """The sentence of a refusal, and the peak of the memory that it took."""
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadInput) as caught:
+            read(*arguments)
+        return str(caught.value), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+ZEROS = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (33554432,)}", bytes(1 << 25))
+
+
+def test_archives_that_take_too_much_memory_are_refused_before_they_do(tmp_path, small):
+    packed(tmp_path / "a.npz", ("x.npy", ZEROS))
+    packed(tmp_path / "a.zip", ("cat/a.png", bytes(1 << 25)))
+    for path in (tmp_path / "a.npz", tmp_path / "a.zip"):
+        assert path.stat().st_size < 1 << 17
+        told, peak = refused(as_data, path, "train")
+        assert "a file that takes at most 4.0MB in memory, not 33.6MB" in told
+        assert peak < 6e6
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_idx_headers_that_claim_too_much_are_refused_before_memory_is_taken(tmp_path, small, zipped):
+    claim = struct.pack(">4B3I", 0, 0, 8, 3, 60_000, 28, 28)
+    write_pair(tmp_path, images=claim + bytes(1000), zipped=zipped)
+    told, peak = refused(as_data, tmp_path, "train")
+    assert ("at most 4.0MB in memory" if zipped else "not only 1000") in told
+    assert peak < 6e6
+    write_pair(tmp_path, images=struct.pack(">4B8I", 0, 0, 14, 8, *[0xFFFFFFFF] * 8), zipped=zipped)
+    assert "IDX file" in refused(as_data, tmp_path, "train")[0]
+
+
+def test_images_of_which_a_batch_takes_too_much_memory_are_refused(tmp_path, small):
+    for label in ("ant", "zebra"):
+        (tmp_path / label).mkdir()
+        Image.new("L", (1000, 600)).save(tmp_path / label / "0.png")
+    told, peak = refused(as_data, tmp_path, "train")
+    assert "at most 4.0MB in memory, not 9.6MB" in told
+    assert peak < 6e6
+    assert image_folder(tmp_path, size=8).first(2).shape == (2, 1, 8, 8)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy("("),
+        npy("(" * 400),
+        npy("{'a': " * 90),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 1048576)}"),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}"),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", bytes(8)),
+        npy("{'descr': '<f4,<f4', 'fortran_order': False, 'shape': (1,)}", bytes(8)),
+        npy("{'descr': '|S0', 'fortran_order': False, 'shape': (9,)}"),
+        npy("{'descr': [], 'fortran_order': 7, 'shape': 1}"),
+        b"\x93NUMPY\x09\x00",
+    ],
+    ids=range(10),
+)
+def test_headers_of_arrays_that_numpy_never_wrote_get_a_sentence(tmp_path, content):
+    (tmp_path / "a.npy").write_bytes(content)
+    packed(tmp_path / "a.npz", ("x.npy", content), ("y.npy", content))
+    for name in ("a.npy", "a.npz"):
+        with pytest.raises(BadInput):
+            as_pool(tmp_path / name)
+
+
+def with_flag(path, offset, value):
+    """The same archive with another value in the header of its first entry, in the directory and before its content."""
+    content = bytearray(path.read_bytes())
+    struct.pack_into("<H", content, content.index(b"PK\x01\x02") + offset + 2, value)
+    struct.pack_into("<H", content, content.index(b"PK\x03\x04") + offset, value)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.zip"])
+@pytest.mark.parametrize(
+    ("offset", "value", "told"),
+    [
+        (6, 1, "a file without encryption"),
+        (8, 14, "Pack it again"),
+        (8, 99, "Pack it again"),
+        (6, 1 << 5, "read|image"),
+    ],
+)
+def test_archives_that_cannot_be_read_get_a_sentence(tmp_path, name, offset, value, told):
+    packed(tmp_path / name, ("x.npy" if name == "a.npz" else "cat/a.png", npy("")))
+    with_flag(tmp_path / name, offset, value)
+    with pytest.raises(BadInput, match=told):
+        as_data(tmp_path / name, "train")
+
+
+def test_two_arrays_of_one_name_are_refused(tmp_path):
+    ok = npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}", bytes(2))
+    packed(tmp_path / "a.npz", ("x.npy", ok), ("x.npy", ok), ("y.npy", ok))
+    with pytest.raises(BadInput, match="arrays of different names"):
+        as_data(tmp_path / "a.npz", "train")
+
+
+def test_what_only_claims_to_be_a_picture_starts_no_program(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(EpsImagePlugin, "gs_binary", "gs")  # as if Ghostscript were installed
+    monkeypatch.setattr(subprocess, "check_call", lambda *command, **_: started.append(command))  # of Ghostscript
+    fill(tmp_path)
+    (tmp_path / "ant" / "0.png").write_bytes(
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
+    )
+    with pytest.raises(BadInput, match=r"ant/0.png: expected a readable image"):
+        as_data(tmp_path, "train")
+    assert not started

@@ -154,3 +154,11 @@ def test_originals_of_the_package_need_no_proof_but_only_there(tmp_path):
     assert not copy.is_own
     assert copy.load(subject.recipe, seed, "cpu") is None
     assert not (tmp_path / "user").exists()
+
+
+def test_the_header_of_a_planted_file_takes_no_more_memory_than_it_may(folder, monkeypatch):
+    originals(folder, 1)
+    stored = stored_original(RECIPE, DATA, TASK, seed_for(0, "original", 0), folder, None, "cpu")
+    assert stored.is_own
+    monkeypatch.setenv("MUTINY_LIMIT", "1kB")
+    assert not stored.is_own

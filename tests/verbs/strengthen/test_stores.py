@@ -1,16 +1,20 @@
 """Campaigns of `strengthen`: the assessment is found, nothing is done twice, every engine has one answer."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 import torch
 
 import mutiny
+import toys
 from campaigns.interrupting import Counting, interrupted, plain
 from mutiny.campaigns.engines.processes import Processes
+from mutiny.campaigns.stores.base import Campaign
 from mutiny.campaigns.stores.memory import MemoryStore
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.verbs.strengthen.stored_assessment import finished
+from reports.page.handmade import rated
 from verbs.strengthen.tables import strengthen, weak_subject
 
 OPERATORS = "NEB"
@@ -85,3 +89,12 @@ def test_another_budget_needs_no_new_faults():
     assert engine.done == []
     begun(store, engine, budget=7)
     assert [name for name in engine.done if "on original" in name] == []
+
+
+@pytest.mark.parametrize("settings", [{}, {"seed": 0}, {"seed": 0, "alpha": "x", "exact": None}])
+@pytest.mark.parametrize("of_result", [{}, {"operators": 5, "seeds": 1}, {"operators": ["WI"], "seeds": "x"}])
+def test_an_assessment_whose_settings_mutiny_did_not_write_is_passed_over(settings, of_result):
+    store = MemoryStore()
+    store.open(Campaign("c1", "assess", "blobs", settings))
+    store.finish("c1", replace(rated({"WI": [(3.0, True)]}, originals=1), settings=of_result))
+    assert finished(store, toys.blob_subject(1), ["WI"], None, 0, None) is None

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from mutiny.campaigns.stores import schema
+from mutiny.campaigns.stores.column_types import wrong_table
 from mutiny.campaigns.stores.lock import Lock
 from mutiny.campaigns.stores.sealing import check_place, damaged, header_of
 from mutiny.core.errors import StoreBusy, StoreError, StoreFull
@@ -123,6 +124,8 @@ def _copied(path: Path, log: Path) -> sqlite3.Connection:
         with closing(_connect(copy, "rw")) as source, _closed_on_error(_connect(Path(":memory:"), "")) as connection:
             schema.check(source, path)
             source.backup(connection)
+            _check_tables(connection, path)
+            schema.upgrade(connection)
             connection.execute("PRAGMA query_only = ON")
             return connection
 
@@ -141,6 +144,8 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
         for table in schema.SMALL:
             if connection.execute(f"PRAGMA integrity_check({table})").fetchone()[0] != "ok":
                 raise damaged(path, f"table of {table}")
+        if wrong := wrong_table(connection):
+            raise damaged(path, f"table of {wrong}")
 
 
 def _check_sealed(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,38 +1,48 @@
-"""Decodes values from JSON and raw parts, with the same types; never runs code from a file."""
+"""Decodes values from JSON and raw parts, with the same types; never runs code from a file.
+
+Sizes are checked before memory is taken, and the fields of records against their annotations.
+"""
 
 from __future__ import annotations
 
 import importlib
-import json
 import math
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mutiny.campaigns.stores.encoding import KINDS, TAG, is_frozen, torch_types
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from mutiny.campaigns.stores.sealed_part import SealedPart
+from mutiny.core.field_types import checks_of
+from mutiny.core.limits import Allowance
 
 
 class Unreadable(Exception):
     """A stored value needs a class that this version of mutiny does not have; the message names it."""
 
 
+DTYPE = re.compile(rf"[<>=|]([{KINDS}])(\d{{1,9}})(\[\d{{0,9}}[A-Za-z]{{1,2}}\])?")
+"""Numpy dtypes as text: byte order, kind, size and, for dates, unit."""
+DIMENSIONS = 32
+"""Maximum number of dimensions of arrays."""
+
+
 class Decoder:
-    """Turns JSON and parts into values; arrays from parts are writable."""
+    """Turns JSON and parts into values; arrays from parts are writable.
 
-    def __init__(self, parts: Sequence[bytearray]) -> None:
-        self.parts = parts
+    Args:
+        parts: Raw parts.
+        allowance: Memory that the value may take.
+    """
 
-    def value(self, text: bytes) -> Any:
-        """The value of a JSON text."""
-        return self.decode(json.loads(text))
+    def __init__(self, parts: Sequence[SealedPart], allowance: Allowance) -> None:
+        self.parts, self.allowance = parts, allowance
+        self._raw: dict[int, bytearray] = {}
 
     def decode(self, encoded: Any) -> Any:
         """A value from parsed JSON."""
@@ -53,43 +63,78 @@ class Decoder:
             case "tuple" | "set" | "frozenset":
                 return {"tuple": tuple, "set": set, "frozenset": frozenset}[tag](self._all(encoded["items"]))
             case "bytes":
-                return bytes(self.parts[encoded["part"]])
+                return self._bytes(encoded["part"])
             case "scalar":
-                return _as_array(bytearray.fromhex(encoded["hex"]), encoded["dtype"], ())[()]
+                kind, raw = _dtype(encoded["dtype"]), bytearray.fromhex(encoded["hex"])
+                return np.frombuffer(raw, kind).reshape(())[()] if kind.itemsize else np.ndarray((), kind)[()]
             case "array" | "tensor":
-                shape, axes = encoded["shape"], encoded["axes"]
-                make = _as_array if tag == "array" else _as_tensor
-                stored = make(self.parts[encoded["part"]], encoded["dtype"], tuple(shape[axis] for axis in axes))
-                back = [axes.index(axis) for axis in range(len(axes))]
-                return stored.transpose(back) if isinstance(stored, np.ndarray) else stored.permute(back)
+                return self._stored(tag, **{name: encoded[name] for name in ("dtype", "shape", "axes", "part")})
             case "enum":
                 return _member(encoded["class"], encoded["name"])
             case "record":
                 return self._record(encoded["class"], encoded["fields"])
         raise Unreadable(f"a value of the kind {tag!r}")
 
+    def _bytes(self, part: int) -> bytes:
+        """A copy of a part; the memory of each further copy is taken from the allowance."""
+        if part in self._raw:
+            self.allowance.take(len(self._raw[part]))
+        else:
+            self._raw[part] = bytearray(self.parts[part].content())
+        return bytes(self._raw[part])
+
+    def _stored(self, tag: str, dtype: str, shape: list[int], axes: list[int], part: int) -> Any:
+        """An array or a tensor."""
+        if sorted(axes) != [*range(len(shape))] or len(shape) > DIMENSIONS:
+            raise ValueError(f"axes {axes} of shape {shape}")
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError(f"shape {shape}")
+        dense, back = [shape[axis] for axis in axes], [axes.index(axis) for axis in range(len(axes))]
+        if tag == "array":
+            kind = _dtype(dtype)
+            return self._content(part, kind.itemsize, dense, kind, np).transpose(back)
+        import torch
+
+        if dtype not in torch_types():
+            raise Unreadable(f"a tensor of {dtype}")
+        return self._content(part, torch_types()[dtype].itemsize, dense, torch_types()[dtype], torch).permute(back)
+
+    def _content(self, part: int, itemsize: int, shape: list[int], kind: Any, library: Any) -> Any:
+        """The items of a part as an array of numpy or torch, whose size was checked before."""
+        if math.prod(max(1, size) for size in [*shape, itemsize]) >= 1 << 62:
+            raise ValueError(f"shape {shape}")
+        items = math.prod(shape)
+        if not items or not itemsize:  # no items, or strings of length 0
+            self.allowance.take(items)
+            return np.ndarray(shape, kind) if library is np else library.empty(shape, dtype=kind)
+        if part not in self._raw:
+            self._raw[part] = bytearray(self.parts[part].content(items * itemsize))
+        return library.frombuffer(self._raw[part], dtype=kind).reshape(shape)
+
     def _all(self, encoded: list[Any]) -> list[Any]:
         return [self.decode(item) for item in encoded]
 
-    def _record(self, name: str, values: dict[str, Any]) -> Any:
+    def _record(self, name: str, encoded: dict[str, Any]) -> Any:
         kind: Any = _class_of(name)
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-            defaults = kind._field_defaults
-            missing = [field for field in kind._fields if field not in values and field not in defaults]
-            if not missing:
-                return tuple.__new__(
-                    kind, [self.decode(values[f]) if f in values else defaults[f] for f in kind._fields]
-                )
+            names, defaults = kind._fields, kind._field_defaults
         elif is_frozen(kind):
-            missing = [f.name for f in fields(kind) if f.name not in values and not _has_default(f)]
-            if not missing:
-                made: Any = object.__new__(kind)  # the constructor is not called: a file must not run anything
-                for f in fields(kind):
-                    object.__setattr__(made, f.name, self.decode(values[f.name]) if f.name in values else _default(f))
-                return made
+            names, defaults = [f.name for f in fields(kind)], {f.name: f for f in fields(kind) if _has_default(f)}
         else:
             raise Unreadable(f"{name}, which is not a record")
-        raise Unreadable(f"a {name} without {', '.join(missing)}")
+        missing = [field for field in names if field not in encoded and field not in defaults]
+        if missing:
+            raise Unreadable(f"a {name} without {', '.join(missing)}")
+        values, checks = {field: self.decode(encoded[field]) for field in names if field in encoded}, checks_of(kind)
+        for field, value in values.items():
+            if field in checks and not checks[field](value):
+                raise Unreadable(f"a {name} whose {field} has another type")
+        if issubclass(kind, tuple):
+            return tuple.__new__(kind, [values[field] if field in values else defaults[field] for field in names])
+        made: Any = object.__new__(kind)  # the constructor is not called: a file must not run anything
+        for field in names:
+            object.__setattr__(made, field, values[field] if field in values else _default(defaults[field]))
+        return made
 
 
 def _class_of(name: str) -> type:
@@ -124,21 +169,7 @@ def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _as_array(raw: bytearray, dtype: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    kind = np.dtype(dtype)
-    if kind.kind not in KINDS:
-        raise Unreadable(f"an array of {dtype}")
-    if kind.itemsize == 0 or (not raw and not math.prod(shape)):  # strings of length 0, or no items
-        return np.ndarray(shape, kind)
-    return np.frombuffer(raw, kind).reshape(shape)
-
-
-def _as_tensor(raw: bytearray, dtype: str, shape: tuple[int, ...]) -> Tensor:
-    import torch
-
-    kind = torch_types().get(dtype)
-    if kind is None:
-        raise Unreadable(f"a tensor of {dtype}")
-    if not raw and not math.prod(shape):
-        return torch.empty(shape, dtype=kind)
-    return torch.frombuffer(raw, dtype=kind).reshape(shape)
+def _dtype(text: str) -> np.dtype[Any]:
+    if not DTYPE.fullmatch(text):
+        raise Unreadable(f"an array of {text[:20]}")
+    return np.dtype(text)

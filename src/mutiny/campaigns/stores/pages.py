@@ -17,6 +17,8 @@ LEAF = 0x0D
 FILE = 0
 """Moment of the pages in the file. Pages in the current log have later moments; pages of an outdated log, which SQLite
 has not overwritten yet, have earlier ones."""
+WORK = 1000
+"""Times its size that is read of a file; rows of a file that mutiny wrote do not share their pages."""
 _LOG_HEADER, _FRAME_HEADER = 32, 24
 
 
@@ -55,6 +57,7 @@ class Pages:
         self._file = path.open("rb")
         self._log = log.open("rb") if log.is_file() else None
         self._places: dict[int, list[tuple[int, int]]] = {}  # page: moments and places in the log, the oldest first
+        self._work = 0
         self._ends: dict[int, int] = {}  # moment: that of the end of its transaction
         self.last = FILE
         if self._log:
@@ -126,6 +129,9 @@ class Pages:
 
     def _record(self, cell: StoredRow, moment: int) -> bytes | None:
         pieces, left, number, seen = [cell.local], cell.size - len(cell.local), cell.follows, set[int]()
+        self._work += cell.size
+        if self._work > WORK * self.page * (self.count + len(self._ends) + 1):
+            return None
         while left > 0:
             content = b"" if number in seen else self._content(number, moment)
             if not content:

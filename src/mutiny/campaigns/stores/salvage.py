@@ -20,6 +20,8 @@ from mutiny.campaigns.stores.sealing import MARK, START, header_of, unseal
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
 
+NEEDED = {"campaign": ("campaign",), "result": ("campaign", "task", "kind", "name", "basis", "seconds")}
+"""Values that the headers of rows have, by kind."""
 ORPHANS = Campaign("salvaged", "salvage", "results whose campaign is damaged")
 
 
@@ -71,10 +73,13 @@ class _IntactRows:
     digests: set[bytes] = field(default_factory=set)
 
     def add(self, row: _SealedRow) -> None:
-        what, revision = row.header["what"], row.header.get("revision", 0)
+        what, revision = row.header["what"], row.header.get("revision") or 0
+        missing = [key for key in NEEDED.get(what, ()) if row.header.get(key) is None]
+        if missing:
+            raise KeyError(*missing)
         key = (what, row.header["task" if what in schema.OF_TASKS else "campaign"])
         known = self.rows.get(key)
-        if known is None or revision > known.header.get("revision", 0):
+        if known is None or revision > (known.header.get("revision") or 0):
             self.rows[key] = row
 
     def of(self, what: str) -> Iterator[tuple[str, _SealedRow]]:
@@ -197,8 +202,9 @@ def _outcomes(intact: _IntactRows, notes: list[str]) -> dict[str, Any]:
 def _write(intact: _IntactRows, store: Store) -> Salvaged:
     notes: list[str] = []
     opened = set()
-    for key, row in sorted(intact.of("campaign"), key=lambda item: item[1].header.get("turn", item[1].cell.number)):
-        if (campaign := row.value(notes)) is not None:
+    for key, row in sorted(intact.of("campaign"), key=lambda item: item[1].header.get("turn") or item[1].cell.number):
+        campaign = row.value(notes)
+        if isinstance(campaign, Campaign) and campaign.id == key:
             store.open(campaign, row.header.get("most"))
             opened.add(key)
     outcomes = _outcomes(intact, notes)
@@ -206,7 +212,7 @@ def _write(intact: _IntactRows, store: Store) -> Salvaged:
     orphaned = set()
     for key, row in sorted(intact.of("result"), key=lambda item: item[1].cell.number):
         header, had = row.header, len(notes)
-        job = Job(header["kind"], header["arguments"], header["basis"], header["name"])
+        job = Job(header["kind"], header.get("arguments"), header["basis"], header["name"])
         value, scratch = row.value(notes), intact.rows.get(("scratch", key))
         if len(notes) > had or job.id != key:
             continue

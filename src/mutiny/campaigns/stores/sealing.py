@@ -12,12 +12,16 @@ import shlex
 import struct
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mutiny import __version__
 from mutiny.campaigns.stores.decoding import Decoder, Unreadable
 from mutiny.campaigns.stores.encoding import Encoder, Part
+from mutiny.campaigns.stores.sealed_part import SealedPart
 from mutiny.core.errors import StoreDamaged, StoreError
+from mutiny.core.json_text import parsed
+from mutiny.core.limits import Allowance
 
 MARK = b"\x8fmutiny\n"
 FORMAT = 1
@@ -25,6 +29,17 @@ START = len(MARK) + 32
 _RAW, _COMPRESSED = 0, 1
 _COUNT, _PART = struct.Struct("<BI"), struct.Struct("<BQ")
 _SMALL, _SAMPLE = 200, 16_384
+HEADER: dict[str, Any] = {
+    **dict.fromkeys("what campaign task kind name basis finished mutiny".split(), str),
+    **dict.fromkeys("revision turn most".split(), int),
+    "seconds": (int, float),
+    "scratch": bool,
+}
+"""Types of the values in headers."""
+IDS = ("campaign", "task")
+"""Values in headers that identify rows."""
+LONGEST, LARGEST = 1e8, 1 << 62
+"""Largest number of seconds of a job, and largest other number in a header."""
 
 
 def seal(value: Any, header: dict[str, Any]) -> bytes:
@@ -57,29 +72,74 @@ def header_of(sealed: bytes, store: object = "", what: str = "value") -> dict[st
         what: Name of the value, for messages.
 
     Raises:
-        StoreDamaged: The checksum is wrong.
+        StoreDamaged: The checksum is wrong, or mutiny did not write this.
     """
-    header: dict[str, Any] = json.loads(bytes(next(_parts(sealed, store, what))))
-    return header
+    with _readable(store, what):
+        return _header(_parts(sealed, store, what)[0])
 
 
-def unseal(sealed: bytes, store: object = "", what: str = "value") -> tuple[dict[str, Any], Any]:
+def unseal(
+    sealed: bytes, store: object = "", what: str = "value", allowance: Allowance | None = None
+) -> tuple[dict[str, Any], Any]:
     """Header and value; arguments and errors as in `header_of`.
 
+    Args:
+        sealed: Bytes from `seal`.
+        store: File that they come from, for messages.
+        what: Name of the value, for messages.
+        allowance: Memory that the value may take; that of a file of this size by default.
+
     Raises:
-        StoreError: Another version of mutiny wrote the value, and this version lacks a class that it needs.
+        StoreError: Another version of mutiny wrote the value, and this version lacks a class that it needs; or the
+            value takes too much memory.
     """
-    parts = _parts(sealed, store, what)
-    header = json.loads(bytes(next(parts)))
+    with _readable(store, what):
+        head, body, *parts = _parts(sealed, store, what, allowance)
+        header = _header(head)
+        try:
+            return header, Decoder(parts, head.allowance).decode(parsed(body.text()))
+        except Unreadable as error:
+            expected = f"{what} in a form that mutiny {__version__} knows, got {error}"
+            fix = f"mutiny {header.get('mutiny')} wrote it: use that version, or start a new file."
+            raise StoreError("store", store, expected, fix) from None
+
+
+@contextmanager
+def _readable(store: object, what: str) -> Iterator[None]:
+    """Turns the errors of reading bytes with a valid checksum that mutiny did not write into `StoreDamaged`."""
     try:
-        text = bytes(next(parts))
-        return header, Decoder([bytearray(part) for part in parts]).value(text)
-    except Unreadable as error:
-        expected = f"{what} in a form that mutiny {__version__} knows, got {error}"
-        fix = f"mutiny {header.get('mutiny')} wrote it: use that version, or start a new file."
-        raise StoreError("store", store, expected, fix) from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error, zlib.error) as error:
+        yield
+    except StoreError:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+        struct.error,
+        zlib.error,
+    ) as error:
         raise damaged(store, what) from error
+
+
+def _header(part: SealedPart) -> dict[str, Any]:
+    if part.compressed:
+        raise ValueError("a compressed header")
+    header: dict[str, Any] = parsed(part.text())
+    for key, kind in HEADER.items():
+        value = header.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
+            raise TypeError(key)
+        if isinstance(value, str) and key in IDS:
+            value.encode()  # an error if it cannot be stored
+        if isinstance(value, (int, float)) and not 0 <= value <= (LONGEST if key == "seconds" else LARGEST):
+            raise ValueError(key)
+    return header
 
 
 def check_place(header: dict[str, Any], store: object, name: str, /, **expected: str) -> None:
@@ -95,11 +155,12 @@ def damaged(store: object, what: str) -> StoreDamaged:
     return StoreDamaged("store", store, expected, fix)
 
 
-def _parts(sealed: bytes, store: object, what: str) -> Iterator[Part]:
+def _parts(sealed: bytes, store: object, what: str, allowance: Allowance | None = None) -> list[SealedPart]:
     if not isinstance(sealed, bytes):  # a flipped bit may turn the column into a number
         raise damaged(store, what)
     if sealed[: len(MARK)] != MARK or hashlib.sha256(memoryview(sealed)[START:]).digest() != sealed[len(MARK) : START]:
         raise damaged(store, what)
+    allowance = allowance or Allowance("store", store, len(sealed), StoreError)
     version, count = _COUNT.unpack_from(sealed, START)
     if version > FORMAT:
         raise StoreError(
@@ -109,13 +170,15 @@ def _parts(sealed: bytes, store: object, what: str) -> Iterator[Part]:
             "Use a newer version of mutiny.",
         )
     place = START + _COUNT.size
+    if count * _PART.size > len(sealed) - place:
+        raise damaged(store, what)
     table = [_PART.unpack_from(sealed, place + i * _PART.size) for i in range(count)]
     place += count * _PART.size
-    view = memoryview(sealed)
+    view, parts = memoryview(sealed), []
     for compression, length in table:
-        part = view[place : place + length]
-        yield zlib.decompress(part) if compression == _COMPRESSED else part
+        parts.append(SealedPart(view[place : place + length], compression == _COMPRESSED, allowance))
         place += length
+    return parts
 
 
 def _compressed(part: Part, strategy: int) -> tuple[int, Part]:

@@ -16,8 +16,10 @@ from mutiny.campaigns.stores.base import Campaign, CampaignTally, Failed, Kept, 
 from mutiny.campaigns.stores.lock import PATIENCE, Lock
 from mutiny.campaigns.stores.open_file import LogMark, OpenFile, has_log, missing_log
 from mutiny.campaigns.stores.rescue import rescue
-from mutiny.campaigns.stores.sealing import check_place, seal, unseal
+from mutiny.campaigns.stores.sealing import check_place, damaged, seal, unseal
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput, MutinyError, StoreError, StoreLost
+from mutiny.core.limits import Allowance
 from mutiny.core.private_files import followed
 from mutiny.core.results import now
 
@@ -55,6 +57,7 @@ class SqliteStore(Store):
     """
 
     def __init__(self, path: str | Path, *, write: bool = True, patience: float = PATIENCE) -> None:
+        check_path("store", path)
         self.path = followed(path, "store")
         if self.path.is_dir():
             raise StoreError("store", path, "a file, got a folder", "Name a file in it.")
@@ -114,8 +117,12 @@ class SqliteStore(Store):
     def _in_turn(self, view: sqlite3.Connection) -> list[tuple[dict[str, Any], Campaign]]:
         """Headers and campaigns in the order in which they were last opened; in older files, of their creation."""
         campaigns = []
-        for number, name, body in view.execute("SELECT number, id, body FROM campaigns").fetchall():
-            header, campaign = self._unsealed(body, f"campaign {name}", campaign=name)
+        size = view.execute("SELECT total(length(body)) FROM campaigns").fetchone()[0]
+        allowance = Allowance("store", self.path, int(size), StoreError)  # for all of them, as they are kept together
+        for number, name, body in view.execute("SELECT number, id, body FROM campaigns"):
+            header, campaign = self._unsealed(body, f"campaign {name}", allowance, campaign=name)
+            if not isinstance(campaign, Campaign) or campaign.id != name:
+                raise damaged(self.path, f"campaign {name}")
             campaigns.append(({"turn": number, **header}, campaign))
         return sorted(campaigns, key=lambda entry: entry[0]["turn"])
 
@@ -202,15 +209,20 @@ class SqliteStore(Store):
             body = seal(value, {"what": "outcome", "campaign": campaign, "revision": last + 1})
             change.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", (number, body))
 
-    def outcome(self, campaign: str) -> Any:
-        """The result of a campaign; ``None`` if it has none."""
+    def outcome(self, campaign: str, allowance: Allowance | None = None) -> Any:
+        """The result of a campaign; ``None`` if it has none.
+
+        Args:
+            campaign: Id of the campaign.
+            allowance: Memory that the result may take; by default that of a file with nothing else.
+        """
         with self._view() as view:
             row = view.execute(
                 "SELECT outcomes.body FROM outcomes JOIN campaigns ON number = campaign WHERE id = ?", (campaign,)
             ).fetchone()
         if row is None:
             return None
-        return self._unsealed(row[0], f"outcome of {campaign}", what="outcome", campaign=campaign)[1]
+        return self._unsealed(row[0], f"outcome of {campaign}", allowance, what="outcome", campaign=campaign)[1]
 
     def tally(self, campaign: str) -> CampaignTally:
         """Progress of a campaign."""
@@ -298,8 +310,10 @@ class SqliteStore(Store):
         )
         return number
 
-    def _unsealed(self, body: bytes, name: str, **expected: str) -> tuple[dict[str, Any], Any]:
-        header, value = unseal(body, self.path, name)
+    def _unsealed(
+        self, body: bytes, name: str, allowance: Allowance | None = None, **expected: str
+    ) -> tuple[dict[str, Any], Any]:
+        header, value = unseal(body, self.path, name, allowance)
         check_place(header, self.path, name, **expected)
         return header, value
 

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import io
 import math
-import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from torch import Tensor
 from torch.utils.data import Dataset
 
 from mutiny.core.claims import own_warnings
 from mutiny.core.errors import BadInput
+from mutiny.core.limits import Allowance
 from mutiny.subjects.data.arrays import image_tensor, natural_mode
-from mutiny.subjects.data.base import Data
+from mutiny.subjects.data.base import CHUNK, Data
 from mutiny.subjects.data.datasets import dataset_data
 from mutiny.subjects.data.tree import Tree, open_tree
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
-_UNREADABLE = (
-    UnidentifiedImageError,
-    OSError,
-    SyntaxError,
-    ValueError,
-    Image.DecompressionBombError,
-    Image.DecompressionBombWarning,
-    zipfile.BadZipFile,
-)
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""Formats of images, whatever the name of the file; Pillow's readers of some others start programs."""
 
 
 class ImageFolder(Dataset[tuple[Tensor, float]]):
@@ -62,8 +55,9 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
 
     def _scan(self, name: str) -> set[str]:
         """Reads the headers of all images, so that errors show before the work starts."""
-        modes, first = set(), None
+        modes, first, on_disk = set(), None, 0
         for file, _ in self.files:
+            on_disk += self.tree.on_disk(file)
             with _opened(self.tree, file) as image:
                 modes.add(_mode(image, self.tree, file))
                 first = first or image.size
@@ -75,6 +69,9 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
                         "images of one size",
                         "Use mutiny.image_folder(path, size=(height, width)) to resize them.",
                     )
+        pixels = math.prod(self.size or first or ()) * (1 if modes == {"L"} else 3)
+        needed = 8 * pixels * min(CHUNK, len(self.files))  # as float32, item by item and as a batch
+        Allowance(name, self.tree, on_disk).take(needed)
         return modes
 
     def __len__(self) -> int:
@@ -85,7 +82,7 @@ class ImageFolder(Dataset[tuple[Tensor, float]]):
         with _opened(self.tree, file) as image:
             try:
                 picture = image.convert(self.mode)
-            except _UNREADABLE as error:
+            except Exception as error:
                 raise _unreadable(self.tree, file, error) from error
         if self.size is not None:
             picture = picture.resize(self.size[::-1], Image.Resampling.BILINEAR)
@@ -149,8 +146,10 @@ def _hint(tree: Tree) -> str:
 def _opened(tree: Tree, file: str) -> Any:
     try:
         with own_warnings("error", Image.DecompressionBombWarning):
-            return Image.open(io.BytesIO(tree.read(file)))
-    except _UNREADABLE as error:
+            return Image.open(io.BytesIO(tree.read(file)), formats=FORMATS)
+    except BadInput:
+        raise
+    except Exception as error:  # Pillow raises errors of many kinds for files that nobody vouches for
         raise _unreadable(tree, file, error) from error
 
 

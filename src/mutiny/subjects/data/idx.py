@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from mutiny.core.errors import BadInput
+from mutiny.core.limits import Allowance, allowed
 from mutiny.subjects.data.arrays import ArrayData
 from mutiny.subjects.data.base import check_counts
 
@@ -26,7 +27,7 @@ def read_idx(path: Path) -> np.ndarray:
     try:
         with gzip.open(path, "rb") if zipped else path.open("rb") as file:
             return _parse(file, path)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, MemoryError, zlib.error, gzip.BadGzipFile) as error:
         raise BadInput("IDX file", path, "an intact gzip file", f"Download it again: {error}.") from error
 
 
@@ -69,8 +70,10 @@ def _parse(file: BinaryIO | gzip.GzipFile, path: Path) -> np.ndarray:
     if len(sizes) < 4 * dimensions:
         raise BadInput("IDX file", path, f"{dimensions} sizes after the header", "It is truncated: download it again.")
     shape = tuple(int(size) for size in np.frombuffer(sizes, ">u4"))
-    expected = math.prod(shape) * dtype.itemsize
-    content = file.read(expected + 1)
+    expected, on_disk = math.prod(shape) * dtype.itemsize, path.stat().st_size
+    if isinstance(file, gzip.GzipFile) or expected <= on_disk:  # any other file is too short
+        Allowance("IDX file", path, on_disk).take(expected + 4 * math.prod(shape))  # they become float32
+    content = file.read(min(expected, allowed(on_disk)) + 1)
     if len(content) != expected:
         size = f"only {len(content)}" if len(content) < expected else "more"
         raise BadInput(

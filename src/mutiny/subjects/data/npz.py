@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mutiny.core.claims import own_warnings
 from mutiny.core.errors import BadInput, UntrustedFile
+from mutiny.core.limits import Allowance
+from mutiny.subjects.data.archives import check_entries
 from mutiny.subjects.data.arrays import ArrayData, array_data
 
 INPUT_KEYS = ("x", "inputs")
@@ -30,17 +33,15 @@ def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
     holds inputs only. Arrays of objects need pickle, which can run code, and are refused.
     """
     try:
-        with path.open("rb") as raw:
-            loaded = np.load(raw, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return loaded, None
-            with loaded as file:
-                arrays = {key: _array(file, key, path) for key in file.files}
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, AttributeError, TypeError) as error:
-        if isinstance(error, BadInput):
-            raise
+        arrays = _arrays(path, name)
+    except BadInput:
+        raise
+    except Exception as error:  # numpy and zipfile raise errors of many kinds for files that nobody vouches for
         made = "an .npz file made by numpy.savez, or an .npy file of numbers"
-        raise BadInput(name, path, made, f"It cannot be read: {error}.") from error
+        reason = str(error) or type(error).__name__
+        raise BadInput(name, path, made, f"It cannot be read: {reason}.") from error
+    if isinstance(arrays, np.ndarray):
+        return arrays, None
     target = next((key for key in TARGET_KEYS if key in arrays), None)
     inputs: Any = next((arrays[key] for key in INPUT_KEYS if key in arrays), None)
     if inputs is None:
@@ -48,6 +49,25 @@ def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
     if inputs is None:
         raise _unsuitable(name, f"{path} with arrays {sorted(arrays)}")
     return inputs, None if target is None else arrays[target]
+
+
+def _arrays(path: Path, name: str) -> np.ndarray | dict[str, np.ndarray]:
+    """The array of an ``.npy`` file, or the arrays of an ``.npz`` file by name."""
+    size = path.stat().st_size
+    with path.open("rb") as raw, own_warnings("ignore"):  # about odd headers; what matters is raised
+        if not zipfile.is_zipfile(raw):
+            Allowance(name, path, size).take(size)
+            raw.seek(0)
+            loaded: np.ndarray = np.load(raw, allow_pickle=False)
+            return loaded
+        with zipfile.ZipFile(raw) as packed:
+            entries = packed.infolist()
+        check_entries(entries, name, path, size)
+        raw.seek(0)
+        with np.load(raw, allow_pickle=False) as file:
+            if len(set(file.files)) < len(file.files):
+                raise BadInput(name, path, "arrays of different names")
+            return {key: _array(file, key, path) for key in file.files}
 
 
 def _unsuitable(name: str, content: str) -> BadInput:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput
 from mutiny.subjects.data.arrays import array_data, unlabeled_arrays
 from mutiny.subjects.data.base import Data, check_counts
@@ -92,6 +93,7 @@ def as_pool(source: Any, name: str = "pool") -> Data:
 
 
 def _pool_from_path(path: Path, name: str) -> Data:
+    check_path(name, path)
     if path.is_file() and path.suffix in (".npy", ".npz"):
         inputs, targets = npz_arrays(path, name)
         return unlabeled_arrays(inputs, name) if targets is None else array_data(inputs, targets, name)
@@ -111,6 +113,7 @@ def _pool_from_path(path: Path, name: str) -> Data:
 
 
 def _from_path(path: Path, name: str) -> Data:
+    check_path(name, path)
     if archive_in(path) is not None:
         return image_folder(path, name=name)
     if not path.exists():

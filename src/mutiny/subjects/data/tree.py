@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mutiny.core.errors import BadInput
+from mutiny.core.limits import Allowance
+from mutiny.subjects.data.archives import check_entries
 
 
 class Tree(ABC):
@@ -23,7 +25,11 @@ class Tree(ABC):
 
     @abstractmethod
     def read(self, file: str) -> bytes:
-        """The content of a file."""
+        """The content of a file; `BadInput` if it takes too much memory."""
+
+    @abstractmethod
+    def on_disk(self, file: str) -> int:
+        """Bytes that a file takes on disk."""
 
 
 class DiskTree(Tree):
@@ -45,8 +51,14 @@ class DiskTree(Tree):
         return sorted(f"{start}{entry.name}" for entry in entries if entry.is_file() and _shown(entry.name))
 
     def read(self, file: str) -> bytes:
-        """The content of a file."""
+        """The content of a file; `BadInput` if it takes too much memory."""
+        size = self.on_disk(file)
+        Allowance("file", self.root / file, size).take(size)
         return (self.root / file).read_bytes()
+
+    def on_disk(self, file: str) -> int:
+        """Bytes that a file takes on disk."""
+        return (self.root / file).stat().st_size
 
 
 class ZipTree(Tree):
@@ -89,8 +101,17 @@ class ZipTree(Tree):
         return self._files.get(inside, [])
 
     def read(self, file: str) -> bytes:
-        """The content of a file."""
-        return self._zip.read(f"{self.root}/{file}" if self.root else file)
+        """The content of a file; `BadInput` if it takes too much memory."""
+        entry = self._entry(file)
+        check_entries([entry], "file", f"{self}/{file}", self.archive.stat().st_size)
+        return self._zip.read(entry)
+
+    def on_disk(self, file: str) -> int:
+        """Bytes that a file takes on disk."""
+        return self._entry(file).compress_size
+
+    def _entry(self, file: str) -> zipfile.ZipInfo:
+        return self._zip.getinfo(f"{self.root}/{file}" if self.root else file)
 
 
 def open_tree(path: Path, name: str) -> Tree:
@@ -102,7 +123,7 @@ def open_tree(path: Path, name: str) -> Tree:
         raise BadInput(name, path, "an existing folder or .zip file", "Check the path.")
     try:
         tree = ZipTree(archive, path.relative_to(archive).as_posix().removeprefix("."))
-    except zipfile.BadZipFile as error:
+    except Exception as error:  # zipfile raises errors of many kinds for files that nobody vouches for
         raise BadInput(name, archive, "an intact zip file", f"It cannot be read: {error}.") from error
     if not tree.folders() and not tree.files():
         raise BadInput(name, path, "a folder in the zip file", f"Look inside with unzip -l {archive}.")

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import torch
 from torch import nn
 
+from mutiny.core.json_text import parsed
 from mutiny.core.private_files import make_private, replaced, why_shared
 from mutiny.models import Forward
 from mutiny.models.device import placement
@@ -34,6 +35,8 @@ SECONDS = 2.0
 """Time limit after which no further candidate is tried."""
 GAIN = 0.95
 """Share of the best time that a candidate must stay below, so that noise does not decide."""
+LARGEST_CACHE = 1 << 24
+"""Bytes of a cache that is read; it is measured and written again if it has more."""
 Facts = dict[str, Any]
 
 
@@ -119,7 +122,9 @@ def key_of(model: nn.Module, inputs: Any, *more: object) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        known = {} if why_shared(file.parent) else json.loads(file.read_text())
+        if why_shared(file.parent) or file.stat().st_size >= LARGEST_CACHE:
+            return {}
+        known = parsed(file.read_bytes())
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}

@@ -31,6 +31,7 @@ from mutiny.subjects.tasks import Task, task_identity
 from mutiny.subjects.training.describe import describe, describe_network
 from mutiny.subjects.training.loop import built
 from mutiny.subjects.training.recipe import Recipe
+from mutiny.subjects.training.weight_files import check_safetensors
 
 FORMAT = 2
 """Version of stored files; a new version makes older files invalid."""
@@ -235,16 +236,14 @@ class Stored:
     def is_own(self) -> bool:
         """Whether the file is there, with a proof that this user's mutiny wrote it; `load` also checks its content."""
         try:
-            with safe_open(self.path, framework="pt") as file:
-                return self._is_proven(file.metadata() or {})
+            return self._is_proven(self._metadata())
         except (OSError, SafetensorError, ValueError):
             return False
 
     def load(self, recipe: Recipe, seed: int, device: torch.device | str) -> nn.Module | None:
         """The network; ``None`` if it is not stored, or if the file is damaged, of another kind or of another user."""
         try:
-            with safe_open(self.path, framework="pt") as file:
-                metadata = file.metadata() or {}
+            metadata = self._metadata()
             if not self._is_proven(metadata):
                 return None
             with seeded(seed_for(seed, "train"), device):
@@ -253,6 +252,11 @@ class Stored:
         except (OSError, SafetensorError, RuntimeError, ValueError):
             return None
         return model.to(device).eval() if metadata.get("checksum") == _checksum(model) else None
+
+    def _metadata(self) -> dict[str, str]:
+        check_safetensors(self.path, "original")
+        with safe_open(self.path, framework="pt") as file:
+            return file.metadata() or {}
 
     def save(self, model: nn.Module) -> None:
         """Writes the file atomically."""

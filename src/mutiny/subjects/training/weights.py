@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from mutiny.core.checks import check_path
 from mutiny.core.claims import own_warnings
 from mutiny.core.errors import BadInput, UntrustedFile
 from mutiny.models.in_use import in_use
+from mutiny.subjects.training.weight_files import check_safetensors, check_zipped
 
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
 _SAFE = "2.10"
@@ -39,6 +40,7 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
     if not isinstance(path, (str, Path)):
         raise BadInput("path", repr(path)[:60], "the path of a file")
     path = Path(path)
+    check_path("weights", path)
     if not path.is_file():
         raise BadInput("weights", path, "an existing file", "Check the path.")
     read = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path, trust_pickle)
@@ -54,8 +56,11 @@ def load_weights(model: nn.Module, path: str | Path, trust_pickle: bool = False)
 
 def _read_safetensors(path: Path) -> Any:
     try:
+        check_safetensors(path, "weights")
         return load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
+    except BadInput:
+        raise
+    except Exception as error:  # errors of many kinds for files that nobody vouches for
         raise BadInput("weights", path, "an intact safetensors file", f"It cannot be read: {error}.") from error
 
 
@@ -67,9 +72,12 @@ def _read_torch(path: Path, trust_pickle: bool) -> Any:
         fix = "Convert it, use a later torch or, if you trust its author, set trust_pickle=True."
         raise UntrustedFile("weights", path, expected, fix)
     try:
+        check_zipped(path, "weights")
         with own_warnings("ignore"):  # about formats; what matters is raised
             return torch.load(path, map_location="cpu", weights_only=not trust_pickle)
-    except (RuntimeError, EOFError, OSError, KeyError, ValueError, pickle.UnpicklingError) as error:
+    except BadInput:
+        raise
+    except Exception as error:  # errors of many kinds for files that nobody vouches for
         reason = str(error).strip().splitlines() or [type(error).__name__]
         if isinstance(error, pickle.UnpicklingError) and "invalid load key" not in str(error) and not trust_pickle:
             raise UntrustedFile(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
-from mutiny.core.json_values import JsonObject, expect, to_plain
+from mutiny.core.json_values import JsonObject, expect_numbers, to_plain
 from mutiny.core.results import LocatedSubject, Result, Rows, finite
 from mutiny.subjects.given import only_first
 from mutiny.subjects.inference.passes import UNSTEADY
@@ -111,7 +111,7 @@ class Location(Result):
         settings.get("label", int | None)
         settings.get("silent", bool)
         by_class = given.get("classes", Mapping[str, tuple[Suspect, ...]], {})
-        expect(all(name.isdecimal() for name in by_class), "classes", [*by_class], "numbers of classes")
+        expect_numbers(by_class, "classes", "numbers of classes")
         return {
             "measure": given.get("measure", str),
             "suspects": given.get("suspects", tuple[Suspect, ...]),

@@ -14,6 +14,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.private_files import USUAL, followed, replaced
 from mutiny.models import Patch, WeightEdit
 from mutiny.models.in_use import in_use
+from mutiny.subjects.training.weight_files import check_safetensors
 
 FORMAT, SUFFIX = "mutiny patch 2", ".safetensors"
 PARTS = ("shape", "indices", "before", "after")
@@ -45,9 +46,12 @@ def load_patch(path: str | Path, model: nn.Module) -> Patch:
         BadInput: The file is not a patch, or the model lacks these weights or has other values in them.
     """
     try:
+        check_safetensors(path, "patch")
         with safe_open(path, framework="pt") as file:
             about, tensors = file.metadata() or {}, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+    except BadInput:
+        raise
+    except Exception as error:  # errors of many kinds for files that nobody vouches for
         raise BadInput("patch", path, "a file that save_patch wrote", f"It cannot be read: {error}.") from error
     if about.get("format") != FORMAT:
         raise BadInput("patch", path, "a file that save_patch wrote", f"Its format is {about.get('format')}.")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mutiny.core.json_values import JsonObject, expect, expect_share, to_plain
+from mutiny.core.json_values import JsonObject, expect, expect_numbers, expect_share, to_plain
 from mutiny.core.records import FaultRecord
 from mutiny.core.results import Result, Rows, StrengthenedSubject, finite
 from mutiny.verbs.assess.notice import GroupRate
@@ -100,7 +100,7 @@ class Strengthening(Result):
         """The inverse of `details`; synthesized inputs are not in JSON."""
         chosen, predicted = given.object("chosen"), given.get("predicted", Mapping[str, float])
         budgets = (*chosen.values, *predicted)
-        expect(all(budget.isdecimal() for budget in budgets), "chosen", [*budgets], "numbers of labels")
+        expect_numbers(budgets, "chosen", "numbers of labels")
         for rate in predicted.values():
             expect(not math.isnan(rate), "predicted", None, "a number between 0 and 1")
             expect_share(rate, "predicted")

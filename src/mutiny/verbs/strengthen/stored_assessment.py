@@ -7,7 +7,6 @@ from typing import Any
 
 from mutiny.campaigns.recall import stored_result
 from mutiny.campaigns.stores.base import Campaign, Store
-from mutiny.core.errors import BadInput
 from mutiny.faults.parsing import as_operators, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
@@ -40,9 +39,12 @@ def finished(
     def wanted(campaign: Campaign, result: Any) -> Assess | None:
         if not isinstance(result, Assessment) or originals not in (None, result.subject.originals):
             return None
-        if labels is not None and list(labels) != list(result.settings["operators"]):
+        try:
+            if labels is not None and list(labels) != list(result.settings["operators"]):
+                return None
+            return _verb_of(campaign, result, subject)
+        except (LookupError, TypeError, ValueError):  # a user's own operator, or settings that mutiny did not write
             return None
-        return _verb_of(campaign, result, subject)
 
     given = as_given(subject, None, None, None, None, "data", pool=False)
     return stored_result(store, Assess, given, seed, device, wanted)
@@ -52,10 +54,7 @@ def _verb_of(campaign: Campaign, result: Assessment, subject: Subject) -> Assess
     """The verb of an assessment, if it was one of this subject; ``None`` if the subject cannot have had it."""
     if subject.models and result.subject.originals > len(subject.models):
         return None
-    try:
-        operators = as_operators([str(label) for label in result.settings["operators"]])
-    except BadInput:  # a user's own operator, which is not registered
-        return None
+    operators = as_operators([str(label) for label in result.settings["operators"]])
     return Assess(
         {describe(operator): operator for operator in operators},
         PairedTest(float(campaign.settings["alpha"])),
