@@ -61,10 +61,9 @@ def _set_up(results: Results, words: dict[str, str], folder: Path) -> Iterator[s
         " **This is a quick run on little data; its numbers mean nothing.**" if results.settings.get("quick") else ""
     )
     missing = [name for name in DESIGNS if results.subject(name) is None]
-    yield (
-        f"{results.settings.get('draws', 0)} draws for each question, seed {results.settings.get('seed', 0)}. "
-        f"Not run: {', '.join(missing) or 'nothing'}.{quick}"
-    )
+    run = f"Not run: {', '.join(missing)}." if missing else "All subjects were run."
+    draws, seed = results.settings.get("draws", 0), results.settings.get("seed", 0)
+    yield f"{draws} draws for each question, seed {seed}. {run}{quick}"
     yield tables.done(results)
     yield in_words(results.runs)
     yield sources(folder, FILES)
