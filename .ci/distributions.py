@@ -86,10 +86,10 @@ def license_of(name: str) -> str:
     Without a known license, it is what the metadata says.
     """
     about = metadata.metadata(name)
-    if about["License-Expression"]:
-        return str(about["License-Expression"])
+    if expression := about.get("License-Expression"):  # with the package importlib_metadata, [] raises if it is missing
+        return str(expression)
     classifiers = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier", []) if line.startswith("License")]
-    field = (about["License"] or "").strip().partition("\n")[0]
+    field = (about.get("License") or "").strip().partition("\n")[0]
     said = [READ.get(name, ""), field, *classifiers]
     known = [license for license in (USUAL.get(text, text) for text in said) if is_allowed(license)]
     return min(known, key=lambda license: license == "BSD", default=" / ".join(filter(None, said)) or "unknown")
