@@ -86,7 +86,7 @@ def license_of(name: str) -> str:
     Without a known license, it is what the metadata says.
     """
     about = metadata.metadata(name)
-    if expression := about.get("License-Expression"):
+    if expression := about.get("License-Expression"):  # with the package importlib_metadata, [] raises if it is missing
         return str(expression)
     classifiers = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier", []) if line.startswith("License")]
     field = (about.get("License") or "").strip().partition("\n")[0]

@@ -144,6 +144,7 @@ def test_against_a_store_that_someone_made_is_a_sentence(run, write, store, sele
         ("report", "LONG"),
         ("resume", "LONG"),
         ("select", "digits", "--pool", "LONG"),
+        ("strengthen", "digits", "--pool", "LONG"),
         ("select", "digits", "--store", "LONG"),
         ("select", "digits", "--json", "LONG"),
         ("select", "mnist", "--data", "LONG"),

@@ -13,6 +13,7 @@ from typing import Any, cast, get_args, get_origin
 
 from mutiny.cli.command import COMMANDS
 from mutiny.cli.paths import quoted_path, short_path
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput
 from mutiny.core.field_types import fits
 from mutiny.core.json_values import shown
@@ -134,6 +135,8 @@ def data_typed(command: Mapping[str, Any]) -> str:
 def _absolute(options: Mapping[str, Any], words: Collection[str]) -> dict[str, Any]:
     """Absolute paths of the files and folders that options name as text."""
     files = {name: text for name in FILES if isinstance(text := options.get(name), str) and text not in words}
+    for name, text in files.items():
+        check_path(name, text)
     return {name: str(Path(text).resolve()) for name, text in files.items() if Path(text).exists()}
 
 

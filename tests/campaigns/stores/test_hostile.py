@@ -4,6 +4,7 @@ import hashlib
 import json
 import sqlite3
 import struct
+import tracemalloc
 import zlib
 from contextlib import closing
 
@@ -195,6 +196,16 @@ def test_results_without_what_names_them_are_not_salvaged(store, missing, tmp_pa
     del header[missing]
     change(store, "UPDATE results SET body = ?", seal(value, header))
     assert salvage(store, tmp_path / "b.mutiny").results == 0
+
+
+@pytest.mark.parametrize("header", [b"[" * 60_000, b"{" * 60_000, b"1" * 60_000, b"[" + b"[]," * MEBI + b"0]"], ids=len)
+def test_the_header_of_a_damaged_row_is_read_with_care(store, header, tmp_path):
+    body = struct.pack("<BI", 1, 2) + struct.pack("<BQ", 0, len(header)) + struct.pack("<BQ", 0, 1) + header + b"1"
+    change(store, "UPDATE results SET body = ?", MARK + bytes(32) + body)
+    tracemalloc.start()
+    assert salvage(store, tmp_path / "b.mutiny").results == 0
+    assert tracemalloc.get_traced_memory()[1] < 40 * MEBI
+    tracemalloc.stop()
 
 
 def test_a_store_whose_campaigns_take_too_much_together_is_refused(store, small):

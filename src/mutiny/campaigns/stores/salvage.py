@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,9 +18,12 @@ from mutiny.campaigns.stores.pages import Pages, StoredRow, columns
 from mutiny.campaigns.stores.sealing import MARK, START, header_of, unseal
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from mutiny.core.json_text import parsed
 
 NEEDED = {"campaign": ("campaign",), "result": ("campaign", "task", "kind", "name", "basis", "seconds")}
 """Values that the headers of rows have, by kind."""
+LONGEST_HEADER = 1 << 16
+"""Bytes of a damaged header that is read for the name of what is lost."""
 ORPHANS = Campaign("salvaged", "salvage", "results whose campaign is damaged")
 
 
@@ -182,7 +184,9 @@ def _name_lost(sealed: bytes, intact: _IntactRows) -> None:
     try:
         length = struct.unpack_from("<Q", sealed, START + 6)[0]
         count = struct.unpack_from("<I", sealed, START + 1)[0]
-        header = json.loads(sealed[(start := START + 5 + 9 * count) : start + length])
+        if length > LONGEST_HEADER:
+            return
+        header = parsed(bytes(sealed[(start := START + 5 + 9 * count) : start + length]))
         if header["what"] == "result":
             intact.names.setdefault(str(header["task"]), str(header["name"]))
     except (LookupError, TypeError, ValueError, struct.error):
