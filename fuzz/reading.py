@@ -89,7 +89,7 @@ def resume_stopped(path: Path, salvage: bool = False, trust: bool = False) -> No
         said = {name: value for name, value in options.items() if name not in ("store", "no_store", "quiet")}
         if not trust:
             proven = [(name, command_of(name, path)["arguments"]) for name in VERBS]
-            assert (verb.name, said) in proven, "resume would run a file"
+            assert (verb.name, said) in proven, f"resume would run {verb.name} with {said}"
         raise Stopped
 
     run, VerbCommand.run = VerbCommand.run, stop  # type: ignore[method-assign,assignment]

@@ -219,6 +219,18 @@ def test_a_command_that_is_a_number_is_refused_in_a_sentence(run, folder, more):
     assert "command has another type" in told.err
 
 
+@pytest.mark.parametrize("more", [(), ("--trust",)])
+@pytest.mark.parametrize("place", ["a" * 300, "a" * 5000, "a\0b", "\ud800"], ids=ascii)
+def test_a_folder_that_cannot_be_is_a_sentence(run, folder, place, more):
+    with SqliteStore(folder / "x.mutiny") as store:
+        command = {"verb": "assess", "arguments": {"subject": "nosuch", "seed": 0}, "folder": place}
+        store.open(Campaign("c1", "assess", "x", command=command))
+    told = run("resume", folder / "x.mutiny", *more)
+    assert told.code == 2
+    assert "Traceback" not in told.err
+    assert "expected" in told.err
+
+
 def test_text_from_a_file_cannot_drive_the_terminal(run, folder):
     file = forged(folder, {"subject": "\x1b[2J\u202eevil.py:x", "seed": 0, "operators": "WI\r\n  imports  nothing"})
     told = run("resume", file)

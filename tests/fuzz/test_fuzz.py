@@ -63,7 +63,7 @@ def test_only_a_command_with_a_proof_runs_without_trust(root, tmp_path, monkeypa
         )
     outcome = worker.judged(lambda: reading.of_resume(tmp_path / "assess.mutiny"))
     assert outcome["code"] == worker.BUG
-    assert "resume would run a file" in outcome["shown"]
+    assert "resume would run assess with" in outcome["shown"]
 
 
 def test_an_error_in_mutiny_is_a_bug_and_its_place_is_told():

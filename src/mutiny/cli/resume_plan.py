@@ -13,6 +13,7 @@ from mutiny.campaigns.stores.base import Campaign
 from mutiny.cli.command import COMMANDS, VerbCommand
 from mutiny.cli.paths import quoted_path
 from mutiny.cli.stored_command import OUTPUTS, checked_command, command_line, from_stored, not_taken
+from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput
 from mutiny.core.printable import quoted
 
@@ -70,6 +71,8 @@ class ResumePlan:
     def check(self) -> None:
         """Raise `BadInput` for a command that this version does not know, or options that do not fit it."""
         checked_command(self.campaign.command, self.file)
+        if self.folder is not None:
+            check_path("folder", self.folder)
         for name in self.given:
             if name not in self.verb.parameters:
                 fix = f"The campaign is one of `mutiny {self.verb.name}`, which has no such option."

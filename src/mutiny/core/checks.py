@@ -59,6 +59,8 @@ def check_path(name: str, path: str | Path) -> None:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             raise BadInput(name, f"{str(path)[:40]}...", "a shorter path") from None
+    except ValueError:  # a null character: there is no such file
+        return
 
 
 def check_positive(name: str, value: object) -> None:

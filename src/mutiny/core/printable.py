@@ -54,6 +54,5 @@ def _escaped(text: str) -> str:
 
 
 def _bytes(char: str) -> str:
-    return {"\n": "\\n", "\t": "\\t"}.get(char) or "".join(
-        f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape")
-    )
+    errors = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"  # bytes of a file name; else none
+    return {"\n": "\\n", "\t": "\\t"}.get(char) or "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", errors))
