@@ -408,6 +408,19 @@ def test_a_limit_is_given_again_and_never_taken_from_a_file():
     assert from_stored(stored) == {"subject": "digits"}
 
 
+def test_a_file_is_found_from_another_folder_than_that_of_the_campaign(run, write, tmp_path, monkeypatch):
+    assert run("assess", write(SUBJECT), *QUICK, "--store", "x.mutiny", "-q").code == 0
+    unfinished("x.mutiny")
+    (tmp_path / "elsewhere").mkdir()
+    Path("x.mutiny").rename(tmp_path / "elsewhere" / "x.mutiny")
+    before = Path.cwd()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run("resume", "x.mutiny", "-q").code == 0
+    assert not (before / "x.mutiny").exists()
+    with SqliteStore("x.mutiny", write=False) as store:
+        assert all(store.tally(each.id).finished for each in store.campaigns())
+
+
 def test_a_subject_is_no_option(run):
     from mutiny.cli.stored_command import subject_typed
 

@@ -88,9 +88,10 @@ def resume(
     elif plan.left_out:
         say(f"not written, unless given again: {', '.join(plan.left_out)}")
     Lock(file.resolve()).release()  # before anything is loaded: no other process writes the file
+    options = {**plan.options, "quiet": quiet}  # with the path of the file from here
     try:
         with working_in(plan.folder):
-            plan.verb.run({**plan.options, "quiet": quiet})
+            plan.verb.run(options)
     finally:
         _report_change(file, campaign)
 
