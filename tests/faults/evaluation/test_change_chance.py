@@ -38,6 +38,32 @@ def test_probabilities_are_those_that_are_observed(hit):
     assert (ratio[2:] < 1.6).all()
 
 
+def test_errors_in_one_class_are_not_expected_in_others():
+    """A fault that disturbs one class: its inputs are in doubt, and those of other classes are not."""
+    rng = np.random.default_rng(0)
+    labels, logits, _ = population(rng)
+    faulty = (logits + rng.normal(0, 1, logits.shape) * np.where(labels == 0, 3.0, 0.05)[:, None]).astype(np.float32)
+    seen = rng.permutation(len(labels))[:200]
+    chance = known(labels, logits).chances(seen, torch.from_numpy(faulty[seen]))
+    changed = (logits.argmax(axis=1) == labels) != (faulty.argmax(axis=1) == labels)
+    expected, observed = (np.array([part[labels == each].mean() for each in range(3)]) for part in (chance, changed))
+    assert expected[0] == pytest.approx(observed[0], rel=0.5)
+    assert (expected[1:] < expected[0] / 5).all()
+
+
+def test_few_outputs_do_not_make_predictions_too_sure():
+    """With few inputs, the map fits their noise too; leverages make up for it."""
+    few, many = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        labels, logits, faulty = population(rng, inputs=1500)
+        inputs, order = known(labels, logits), rng.permutation(len(labels))
+        for found, count in ((few, 18), (many, 1000)):
+            seen = order[:count]
+            found.append(np.median(inputs.chances(seen, torch.from_numpy(faulty[seen]))))
+    assert np.median(few) > 1.3 * np.median(many)
+
+
 def test_a_leverage_is_how_much_an_answer_moves_its_own_prediction():
     rng = np.random.default_rng(0)
     _, logits, faulty = population(rng, inputs=60)
