@@ -19,8 +19,6 @@ ALONE = {"serial": 60.0, "processes": 60.0, "ray": 180.0}
 ORDER = ["serial", "processes", "serial", "processes", "serial", "processes", "serial", "processes", "ray"]
 STUCK = 3
 """Consecutive kills without progress after which a campaign may finish undisturbed."""
-LANES = 2
-"""Number of campaigns that run, and are killed, at the same time."""
 
 
 @dataclass
@@ -34,7 +32,7 @@ class Count:
 
 def run(lab: Lab) -> tuple[int, str]:
     """Number of repetitions and a summary; raises `Lost` if something does not hold."""
-    lanes = 1 if lab.quick else LANES
+    lanes = 1 if lab.quick else lab.lanes
     for seed in range(lanes):
         lab.undisturbed(seed)
     shares = [(lab.kills + lane) // lanes for lane in range(lanes)]
