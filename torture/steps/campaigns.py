@@ -37,9 +37,7 @@ PYTHON = {
         )
     ),
     "select": PythonCall(lambda subject, **more: mutiny.select(subject, "deepgini,random,kill-rate", **more)),
-    "trained": PythonCall(
-        lambda subject, **more: mutiny.select(subject, "deepgini,random", **more), networks.trained
-    ),
+    "trained": PythonCall(lambda subject, **more: mutiny.select(subject, "deepgini,random", **more), networks.trained),
 }
 """Calls from Python by name; ``notice`` has the most jobs, and so the most calls of the store."""
 

@@ -15,7 +15,7 @@ from torture.steps.campaigns import command_line, resume_line
 from torture.steps.injection import INJECTIONS, record_saved
 from torture.steps.places import Places
 from torture.steps.system_calls import HARMLESS, SystemCalls
-from torture.steps.trial import Point, check_after, _tells
+from torture.steps.trial import Point, _tells, check_after
 from torture.watching import attempts, check, results
 
 CODES = (2, 3)
@@ -40,7 +40,7 @@ class CommandTrial:
         if calls is None:
             INJECTIONS[point.kind](places)
         else:
-            calls.start(self.folder, point.at, point.fault)
+            calls.start(f"{self.folder}/", point.at, point.fault)
         try:
             code, said = self._run(command_line(point.campaign, self.folder))
         finally:

@@ -26,7 +26,7 @@ from torture.steps.injection import FAULTS, ON_COMMANDS
 from torture.steps.system_calls import APPLY
 from torture.steps.trial import Point, Trial
 
-SECONDS = 60
+SECONDS = 300
 """Seconds after which a process counts as hanging."""
 
 

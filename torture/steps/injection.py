@@ -14,9 +14,7 @@ from mutiny.campaigns.stores.sqlite import SqliteStore
 from torture.steps import places as places_module
 from torture.steps.places import Places
 
-STORE_CALLS = (
-    "__init__ __exit__ open drop campaigns begin want save load forget finish outcome tally close".split()
-)
+STORE_CALLS = "__init__ __exit__ open drop campaigns begin want save load forget finish outcome tally close".split()
 """Methods of the store."""
 
 
@@ -82,7 +80,11 @@ def _surrounded(function: Callable[..., Any], name: str, places: Places) -> Call
     def call(*given: Any, **more: Any) -> Any:
         places.reach(f"before {name}")
         value = function(*given, **more)
-        places.reach(f"after {name}")
+        try:
+            places.reach(f"after {name}")
+        except BaseException:
+            value, given, more = None, (), {}  # otherwise the traceback would keep stores and cursors alive
+            raise
         return value
 
     return call

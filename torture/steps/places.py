@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
@@ -83,6 +84,8 @@ FAULTS: dict[str, Callable[[], None]] = {
     "death": _die,
 }
 """What can go wrong, by name."""
+FATAL = "TORTURE_FATAL_PASS"
+"""Environment variable with the number of the forward pass of a worker process at which it fails, the fault, the driver's process, and a note."""
 OWN = {
     "memory": MemoryError,
     "torch-memory": torch.OutOfMemoryError,
@@ -94,6 +97,27 @@ OWN = {
 
 current = Places()
 """The places of this process, which the network of the campaigns counts its forward passes in."""
+
+
+_passes = 0
+
+
+def passed() -> None:
+    """Counts a forward pass of the network; in a worker process, see `FATAL`."""
+    current.reach("forward pass")
+    if FATAL in os.environ:
+        _fail_in_worker(*os.environ[FATAL].split(":", 3))
+
+
+def _fail_in_worker(number: str, fault: str, driver: str, note: str) -> None:
+    """Lets a worker process fail at a forward pass, once: its successors find the note and go on."""
+    global _passes
+    if os.getpid() == int(driver):
+        return
+    _passes += 1
+    if _passes == int(number) and not Path(note).exists():
+        Path(note).touch()
+        FAULTS[fault]()
 
 
 def count_in(places: Places) -> None:

@@ -59,8 +59,8 @@ class SystemCalls:
         self._library = ctypes.CDLL(None)
         self._library.steps_count.restype = ctypes.c_long
 
-    def start(self, folder: Path, at: int = 0, fault: str = "") -> None:
-        """Counts the calls on files of a folder from now on, and lets one of them fail."""
+    def start(self, folder: str, at: int = 0, fault: str = "") -> None:
+        """Counts the calls on paths that contain ``folder`` from now on, and lets one of them fail."""
         self._library.steps_start(os.fsencode(folder), ctypes.c_long(at), FAULTS.get(fault, 0))
 
     def stop(self) -> list[str]:

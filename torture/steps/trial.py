@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ class Trial:
         if calls is None:
             INJECTIONS[point.kind](places)
         else:
-            calls.start(self.folder, point.at, point.fault)
+            calls.start(f"{self.folder}/", point.at, point.fault)
         error, result = None, None
         try:
             result = call.run(self.store, self.folder / "originals", **self.engine)
@@ -124,7 +124,8 @@ def check_after(folder: Path, kept: Mapping[str, str], begun: Mapping[str, int])
     check(campaigns(store) == (1, 1), f"campaigns and finished ones: {campaigns(store)}")
     check(holder(store) is None, "the lock is still held")
     names = {path.name for path in folder.iterdir()} - {"a.mutiny", "a.json", "originals", "cache", "key", "said"}
-    parts = [path.name for path in folder.rglob(".*")]
+    # safetensors, too, writes into a file of its own first, which a killed process leaves
+    parts = [path.name for path in folder.rglob(".*") if not path.name.startswith(".tmp")]
     check(not names and not parts, f"files were left behind: {sorted(names) + parts}")
 
 
@@ -137,11 +138,7 @@ def _tells(result: Mapping[str, Any], fault: str) -> bool:
 def _open_files(folder: Path) -> list[str]:
     """Files of a folder that this process has open."""
     there = []
-    for handle in os.listdir("/proc/self/fd"):
-        try:
-            path = os.readlink(f"/proc/self/fd/{handle}")
-        except OSError:
-            continue
-        if path.startswith(str(folder)) and Path(path).is_relative_to(folder):
-            there.append(Path(path).name)
-    return there
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # that of the listing
+            there.append(handle.readlink())
+    return [path.name for path in there if path.is_relative_to(folder)]
