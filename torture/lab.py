@@ -37,8 +37,10 @@ ALIKE = ("--batch-size", "500")
 class Lab:
     """State that all cases share: a folder, the size of a campaign, and the results of undisturbed runs."""
 
-    def __init__(self, root: Path, seed: int = 0, kills: int = 50, quick: bool = False) -> None:
-        self.root, self.seed, self.kills, self.quick = root, seed, kills, quick
+    def __init__(
+        self, root: Path, seed: int = 0, kills: int = 50, quick: bool = False, every_point: bool = False
+    ) -> None:
+        self.root, self.seed, self.kills, self.quick, self.every_point = root, seed, kills, quick, every_point
         self._answers: dict[tuple[int, str], dict[str, Any]] = {}
         self.seconds = 0.0
         self.jobs = 0

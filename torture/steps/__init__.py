@@ -1,1 +1,1 @@
-"""Faults at every step of a small campaign, one after the other: the n-th store call, statement, system call, forward pass."""
+"""Faults at every step of a small campaign: each store call, statement, system call and forward pass in turn."""

@@ -1,6 +1,6 @@
-"""Tries faults one after the other, each in processes that are forked from this one: ``python -m torture.steps.driver``.
+"""Tries faults one after the other, each in processes that are forked from this one.
 
-It prints a line of JSON for each fault that was not survived, and one at the end with the counts.
+``python -m torture.steps.driver`` prints a line of JSON for each fault that was not survived, and one at the end with the counts.
 """
 
 from __future__ import annotations

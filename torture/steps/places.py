@@ -85,7 +85,8 @@ FAULTS: dict[str, Callable[[], None]] = {
 }
 """What can go wrong, by name."""
 FATAL = "TORTURE_FATAL_PASS"
-"""Environment variable with the number of the forward pass of a worker process at which it fails, the fault, the driver's process, and a note."""
+"""Environment variable with a forward pass at which worker processes fail: its number, the fault, the process that is
+no worker, and a note that is made."""
 OWN = {
     "memory": MemoryError,
     "torch-memory": torch.OutOfMemoryError,

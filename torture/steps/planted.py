@@ -14,7 +14,7 @@ from mutiny.models.undo import Undo
 def _half_saved() -> None:
     """Statements of a change are committed one by one."""
 
-    def transaction(self: SqliteStore, begin: str) -> Iterator[Any]:
+    def transaction(self: SqliteStore, _: str) -> Iterator[Any]:
         with self._turn, connection.translated(self.path):
             yield self._connection
 

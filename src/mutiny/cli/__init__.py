@@ -19,7 +19,10 @@ from mutiny.core.memory_errors import ADVICE, is_out_of_memory
 from mutiny.core.printable import printable
 
 REFUSED, STOPPED, CRASHED = 2, 3, 70
-"""Exit codes of an expected error, an interrupt, or of a full disk or memory, and a bug; 1, the default of Python, means a score below the bar."""
+"""Exit codes of an expected error, of an interrupt or a lack of room, and of a bug.
+
+1, the default of Python, means a score below the bar.
+"""
 INTERRUPTED = 130
 """Exit code of typer after a KeyboardInterrupt."""
 
