@@ -43,7 +43,7 @@ def test_a_network_that_leaves_with_0_is_no_success(run, write):
     file = write(FAILING.format(statement="raise SystemExit(0)"), "leaving.py")
     ran = run("assess", file, "--operators", "WI", "--no-store", "-q")
     assert ran.code == 2
-    assert "leaving.py, line 12, raised SystemExit: 0" in ran.err
+    assert "leaving.py, line 13, raised SystemExit: 0" in ran.err
 
 
 def test_an_interrupt_before_anything_is_stored_names_the_same_command(run, write, monkeypatch):

@@ -1,6 +1,7 @@
 """Tries faults one after the other, each in processes that are forked from this one.
 
-``python -m torture.steps.driver`` prints a line of JSON for each fault that was not survived, and one at the end with the counts.
+``python -m torture.steps.driver`` prints a line of JSON for each fault that was not survived, and one at the end with
+the counts.
 """
 
 from __future__ import annotations
@@ -121,6 +122,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="Start no further point after these.")
     parser.add_argument("--engine", default="serial")
     parser.add_argument("--plant", choices=sorted(planted.BUGS), help="Make mutiny wrong, to see that it is found.")
+    parser.add_argument("--fault", default="", help="Try this fault only.")
     parser.add_argument("--only", help="One point: its number and fault, such as 17:death.")
     options = parser.parse_args()
     faulthandler.enable()
@@ -130,7 +132,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="steps-") as root:
         driver = Driver(options.kind, options.campaign, Path(root).resolve(), engine)
         answer, names = driver.undisturbed()
-        points = list(driver.points(names))
+        points = [point for point in driver.points(names) if options.fault in ("", point.fault)]
         part, parts = map(int, options.part.split("/"))
         first = random.Random(options.seed).randrange(options.every)
         chosen = points[first :: options.every][part::parts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -211,13 +211,12 @@ def open_store(
 
 def _next_command(file: Path, resuming: Callable[[Path], str], words: str = "Resume with") -> str:
     """A sentence with the command to give next: that which resumes a campaign if one is unfinished."""
-    with suppress(MutinyError, OSError, MemoryError):  # what cannot be read now may be read later
-        if not file.is_file() or not file.stat().st_size:
-            return AGAIN
+    try:
         with SqliteStore(file, write=False) as store:
-            if all(store.tally(campaign.id).finished for campaign in store.campaigns()):
-                return AGAIN
-    return f"{words}: {resuming(file)}"
+            unfinished = any(not store.tally(campaign.id).finished for campaign in store.campaigns())
+    except (MutinyError, OSError, MemoryError):  # there is no campaign yet, or it cannot be read now
+        return AGAIN
+    return f"{words}: {resuming(file)}" if unfinished else AGAIN
 
 
 def _say_finishing() -> None:
