@@ -46,7 +46,7 @@ class CommandTrial:
         finally:
             places.open = False
             names = places.names if calls is None else calls.stop()
-            self.places.write_text("\n".join(names))
+            self.places.write_text("\n".join(" ".join(name.split()) for name in names))
         self.exit.write_text(str(code))
         check("Traceback" not in said, f"a traceback: {said[-600:]}")
         if code:

@@ -123,6 +123,7 @@ def main() -> None:
     parser.add_argument("--engine", default="serial")
     parser.add_argument("--plant", choices=sorted(planted.BUGS), help="Make mutiny wrong, to see that it is found.")
     parser.add_argument("--fault", default="", help="Try this fault only.")
+    parser.add_argument("--place", default="", help="Try places only whose name contains this text.")
     parser.add_argument("--only", help="One point: its number and fault, such as 17:death.")
     options = parser.parse_args()
     faulthandler.enable()
@@ -132,7 +133,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="steps-") as root:
         driver = Driver(options.kind, options.campaign, Path(root).resolve(), engine)
         answer, names = driver.undisturbed()
-        points = [point for point in driver.points(names) if options.fault in ("", point.fault)]
+        points = [
+            point
+            for point in driver.points(names)
+            if options.fault in ("", point.fault) and options.place in names[point.at - 1]
+        ]
         part, parts = map(int, options.part.split("/"))
         first = random.Random(options.seed).randrange(options.every)
         chosen = points[first :: options.every][part::parts]

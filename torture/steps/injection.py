@@ -78,10 +78,11 @@ def record_saved(file: Path) -> None:
 def _surrounded(function: Callable[..., Any], name: str, places: Places) -> Callable[..., Any]:
     @wraps(function)
     def call(*given: Any, **more: Any) -> Any:
-        places.reach(f"before {name}")
+        what = " ".join([name, *(value for value in given[1:2] if isinstance(value, str))])
+        places.reach(f"before {what}")
         value = function(*given, **more)
         try:
-            places.reach(f"after {name}")
+            places.reach(f"after {what}")
         except BaseException:
             value, given, more = None, (), {}  # otherwise the traceback would keep stores and cursors alive
             raise

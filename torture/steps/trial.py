@@ -89,9 +89,9 @@ class Trial:
             error = raised  # kept, as an interactive session keeps the last error: nothing may depend on its end
         places.open = False
         names = places.names if calls is None else calls.stop()
-        self.places.write_text("\n".join(names))
+        self.places.write_text("\n".join(" ".join(name.split()) for name in names))
         self._check_error(error)
-        if point.kind == "store-calls" and point.at and names[min(point.at, len(names)) - 1] in UNNAMED:
+        if point.kind == "store-calls" and point.at and names[min(point.at, len(names)) - 1].startswith(UNNAMED):
             error = None  # what nobody can close is closed when its last name is gone
             gc.collect()
         for model, state in models:
