@@ -37,11 +37,11 @@ class MemoryProgress:
     stages: dict[str, list[int]] = field(default_factory=dict)
     now: str = ""
 
-    def stage(self, title: str, _total: int) -> None:
+    def stage(self, title: str, total: int) -> None:  # noqa: ARG002, as `Progress` has it
         self.now = title
         self.stages[title] = []
 
-    def step(self, _note: str = "", _done: int = 1) -> None:
+    def step(self, note: str = "", done: int = 1) -> None:  # noqa: ARG002
         self.stages[self.now].append(private_bytes())
 
 

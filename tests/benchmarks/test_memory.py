@@ -19,6 +19,6 @@ def test_each_step_is_noted_in_its_stage():
     progress.step("a")
     progress.stage("second", 2)
     progress.step("b")
-    progress.step("c")
+    progress.step(note="c", done=2)
     assert {stage: len(used) for stage, used in progress.stages.items()} == {"first": 1, "second": 2}
     assert min(progress.stages["second"]) > 0
