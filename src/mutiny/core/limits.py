@@ -28,7 +28,7 @@ RATIO = 200
 NESTING = 100
 """Levels of nesting in JSON; results have less than 20."""
 UNITS = " KMGT"
-SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE)
+SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE | re.ASCII)
 
 
 def allowed(on_disk: int) -> int:
