@@ -86,7 +86,7 @@ def limited(size: str | None) -> Iterator[None]:
     """
     before = os.environ.get(VARIABLE)
     if size is not None:
-        parsed_size(size, "--limit")
+        parsed_size(size, VARIABLE if size == before else "--limit")  # typer reads the option from there, too
         os.environ[VARIABLE] = size
     try:
         yield
