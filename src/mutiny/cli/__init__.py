@@ -12,7 +12,7 @@ from typing import Any
 
 from mutiny.cli.app import app
 from mutiny.cli.completion import join_split_words
-from mutiny.cli.errors import given_code, given_code_sentence
+from mutiny.cli.errors import given_code, given_code_sentence, machine_sentence
 from mutiny.cli.streams import SafeStreams, say
 from mutiny.core.errors import MutinyError, MutinyWarning
 from mutiny.core.memory_errors import ADVICE, is_out_of_memory
@@ -34,7 +34,6 @@ def main() -> None:
     3 after an interrupt, and 70 for a bug. A reader of the output that stops reading, such as ``head``, changes
     nothing; an output that cannot be written, such as on a full disk, is an expected error.
     """
-    join_split_words(os.environ)
     with SafeStreams() as streams:
         code = _exit_code(streams)
         if sentence := streams.unwritten():
@@ -46,6 +45,7 @@ def main() -> None:
 
 def _exit_code(streams: SafeStreams) -> str | int | None:
     try:
+        join_split_words(os.environ)
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
             app(prog_name="mutiny")
@@ -67,7 +67,11 @@ def _exit_code(streams: SafeStreams) -> str | int | None:
         if is_out_of_memory(error):
             say(f"out of memory; no result was written. {ADVICE} Then give the same command again.")
             return STOPPED
-        if frames := given_code(error):
+        frames = given_code(error)
+        if not frames and isinstance(error, OSError) and (sentence := machine_sentence(error)):
+            say(sentence)
+            return REFUSED
+        if frames:
             sys.stderr.write(printable("".join(traceback.format_list(frames))))
             say(given_code_sentence(error, frames))
             return REFUSED
