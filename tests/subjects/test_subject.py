@@ -34,6 +34,8 @@ def test_how_many_originals():
     for bad in (0, -1, 4, 1.5, True, "2"):
         with pytest.raises(BadInput, match="originals"):
             given.count(bad)
+    with pytest.raises(BadInput, match="expected a whole number of at most 10,000"):
+        trained.count(10**20)
 
 
 def test_originals_are_the_users_own_objects_or_copies_on_another_device():

@@ -40,8 +40,8 @@ def check_flag(name: str, value: object) -> None:
         raise BadInput(name, repr(value), "True or False")
 
 
-def check_whole(name: str, value: object, least: int = 1) -> None:
-    """Raises `BadInput` unless a value is a whole number of at least ``least``.
+def check_whole(name: str, value: object, least: int = 1, most: int | None = None) -> None:
+    """Raises `BadInput` unless a value is a whole number of at least ``least``, and at most ``most`` if that is given.
 
     >>> check_whole("seed", 0, 0)
     >>> check_whole("count", 2.5)
@@ -50,6 +50,8 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise BadInput(name, repr(value), f"a whole number of at least {least}")
+    if most is not None and value > most:
+        raise BadInput(name, repr(value), f"a whole number of at most {most:,}")
 
 
 def check_path(name: str, path: str | Path) -> None:

@@ -30,6 +30,8 @@ from mutiny.subjects.training.loop import built
 
 DEFAULT_ORIGINALS = 10
 """Default number of originals that a recipe trains; MUFF uses 20."""
+MOST_ORIGINALS = 10_000
+"""Largest number of originals; a larger one is a typing error, which would plan jobs until memory ends."""
 
 
 class Subject:
@@ -208,7 +210,7 @@ class Subject:
         """Number of originals; by default all models, or `DEFAULT_ORIGINALS` if a recipe trains them."""
         if wanted is None:
             return len(self.models) or DEFAULT_ORIGINALS
-        check_whole("originals", wanted)
+        check_whole("originals", wanted, most=MOST_ORIGINALS)
         if self.models and wanted > len(self.models):
             raise BadInput(
                 "originals",

@@ -34,6 +34,7 @@ def test_names_and_what_follows_from_the_other_options():
         (("threads",), "engine='threads': expected one of serial, processes, ray"),
         (("serial", 2), "workers=2: expected 1 with the engine serial. Use the engine processes."),
         (("processes", 0), "workers=0: expected a whole number of at least 1"),
+        (("processes", 10**20), f"workers={10**20}: expected a whole number of at most 100,000"),
         (("processes", 2.5), "workers=2.5: expected a whole number of at least 1"),
         ((None, "2"), "workers='2': expected a whole number of at least 1"),
         (("ray", True), "workers=True: expected a whole number of at least 1"),

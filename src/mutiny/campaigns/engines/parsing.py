@@ -8,6 +8,7 @@ from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput
 
 ENGINES = ("serial", "processes", "ray")
+MOST_WORKERS = 100_000
 
 
 def as_engine(
@@ -29,7 +30,7 @@ def as_engine(
         if workers is not None or address is not None:
             raise BadInput("engine", engine, "a name where workers or address are given", "Give them to the engine.")
         return engine
-    check_whole("workers", 1 if workers is None else workers)
+    check_whole("workers", 1 if workers is None else workers, most=MOST_WORKERS)
     if engine is None:
         engine = "ray" if address else "processes" if (workers or 1) > 1 else "serial"
     if engine not in ENGINES:

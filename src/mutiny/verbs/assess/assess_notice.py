@@ -13,7 +13,7 @@ from mutiny.subjects.given import as_given
 from mutiny.verbs.assess.paired_test import PairedTest
 from mutiny.verbs.assess.reference import with_folds
 from mutiny.verbs.assess.result import Assessment
-from mutiny.verbs.assess.verb import Assess, default_seeds
+from mutiny.verbs.assess.verb import MOST_CHOICES, Assess, default_seeds
 
 
 def assess_notice(
@@ -39,7 +39,7 @@ def assess_notice(
     """
     if judge is not None and not isinstance(judge, PairedTest):
         raise BadInput("judge", repr(judge)[:60], "a PairedTest")
-    check_whole("seeds", 1 if seeds is None else seeds)
+    check_whole("seeds", 1 if seeds is None else seeds, most=MOST_CHOICES)
     wanted = operators_by_label(operators)
     subject = with_folds(subject)
     subject.check()

@@ -28,6 +28,8 @@ from mutiny.verbs.assess.summary import notice_of
 
 FEWEST_CHOICES = 10
 """Fewest random choices of an operator over all originals, unless the user says otherwise."""
+MOST_CHOICES = 100_000
+"""Largest number of random choices per operator and original."""
 HARMLESS = GaussianFuzzing(ratio=1.0, sd=2.0**-9, clip="none")
 """A harmless change: noise on every weight, as large as the rounding errors of bfloat16."""
 HARMLESS_CHANGES = 20

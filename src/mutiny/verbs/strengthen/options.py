@@ -16,6 +16,7 @@ from mutiny.subjects.data.joined import contents
 from mutiny.subjects.given import Given
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.assess.result import Assessment
+from mutiny.verbs.assess.verb import MOST_CHOICES
 from mutiny.verbs.select.base import Selector
 from mutiny.verbs.select.budget import as_count, check_budget
 from mutiny.verbs.select.parsing import as_methods, describe, usual_method
@@ -79,7 +80,7 @@ class StrengthenOptions:
         seed: int,
     ) -> StrengthenOptions:
         """Options from the arguments of `strengthen`; ``given`` has the pool."""
-        check_whole("seeds", 1 if seeds is None else seeds)
+        check_whole("seeds", 1 if seeds is None else seeds, most=MOST_CHOICES)
         check_flag("minimize", minimize)
         check_whole("synthesize", synthesize, 0)
         if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
