@@ -96,11 +96,12 @@ class ResumePlan:
 
     def lines(self) -> list[str]:
         """The description, a line each."""
-        subject, colon, _ = str(self.command["arguments"]["subject"]).rpartition(":")
+        named = [str(self.command["arguments"][name]).rpartition(":") for name in self.verb.arguments]
+        imported = ", ".join(dict.fromkeys(quoted(path) for path, colon, _ in named if colon))
         given = [f"--{name} {quoted(str(value))}" for name, value in self.options.items() if self._is_output(name)]
         described = {
             "command": command_line(self.command),
-            "imports": quoted(subject) if colon else "nothing but mutiny",
+            "imports": imported or "nothing but mutiny",
             "folder": quoted(str(self.folder or Path.cwd())),
             "jobs run": self._where(),
             "writes": ", ".join([quoted_path(self.file), *given]),

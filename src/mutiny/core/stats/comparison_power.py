@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,69 +24,108 @@ FEWEST_CHANGES = 0.5
 """Changed answers on which a plan is based if no answer changed."""
 
 
-def inputs_to_compare(changed: int, n: int, margin: float, alpha: float = 0.05, power: float = 0.8) -> int | None:
+@dataclass(frozen=True)
+class InputsNeeded:
+    """How many inputs would tell whether B is worse than A.
+
+    Attributes:
+        inputs: Their number; ``None`` if more than 100 million were needed.
+        observed: Whether B is taken to lose what it lost; else it loses either nothing or the whole margin.
+    """
+
+    inputs: int | None
+    observed: bool = False
+
+
+def inputs_to_compare(
+    broken: int, repaired: int, n: int, margin: float, alpha: float = 0.05, power: float = 0.8
+) -> InputsNeeded:
     """Number of inputs that tell, with a given probability, whether B is worse than A.
 
     B is taken to change as many answers as it did. If it loses nothing in truth, the verdict must be "not worse",
-    "equivalent" or "better"; if it loses the whole margin, "worse"; each with this probability.
+    "equivalent" or "better"; if it loses the whole margin, "worse"; each with this probability. If there are as many
+    inputs already, the true loss lies in between, and is taken to be the observed one: then any verdict will do.
 
     Args:
-        changed: Inputs that one network gets right and the other one wrong.
+        broken: Inputs that A gets right and B gets wrong.
+        repaired: Inputs that A gets wrong and B gets right.
         n: Number of inputs on which they were counted.
         margin: Largest tolerated loss, as a share of the inputs.
         alpha: Level of the one-sided tests.
-        power: Required probability of the right verdict.
+        power: Required probability of a verdict.
 
-    Returns:
-        The number of inputs; ``None`` if more than 100 million were needed.
-
-    >>> inputs_to_compare(26, 1000, 0.005)
-    6772
+    >>> inputs_to_compare(13, 13, 1000, 0.005)
+    InputsNeeded(inputs=6772, observed=False)
     """
-    rate = min(1.0, max(changed, FEWEST_CHANGES) / n)
+    rate = min(1.0, max(broken + repaired, FEWEST_CHANGES) / n)
     least = max(rate, margin)
     truths = (rate / 2, rate / 2), ((least + margin) / 2, (least - margin) / 2)
 
-    def enough(inputs: int) -> bool:
+    def tells(inputs: int) -> bool:
         harmless, harmful = (verdict_chances(inputs, *truth, margin, alpha) for truth in truths)
         worse = ComparisonVerdict.WORSE
         return harmful[worse] >= power and 1 - harmless[worse] - harmless[ComparisonVerdict.CANNOT_TELL] >= power
 
-    z = float(special.ndtri(1 - alpha) + special.ndtri(power))
-    normal = z * z * least / margin**2
-    if normal > LARGEST_PLAN:
+    def tells_as_observed(inputs: int) -> bool:
+        chances = verdict_chances(inputs, broken / n, repaired / n, margin, alpha)
+        return chances[ComparisonVerdict.CANNOT_TELL] <= 1 - power
+
+    needed = _smallest(tells, _normal_inputs(least, margin, alpha, power), least)
+    if needed is None or needed > n:
+        return InputsNeeded(needed)
+    lost = (broken - repaired) / n
+    distance = max(margin - lost, lost)  # of the observed loss from what "not worse", or "worse", must exclude
+    return InputsNeeded(_smallest(tells_as_observed, _normal_inputs(rate, distance, alpha, power), rate), True)
+
+
+def inputs_to_compare_scores(
+    spread: float, lost: float, n: int, margin: float, alpha: float = 0.05, power: float = 0.8
+) -> InputsNeeded:
+    """The same for mean scores, by the normal approximation with Guenther's correction for the unknown spread.
+
+    Args:
+        spread: Standard deviation of the differences between scores.
+        lost: What B loses in the mean; negative if it gains.
+        n: Number of inputs on which they were measured.
+        margin: Largest tolerated loss of the mean score.
+        alpha: Level of the one-sided tests.
+        power: Required probability of a verdict.
+
+    >>> inputs_to_compare_scores(1.0, 0.05, 100, 0.1)
+    InputsNeeded(inputs=620, observed=False)
+    """
+    correction = float(special.ndtri(1 - alpha)) ** 2 / 2
+
+    def inputs(distance: float) -> int | None:
+        number = _normal_inputs(spread**2, distance, alpha, power) + correction
+        return math.ceil(max(2.0, number)) if number <= LARGEST_PLAN else None
+
+    needed = inputs(margin)
+    if needed is None or needed > n:
+        return InputsNeeded(needed)
+    return InputsNeeded(inputs(max(margin - lost, lost)), True)
+
+
+def _normal_inputs(variance: float, distance: float, alpha: float, power: float) -> float:
+    """Number of inputs by the normal approximation."""
+    return float(special.ndtri(1 - alpha) + special.ndtri(power)) ** 2 * variance / distance**2
+
+
+def _smallest(tells: Callable[[int], bool], normal: float, rate: float) -> int | None:
+    """Smallest number of inputs that tells, to 0.2%; near the normal approximation if that is large."""
+    if not normal <= LARGEST_PLAN:
         return None
-    if normal * least > MOST_EXACT_CHANGES:
-        return math.ceil(normal + 1 / margin)
+    if normal * rate > MOST_EXACT_CHANGES:
+        return math.ceil(normal)
     low, high = 0, math.ceil(normal) + 16
-    while not enough(high):
+    while not tells(high):
         low, high = high, 2 * high
         if high > LARGEST_PLAN:
             return None
     while high - low > max(1, high // 500):
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if tells(middle) else (middle, high)
     return high
-
-
-def inputs_to_compare_scores(spread: float, margin: float, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Number of inputs that tell, with a given probability, whether the mean score of B is lower by the margin.
-
-    Args:
-        spread: Standard deviation of the differences between scores.
-        margin: Largest tolerated loss of the mean score.
-        alpha: Level of the one-sided tests.
-        power: Required probability of the right verdict.
-
-    Returns:
-        The number of inputs; ``None`` if more than 100 million were needed.
-
-    >>> inputs_to_compare_scores(1.0, 0.1)
-    620
-    """
-    z, level = float(special.ndtri(1 - alpha) + special.ndtri(power)), float(special.ndtri(1 - alpha))
-    inputs = (z * spread / margin) ** 2 + level**2 / 2  # the last part stands for the unknown spread (Guenther)
-    return math.ceil(max(2.0, inputs)) if inputs <= LARGEST_PLAN else None
 
 
 def verdict_chances(
