@@ -176,7 +176,7 @@ class Compare(Verb[Sides, Comparison]):
                 continue
             for note in only_first(0 if given is None else len(given.models), "was compared"):
                 yield f"{side.name.upper()}: {note}"
-            if not side.repeatable:
+            if not (session.repeatable if side is state.a else side.repeatable):
                 yield f"{side.name.upper()}: {UNSTEADY}, so the same call may count other flips."
 
 
