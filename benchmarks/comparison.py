@@ -66,7 +66,7 @@ DRAWS: Mapping[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 SIZES = (10, 30, 300)
 
 
-def measure(quick: bool, data: Path | None) -> dict[str, dict[str, object]]:
+def measure(quick: bool, _data: Path | None) -> dict[str, dict[str, object]]:
     pairs = QUICK_PAIRS if quick else PAIRS
     rows: dict[str, dict[str, object]] = {}
     for case in CASES:

@@ -89,7 +89,10 @@ def test_recorded_answers_are_kept_and_reported(run, tmp_path):
         (["{subject}", "{spoilt}", "--margin", "-1pt"], "mutiny: --margin='-1pt': expected a number above 0"),
         (["{subject}", "{spoilt}", "--margin", "2%"], "mutiny: --margin=2%: expected accuracy points"),
         (["{subject}", "{spoilt}", "--alpha", "0.6"], "mutiny: --alpha=0.6: expected a probability"),
-        (["{subject}", "{spoilt}", "--slice", "room"], "mutiny: --slice='room': expected a column of the recorded answers"),
+        (
+            ["{subject}", "{spoilt}", "--slice", "room"],
+            "mutiny: --slice='room': expected a column of the recorded answers",
+        ),
         (["{subject}", "{spoilt}", "--lower-is-better"], "mutiny: --higher-is-better=False: expected no direction"),
         (["{spoilt}", "{subject}"], "It is a model, a Sequential"),
     ],

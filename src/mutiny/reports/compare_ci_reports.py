@@ -9,7 +9,7 @@ from mutiny.core.stats.comparison import ComparisonVerdict
 from mutiny.reports.compare_text import changed_groups, difference_text, how, input_text, mean_text
 from mutiny.reports.files import write_text
 from mutiny.reports.formatting import p_value
-from mutiny.reports.junit import add_outcome, suites_xml, named_case, with_output
+from mutiny.reports.junit import add_outcome, named_case, suites_xml, with_output
 from mutiny.reports.markdown import cell, markdown_table
 from mutiny.verbs.compare.groups import GroupChange
 from mutiny.verbs.compare.result import Comparison

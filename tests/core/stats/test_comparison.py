@@ -107,15 +107,21 @@ def test_a_few_equal_differences_prove_nothing(n):
     assert compare_scores([0.0] * 5, 0.1).verdict is ComparisonVerdict.EQUIVALENT
 
 
-@pytest.mark.parametrize(("n", "broken", "repaired", "margin"), [(40, 0.1, 0.03, 0.05), (25, 0.2, 0.2, 0.15), (9, 0.4, 0.6, 0.3)])
+@pytest.mark.parametrize(
+    ("n", "broken", "repaired", "margin"), [(40, 0.1, 0.03, 0.05), (25, 0.2, 0.2, 0.15), (9, 0.4, 0.6, 0.3)]
+)
 def test_the_chance_of_each_verdict_is_that_of_all_tables(n, broken, repaired, margin):
     chances = dict.fromkeys(VERDICTS, 0.0)
     for worse, better in itertools.product(range(n + 1), repeat=2):
         if worse + better <= n:
-            law = stats.multinomial.pmf([worse, better, n - worse - better], n, [broken, repaired, 1 - broken - repaired])
+            law = stats.multinomial.pmf(
+                [worse, better, n - worse - better], n, [broken, repaired, 1 - broken - repaired]
+            )
             chances[compare_answers(worse, better, n, margin).verdict] += float(law)
     found = verdict_chances(n, broken, repaired, margin)
-    assert [found[verdict] for verdict in VERDICTS] == pytest.approx([chances[verdict] for verdict in VERDICTS], abs=1e-9)
+    assert [found[verdict] for verdict in VERDICTS] == pytest.approx(
+        [chances[verdict] for verdict in VERDICTS], abs=1e-9
+    )
 
 
 def test_the_planned_number_of_inputs_tells_four_times_in_five():

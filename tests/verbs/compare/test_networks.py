@@ -147,7 +147,11 @@ def narrow(classes):
 
 
 WRONG = {
-    "training mode": (lambda: spoilt().train(), {}, "b=Sequential in training mode: expected a model in evaluation mode"),
+    "training mode": (
+        lambda: spoilt().train(),
+        {},
+        "b=Sequential in training mode: expected a model in evaluation mode",
+    ),
     "other classes": (lambda: narrow(5), {}, r"output of b=shape \(.*, 5\): expected \(n, 3\)"),
     "other inputs": (lambda: nn.Linear(7, 3).eval(), {}, "b=RuntimeError: .*: expected a model that takes inputs"),
     "a subject with other classes": (

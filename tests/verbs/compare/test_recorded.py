@@ -10,7 +10,7 @@ from mutiny.core.errors import BadInput
 
 IDS = [f"x{number}" for number in range(12)]
 TARGETS = [number % 3 for number in range(12)]
-BEFORE = TARGETS[:9] + [0, 0, 0]
+BEFORE = [*TARGETS[:9], 0, 0, 0]
 AFTER = [1, 2, 0, *TARGETS[3:9], 0, 1, 1]
 
 
@@ -84,7 +84,9 @@ def test_equal_answers_are_called_equal_and_few_are_not_enough():
     assert found.same == "answers"
     assert found.verdict == "cannot tell"
     assert found.inputs_needed > 500
-    assert found.sentence.startswith("B gives the same answer as A to each of your 12 inputs, but so few cannot exclude")
+    assert found.sentence.startswith(
+        "B gives the same answer as A to each of your 12 inputs, but so few cannot exclude"
+    )
     many = {"id": range(3000), "correct": [1] * 3000}
     assert mutiny.compare(many, many).verdict == "equivalent"
 
@@ -103,12 +105,18 @@ def good(**more):
 
 
 WRONG = {
-    "other ids": (good(id=[*IDS[:11], "y"]), "b=.*lacks 1 of the 12 ids of A, such as x11 and has 1 that A lacks, such as y"),
+    "other ids": (
+        good(id=[*IDS[:11], "y"]),
+        "b=.*lacks 1 of the 12 ids of A, such as x11 and has 1 that A lacks, such as y",
+    ),
     "another length": ({"id": IDS[:9], "correct": [1] * 9}, "b=.*lacks 3 of the 12 ids of A, such as x9, x10, x11"),
     "duplicates": (good(id=[*IDS[:11], "x0"]), "b=the id 'x0' twice, in rows 1 and 12"),
     "NaN": ({"id": IDS, "score": [1.0] * 11 + [float("nan")]}, r"b='nan' in column score of row 12 \(id x11\)"),
     "infinity": ({"id": IDS, "score": ["1"] * 11 + ["-inf"]}, "b='-inf' in column score of row 12"),
-    "a missing answer": ({"id": IDS, "answer": ["a"] * 11 + [None], "target": ["a"] * 12}, "b=no value in column answer"),
+    "a missing answer": (
+        {"id": IDS, "answer": ["a"] * 11 + [None], "target": ["a"] * 12},
+        "b=no value in column answer",
+    ),
     "another kind": ({"id": IDS, "score": [1.0] * 12}, "b=scores: expected answers that are right or wrong, as A has"),
     "no id": ({"correct": [1]}, "b=columns correct: .*The column id is missing"),
     "no answers": ({"id": IDS}, "b=columns id: .*None of them is there"),
@@ -175,7 +183,7 @@ def test_broken_lines_are_refused(tmp_path, content, message):
 def test_a_file_takes_no_more_memory_than_allowed(tmp_path, suffix, monkeypatch):
     file = write(tmp_path / f"b{suffix}", {"id": list(range(5000)), "correct": [1] * 5000})
     monkeypatch.setenv("MUTINY_LIMIT", "10kB")
-    with pytest.raises(BadInput, match="a file that takes at most 10.0kB in memory"):
+    with pytest.raises(BadInput, match=r"a file that takes at most 10\.0kB in memory"):
         mutiny.compare(good(), file)
 
 

@@ -87,10 +87,10 @@ def _change(result: Comparison) -> str:
 def _same(result: Comparison) -> str:
     """That nothing changes, which few inputs do not prove."""
     what = "gives the same output, bit for bit," if result.same == "outputs" else "gives the same answer"
-    loss = result.loss.interval
+    loss, count = result.loss.interval, result.subject.inputs
     return (
-        f"B {what} as A to each of your {result.subject.inputs:,} input{'s' * (result.subject.inputs != 1)}, but so few "
-        f"cannot exclude a loss of {margin_text(result.margin, result.unit)} on others "
+        f"B {what} as A to each of your {count:,} input{'s' * (count != 1)}, but so few cannot "
+        f"exclude a loss of {margin_text(result.margin, result.unit)} on others "
         f"{interval_text(loss.low, loss.high, result)}."
     )
 
