@@ -71,8 +71,8 @@ def test_recorded_answers_are_kept_and_reported(run, tmp_path):
     assert ran.code == 1, ran.err
     assert "it loses 25.0 accuracy points" in " ".join(ran.out.split())
     assert "room a" in ran.out
-    assert "Kept in old.csv.mutiny" in " ".join(ran.out.split())
-    report = run("report", "old.csv.mutiny", "-o", "page.html")
+    assert "Kept in old.mutiny" in " ".join(ran.out.split())
+    report = run("report", "old.mutiny", "-o", "page.html")
     assert report.code == 0
     page = open("page.html", encoding="utf-8").read()  # noqa: PTH123, SIM115
     assert "Did the change make the network worse?" in page

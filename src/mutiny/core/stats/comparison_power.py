@@ -75,7 +75,7 @@ def inputs_to_compare(
         return InputsNeeded(needed)
     lost = (broken - repaired) / n
     distance = max(margin - lost, lost)  # of the observed loss from what "not worse", or "worse", must exclude
-    return InputsNeeded(_smallest(tells_as_observed, _normal_inputs(rate, distance, alpha, power), rate), True)
+    return InputsNeeded(_smallest(tells_as_observed, _normal_inputs(rate, distance, alpha, power), rate, n), True)
 
 
 def inputs_to_compare_scores(
@@ -111,13 +111,13 @@ def _normal_inputs(variance: float, distance: float, alpha: float, power: float)
     return float(special.ndtri(1 - alpha) + special.ndtri(power)) ** 2 * variance / distance**2
 
 
-def _smallest(tells: Callable[[int], bool], normal: float, rate: float) -> int | None:
-    """Smallest number of inputs that tells, to 0.2%; near the normal approximation if that is large."""
+def _smallest(tells: Callable[[int], bool], normal: float, rate: float, above: int = 0) -> int | None:
+    """Smallest number of inputs above some that tells, to 0.2%; near the normal approximation if that is large."""
     if not normal <= LARGEST_PLAN:
         return None
     if normal * rate > MOST_EXACT_CHANGES:
-        return math.ceil(normal)
-    low, high = 0, math.ceil(normal) + 16
+        return max(math.ceil(normal), above + 1)
+    low, high = above, max(math.ceil(normal) + 16, above + 1)
     while not tells(high):
         low, high = high, 2 * high
         if high > LARGEST_PLAN:
