@@ -149,4 +149,6 @@ def _flag(parameter: inspect.Parameter) -> str:
         return str(parameter.annotation.__metadata__[0].metavar)
     info = _option_of(parameter)
     flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
-    return next((flag.partition("/")[0] for flag in flags if flag.startswith("--")), f"--{parameter.name.replace('_', '-')}")
+    return next(
+        (flag.partition("/")[0] for flag in flags if flag.startswith("--")), f"--{parameter.name.replace('_', '-')}"
+    )

@@ -152,7 +152,7 @@ WRONG = {
         {},
         "b=Sequential in training mode: expected a model in evaluation mode",
     ),
-    "other classes": (lambda: narrow(5), {}, r"output of b=shape \(.*, 5\): expected \(n, 3\)"),
+    "other classes": (lambda: narrow(5), {}, r"output of b=shape \(.*, 5\): expected \(n, 3\), as A gives"),
     "other inputs": (lambda: nn.Linear(7, 3).eval(), {}, "b=RuntimeError: .*: expected a model that takes inputs"),
     "a subject with other classes": (
         lambda: toys.blob_subject(1, classes=4),

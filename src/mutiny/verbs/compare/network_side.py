@@ -65,8 +65,14 @@ class NetworkSide:
     def settled(self) -> NetworkSide:
         """This side with the kind of outputs determined; an error in a sentence if the network does not fit."""
         task = Classification(self.task.classes) if isinstance(self.task, Classification) else self.task
-        with called(self.name, "models[0]"), called(f"output of {self.name}", "model output"):
-            task = settle(task, [self.model], self.data, self.forward, self.batch_size)
+        try:
+            with called(self.name, "models[0]"):
+                task = settle(task, [self.model], self.data, self.forward, self.batch_size)
+        except BadInput as error:
+            if error.argument != "model output":
+                raise
+            fix = "Both networks must answer the same question."
+            raise BadInput(f"output of {self.name}", error.value, f"{error.expected}, as A gives", fix) from error
         return NetworkSide(self.name, self.model, self.forward, self.data, self.targets, task, self.batch_size)
 
     @property
