@@ -56,10 +56,10 @@ def test_every_verdict_has_a_sentence_of_its_own():
             right[n] = True
         return mutiny.compare(many, {"id": range(4000), "correct": right}, **more).sentence
 
-    assert against(90, 20).startswith("B is worse than A: it loses 1.75 accuracy points")
-    assert against(20, 90).startswith("B is better than A: it gains 1.75 accuracy points")
+    assert against(90, 20).startswith("B is worse than A: it loses 1.8 accuracy points")
+    assert against(20, 90).startswith("B is better than A: it gains 1.8 accuracy points")
     assert against(3, 3).startswith("B and A are equivalent within 0.5 accuracy points: it loses as many answers as it")
-    assert against(20, 30).startswith("B is not worse than A by 0.5 accuracy points or more: it gains 0.25")
+    assert against(20, 30).startswith("B is not worse than A by 0.5 accuracy points or more: it gains 0.2 ")
     assert against(50, 45).startswith("Cannot tell whether B is worse than A: it loses 0.1")
     assert "inputs like these would tell four times in five" in against(50, 45)
     assert against(50, 20, margin="3pt").endswith("The loss is significant, but surely smaller than the margin.")
