@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import attack, comparison, engines, evaluation, localization, notice, selection, training
+from benchmarks import attack, comparison, engines, evaluation, localization, memory, notice, selection, training
 from benchmarks.command import options, show
 
 ALL = {
@@ -16,6 +16,7 @@ ALL = {
     "comparison": comparison.measure,
     "training": training.measure,
     "engines": engines.measure,
+    "memory": memory.measure,
 }
 
 given = options()
