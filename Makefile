@@ -84,7 +84,7 @@ licenses: .venv-locked/installed
 	.venv-locked/bin/python .ci/licenses > licenses.new && mv licenses.new docs/licenses.md
 
 sbom: .venv-locked/installed
-	.venv-locked/bin/python .ci/sbom attacks ray notebook tracking frameworks > mutiny-nn.cdx.json
+	.venv-locked/bin/python .ci/sbom attacks ray notebook tracking onnx frameworks > mutiny-nn.cdx.json
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAME = PROJECT["name"]
-FOR_USERS = ("attacks", "ray", "notebook", "tracking", "frameworks")
+FOR_USERS = ("attacks", "ray", "notebook", "tracking", "onnx", "frameworks")
 """Extras that add features; the others are for those who develop mutiny."""
 OF_GPUS = re.compile(r"nvidia-|cuda-|triton")
 """Packages that builds of torch for GPUs require, each in a version of its own."""

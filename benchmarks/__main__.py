@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import attack, engines, evaluation, localization, memory, notice, selection, training
+from benchmarks import attack, comparison, engines, evaluation, localization, memory, notice, selection, training
 from benchmarks.command import options, show
 
 ALL = {
@@ -13,6 +13,7 @@ ALL = {
     "selection": selection.measure,
     "localization": localization.measure,
     "attack": attack.measure,
+    "comparison": comparison.measure,
     "training": training.measure,
     "engines": engines.measure,
     "memory": memory.measure,

@@ -22,7 +22,7 @@ from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput
 from mutiny.verbs.repair.files import save_patch, save_weights
 
-VERBS = ("assess", "muff", "select", "locate", "repair", "attack", "strengthen")
+VERBS = ("assess", "muff", "compare", "select", "locate", "repair", "attack", "strengthen")
 PROVEN = ("select", "attack")
 """Stores whose unfinished campaign has a proof that this user gave its command."""
 
@@ -39,6 +39,8 @@ def make(folder: Path, verbs: tuple[str, ...] = VERBS) -> None:
 def command_of(verb: str, folder: Path) -> dict[str, Any]:
     """The command of campaigns of the corpus, as stores keep it."""
     arguments = {"subject": f"{Path(subject.__file__).resolve()}:subject", "seed": 0}
+    if verb == "compare":
+        arguments["b"] = arguments["subject"]
     return {"verb": verb, "arguments": arguments, "folder": str(folder)}
 
 
@@ -48,6 +50,7 @@ def results(folder: Path, verbs: tuple[str, ...]) -> None:
     calls = {
         "assess": lambda **more: mutiny.assess(made, "GF,WI", seeds=2, **more),
         "muff": lambda **more: mutiny.assess(made, "NEB", method="muff", **more),
+        "compare": lambda **more: mutiny.compare(made, made, **more),
         "select": lambda **more: mutiny.select(made, "deepgini,margin", budget=5, **more),
         "locate": lambda **more: mutiny.locate(made, k=3, validate=2, by_class=True, **more),
         "repair": lambda **more: mutiny.repair(made, **more),

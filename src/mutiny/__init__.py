@@ -83,6 +83,8 @@ if TYPE_CHECKING:
     from mutiny.verbs.attack.result import Robustness as Robustness
     from mutiny.verbs.attack.trained import distilled as distilled
     from mutiny.verbs.attack.trained import smoothed as smoothed
+    from mutiny.verbs.compare.compare import compare as compare
+    from mutiny.verbs.compare.result import Comparison as Comparison
     from mutiny.verbs.locate.activity import Activity as Activity
     from mutiny.verbs.locate.ascent import Ascent as Ascent
     from mutiny.verbs.locate.locate import locate as locate

@@ -14,6 +14,7 @@ SUBJECT = """
 from verbs.repair.spoilt import data, faulty
 
 subject = mutiny.Subject(faulty()[0], task=mutiny.Classification(3), train=blobs(), test=data(300), name="blobs")
+other = nn.Sequential(*faulty()[0]).eval()
 """
 STOPPED = """
 from verbs.repair.spoilt import data, faulty
@@ -29,6 +30,7 @@ def forward(model, x):
 
 subject = mutiny.Subject(faulty()[0], task=mutiny.Classification(3), train=blobs(), test=data(300), name="blobs",
                          forward=forward)
+other = nn.Sequential(*faulty()[0]).eval()
 """
 OPTIONS = {
     "attack": (
@@ -39,7 +41,14 @@ OPTIONS = {
     "locate": ("--k", "3", "--validate", "3"),
     "strengthen": "--operators NEB --seeds 1 --budget 5 --minimize".split(),
     "repair": ("--method", "scale(generations=25)"),
+    "compare": ("--margin", "3pt"),
 }
+
+
+def line(verb, subject):
+    """The words of a command; what is compared is in the same file."""
+    other = [subject.replace(":subject", ":other")] if verb == "compare" else []
+    return [verb, subject, *other, *OPTIONS[verb]]
 
 
 def untimed(path):
@@ -52,10 +61,10 @@ def test_every_verb_can_be_resumed():
 
 @pytest.mark.parametrize("verb", OPTIONS)
 def test_a_result_is_kept_shown_and_reported(run, write, tmp_path, verb):
-    first = run(verb, write(SUBJECT), *OPTIONS[verb], "--json", tmp_path / "a")
+    first = run(*line(verb, write(SUBJECT)), "--json", tmp_path / "a")
     assert first.code == 0
     assert "Kept in mine-subject.mutiny" in first.out
-    second = run(verb, write(SUBJECT), *OPTIONS[verb], "--json", tmp_path / "b")
+    second = run(*line(verb, write(SUBJECT)), "--json", tmp_path / "b")
     assert second.out == first.out
     assert (tmp_path / "b").read_text() == (tmp_path / "a").read_text()
     (tmp_path / "mine.py").unlink()
@@ -70,7 +79,7 @@ def test_a_result_is_kept_shown_and_reported(run, write, tmp_path, verb):
 
 def test_one_file_has_campaigns_of_several_verbs(run, write, tmp_path):
     for verb in OPTIONS:
-        assert run(verb, write(SUBJECT), *OPTIONS[verb], "--quiet").code == 0
+        assert run(*line(verb, write(SUBJECT)), "--quiet").code == 0
     status = run("status", "mine-subject.mutiny").out
     assert [verb for verb in OPTIONS if f"{verb} blobs" in status] == list(OPTIONS)
     assert "repair" in run("report", "mine-subject.mutiny").out.lower()
@@ -107,15 +116,14 @@ def test_nothing_is_kept_if_nobody_wants_it(run, write, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("verb", OPTIONS)
 def test_what_was_interrupted_is_resumed(run, write, tmp_path, monkeypatch, verb):
-    arguments = (*OPTIONS[verb], "--batch-size", "64", "--json", tmp_path / "a")
-    subject = write(STOPPED)
+    words = [*line(verb, write(STOPPED)), "--batch-size", "64", "--json", tmp_path / "a"]
     monkeypatch.setenv("LEFT", "1000000")
-    undisturbed = run(verb, subject, *arguments, "--no-store")
+    undisturbed = run(*words, "--no-store")
     assert undisturbed.code == 0
     alone = untimed(tmp_path / "a")
     (tmp_path / "a").unlink()
     monkeypatch.setenv("LEFT", str((10**6 - int(os.environ["LEFT"])) * 2 // 3))
-    stopped = run(verb, subject, *arguments, "--store", tmp_path / "x.mutiny")
+    stopped = run(*words, "--store", tmp_path / "x.mutiny")
     assert stopped.code == 3, stopped
     told = re.search(r"Resume with: mutiny (resume .*)", stopped.err)[1]
     assert told == f"resume {tmp_path / 'x.mutiny'} --json {tmp_path / 'a'}"

@@ -12,11 +12,12 @@ from mutiny.models import ModelState
 from mutiny.verbs.attack.attack import mutants_of
 from mutiny.verbs.attack.mutants import Choice
 
-MODEL = toys.classifier()
+MODEL, OTHER = toys.classifier(), toys.classifier(1)
 TEAM = Choice(count=2, iterations=4, ratios=(0.2,))
 VERBS = {
     "assess": lambda subject: mutiny.assess(subject, "GF,NEB", seeds=1),
     "assess with muff": lambda subject: mutiny.assess(subject, "WI(ratio=0.3)", method="muff"),
+    "compare": lambda subject: mutiny.compare(subject, OTHER),
     "select": lambda subject: mutiny.select(subject, "npc,nss,dsa,prima-kill", 5),
     "accuracy_after_retraining": lambda subject: mutiny.accuracy_after_retraining(
         subject, "npc", 20, epochs=1, repeats=1
@@ -109,7 +110,7 @@ SHARED = {"seed": 0, "device": None, "batch_size": None, "threads": 1, "engine":
 SHARED |= {"folder": None, "progress": None}
 
 
-@pytest.mark.parametrize("name", ["assess", "select", "strengthen", "locate", "repair", "attack"])
+@pytest.mark.parametrize("name", ["assess", "compare", "select", "strengthen", "locate", "repair", "attack"])
 def test_all_verbs_have_the_same_arguments_for_how_to_run(name):
     parameters = inspect.signature(getattr(mutiny, name)).parameters
     assert {argument: parameters[argument].default for argument in SHARED} == SHARED

@@ -42,7 +42,9 @@ class Reader(HTMLParser):
             self.rows[-1][-1] += data
 
 
-@pytest.fixture(scope="module", params=["assess", "muff", "strengthen", "select", "locate", "repair", "attack"])
+@pytest.fixture(
+    scope="module", params=["assess", "muff", "compare", "strengthen", "select", "locate", "repair", "attack"]
+)
 def result(request):
     import mutiny
     from toys import blob_subject
@@ -52,6 +54,8 @@ def result(request):
     subject = blob_subject(3, name="blobs")
     if request.param == "assess":
         return mutiny.assess(subject, "GF,LR", seeds=2)
+    if request.param == "compare":
+        return mutiny.compare(subject, subject.models[1], slices={"half": [0] * 60 + [1] * 60})
     if request.param == "muff":
         return mutiny.assess(subject, "WI(ratio=0.3),AFR", batch_size=256, method="muff")
     if request.param == "strengthen":

@@ -9,6 +9,7 @@ import typer
 from mutiny import __version__
 from mutiny.cli.assess import assess
 from mutiny.cli.attack import attack
+from mutiny.cli.compare import compare
 from mutiny.cli.demo import demo
 from mutiny.cli.errors import check_current_folder
 from mutiny.cli.locate import locate
@@ -48,7 +49,7 @@ def _before_any_command(
 
 
 app.command(rich_help_panel="Start")(demo)
-for verb in (assess, select, strengthen, locate, repair, attack):
+for verb in (assess, compare, select, strengthen, locate, repair, attack):
     app.command(verb.name, rich_help_panel="Test a network")(verb.callback())
 for on_files in (report, status, resume):
     app.command(rich_help_panel="Campaign files")(on_files)

@@ -48,6 +48,11 @@ class VerbCommand:
         return self.function.__name__
 
     @property
+    def arguments(self) -> list[str]:
+        """Names of the parameters without a flag, in their order: the subject, and what it is compared with."""
+        return [name for name, parameter in self.parameters.items() if parameter.default is inspect.Parameter.empty]
+
+    @property
     def flags(self) -> dict[str, str]:
         """Command-line names of the parameters, such as ``--k-max``."""
         return {name: _flag(parameter) for name, parameter in self.parameters.items()}
@@ -59,7 +64,9 @@ class VerbCommand:
             options: Values of options, and the subject; missing options have their defaults.
             console: Console for the result.
         """
-        defaults = {name: parameter.default for name, parameter in self.parameters.items() if name != "subject"}
+        defaults = {
+            name: parameter.default for name, parameter in self.parameters.items() if name not in self.arguments
+        }
         values = {**defaults, **options}
         with loading(values["quiet"]):
             import_module(f"mutiny.verbs.{self.name}.{self.name}")
@@ -92,7 +99,10 @@ class VerbCommand:
 
 
 def verb(
-    *settings: Settings, aliases: Mapping[str, str] | None = None, shared: Mapping[str, tuple[Any, Any]] | None = None
+    *settings: Settings,
+    aliases: Mapping[str, str] | None = None,
+    shared: Mapping[str, tuple[Any, Any]] | None = None,
+    subject: Any = SubjectName,
 ) -> Callable[[Callable[..., Any]], VerbCommand]:
     """Turn a function of an `Invocation` and the verb's own options into the command of the verb.
 
@@ -100,6 +110,7 @@ def verb(
         settings: Dataclasses that are filled by further options.
         aliases: Options by the name of the Python argument that they fill, where the names differ.
         shared: Type and default of shared options that differ from those of other verbs.
+        subject: Type of the first argument.
     """
 
     def decorate(function: Callable[..., Any]) -> VerbCommand:
@@ -107,13 +118,15 @@ def verb(
         # The annotation of the result is left out: it names a class whose module imports PyTorch.
         texts: Any = SimpleNamespace(__annotations__={parameter.name: parameter.annotation for parameter in own})
         hints = get_type_hints(texts, function.__globals__, include_extras=True)
-        options = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+        given = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+        arguments = [parameter for parameter in given if parameter.default is inspect.Parameter.empty]
+        options = given[len(arguments) :]
         options += [parameter for dataclass_ in settings for parameter in dataclass_.parameters()]
         options += [_parameter(name, *hint) for name, hint in {**SHARED, **(shared or {})}.items()]
         options.sort(key=lambda parameter: PANELS.index(_option_of(parameter).rich_help_panel))
         parameters = {
-            "subject": _parameter("subject", SubjectName, inspect.Parameter.empty),
-            **{parameter.name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in options},
+            "subject": _parameter("subject", subject, inspect.Parameter.empty),
+            **{each.name: each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*arguments, *options)},
         }
         command = VerbCommand(function, frozenset(parameter.name for parameter in own), parameters, aliases or {})
         COMMANDS[command.name] = command
@@ -131,9 +144,11 @@ def _option_of(parameter: inspect.Parameter) -> OptionInfo:
 
 
 def _flag(parameter: inspect.Parameter) -> str:
-    """The long name of an option. Typer stores the first of several names as the default."""
-    if parameter.name == "subject":
-        return "SUBJECT"
+    """The long name of an option, or that of an argument. Typer stores the first of several names as the default."""
+    if parameter.default is inspect.Parameter.empty:
+        return str(parameter.annotation.__metadata__[0].metavar)
     info = _option_of(parameter)
     flags = [flag for flag in (info.default, *(info.param_decls or ())) if isinstance(flag, str)]
-    return next((flag for flag in flags if flag.startswith("--")), f"--{parameter.name.replace('_', '-')}")
+    return next(
+        (flag.partition("/")[0] for flag in flags if flag.startswith("--")), f"--{parameter.name.replace('_', '-')}"
+    )

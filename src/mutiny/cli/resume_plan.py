@@ -107,7 +107,7 @@ class ResumePlan:
         given = [f"--{name} {quoted(str(value))}" for name, value in self.options.items() if self._is_output(name)]
         described = {
             "command": command_line(self.command),
-            "imports": quoted(self._imports) if self._imports else "nothing but mutiny",
+            "imports": ", ".join(map(quoted, self._imports)) or "nothing but mutiny",
             "folder": quoted(self._place),
             "jobs run": self._where(),
             "writes": ", ".join([quoted_path(self.file), *given]),
@@ -117,9 +117,10 @@ class ResumePlan:
         return [f"  {title:<9}{_cut(text)}" for title, text in described.items()]
 
     @property
-    def _imports(self) -> str:
-        """The file or module of the subject; empty for a built-in one."""
-        return str(self.command["arguments"]["subject"]).rpartition(":")[0]
+    def _imports(self) -> list[str]:
+        """Files and modules of the subject, and of what it is compared with; empty for built-in ones."""
+        named = [str(self.command["arguments"][name]).rpartition(":")[0] for name in self.verb.arguments]
+        return [*dict.fromkeys(filter(None, named))]
 
     @property
     def _place(self) -> Path:

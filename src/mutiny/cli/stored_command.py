@@ -42,9 +42,8 @@ def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in absolute.items()
         if name not in NOT_STORED
     }
-    path, colon, name = str(plain["subject"]).rpartition(":")
-    if colon and Path(path).is_file():
-        plain["subject"] = f"{Path(path).resolve()}:{name}"
+    for argument in COMMANDS[verb].arguments:
+        plain[argument] = _absolute_name(str(plain[argument]))
     given = [name for name in (*OUTPUTS, "address") if options.get(name) is not None]
     return {"verb": verb, "arguments": plain, "folder": str(Path.cwd()), "given": given}
 
@@ -71,6 +70,8 @@ def _wrong_part(command: Any) -> str:
         return "it names no subject"
     if not isinstance(folder, str | types.NoneType) or not isinstance(command.get("given", []), list):
         return "it names no folder"
+    if not all(isinstance(arguments.get(name), str) for name in COMMANDS[verb].arguments):
+        return "it does not name what is compared"
     for name, parameter in COMMANDS[verb].parameters.items():
         if name in arguments and not _fits(arguments[name], parameter.annotation):
             return f"{COMMANDS[verb].flags[name]} is {shown(arguments[name])}"
@@ -109,10 +110,10 @@ def command_line(command: Mapping[str, Any]) -> str:
     'mutiny assess digits --exact --seed 3'
     """
     verb, options = COMMANDS[command["verb"]], command["arguments"]
-    line = ["mutiny", verb.name, subject_typed(command)]
+    line = ["mutiny", verb.name, *(_typed(str(options[name])) for name in verb.arguments)]
     for name, parameter in verb.parameters.items():
         value = options.get(name, parameter.default)
-        if name == "subject" or name in OUTPUT_OPTIONS or (value == parameter.default and name != "seed"):
+        if name in verb.arguments or name in OUTPUT_OPTIONS or (value == parameter.default and name != "seed"):
             continue
         flag = verb.flags[name]
         line += [flag] if value is True else [flag, quoted(_text(value))]
@@ -121,8 +122,13 @@ def command_line(command: Mapping[str, Any]) -> str:
 
 def subject_typed(command: Mapping[str, Any]) -> str:
     """The subject as a user types it in this folder."""
-    path, colon, name = str(command["arguments"]["subject"]).rpartition(":")
-    typed = f"{short_path(Path(path))}{colon}{name}" if colon else name
+    return _typed(str(command["arguments"]["subject"]))
+
+
+def _typed(argument: str) -> str:
+    """``FILE.py:NAME``, a file or another name, as a user types it in this folder."""
+    path, colon, name = argument.rpartition(":")
+    typed = f"{short_path(Path(path))}{colon}{name}" if colon else short_path(Path(name))
     return quoted(f"./{typed}" if typed.startswith("-") else typed)  # otherwise it would be an option
 
 
@@ -130,6 +136,14 @@ def data_typed(command: Mapping[str, Any]) -> str:
     """The data folder as an option, with a space before it; empty if there is none."""
     data = command["arguments"].get("data")
     return "" if data is None else f" --data {quoted(_text(data))}"
+
+
+def _absolute_name(argument: str) -> str:
+    """``FILE.py:NAME``, or a file, with the absolute path of the file; other names stay as they are."""
+    path, colon, name = argument.rpartition(":")
+    if colon:
+        return f"{Path(path).resolve()}:{name}" if Path(path).is_file() else argument
+    return str(Path(name).resolve()) if Path(name).suffix and Path(name).is_file() else argument
 
 
 def _absolute(options: Mapping[str, Any], words: Collection[str]) -> dict[str, Any]:

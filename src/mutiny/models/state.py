@@ -71,12 +71,7 @@ def check_model(model: object, name: str) -> nn.Module:
         raise BadInput(name, type(model).__name__, "an nn.Module")
     inner = getattr(model, "_orig_mod", None)  # torch.compile keeps the real module here
     model = inner if isinstance(inner, nn.Module) else model
-    for path, module in model.named_modules():
-        if module.training:
-            where = f" (its part {path})" if path else ""
-            shown = f"{type(model).__name__} in training mode{where}"
-            fix = "Call model.eval() first: dropout and batch statistics would change answers from pass to pass."
-            raise BadInput(name, shown, "a model in evaluation mode", fix)
+    check_mode(model, name)
     check_parameters(model, name)
     for parameter_name, parameter in model.named_parameters():
         if parameter.is_floating_point() and not bool(torch.isfinite(parameter.detach()).all()):
@@ -84,6 +79,16 @@ def check_model(model: object, name: str) -> nn.Module:
                 f"{name} parameter {parameter_name}", "NaN or infinite", "finite weights", "Retrain the model."
             )
     return model
+
+
+def check_mode(model: nn.Module, name: str) -> None:
+    """Raises an error if a part of a model is in training mode."""
+    for path, module in model.named_modules():
+        if module.training:
+            where = f" (its part {path})" if path else ""
+            shown = f"{type(model).__name__} in training mode{where}"
+            fix = "Call model.eval() first: dropout and batch statistics would change answers from pass to pass."
+            raise BadInput(name, shown, "a model in evaluation mode", fix)
 
 
 def check_parameters(model: nn.Module, name: str) -> None:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 from mutiny.core.printable import printable
 from mutiny.core.records import OperatorRecord, Status
+from mutiny.core.results import Result
 from mutiny.reports.formatting import number, percent
 from mutiny.reports.notice_sentences import (
     bias_sentence,
@@ -45,6 +46,16 @@ def junit_xml(result: Assessment | MuffAssessment, fail_under: float | None = No
         cases += [_operator_rate(result, label, rate) for label, rate in result.notice.operators.items()]
     else:
         cases = [_score(result, fail_under), *(_operator(result, record) for record in result.operators)]
+    return suites_xml(result, cases)
+
+
+def suites_xml(result: Result, cases: Sequence[ElementTree.Element]) -> str:
+    """Test cases as a document with one suite.
+
+    Args:
+        result: Result of any verb.
+        cases: Test cases, from `named_case`.
+    """
     root = ElementTree.Element("testsuites")
     root.append(_suite(result, cases))
     ElementTree.indent(root)
@@ -60,7 +71,7 @@ def plain(text: object) -> str:
     return printable(text)
 
 
-def _suite(result: Assessment | MuffAssessment, cases: Sequence[ElementTree.Element]) -> ElementTree.Element:
+def _suite(result: Result, cases: Sequence[ElementTree.Element]) -> ElementTree.Element:
     counts = {kind: str(sum(case.find(kind[:-1]) is not None for case in cases)) for kind in ("failures", "errors")}
     skipped = str(sum(case.find("skipped") is not None for case in cases))
     about = {"name": f"mutiny: {plain(result.subject.name)}", "tests": str(len(cases)), **counts, "skipped": skipped}
@@ -70,67 +81,68 @@ def _suite(result: Assessment | MuffAssessment, cases: Sequence[ElementTree.Elem
     return suite
 
 
-def _case(result: Assessment | MuffAssessment, name: str) -> ElementTree.Element:
+def named_case(result: Result, name: str) -> ElementTree.Element:
+    """A test case that passes."""
     return ElementTree.Element("testcase", {"classname": plain(result.subject.name), "name": plain(name)})
 
 
-def _add(case: ElementTree.Element, outcome: str, message: str, kind: str = "", text: str = "") -> None:
+def add_outcome(case: ElementTree.Element, outcome: str, message: str, kind: str = "", text: str = "") -> None:
     """Add an outcome other than success to a test case."""
     about = {"message": plain(message), **({"type": kind} if kind else {})}
     ElementTree.SubElement(case, outcome, about).text = plain(text) or None
 
 
-def _output(case: ElementTree.Element, lines: Sequence[str]) -> ElementTree.Element:
+def with_output(case: ElementTree.Element, lines: Sequence[str]) -> ElementTree.Element:
     """The test case with its output."""
     ElementTree.SubElement(case, "system-out").text = plain("\n".join(filter(None, lines)))
     return case
 
 
 def _rate(result: Assessment, fail_under: float | None, strict: bool) -> ElementTree.Element:
-    case = _case(result, "notice rate" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
+    case = named_case(result, "notice rate" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
     lines = [headline(result), bias_sentence(result.notice), bins_sentence(result.notice), plan_sentence(result)]
     lines += [f"Weak spot: {spot.sentence}." for spot in weak_spots(result.notice)]
     if fail_under is not None:
         gate = compare_with_bar(result.notice, fail_under)
         if gate.fails(strict):
-            _add(case, "failure", gate.sentence, "NoticeRate", headline(result))
+            add_outcome(case, "failure", gate.sentence, "NoticeRate", headline(result))
         elif gate.outcome is GateOutcome.UNDECIDED:
             lines.insert(0, f"Warning: {gate.sentence}.")
-    return _output(case, [*lines, *result.notes])
+    return with_output(case, [*lines, *result.notes])
 
 
 def _operator_rate(result: Assessment, label: str, rate: OperatorRate) -> ElementTree.Element:
-    case = _case(result, f"{label} ({rate.title})")
+    case = named_case(result, f"{label} ({rate.title})")
     if rate.failed:
-        _add(case, "error", rate.reason, "JobFailed")
+        add_outcome(case, "error", rate.reason, "JobFailed")
     elif rate.rate is None:
-        _add(case, "skipped", rate.reason or "no fault that counts")
+        add_outcome(case, "skipped", rate.reason or "no fault that counts")
     missed = [fault for fault in missed_faults(result) if fault.operator == label]
     lines = [f"notice rate {percent(rate.rate)}: {rate.noticed} of {rate.faults} faults noticed"]
     lines += [f"missed: {named_fault(fault, result.notice.unit)}" for fault in missed[:LISTED]]
     if len(missed) > LISTED:
         lines.append(f"missed: {len(missed) - LISTED} more")
-    return _output(case, lines)
+    return with_output(case, lines)
 
 
 def _score(result: MuffAssessment, fail_under: float | None) -> ElementTree.Element:
     score = result.score
-    case = _case(result, "mutation score" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
+    case = named_case(result, "mutation score" + ("" if fail_under is None else f" at least {fail_under:.4g}"))
     value = f"{percent(score.value)}, mean of {score.operators} out of {score.tried} operators"
     if fail_under is not None and (missed := missed_bar(score.value, fail_under)):
-        _add(case, "failure", missed, "MutationScore", value)
-    return _output(case, [value, *result.notes])
+        add_outcome(case, "failure", missed, "MutationScore", value)
+    return with_output(case, [value, *result.notes])
 
 
 def _operator(result: MuffAssessment, record: OperatorRecord) -> ElementTree.Element:
-    case = _case(result, f"{record.label} ({record.title})")
+    case = named_case(result, f"{record.label} ({record.title})")
     if record.status is Status.FAILED:
-        _add(case, "error", record.reason, "JobFailed")
+        add_outcome(case, "error", record.reason, "JobFailed")
     elif record.status is not Status.SCORED:
-        _add(case, "skipped", f"{record.status.value}: {record.reason}")
+        add_outcome(case, "skipped", f"{record.status.value}: {record.reason}")
     lines = [f"score {percent(record.score)}, sensitivity {percent(record.sensitivity)}"]
     lines += [f"train kills it, test does not: {m.operator}" + _at(m.strength) for m in record.survivors()]
-    return _output(case, lines)
+    return with_output(case, lines)
 
 
 def _at(strength: float | None) -> str:

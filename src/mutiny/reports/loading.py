@@ -21,6 +21,7 @@ from mutiny.reports.formatting import count
 from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.attack.result import Robustness
+from mutiny.verbs.compare.result import Comparison
 from mutiny.verbs.locate.result import Location
 from mutiny.verbs.repair.result import Repair
 from mutiny.verbs.select.result import Selection
@@ -28,7 +29,8 @@ from mutiny.verbs.select.retraining.result import Retraining
 from mutiny.verbs.strengthen.result import Strengthening
 
 KINDS: Mapping[str, type[Result]] = {
-    kind.verb: kind for kind in (Assessment, Strengthening, Selection, Retraining, Location, Repair, Robustness)
+    kind.verb: kind
+    for kind in (Assessment, Comparison, Strengthening, Selection, Retraining, Location, Repair, Robustness)
 }
 """Classes of results by verb; an assessment by the method muff is a `MuffAssessment`."""
 SYNTHESIS = ("indices", "settings", "success_rate")
@@ -73,8 +75,8 @@ def load_result(path: str | Path, *, verb: str | None = None, campaign: str | No
         campaign: Id of a campaign, or its beginning, as ``mutiny status`` prints it; only for stores.
 
     Returns:
-        `Assessment`, `MuffAssessment`, `Selection`, `Retraining`, `Strengthening`, `Location`, `Repair` or
-        `Robustness`.
+        `Assessment`, `MuffAssessment`, `Comparison`, `Selection`, `Retraining`, `Strengthening`, `Location`, `Repair`
+        or `Robustness`.
 
     Raises:
         BadInput: The file is missing, is neither a store nor a result, or has no such result.

@@ -78,10 +78,10 @@ def _notice_paragraphs(
         rows = [
             (said.between(each.low, each.high), each.faults, each.noticed, percent(each.rate)) for each in notice.bins
         ]
-        yield _table([f"cost in {said.heading}", "faults", "noticed", "rate"], rows)
+        yield markdown_table([f"cost in {said.heading}", "faults", "noticed", "rate"], rows)
     titles = [f"noticed at {said.between(each.low, each.high)}" for each in notice.bins]
     operators = [_operator_row(label, rate) for label, rate in notice.operators.items()]
-    yield _table(["operator", "faults", *titles, "rate", ""], operators)
+    yield markdown_table(["operator", "faults", *titles, "rate", ""], operators)
     yield from _missed(result)
     steps = next_steps(result, parts)
     if steps:
@@ -136,7 +136,7 @@ def _muff_paragraphs(result: MuffAssessment, fail_under: float | None) -> Iterat
         parts.append(f"the bar of {bar} is {'met' if met else '**missed**'}")
     yield "; ".join(parts) + "."
     titles = ["operator", "train kills from", "test kills from", "score", "sensitivity", ""]
-    yield _table(titles, [*map(_muff_row, result.operators)])
+    yield markdown_table(titles, [*map(_muff_row, result.operators)])
 
 
 def _muff_row(record: OperatorRecord) -> Row:
@@ -162,7 +162,13 @@ def _about(result: Assessment | MuffAssessment) -> Iterator[str]:
     )
 
 
-def _table(titles: Sequence[str], rows: Sequence[Row]) -> str:
+def markdown_table(titles: Sequence[str], rows: Sequence[Row]) -> str:
+    """A table.
+
+    Args:
+        titles: Titles of the columns.
+        rows: Cells of each row.
+    """
     lines = [f"| {' | '.join(map(cell, row))} |" for row in (titles, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(titles), *lines[1:]])
 

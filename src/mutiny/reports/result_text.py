@@ -11,6 +11,7 @@ from rich.text import Text
 from mutiny.core.results import Result
 from mutiny.reports.assess_text import assess_text
 from mutiny.reports.attack_text import attack_text
+from mutiny.reports.compare_text import compare_text
 from mutiny.reports.locate_text import locate_text
 from mutiny.reports.muff_text import muff_text
 from mutiny.reports.repair_text import repair_text
@@ -20,6 +21,7 @@ from mutiny.verbs.assess.muff.result import MuffAssessment
 
 TEXTS: Mapping[str, Callable[[Any, int], RenderableType]] = {
     "assess": assess_text,
+    "compare": lambda result, _: compare_text(result),
     "strengthen": lambda result, _: strengthen_text(result),
     "select": select_text,
     "locate": lambda result, _: locate_text(result),

@@ -35,7 +35,7 @@ class Given:
         task: Task of the model.
         forward: Function that calls a model.
         subject: The subject; ``None`` for a bare model.
-        model: The bare model; ``None`` for a subject.
+        model: The bare model; ``None`` for a subject, and if answers were recorded elsewhere.
     """
 
     name: str
@@ -65,7 +65,8 @@ class Given:
         """Name of the device on which the models run."""
         if self.subject is not None:
             return self.subject.device(wanted)
-        assert self.model is not None
+        if self.model is None:
+            return "cpu"
         return str(placement(self.model).device if wanted is None else as_device(wanted))
 
     def count(self, wanted: int | None) -> int:

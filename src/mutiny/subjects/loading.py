@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,6 +20,9 @@ from mutiny.core.claims import exclusive
 from mutiny.core.errors import BadInput, MutinyError
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.subject import Subject
+
+SUBJECT = "a function without arguments that returns a subject"
+"""What a function is expected to be if a subject is loaded."""
 
 
 def load_subject(name: str, data: str | Path | None = None) -> Subject:
@@ -33,6 +37,41 @@ def load_subject(name: str, data: str | Path | None = None) -> Subject:
         raise BadInput("name", repr(name)[:60], f"text: a built-in ({', '.join(BUILTIN)}), FILE.py:NAME or MODULE:NAME")
     if name in BUILTIN:
         return BUILTIN[name](None if data is None else Path(data))
+    value, where, attribute = _loaded(name, data, SUBJECT)
+    if not isinstance(value, Subject):
+        fix = f"It is of type {type(value).__name__}."
+        if isinstance(value, nn.Module):
+            fix = f"It is a model, a {type(value).__name__}: wrap it in mutiny.Subject(model, task=..., test=...)."
+        raise BadInput("name", repr(name), "a mutiny.Subject, or a function that returns one", fix)
+    if value.name == "subject":
+        value.name = _short_name(where, attribute)
+    return value
+
+
+def load_network(name: str, data: str | Path | None = None) -> object:
+    """Loads a subject, a model, or a function from inputs to outputs by its name.
+
+    Args:
+        name: As for `load_subject`; the last part may also name a model, a function without arguments that returns one,
+            or a function that takes inputs and returns outputs.
+        data: Folder with data sets, for built-in subjects that need files.
+    """
+    if name in BUILTIN:
+        return load_subject(name, data)
+    value, where, attribute = _loaded(name, None, "a function without arguments that returns a subject or a network")
+    if isinstance(value, Subject) and value.name == "subject":
+        value.name = _short_name(where, attribute)
+    return value
+
+
+def _loaded(name: str, data: str | Path | None, wanted: str) -> tuple[object, str, str]:
+    """What a name of a file or module stands for, the file or module, and its name there.
+
+    Args:
+        name: ``path/to/file.py:name`` or ``package.module:name``.
+        data: Folder with data sets, which is refused.
+        wanted: What a function is expected to be, for messages.
+    """
     where, colon, attribute = name.rpartition(":")
     if not colon or not where or not attribute:
         near = get_close_matches(name, BUILTIN, 1)
@@ -45,15 +84,13 @@ def load_subject(name: str, data: str | Path | None = None) -> Subject:
         raise BadInput("data", data, "a built-in subject that needs files, such as mnist", fix)
     is_file = where.endswith(".py")
     with _importing_from(Path(where).resolve().parent if is_file else Path.cwd()):
-        value = _named(_from_file(where) if is_file else _from_module(where), where, attribute)
-    if not isinstance(value, Subject):
-        fix = f"It is of type {type(value).__name__}."
-        if isinstance(value, nn.Module):
-            fix = f"It is a model, a {type(value).__name__}: wrap it in mutiny.Subject(model, task=..., test=...)."
-        raise BadInput("name", repr(name), "a mutiny.Subject, or a function that returns one", fix)
-    if value.name == "subject":
-        value.name = f"{Path(where).name}:{attribute}" if is_file else name  # the same from every folder
-    return value
+        value = _named(_from_file(where) if is_file else _from_module(where), where, attribute, wanted)
+    return value, where, attribute
+
+
+def _short_name(where: str, attribute: str) -> str:
+    """Name of a value in a file or module, the same from every folder."""
+    return f"{Path(where).name}:{attribute}" if where.endswith(".py") else f"{where}:{attribute}"
 
 
 @contextmanager
@@ -68,8 +105,8 @@ def _importing_from(folder: Path) -> Iterator[None]:
             sys.path[:] = before
 
 
-def _named(module: ModuleType, where: str, name: str) -> object:
-    """The value of ``name`` in ``module``; a function is called."""
+def _named(module: ModuleType, where: str, name: str, wanted: str) -> object:
+    """The value of ``name`` in ``module``; a function without arguments is called."""
     if not hasattr(module, name):
         subjects = [key for key, value in vars(module).items() if isinstance(value, Subject)]
         hint = f"It defines: {', '.join(subjects)}." if subjects else ""
@@ -77,8 +114,21 @@ def _named(module: ModuleType, where: str, name: str) -> object:
     value: object = getattr(module, name)
     if isinstance(value, (Subject, nn.Module, type)) or not callable(value):
         return value
-    with _explaining(f"{where}:{name}", "a function without arguments that returns a subject", module.__file__):
+    if wanted != SUBJECT and _takes_inputs(value):
+        return value
+    with _explaining(f"{where}:{name}", wanted, module.__file__):
         return value()
+
+
+def _takes_inputs(function: Callable[..., object]) -> bool:
+    """Whether a function cannot be called without arguments."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # a built-in without a signature
+        return False
+    return False
 
 
 @contextmanager

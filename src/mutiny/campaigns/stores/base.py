@@ -176,9 +176,11 @@ class Store(ABC):
 def file_for(subject: str) -> Path:
     """Default file for the campaigns of a subject, in the current folder.
 
-    >>> file_for("digits"), file_for("models/mine.py:subject"), file_for("mnist/lenet5")
-    (PosixPath('digits.mutiny'), PosixPath('mine-subject.mutiny'), PosixPath('mnist-lenet5.mutiny'))
+    >>> file_for("digits"), file_for("models/mine.py:subject"), file_for("mnist/lenet5"), file_for("runs/old.csv")
+    (PosixPath('digits.mutiny'), PosixPath('mine-subject.mutiny'), PosixPath('mnist-lenet5.mutiny'),
+     PosixPath('old.mutiny'))
     """
     path, _, name = subject.rpartition(":")
-    plain = f"{Path(path).stem}-{name}" if path else name
+    file = Path(name).stem if Path(name).suffix else name  # a file of answers
+    plain = f"{Path(path).stem}-{name}" if path else file
     return Path(re.sub(r"[^\w.]+", "-", plain).strip("-.") + ".mutiny")

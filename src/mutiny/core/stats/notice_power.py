@@ -123,17 +123,18 @@ def _critical(changed: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
     """Smallest number of broken answers that is significant among ``changed`` ones; more than those if none is."""
     most = int(changed.max(initial=0))
     if most >= LARGEST_TABLE:
-        return _least_significant(changed, alpha)
+        return least_significant(changed, alpha)
     return _critical_table(1 << most.bit_length(), alpha)[changed]
 
 
 @lru_cache(maxsize=32)
 def _critical_table(size: int, alpha: float) -> NDArray[np.int64]:
     """`_critical` of 0 to ``size - 1`` changed answers; plans ask for the same ones again and again."""
-    return _least_significant(np.arange(size), alpha)
+    return least_significant(np.arange(size), alpha)
 
 
-def _least_significant(changed: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
+def least_significant(changed: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
+    """Smallest number of broken answers among ``changed`` ones that is significant; more than those if none is."""
     low, high = changed // 2, changed + 1  # low is never significant, since P(X >= n // 2) is at least 1/2
     while (high - low > 1).any():
         middle = (low + high) // 2

@@ -24,6 +24,7 @@ UNKNOWN = "FILE.py:NAME"
 """Placeholder for a subject whose file is not known."""
 TITLES = {
     "assess": "How good the tests are",
+    "compare": "Whether the change made the network worse",
     "strengthen": "What makes the tests stronger",
     "select": "What to label",
     "locate": "Which neurons are to blame",

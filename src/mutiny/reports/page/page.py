@@ -12,6 +12,7 @@ from mutiny.reports.notice_sentences import bias_sentence, headline, useless
 from mutiny.reports.page.advice import CommandParts
 from mutiny.reports.page.attack import attack_section
 from mutiny.reports.page.blocks import Section
+from mutiny.reports.page.compare import compare_section
 from mutiny.reports.page.decision import decision
 from mutiny.reports.page.locate import locate_section
 from mutiny.reports.page.method import method_section
@@ -25,6 +26,7 @@ from mutiny.verbs.assess.result import Assessment
 
 Results = Mapping[str, Result]
 SECTIONS: Mapping[str, Callable[[Any], Section]] = {
+    "compare": compare_section,
     "strengthen": strengthen_section,
     "select": select_section,
     "locate": locate_section,

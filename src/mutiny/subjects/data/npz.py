@@ -30,16 +30,9 @@ def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
     """Arrays ``x`` (or ``inputs``) and, if it is there, ``y`` (or ``targets``, ``labels``) of a file.
 
     For models with several inputs, keys ``x_NAME`` give a dict of inputs with the names after ``x_``. A ``.npy`` file
-    holds inputs only. Arrays of objects need pickle, which can run code, and are refused.
+    holds inputs only.
     """
-    try:
-        arrays = _arrays(path, name)
-    except BadInput:
-        raise
-    except Exception as error:  # numpy and zipfile raise errors of many kinds for files that nobody vouches for
-        made = "an .npz file made by numpy.savez, or an .npy file of numbers"
-        reason = str(error) or type(error).__name__
-        raise BadInput(name, path, made, f"It cannot be read: {reason}.") from error
+    arrays = read_arrays(path, name)
     if isinstance(arrays, np.ndarray):
         return arrays, None
     target = next((key for key in TARGET_KEYS if key in arrays), None)
@@ -51,8 +44,22 @@ def npz_arrays(path: Path, name: str) -> tuple[Any, np.ndarray | None]:
     return inputs, None if target is None else arrays[target]
 
 
+def read_arrays(path: Path, name: str) -> np.ndarray | dict[str, np.ndarray]:
+    """The array of an ``.npy`` file, or the arrays of an ``.npz`` file by name.
+
+    Arrays of objects need pickle, which can run code, and are refused.
+    """
+    try:
+        return _arrays(path, name)
+    except BadInput:
+        raise
+    except Exception as error:  # numpy and zipfile raise errors of many kinds for files that nobody vouches for
+        made = "an .npz file made by numpy.savez, or an .npy file of numbers"
+        reason = str(error) or type(error).__name__
+        raise BadInput(name, path, made, f"It cannot be read: {reason}.") from error
+
+
 def _arrays(path: Path, name: str) -> np.ndarray | dict[str, np.ndarray]:
-    """The array of an ``.npy`` file, or the arrays of an ``.npz`` file by name."""
     size = path.stat().st_size
     with path.open("rb") as raw, own_warnings("ignore"):  # about odd headers; what matters is raised
         if not zipfile.is_zipfile(raw):
