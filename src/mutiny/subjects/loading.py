@@ -45,7 +45,19 @@ def load_subject(name: str, data: str | Path | None = None) -> Subject:
         raise BadInput("data", data, "a built-in subject that needs files, such as mnist", fix)
     is_file = where.endswith(".py")
     with _importing_from(Path(where).resolve().parent if is_file else Path.cwd()):
-        value = _named(_from_file(where) if is_file else _from_module(where), where, attribute)
+        return subject_in(_from_file(where) if is_file else _from_module(where), where, attribute)
+
+
+def subject_in(module: ModuleType, where: str, attribute: str) -> Subject:
+    """The subject of this name in a module that is imported.
+
+    Args:
+        module: The module.
+        where: File or module, as the user named it.
+        attribute: Name of a `Subject`, or of a function that returns one.
+    """
+    name, is_file = f"{where}:{attribute}", where.endswith(".py")
+    value = _named(module, where, attribute)
     if not isinstance(value, Subject):
         fix = f"It is of type {type(value).__name__}."
         if isinstance(value, nn.Module):

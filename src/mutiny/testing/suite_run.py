@@ -1,0 +1,186 @@
+"""Runs the collected tests of a pytest session again and again, without reporting them to pytest."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol  # what plugins that repeat tests use, too
+
+from mutiny.core.printable import printable
+from mutiny.testing.random_state import RandomState
+from mutiny.testing.time_limit import TimeLimitReached, time_limit
+
+LONGEST = 200
+"""Characters of the message of an exception that are kept."""
+TIMEOUT_PLUGIN = re.compile(r"Timeout (>|\()")
+"""Beginning of the message with which pytest-timeout fails a test."""
+
+
+class Outcome(StrEnum):
+    """How one run of a test ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    """By an assertion, ``pytest.fail`` or ``pytest.raises``."""
+    ERROR = "error"
+    STOPPED = "stopped"
+    SKIPPED = "skipped"
+    EXPECTED = "expected to fail"
+
+
+@dataclass(frozen=True)
+class ItemRun:
+    """One run of a test.
+
+    Attributes:
+        item: The test.
+        outcome: How it ended.
+        reason: The exception, on one line; empty if it passed.
+        seconds: Duration, with fixtures.
+        random: State of the random generators in which it began.
+    """
+
+    item: pytest.Item
+    outcome: Outcome
+    reason: str
+    seconds: float
+    random: RandomState
+
+
+class SuiteRunner:
+    """Runs tests of a session. Fixtures of every scope are set up anew in each run.
+
+    Plugins see the tests as usual, except that nothing is reported: terminal, JUnit file and exit status are those of
+    the run that pytest itself does.
+
+    Args:
+        session: Session that has collected the tests.
+    """
+
+    def __init__(self, session: pytest.Session) -> None:
+        self._session = session
+        self._ended = (Outcome.PASSED, "")
+        self._random: Mapping[str, RandomState] = {}
+        self._limits: Callable[[pytest.Item], float | None] = _no_limit
+
+    def run(
+        self,
+        items: Sequence[pytest.Item],
+        *,
+        random: Mapping[str, RandomState] | None = None,
+        limit: Callable[[pytest.Item], float | None] = _no_limit,
+    ) -> Iterator[ItemRun]:
+        """Runs tests one by one; who stops asking ends the run, and fixtures are torn down.
+
+        Args:
+            items: The tests, in the order in which they run.
+            random: States of the random generators in which tests begin, by node id.
+            limit: Function from a test to the seconds that it may take; ``None`` for any number.
+        """
+        self._random, self._limits = random or {}, limit
+        with self._silent():
+            try:
+                for item, following in zip(items, [*items[1:], None], strict=True):
+                    yield self._once(item, following)
+            finally:
+                self._tear_down()
+
+    def _once(self, item: pytest.Item, following: pytest.Item | None) -> ItemRun:
+        self._ended = (Outcome.PASSED, "")
+        if item.nodeid in self._random:
+            self._random[item.nodeid].restore()
+        state, start = RandomState.now(), time.perf_counter()
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        except TimeLimitReached as error:  # between two phases of the test
+            self._ended = (Outcome.STOPPED, str(error))
+            self._tear_down()
+        return ItemRun(item, *self._ended, time.perf_counter() - start, state)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        """Runs a test as pytest does, inside of what other plugins put around it, but reports nothing."""
+        seconds = self._limits(item)
+        with warnings.catch_warnings(record=True), nullcontext() if seconds is None else time_limit(seconds):
+            runtestprotocol(item, log=False, nextitem=nextitem)
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Keeps the first phase of a test that did not pass."""
+        report = yield
+        if self._ended[0] is Outcome.PASSED:
+            self._ended = ended(report, call.excinfo)
+        return report
+
+    @contextmanager
+    def _silent(self) -> Iterator[None]:
+        """Context in which this object runs tests, and in which what tests report on their own is dropped."""
+        config, session = self._session.config, self._session
+        before = session.testsfailed, session.shouldfail, session.shouldstop
+        terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
+        shown = None if terminal is None else (terminal._tw, {key: [*value] for key, value in terminal.stats.items()})
+        config.pluginmanager.register(self)
+        try:
+            if terminal is not None:  # subtests report themselves
+                terminal._tw = type(terminal._tw)(io.StringIO())
+            with redirect_stdout(io.StringIO()) if config.getoption("capture") == "no" else nullcontext():
+                yield
+        finally:
+            config.pluginmanager.unregister(self)
+            if terminal is not None and shown is not None:
+                terminal._tw = shown[0]
+                terminal.stats.clear()
+                terminal.stats.update(shown[1])
+            session.testsfailed, session.shouldfail, session.shouldstop = before
+
+    def _tear_down(self) -> None:
+        """Tears down what a run that was stopped has left set up."""
+        try:
+            self._session._setupstate.teardown_exact(None)
+        except Exception:  # a fixture that fails to end is no news: the next run sets up another one
+            return
+
+
+def _no_limit(_item: pytest.Item) -> None:
+    return None
+
+
+def ended(report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None) -> tuple[Outcome, str]:
+    """How a phase of a test ended, and by which exception."""
+    if hasattr(report, "wasxfail"):
+        return Outcome.EXPECTED, str(report.wasxfail)
+    if report.passed:
+        return Outcome.PASSED, ""
+    reason = "" if excinfo is None else first_line(excinfo.value)
+    if report.skipped:
+        return Outcome.SKIPPED, reason
+    error = None if excinfo is None else excinfo.value
+    if isinstance(error, TimeLimitReached):
+        return Outcome.STOPPED, str(error)
+    if isinstance(error, pytest.fail.Exception) and TIMEOUT_PLUGIN.match(str(error)):
+        return Outcome.STOPPED, reason
+    failed = error is None or isinstance(error, (AssertionError, pytest.fail.Exception))
+    return (Outcome.FAILED if failed else Outcome.ERROR), reason
+
+
+def first_line(error: BaseException) -> str:
+    """Class and first line of the message of an exception.
+
+    >>> first_line(ValueError("no such class: 7, but it is long"))
+    'ValueError: no such class: 7, but it is long'
+    """
+    lines = str(error).strip().splitlines()
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return printable(text[:LONGEST], breaks=False)
