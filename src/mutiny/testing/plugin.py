@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mutiny.subjects import Subject
     from mutiny.testing.suite_plugin import MutinyPlugin
+    from mutiny.testing.suite_subject import SuiteSubject
     from mutiny.verbs.assess.muff.result import MuffAssessment
     from mutiny.verbs.assess.result import Assessment
 
@@ -78,7 +79,7 @@ def mutiny_model(pytestconfig: pytest.Config) -> nn.Module:
     return _suite_subject(pytestconfig).module
 
 
-def _suite_subject(config: pytest.Config) -> Any:
+def _suite_subject(config: pytest.Config) -> SuiteSubject:
     plugin: MutinyPlugin | None = config.pluginmanager.get_plugin(PLUGIN)
     if plugin is not None:
         return plugin.subject

@@ -62,6 +62,11 @@ class SuiteOutputs:
         self._result = result
         if self._options.json is not None:
             write_json(self._options.json, result.to_json())
+        if self._options.html is not None:
+            from mutiny.reports.page.render import write_html
+            from mutiny.testing.suite_page import suite_page
+
+            write_html(self._options.html, suite_page(result))
         if self._options.fail_under is None:
             return False
         gate = compare_with_bar(result.notice, self._options.fail_under)

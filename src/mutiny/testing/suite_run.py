@@ -70,23 +70,23 @@ class SuiteRunner:
         self._session = session
         self._ended = (Outcome.PASSED, "")
         self._random: Mapping[str, RandomState] = {}
-        self._limits: Callable[[pytest.Item], float | None] = _no_limit
+        self._limit: Callable[[pytest.Item], float] | None = None
 
     def run(
         self,
         items: Sequence[pytest.Item],
         *,
         random: Mapping[str, RandomState] | None = None,
-        limit: Callable[[pytest.Item], float | None] = _no_limit,
-    ) -> Iterator[ItemRun]:
+        limit: Callable[[pytest.Item], float] | None = None,
+    ) -> Generator[ItemRun, None, None]:
         """Runs tests one by one; who stops asking ends the run, and fixtures are torn down.
 
         Args:
             items: The tests, in the order in which they run.
             random: States of the random generators in which tests begin, by node id.
-            limit: Function from a test to the seconds that it may take; ``None`` for any number.
+            limit: Function from a test to the seconds that it may take; any number by default.
         """
-        self._random, self._limits = random or {}, limit
+        self._random, self._limit = random or {}, limit
         with self._silent():
             try:
                 for item, following in zip(items, [*items[1:], None], strict=True):
@@ -109,7 +109,7 @@ class SuiteRunner:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         """Runs a test as pytest does, inside of what other plugins put around it, but reports nothing."""
-        seconds = self._limits(item)
+        seconds = None if self._limit is None else self._limit(item)
         with warnings.catch_warnings(record=True), nullcontext() if seconds is None else time_limit(seconds):
             runtestprotocol(item, log=False, nextitem=nextitem)
         return True
@@ -151,10 +151,6 @@ class SuiteRunner:
             self._session._setupstate.teardown_exact(None)
         except Exception:  # a fixture that fails to end is no news: the next run sets up another one
             return
-
-
-def _no_limit(_item: pytest.Item) -> None:
-    return None
 
 
 def ended(report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None) -> tuple[Outcome, str]:

@@ -39,7 +39,7 @@ def headline(result: SuiteResult) -> str:
 
 def suite_lines(result: SuiteResult, width: int = 80) -> Iterator[str]:
     """All lines of the report."""
-    names = _short(result)
+    names = short_names(result)
     yield from _wrapped(headline(result), width)
     for sentence in filter(None, (bins_sentence(result.notice), bias_sentence(result.notice))):
         yield from _wrapped(sentence, width)
@@ -118,7 +118,7 @@ def _sentences(result: SuiteResult, table: Sequence[CountedTest], names: dict[st
         yield f"{count(len(undecided), 'fault')} undecided, not counted: {several([*dict.fromkeys(reasons)], 3)}."
 
 
-def _short(result: SuiteResult) -> dict[str, str]:
+def short_names(result: SuiteResult) -> dict[str, str]:
     """Names of tests, without the file if there is only one."""
     files = {test.name.partition("::")[0] for test in result.tests}
     return {
