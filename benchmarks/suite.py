@@ -2,8 +2,8 @@
 
 python -m benchmarks.suite [--quick] [--json FILE]
 
-Both sides run ten tests twice without a fault, and then on each fault, with what the tests share computed anew for each.
-Seconds are those of the processor, with one thread.
+Both sides run ten tests twice without a fault, and then on each fault, with what the tests share computed anew for
+each. Seconds are those of the processor, with one thread.
 """
 
 from __future__ import annotations

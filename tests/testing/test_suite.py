@@ -3,6 +3,7 @@
 import json
 import runpy
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ def known_faults(tmp_path_factory):
     (folder / "my_subject.py").write_text(SUBJECT)
     subject = SuiteSubject(f"{folder}/my_subject.py:subject")
     subject.assessment("GF,NEB,AFR", folder)
+    del sys.modules["my_subject"]  # the suites import one of their own
     return folder / STORE
 
 
