@@ -40,7 +40,11 @@ def run(pytester, known_faults):
     def run_on(suite, *options, separate=False, quick=QUICK):
         pytester.makepyfile(test_mine=suite)
         arguments = ("-p", "no:cacheprovider", "-p", "no:randomly", *quick, *options)
-        return pytester.runpytest_subprocess(*arguments) if separate else pytester.runpytest_inprocess(*arguments)
+        return (
+            pytester.runpytest_subprocess(*arguments)
+            if separate
+            else pytester.runpytest_inprocess(*arguments, no_reraise_ctrlc=True)
+        )
 
     return run_on
 

@@ -14,7 +14,7 @@ from mutiny.models.snapshot import ModelSnapshot
 from mutiny.models.undo import Undo
 from mutiny.testing.random_state import RandomState
 from mutiny.testing.suite_records import SuiteTest
-from mutiny.testing.suite_run import ItemRun, Outcome, SuiteRunner
+from mutiny.testing.suite_run import ItemRun, RunOutcome, SuiteRunner
 
 TIMES, FLOOR = 10.0, 10.0
 """A test may take so many times its clean duration, and at least so many seconds, beside the time of all fixtures."""
@@ -120,10 +120,10 @@ def clean_suite(
 
 
 def _unusable(run: ItemRun) -> str:
-    if run.outcome is Outcome.PASSED:
+    if run.outcome is RunOutcome.PASSED:
         return ""
-    if run.outcome is Outcome.STOPPED:
+    if run.outcome is RunOutcome.STOPPED:
         return f"{STOPPED}: {run.reason}"
-    if run.outcome in (Outcome.SKIPPED, Outcome.EXPECTED):
-        return SKIPPED if run.outcome is Outcome.SKIPPED else EXPECTED
+    if run.outcome in (RunOutcome.SKIPPED, RunOutcome.EXPECTED):
+        return SKIPPED if run.outcome is RunOutcome.SKIPPED else EXPECTED
     return f"{UNSTEADY}: {run.reason}"

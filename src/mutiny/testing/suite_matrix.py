@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mutiny.core.stats.notice import notice_bins, notice_interval, notice_rate
-from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteTest, TriedFault
+from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteTest, JudgedFault
 from mutiny.verbs.assess.notice import Notice, NoticedBin
 from mutiny.verbs.assess.summary import CHOICES
 
@@ -34,7 +34,7 @@ class CountedTest:
     first: bool
 
 
-def suite_notice(faults: Sequence[TriedFault], notice: Notice) -> Notice:
+def suite_notice(faults: Sequence[JudgedFault], notice: Notice) -> Notice:
     """The notice rate of a suite, with unit, bins and reference set of an assessment of the same subject."""
     decided = [tried for tried in faults if tried.verdict is not FaultVerdict.UNDECIDED]
     costs = np.array([tried.fault.cost for tried in decided], float)
@@ -55,7 +55,7 @@ def suite_notice(faults: Sequence[TriedFault], notice: Notice) -> Notice:
     )
 
 
-def counts(tests: Sequence[SuiteTest], faults: Sequence[TriedFault]) -> list[CountedTest]:
+def counts(tests: Sequence[SuiteTest], faults: Sequence[JudgedFault]) -> list[CountedTest]:
     """Counts of the tests that were run on faults, those that noticed most first."""
     small = sufficient(faults)
     found = []
@@ -80,7 +80,7 @@ def counts(tests: Sequence[SuiteTest], faults: Sequence[TriedFault]) -> list[Cou
     return sorted(found, key=lambda each: -each.noticed)  # stable: ties in the order of the suite
 
 
-def sufficient(faults: Sequence[TriedFault]) -> list[int]:
+def sufficient(faults: Sequence[JudgedFault]) -> list[int]:
     """Columns of a small set of tests that notices every fault that any test notices, chosen greedily.
 
     Tests that alone notice a fault are always in it. Of tests that notice equally many further faults, the first of
@@ -97,7 +97,7 @@ def sufficient(faults: Sequence[TriedFault]) -> list[int]:
     return sorted(chosen)
 
 
-def order_of(tests: Sequence[int], faults: Sequence[TriedFault]) -> list[int]:
+def order_of(tests: Sequence[int], faults: Sequence[JudgedFault]) -> list[int]:
     """Columns in the order in which tests should be run on the next fault: those that noticed most come first."""
 
     def share(column: int) -> tuple[float, int]:

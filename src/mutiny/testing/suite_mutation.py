@@ -14,18 +14,18 @@ from mutiny.models import ModelView
 from mutiny.models.snapshot import ModelSnapshot
 from mutiny.testing.suite_clean import FAILS, UNSTEADY, CleanSuite, FirstRun, clean_suite
 from mutiny.testing.suite_matrix import order_of
-from mutiny.testing.suite_records import Reaction, TriedFault
-from mutiny.testing.suite_run import ItemRun, Outcome, SuiteRunner
+from mutiny.testing.suite_records import Reaction, JudgedFault
+from mutiny.testing.suite_run import ItemRun, RunOutcome, SuiteRunner
 from mutiny.testing.suite_subject import SuiteSubject
 from mutiny.verbs.assess.zeroed_weights import zeroed
 
 REACTIONS = {
-    Outcome.PASSED: Reaction.PASSED,
-    Outcome.FAILED: Reaction.FAILED,
-    Outcome.ERROR: Reaction.ERROR,
-    Outcome.STOPPED: Reaction.BROKEN,
-    Outcome.SKIPPED: Reaction.BROKEN,
-    Outcome.EXPECTED: Reaction.BROKEN,
+    RunOutcome.PASSED: Reaction.PASSED,
+    RunOutcome.FAILED: Reaction.FAILED,
+    RunOutcome.ERROR: Reaction.ERROR,
+    RunOutcome.STOPPED: Reaction.BROKEN,
+    RunOutcome.SKIPPED: Reaction.BROKEN,
+    RunOutcome.EXPECTED: Reaction.BROKEN,
 }
 
 
@@ -57,14 +57,14 @@ class SuiteMutation:
         if not any(self.clean.tests[position].passes for position in self.clean.judges):
             self._check_use()
 
-    def tried(self, faults: Iterable[tuple[FaultRecord, FaultyModel]]) -> Iterator[TriedFault]:
+    def tried(self, faults: Iterable[tuple[FaultRecord, FaultyModel]]) -> Iterator[JudgedFault]:
         """Puts one fault after another into the model, runs the tests, and tells what they say."""
-        done = list[TriedFault]()
+        done = list[JudgedFault]()
         for record, faulty in faults:
             done.append(self.try_fault(record, faulty, done))
             yield done[-1]
 
-    def try_fault(self, record: FaultRecord, faulty: FaultyModel, before: Sequence[TriedFault] = ()) -> TriedFault:
+    def try_fault(self, record: FaultRecord, faulty: FaultyModel, before: Sequence[JudgedFault] = ()) -> JudgedFault:
         """What the tests say about one fault.
 
         Args:
@@ -80,7 +80,7 @@ class SuiteMutation:
                 reasons[run.item.nodeid] = run.reason or run.outcome.value
             if reactions[position].notices and not self.full:
                 break
-        return TriedFault(record, tuple(reactions), reasons)
+        return JudgedFault(record, tuple(reactions), reasons)
 
     def _runs(self, order: Sequence[int], faulty: FaultyModel) -> Iterator[tuple[int, ItemRun]]:
         items = [self.items[position] for position in order]

@@ -10,7 +10,7 @@ import pytest
 
 from mutiny.reports.files import write_json
 from mutiny.testing.suite_options import SuiteOptions
-from mutiny.testing.suite_records import FaultVerdict, SuiteResult, TriedFault
+from mutiny.testing.suite_records import FaultVerdict, SuiteResult, JudgedFault
 from mutiny.testing.suite_text import suite_lines
 from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
 
@@ -39,12 +39,12 @@ class SuiteOutputs:
             reporter.write_line(line)
 
     @contextmanager
-    def progress(self) -> Iterator[Callable[[TriedFault], None]]:
+    def progress(self) -> Iterator[Callable[[JudgedFault], None]]:
         """Gives a function that prints a letter for each fault: ``.`` noticed, ``M`` missed, ``?`` undecided."""
         reporter, shown = self._reporter(), [0]
         self.say("mutiny: faults in the model (. noticed, M missed, ? undecided)")
 
-        def show(tried: TriedFault) -> None:
+        def show(tried: JudgedFault) -> None:
             if reporter is not None:
                 shown[0] += 1
                 reporter.write(LETTERS[tried.verdict])

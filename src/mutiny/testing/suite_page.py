@@ -12,7 +12,7 @@ from mutiny.reports.page.blocks import Chart, Column, Section, Table, TableCell,
 from mutiny.reports.page.page import Page
 from mutiny.reports.page.pictures import Matrix
 from mutiny.testing.suite_matrix import CountedTest, counts
-from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteResult, TriedFault
+from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteResult, JudgedFault
 from mutiny.testing.suite_text import headline, short_names
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 
@@ -112,7 +112,7 @@ def matrix_of(result: SuiteResult, tests: Sequence[str]) -> Matrix:
     """
     place, names = {test.name: at for at, test in enumerate(result.tests)}, short_names(result)
     said = CostPhrases(result.notice.unit)
-    ordered: list[TriedFault] = []
+    ordered: list[JudgedFault] = []
     groups: list[tuple[str, int, int]] = []
     for each in result.notice.bins:
         inside = [tried for tried in result.faults if each.low <= tried.fault.cost < each.high]

@@ -57,7 +57,7 @@ class SuiteTest:
 
 
 @dataclass(frozen=True)
-class TriedFault:
+class JudgedFault:
     """A fault, and what each test says about it.
 
     Attributes:
@@ -97,7 +97,7 @@ class SuiteResult(Result):
     versions: Mapping[str, str]
     notice: Notice
     tests: tuple[SuiteTest, ...]
-    faults: tuple[TriedFault, ...]
+    faults: tuple[JudgedFault, ...]
     full: bool
     planned: int
     notes: tuple[str, ...]

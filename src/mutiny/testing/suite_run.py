@@ -25,7 +25,7 @@ TIMEOUT_PLUGIN = re.compile(r"Timeout (>|\()")
 """Beginning of the message with which pytest-timeout fails a test."""
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """How one run of a test ended."""
 
     PASSED = "passed"
@@ -50,7 +50,7 @@ class ItemRun:
     """
 
     item: pytest.Item
-    outcome: Outcome
+    outcome: RunOutcome
     reason: str
     seconds: float
     random: RandomState
@@ -68,7 +68,7 @@ class SuiteRunner:
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
-        self._ended = (Outcome.PASSED, "")
+        self._ended = (RunOutcome.PASSED, "")
         self._random: Mapping[str, RandomState] = {}
         self._limit: Callable[[pytest.Item], float] | None = None
 
@@ -95,14 +95,14 @@ class SuiteRunner:
                 self._tear_down()
 
     def _once(self, item: pytest.Item, following: pytest.Item | None) -> ItemRun:
-        self._ended = (Outcome.PASSED, "")
+        self._ended = (RunOutcome.PASSED, "")
         if item.nodeid in self._random:
             self._random[item.nodeid].restore()
         state, start = RandomState.now(), time.perf_counter()
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         except TimeLimitReached as error:  # between two phases of the test
-            self._ended = (Outcome.STOPPED, str(error))
+            self._ended = (RunOutcome.STOPPED, str(error))
             self._tear_down()
         return ItemRun(item, *self._ended, time.perf_counter() - start, state)
 
@@ -120,7 +120,7 @@ class SuiteRunner:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Keeps the first phase of a test that did not pass."""
         report = yield
-        if self._ended[0] is Outcome.PASSED:
+        if self._ended[0] is RunOutcome.PASSED:
             self._ended = ended(report, call.excinfo)
         return report
 
@@ -153,22 +153,22 @@ class SuiteRunner:
             return
 
 
-def ended(report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None) -> tuple[Outcome, str]:
+def ended(report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None) -> tuple[RunOutcome, str]:
     """How a phase of a test ended, and by which exception."""
     if hasattr(report, "wasxfail"):
-        return Outcome.EXPECTED, str(report.wasxfail)
+        return RunOutcome.EXPECTED, str(report.wasxfail)
     if report.passed:
-        return Outcome.PASSED, ""
+        return RunOutcome.PASSED, ""
     reason = "" if excinfo is None else first_line(excinfo.value)
     if report.skipped:
-        return Outcome.SKIPPED, reason
+        return RunOutcome.SKIPPED, reason
     error = None if excinfo is None else excinfo.value
     if isinstance(error, TimeLimitReached):
-        return Outcome.STOPPED, str(error)
+        return RunOutcome.STOPPED, str(error)
     if isinstance(error, pytest.fail.Exception) and TIMEOUT_PLUGIN.match(str(error)):
-        return Outcome.STOPPED, reason
+        return RunOutcome.STOPPED, reason
     failed = error is None or isinstance(error, (AssertionError, pytest.fail.Exception))
-    return (Outcome.FAILED if failed else Outcome.ERROR), reason
+    return (RunOutcome.FAILED if failed else RunOutcome.ERROR), reason
 
 
 def first_line(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from mutiny.core.results import versions
 from mutiny.testing.suite_clean import FirstRun
 from mutiny.testing.suite_matrix import suite_notice
 from mutiny.testing.suite_options import SuiteOptions
-from mutiny.testing.suite_records import Reaction, SuiteResult, SuiteTest, TriedFault
+from mutiny.testing.suite_records import Reaction, SuiteResult, SuiteTest, JudgedFault
 from mutiny.verbs.assess.result import Assessment
 
 
@@ -27,7 +27,7 @@ class Share:
     """
 
     tests: tuple[SuiteTest, ...]
-    faults: list[tuple[int, TriedFault]]
+    faults: list[tuple[int, JudgedFault]]
     planned: int
     assessment: Assessment
 
@@ -46,7 +46,7 @@ class Share:
         given = JsonObject(value)
         return cls(
             given.get("tests", tuple[SuiteTest, ...]),
-            [(each.get("number", int), each.get("tried", TriedFault)) for each in given.objects("faults")],
+            [(each.get("number", int), each.get("tried", JudgedFault)) for each in given.objects("faults")],
             given.get("planned", int),
             Assessment.from_json(value["assessment"]),
         )
@@ -96,7 +96,7 @@ def _together(found: Sequence[SuiteTest], reason: str) -> SuiteTest:
     return SuiteTest(found[0].name, next(filter(None, reasons), ""), max(test.passes for test in found))
 
 
-def _without(tried: TriedFault, tests: Sequence[SuiteTest], full: bool) -> TriedFault:
+def _without(tried: JudgedFault, tests: Sequence[SuiteTest], full: bool) -> JudgedFault:
     """A fault without the reactions of tests that are left out.
 
     If only the first test that notices a fault was run to its end, the others may notice it, too: it is undecided.

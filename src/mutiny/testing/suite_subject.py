@@ -16,6 +16,7 @@ from mutiny.core.errors import BadInput, called
 from mutiny.core.records import FaultRecord
 from mutiny.faults.mutants import FaultyModel, mutant
 from mutiny.models import check_model
+from mutiny.models.device import placement
 from mutiny.models.patch import WeightEdit
 from mutiny.subjects import Subject, load_subject
 from mutiny.subjects.inference.passes import first_call
@@ -91,7 +92,7 @@ class SuiteSubject:
         """Whether calls of the model have the fault: not if the subject's forward function has it, around the model."""
         if all(isinstance(edit, WeightEdit) for edit in faulty.patch.edits):
             return True
-        inputs = self.subject.test.first(COMPARED)
+        inputs = placement(self.model).put(self.subject.test.first(COMPARED))
         with torch.inference_mode():
             with faulty.applied() as call:
                 wanted = first_call(lambda _, x: call(x), self.model, inputs, "model")

@@ -9,7 +9,7 @@ from mutiny.core.printable import printable
 from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.notice_sentences import bias_sentence, bins_sentence, cost_words, ends_of, named_fault, useless
 from mutiny.testing.suite_matrix import CountedTest, counts, sufficient
-from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteResult, TriedFault
+from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteResult, JudgedFault
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.notice import NoticedBin
 
@@ -87,7 +87,7 @@ def _missed(result: SuiteResult, width: int) -> Iterator[str]:
                 yield f"    and {len(inside) - NAMED} more"
 
 
-def _of_bin(bin_: NoticedBin, missed: Sequence[TriedFault]) -> str:
+def _of_bin(bin_: NoticedBin, missed: Sequence[JudgedFault]) -> str:
     return f"{len(missed)} of {bin_.faults}"
 
 
