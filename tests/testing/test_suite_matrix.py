@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mutiny.core.records import FaultRecord
 from mutiny.testing.suite_faults import spread_faults
 from mutiny.testing.suite_matrix import counts, order_of, sufficient
-from mutiny.testing.suite_records import Reaction, SuiteTest, JudgedFault
+from mutiny.testing.suite_records import JudgedFault, Reaction, SuiteTest
 from mutiny.testing.time_limit import TimeLimitReached, time_limit
 
 EDGES = (0.5, 1.0, 2.0, 4.0, 8.0)

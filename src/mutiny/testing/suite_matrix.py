@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mutiny.core.stats.notice import notice_bins, notice_interval, notice_rate
-from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteTest, JudgedFault
+from mutiny.testing.suite_records import FaultVerdict, JudgedFault, Reaction, SuiteTest
 from mutiny.verbs.assess.notice import Notice, NoticedBin
 from mutiny.verbs.assess.summary import CHOICES
 

@@ -14,7 +14,7 @@ from mutiny.models import ModelView
 from mutiny.models.snapshot import ModelSnapshot
 from mutiny.testing.suite_clean import FAILS, UNSTEADY, CleanSuite, FirstRun, clean_suite
 from mutiny.testing.suite_matrix import order_of
-from mutiny.testing.suite_records import Reaction, JudgedFault
+from mutiny.testing.suite_records import JudgedFault, Reaction
 from mutiny.testing.suite_run import ItemRun, RunOutcome, SuiteRunner
 from mutiny.testing.suite_subject import SuiteSubject
 from mutiny.verbs.assess.zeroed_weights import zeroed

@@ -10,7 +10,7 @@ import pytest
 
 from mutiny.reports.files import write_json
 from mutiny.testing.suite_options import SuiteOptions
-from mutiny.testing.suite_records import FaultVerdict, SuiteResult, JudgedFault
+from mutiny.testing.suite_records import FaultVerdict, JudgedFault, SuiteResult
 from mutiny.testing.suite_text import suite_lines
 from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
 

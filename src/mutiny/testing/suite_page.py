@@ -12,7 +12,7 @@ from mutiny.reports.page.blocks import Chart, Column, Section, Table, TableCell,
 from mutiny.reports.page.page import Page
 from mutiny.reports.page.pictures import Matrix
 from mutiny.testing.suite_matrix import CountedTest, counts
-from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteResult, JudgedFault
+from mutiny.testing.suite_records import FaultVerdict, JudgedFault, Reaction, SuiteResult
 from mutiny.testing.suite_text import headline, short_names
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 

@@ -11,7 +11,7 @@ from mutiny.core.results import versions
 from mutiny.testing.suite_clean import FirstRun
 from mutiny.testing.suite_matrix import suite_notice
 from mutiny.testing.suite_options import SuiteOptions
-from mutiny.testing.suite_records import Reaction, SuiteResult, SuiteTest, JudgedFault
+from mutiny.testing.suite_records import JudgedFault, Reaction, SuiteResult, SuiteTest
 from mutiny.verbs.assess.result import Assessment
 
 

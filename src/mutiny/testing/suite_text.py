@@ -9,7 +9,7 @@ from mutiny.core.printable import printable
 from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.notice_sentences import bias_sentence, bins_sentence, cost_words, ends_of, named_fault, useless
 from mutiny.testing.suite_matrix import CountedTest, counts, sufficient
-from mutiny.testing.suite_records import FaultVerdict, Reaction, SuiteResult, JudgedFault
+from mutiny.testing.suite_records import FaultVerdict, JudgedFault, Reaction, SuiteResult
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.notice import NoticedBin
 
