@@ -97,17 +97,9 @@ def test_the_matrix_is_that_of_a_loop_by_hand(run):
 
 
 def test_the_first_test_that_notices_ends_the_run_and_the_same_faults_are_noticed(run):
-    run(
-        MANY,
-        "--mutiny-matrix",
-        "--mutiny-faults",
-        "12",
-        "--mutiny-json",
-        "full.json",
-        "--deselect",
-        "test_mine.py::test_failing",
-    )
-    done = run(MANY, "--mutiny-faults", "12", "--mutiny-json", "r.json", "--deselect", "test_mine.py::test_failing")
+    options = ("--mutiny-faults", "12", "--deselect", "test_mine.py::test_failing", "--mutiny-json")
+    run(MANY, *options, "full.json", "--mutiny-matrix", "--mutiny-html", "page.html")
+    done = run(MANY, *options, "r.json")
     assert done.ret == 0
     full, short = result_of("full.json"), result_of()
     assert [t.fault for t in short.faults] == [t.fault for t in full.faults]

@@ -7,7 +7,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -89,7 +89,7 @@ class SuiteRunner:
         self._random, self._limit = random or {}, limit
         with self._silent():
             try:
-                for item, following in zip(items, [*items[1:], None], strict=True):
+                for item, following in zip(items, [*items[1:], None], strict=False):
                     yield self._once(item, following)
             finally:
                 self._tear_down()
@@ -99,20 +99,36 @@ class SuiteRunner:
         if item.nodeid in self._random:
             self._random[item.nodeid].restore()
         state, start = RandomState.now(), time.perf_counter()
-        try:
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        except TimeLimitReached as error:  # between two phases of the test
-            self._ended = (RunOutcome.STOPPED, str(error))
-            self._tear_down()
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         return ItemRun(item, *self._ended, time.perf_counter() - start, state)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         """Runs a test as pytest does, inside of what other plugins put around it, but reports nothing."""
-        seconds = None if self._limit is None else self._limit(item)
-        with warnings.catch_warnings(record=True), nullcontext() if seconds is None else time_limit(seconds):
+        with warnings.catch_warnings(record=True):
             runtestprotocol(item, log=False, nextitem=nextitem)
         return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Limits the time in which fixtures are set up."""
+        with self._limited(item):
+            yield
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Limits the time of the test."""
+        with self._limited(item):
+            yield
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Limits the time in which fixtures are torn down."""
+        with self._limited(item):
+            yield
+
+    def _limited(self, item: pytest.Item) -> AbstractContextManager[None]:
+        return nullcontext() if self._limit is None else time_limit(self._limit(item))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
