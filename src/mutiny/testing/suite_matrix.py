@@ -23,7 +23,7 @@ class CountedTest:
         noticed: Faults that it noticed.
         errors: Those of them that it noticed by an error.
         alone: Those that no other test noticed.
-        first: Whether it is in a small set of tests that notices the same; see `sufficient`.
+        in_small_set: Whether it is in a small set of tests that notices the same; see `sufficient`.
     """
 
     name: str
@@ -31,7 +31,7 @@ class CountedTest:
     noticed: int
     errors: int
     alone: int
-    first: bool
+    in_small_set: bool
 
 
 def suite_notice(faults: Sequence[JudgedFault], notice: Notice) -> Notice:

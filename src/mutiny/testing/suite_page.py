@@ -37,7 +37,6 @@ def suite_page(result: SuiteResult) -> Page:
         headline="" if rate is None or useless(result.notice.interval) else percent(rate),
         summary=tuple(filter(None, [headline(result), bins_sentence(result.notice), bias_sentence(result.notice)])),
         sections=tuple(sections),
-        starts_with_section=True,
     )
 
 
@@ -61,7 +60,7 @@ def _blind_spots(result: SuiteResult, table: Sequence[CountedTest]) -> Section:
     rows = [
         TableRow(
             (
-                TableCell(tried.fault.configuration),
+                TableCell(_named(tried)),
                 TableCell(cost(tried.fault.cost), tried.fault.cost),
                 TableCell(tried.verdict.value, verdict=SYMBOLS[tried.verdict]),
                 TableCell("; ".join(f"{names.get(name, name)}: {why}" for name, why in tried.reasons.items())),
@@ -75,32 +74,31 @@ def _blind_spots(result: SuiteResult, table: Sequence[CountedTest]) -> Section:
     return Section("blind-spots", "Which faults do the tests miss?", tuple(blocks))
 
 
+def _named(tried: JudgedFault) -> str:
+    fault = tried.fault
+    return fault.operator + ("" if fault.strength is None else f" at {fault.parameter} {fault.strength:.3g}")
+
+
 def _tests(result: SuiteResult, table: Sequence[CountedTest]) -> Section:
     names = short_names(result)
-    columns = (
-        Column("test"),
-        Column("noticed", True),
-        Column("run on", True, "faults on which the test was run"),
-        Column("alone", True, "faults that no other test that was run notices"),
-        Column("by an error", True, "noticed by another exception than that of an assertion"),
-        Column("small set", hint="one of few tests that together notice the same faults"),
-    )
-    rows = tuple(
-        TableRow(
-            (
-                TableCell(names[each.name]),
-                TableCell(str(each.noticed), each.noticed, share=each.noticed / max(1, len(result.faults))),
-                TableCell(str(each.run), each.run),
-                TableCell(str(each.alone), each.alone),
-                TableCell(str(each.errors), each.errors),
-                TableCell("yes" if each.first else ""),
-            )
-        )
-        for each in table
-    )
+    columns = [Column("test"), Column("noticed", True), Column("run on", True, "faults on which the test was run")]
+    columns.append(Column("by an error", True, "noticed by another exception than that of an assertion"))
+    if result.full:
+        columns.append(Column("alone", True, "faults that no other test notices"))
+        columns.append(Column("small set", hint="one of few tests that together notice the same faults"))
+    rows = []
+    for each in table:
+        noticed = TableCell(str(each.noticed), each.noticed, share=each.noticed / max(1, len(result.faults)))
+        cells = [TableCell(names[each.name]), noticed, *(TableCell(str(n), n) for n in (each.run, each.errors))]
+        if result.full:
+            cells += [TableCell(str(each.alone), each.alone), TableCell("yes" if each.in_small_set else "")]
+        rows.append(TableRow(tuple(cells)))
     idle = sum(not each.noticed for each in table)
-    answer = f"{count(idle, 'test')} of {len(table)} noticed nothing."
-    return Section("tests", "Which tests notice them?", (Text(answer), Table("tests-table", "Tests", columns, rows)))
+    which = "noticed nothing" if result.full else "noticed none of the faults that they were run on"
+    answer = f"{idle} of {count(len(table), 'test')} {which}."
+    return Section(
+        "tests", "Which tests notice them?", (Text(answer), Table("tests-table", "Tests", tuple(columns), tuple(rows)))
+    )
 
 
 def matrix_of(result: SuiteResult, tests: Sequence[str]) -> Matrix:
@@ -123,7 +121,7 @@ def matrix_of(result: SuiteResult, tests: Sequence[str]) -> Matrix:
     values = np.array([[_shade(tried.reactions[place[test]]) for tried in ordered] for test in tests], float).reshape(
         len(tests), len(ordered)
     )
-    rows = tuple((names[test], at, at + 1) for at, test in enumerate(tests))
+    rows = tuple((names[test].removeprefix("test_"), at, at + 1) for at, test in enumerate(tests))
     return Matrix(values, rows, tuple(groups), f"faults, by cost in {result.notice.unit}", "tests")
 
 
