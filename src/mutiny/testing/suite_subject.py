@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import torch
 from torch import nn
@@ -128,6 +127,6 @@ def imported_subject(name: str) -> Subject:
 def _modules_of(path: Path) -> Iterator[ModuleType]:
     """Modules that were imported from a file."""
     for module in [*sys.modules.values()]:
-        file: Any = getattr(module, "__file__", None)
+        file = module.__dict__.get("__file__") if isinstance(module, ModuleType) else None  # some load others lazily
         if isinstance(file, str) and file.endswith(path.name) and Path(file).resolve() == path:
             yield module
