@@ -145,9 +145,11 @@ class SuiteRunner:
         """Context in which this object runs tests, and in which what tests report on their own is dropped."""
         config, session = self._session.config, self._session
         before = session.testsfailed, session.shouldfail, session.shouldstop
+        style = config.option.tbstyle
         terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
         shown = None if terminal is None else (terminal._tw, {key: [*value] for key, value in terminal.stats.items()})
         config.pluginmanager.register(self)
+        config.option.tbstyle = "native"  # nobody reads these tracebacks, and this style is made fast
         try:
             if terminal is not None:  # subtests report themselves
                 terminal._tw = type(terminal._tw)(io.StringIO())
@@ -155,6 +157,7 @@ class SuiteRunner:
                 yield
         finally:
             config.pluginmanager.unregister(self)
+            config.option.tbstyle = style
             if terminal is not None and shown is not None:
                 terminal._tw = shown[0]
                 terminal.stats.clear()
