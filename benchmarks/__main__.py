@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import attack, engines, evaluation, localization, notice, selection, suite, training
+from benchmarks import attack, engines, evaluation, localization, memory, notice, selection, suite, training
 from benchmarks.command import options, show
 
 ALL = {
@@ -15,6 +15,7 @@ ALL = {
     "attack": attack.measure,
     "training": training.measure,
     "engines": engines.measure,
+    "memory": memory.measure,
     "suite": suite.measure,
 }
 

@@ -79,6 +79,8 @@ def write(measured: Measured, out: Path) -> Path:
             text["driver tried"],
             _table({name: others[name] for name in ("weights", "tiny", "batches")}, runs),
             text["driver read"],
+            "## Memory of a long campaign",
+            text["memory"],
             "## How the design responds",
             text["design"],
         ],

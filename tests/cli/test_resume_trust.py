@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,6 +117,30 @@ def test_addresses_are_never_taken_from_a_file(run, folder):
     assert not (folder / "ran").exists()
     assert run("resume", file, "--trust", "--engine", "serial").code == 2
     assert (folder / "ran").exists()
+
+
+def test_a_module_is_not_imported_from_the_current_folder_because_the_folder_of_the_command_is_gone(
+    run, write, tmp_path, monkeypatch
+):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    write(SUBJECT, "home/my_subject.py")
+    file = tmp_path / "own.mutiny"
+    assert run("assess", "my_subject:subject", *QUICK, "--store", file).code == 0
+    unfinished(file)
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(home)
+    sys.modules.pop("my_subject", None)
+    (tmp_path / "my_subject.py").write_text("open('ran', 'w').close()\nraise SystemExit('payload')\n")
+    told = run("resume", file)
+    assert told.code == 2
+    assert not (tmp_path / "ran").exists()
+    assert f"\n  folder   {tmp_path}\n" in told.err  # where it would run, not where it was started
+    assert f"expected a campaign whose folder exists; {home} does not." in told.err
+    assert "--trust" in told.err
+    assert run("resume", file, "--trust").code == 2  # the payload ends with an error
+    assert (tmp_path / "ran").exists()
 
 
 def test_ones_own_campaign_goes_on_without_a_question(run, write):

@@ -125,3 +125,36 @@ def test_typed_arguments_drive_no_terminal(run):
         assert ran.code == 2
         assert "\\u202e" in ran.err
         assert not {"\u202e", "\u200b", "\x9b"} & {*ran.out, *ran.err}, typed
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"COMP_CWORD": "abc"}, {"COMP_CWORD": "-5"}, {"COMP_CWORD": "1", "COMP_WORDS": ""}, {"COMP_CWORD": ""}],
+    ids=lambda more: repr(more["COMP_CWORD"]),
+)
+def test_variables_of_completion_that_bash_did_not_set_are_no_bug(more):
+    with mutiny(more={**COMPLETION, **more}, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        told = process.communicate()[1]
+    assert "Traceback" not in told
+    assert process.returncode in (0, 2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not delete a folder that is in use")
+@pytest.mark.parametrize("typed", [["status", "x.mutiny"], ["assess", "digits", "--no-store"], ["resume", "x.mutiny"]])
+def test_a_deleted_current_folder_is_one_sentence(typed, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    deleting = f"import os, sys; os.rmdir({str(gone)!r}); sys.argv[1:] = {typed!r}; from mutiny.cli import main; main()"
+    told = subprocess.run([sys.executable, "-c", deleting], cwd=gone, capture_output=True, text=True)
+    assert (
+        told.stderr
+        == "mutiny: folder=.: expected a current folder that exists. Change to another one, and try again.\n"
+    )
+    assert told.returncode == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read")
+def test_a_file_that_the_system_refuses_to_read_is_one_sentence(run):
+    told = run("report", "/proc/self/mem")  # as a file on a disk with errors
+    assert told.code == 2
+    assert told.err.endswith(": expected a file that can be read (Input/output error).\n")

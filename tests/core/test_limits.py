@@ -29,7 +29,9 @@ def test_the_environment_replaces_all_of_it(monkeypatch):
         assert allowed(1) == 64 * 10**9
 
 
-@pytest.mark.parametrize("text", ["", "much", "-1GB", "0", "1e9", "1.5.2GB", "1PB", "iB", "9" * 50])
+@pytest.mark.parametrize(
+    "text", ["", "much", "-1GB", "0", "1e9", "1.5.2GB", "1PB", "iB", "9" * 50, "5\u212a", "\u0663GB"]
+)
 def test_what_is_no_size_is_refused(text, monkeypatch):
     with pytest.raises(BadInput, match="expected a size such as"):
         parsed_size(text, "--limit")
@@ -37,6 +39,14 @@ def test_what_is_no_size_is_refused(text, monkeypatch):
         monkeypatch.setenv(limits.VARIABLE, text)
         with pytest.raises(BadInput, match=limits.VARIABLE):
             allowed(1)
+
+
+def test_a_wrong_size_in_the_environment_is_not_blamed_on_the_option(monkeypatch):
+    monkeypatch.setenv(limits.VARIABLE, "much")
+    with pytest.raises(BadInput, match=rf"^{limits.VARIABLE}='much'"), limited("much"):
+        pass
+    with pytest.raises(BadInput, match=r"^--limit='more'"), limited("more"):
+        pass
 
 
 def test_an_allowance_is_used_up_and_its_error_says_how_to_go_on():

@@ -10,6 +10,7 @@ from mutiny import __version__
 from mutiny.cli.assess import assess
 from mutiny.cli.attack import attack
 from mutiny.cli.demo import demo
+from mutiny.cli.errors import check_current_folder
 from mutiny.cli.locate import locate
 from mutiny.cli.measures import measures
 from mutiny.cli.methods import methods
@@ -39,11 +40,11 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _before_any_command(
-    version: Annotated[
+    _version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    check_current_folder()  # libraries that mutiny loads end the process without it
 
 
 app.command(rich_help_panel="Start")(demo)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 
+from mutiny.core.errors import BadInput
 from mutiny.core.printable import printable
 
 BUILTIN_SUBJECTS = (
@@ -106,9 +107,13 @@ def join_split_words(environment: MutableMapping[str, str]) -> None:
     >>> environment["COMP_WORDS"].split(), environment["COMP_CWORD"], environment["_MUTINY_SPLIT"]
     (['mutiny', 'assess', 'su'], '2', 'mine.py:')
     """
-    if environment.get("_MUTINY_COMPLETE") != "complete_bash" or "COMP_WORDS" not in environment:
+    if environment.get("_MUTINY_COMPLETE") != "complete_bash":
         return
-    typed = environment["COMP_WORDS"].split("\n")[: int(environment["COMP_CWORD"]) + 1]
+    number = environment.get("COMP_CWORD", "")
+    if not re.fullmatch("[0-9]{1,9}", number) or "COMP_WORDS" not in environment:
+        fix = "Bash sets them when it completes a word: unset _MUTINY_COMPLETE to run a command."
+        raise BadInput("COMP_CWORD", repr(number[:60]), "the number of a word in COMP_WORDS", fix)
+    typed = environment["COMP_WORDS"].split("\n")[: int(number) + 1]
     joined: list[str] = []
     glue = False
     for word in typed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import re
 import sysconfig
@@ -23,6 +24,12 @@ QUOTED = re.compile(r"(--[a-z-]+) ([\"'])([\w.-]+)\2")
 """An option with a word in the quotes that Python needs and a shell does not."""
 PAIR = re.compile(r"\bsuch as \((\d+), (\d+)\)")
 """An example of a pair of numbers in the brackets that Python needs and a shell does not."""
+REFUSALS = frozenset(
+    getattr(errno, name)
+    for name in "EACCES EPERM EROFS EIO ENOSPC EDQUOT EMFILE ENFILE ESTALE ETIMEDOUT EHOSTDOWN ENOTCONN ENODEV".split()
+    if hasattr(errno, name)
+)
+"""Errors of the system that depend on the machine, not on what a program does."""
 
 
 def in_options(error: BadInput, verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]) -> BadInput:
@@ -75,6 +82,27 @@ def _python_only(verb: str, flags: Mapping[str, str], aliases: Mapping[str, str]
     """Arguments of a verb that are neither options of its command nor part of a subject's definition."""
     arguments = set(inspect.signature(getattr(mutiny, verb)).parameters)
     return arguments - set(flags) - set(aliases) - set(inspect.signature(mutiny.Subject).parameters)
+
+
+def check_current_folder() -> None:
+    """Raise `BadInput` if the current folder was deleted, in which paths mean nothing."""
+    try:
+        Path.cwd()
+    except OSError:
+        raise BadInput("folder", ".", "a current folder that exists", "Change to another one, and try again.") from None
+
+
+def machine_sentence(error: OSError) -> str:
+    """A sentence about something that the machine refuses, as permissions do; empty if it may be a bug in mutiny."""
+    try:
+        check_current_folder()
+    except BadInput as gone:
+        return str(gone)
+    if error.errno not in REFUSALS:
+        return ""
+    place = error.filename or "<a file>"
+    fix = f"The system says: {error.strerror}."
+    return str(BadInput("file", place, "a file or folder that can be used here", fix))
 
 
 def given_code(error: BaseException) -> list[traceback.FrameSummary]:

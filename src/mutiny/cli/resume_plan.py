@@ -85,29 +85,46 @@ class ResumePlan:
             raise BadInput("--address", None, "the Ray cluster on which the campaign was started", fix)
 
     def check_own(self) -> None:
-        """Raise `BadInput` unless this user started the campaign."""
+        """Raise `BadInput` unless this user started the campaign, in a folder that is still there.
+
+        In another folder, the same name of a module, or of a file that the subject reads, can be somebody else's.
+        """
+        shown = "what is shown above, with your rights"
         if is_own(self.campaign):
+            if self._imports and self._place != (self.folder or self._place):
+                expected = f"a campaign whose folder exists; {quoted(self.folder)} does not"
+                fix = f"Here, resuming runs {shown}. If you trust the files in this folder, add --trust, once."
+                raise BadInput("FILE", self.file, expected, fix)
             return
         fix = (
-            f"{why_not_own(self.campaign)} Resuming runs what is shown above, with your rights. If you trust everybody "
+            f"{why_not_own(self.campaign)} Resuming runs {shown}. If you trust everybody "
             "who had the file, add --trust, once. To look at it without running anything: mutiny status, mutiny report."
         )
         raise BadInput("FILE", self.file, "a campaign that you started", fix)
 
     def lines(self) -> list[str]:
         """The description, a line each."""
-        subject, colon, _ = str(self.command["arguments"]["subject"]).rpartition(":")
         given = [f"--{name} {quoted(str(value))}" for name, value in self.options.items() if self._is_output(name)]
         described = {
             "command": command_line(self.command),
-            "imports": quoted(subject) if colon else "nothing but mutiny",
-            "folder": quoted(str(self.folder or Path.cwd())),
+            "imports": quoted(self._imports) if self._imports else "nothing but mutiny",
+            "folder": quoted(self._place),
             "jobs run": self._where(),
             "writes": ", ".join([quoted_path(self.file), *given]),
         }
         if self.left_out:
             described["but not"] = f"{', '.join(self.left_out)}: files to write are only taken from the command line"
         return [f"  {title:<9}{_cut(text)}" for title, text in described.items()]
+
+    @property
+    def _imports(self) -> str:
+        """The file or module of the subject; empty for a built-in one."""
+        return str(self.command["arguments"]["subject"]).rpartition(":")[0]
+
+    @property
+    def _place(self) -> Path:
+        """The folder in which the command would run: the current one if that of the command does not exist."""
+        return self.folder if self.folder is not None and self.folder.is_dir() else Path.cwd()
 
     @property
     def _needs_address(self) -> bool:

@@ -28,7 +28,7 @@ RATIO = 200
 NESTING = 100
 """Levels of nesting in JSON; results have less than 20."""
 UNITS = " KMGT"
-SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE)
+SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?)(I?)B?\s*", re.IGNORECASE | re.ASCII)
 
 
 def allowed(on_disk: int) -> int:
@@ -86,7 +86,7 @@ def limited(size: str | None) -> Iterator[None]:
     """
     before = os.environ.get(VARIABLE)
     if size is not None:
-        parsed_size(size, "--limit")
+        parsed_size(size, VARIABLE if size == before else "--limit")  # typer reads the option from there, too
         os.environ[VARIABLE] = size
     try:
         yield

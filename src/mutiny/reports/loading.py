@@ -108,8 +108,12 @@ def load_result(path: str | Path, *, verb: str | None = None, campaign: str | No
 
 def is_json(path: Path) -> bool:
     """Whether the content of a file, whatever its name, looks like JSON rather than like a store."""
-    with path.open("rb") as file:
-        return file.read(256).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    try:
+        with path.open("rb") as file:
+            start = file.read(256)
+    except OSError as error:
+        raise BadInput("file", path, f"a file that can be read ({error.strerror})") from error
+    return start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 def read_results(paths: Iterable[Path]) -> list[LoadedResult]:

@@ -43,6 +43,36 @@ class Tied(nn.Module):
         return self.head(self.norm(self.embed(x)))
 
 
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(7, dtype=np.int32),
+        np.zeros((0, 3), np.float32),
+        np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+        np.arange(40)[::3],
+        np.array(["a", "bc"]),
+        np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]),
+        np.array([{"key": 1}, None], dtype=object),
+    ],
+    ids=["whole numbers", "empty", "columns first", "every third", "text", "records", "objects"],
+)
+def test_small_arrays_arrive_equal_and_own_their_memory(array):
+    got = unpack(list(map(bytearray, pack(array))))
+    assert got.dtype == array.dtype
+    np.testing.assert_array_equal(got, array)
+    assert got.flags.f_contiguous == array.copy("K").flags.f_contiguous
+    assert got.flags.owndata
+    assert got.flags.writeable
+
+
+def test_small_arrays_stay_read_only():
+    array = np.arange(7)
+    array.flags.writeable = False
+    got = unpack(list(map(bytearray, pack(array))))
+    np.testing.assert_array_equal(got, array)
+    assert not got.flags.writeable
+
+
 def test_models_keep_ties_flags_buffers_and_mode(tmp_path):
     net = Tied()
     net(torch.arange(50))  # moves the buffers

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import IO, Any
 
 import cloudpickle
+import numpy as np
 import torch
 
 from mutiny.campaigns.jobs import Work
@@ -137,7 +138,12 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
         return raw.nbytes < APART
 
     def reducer_override(self, value: Any) -> Any:
-        """Pickles ``torch.ops`` and its namespaces, which only look like modules, by name."""
+        """Pickles small arrays by value, and ``torch.ops`` and its namespaces, which only look like modules, by name.
+
+        Otherwise a small array would be a view of a bytes object, which takes more memory than the array.
+        """
+        if type(value) is np.ndarray and value.nbytes < APART and value.flags.writeable:
+            return value.__reduce__()
         if isinstance(value, torch._ops._Ops):
             return _operators, ()
         if isinstance(value, torch._ops._OpNamespace):

@@ -91,7 +91,6 @@ class Judge:
         self._checks: dict[str, int] = {}
         self._starts: dict[str, dict[int, npt.NDArray[np.int8]]] = {}
         self._pieces: dict[str, tuple[MemoryEntry, ...]] = {}
-        self._outcomes: dict[tuple[int, str, str], Outcome] = {}
         self._known: dict[tuple[float | None, str], Judged] = {}
         self._first: dict[tuple[str, ...], float | None] = {}
         self._same: dict[float | None, float | None] = {}
@@ -127,9 +126,17 @@ class Judge:
     def learn(self, judged: Judged, piece: MemoryEntry | None) -> None:
         """Stores a verdict of `examine`, computed here or on a worker."""
         split = judged.record.guiding_set
-        self._known[judged.record.strength, split] = judged
+        self._known[judged.record.strength, split] = self._sharing(judged)
         if piece is not None:
             self._pieces[split] = (*self._pieces.get(split, ()), piece)
+
+    def _sharing(self, judged: Judged) -> Judged:
+        """The verdict with the originals' correctness as all verdicts share it; those of workers bring copies."""
+        split, bits = judged.record.guiding_set, judged.bits
+        shared = self.runner.clean_bits(split)[: len(bits.originals)]
+        return (
+            replace(judged, bits=replace(bits, originals=shared)) if np.array_equal(shared, bits.originals) else judged
+        )
 
     def forget(self, split: str) -> None:
         """Drops what is remembered of mutants judged on a split, except their verdicts."""
@@ -238,21 +245,22 @@ class Judge:
         """Evaluates one instance per original on every input, and repeats until the mutant is stable."""
         originals, clean = range(len(self.runner.models)), self.runner.clean_outcomes(split)
         rounds: list[list[Outcome]] = []
+        outcomes: dict[tuple[int, str], Outcome] = {}  # repetitions may make the same patch
+
+        def outcome(original: int) -> Outcome:
+            patch = self.runner.patch(operator, original, len(rounds))
+            key = (original, patch.digest)
+            if key not in outcomes:
+                outcomes[key] = self.runner.run(patch, original, split)
+            return outcomes[key]
+
         answer: Verdict | None = Verdict.UNSTABLE
         while answer is Verdict.UNSTABLE and len(rounds) < (1 if single else self.search.k_max):
-            rounds.append([self._outcome(operator, original, len(rounds), split) for original in originals])
+            rounds.append([outcome(original) for original in originals])
             sample = sample_of(clean, rounds)
             answer = self._answer(sample, single)
-        right = np.array([[outcome.bits for outcome in outcomes] for outcomes in rounds])
+        right = np.array([[each.bits for each in round_] for round_ in rounds])
         return MutantEvaluation(answer, sample, right, Basis.EXACT, sample.mutants.size * sample.inputs, 0.0)
-
-    def _outcome(self, operator: Operator, original: int, repetition: int, split: str) -> Outcome:
-        """Evaluates an instance, unless another repetition made the same patch."""
-        patch = self.runner.patch(operator, original, repetition)
-        key = (original, patch.digest, split)
-        if key not in self._outcomes:
-            self._outcomes[key] = self.runner.run(patch, original, split)
-        return self._outcomes[key]
 
     def _screened(self, operator: Operator, split: str, single: bool, memory: AnswerMemory) -> MutantEvaluation:
         """Evaluates only as many inputs as the answer needs; repetitions are added as in `_exact`."""

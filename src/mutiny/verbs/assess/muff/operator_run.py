@@ -143,6 +143,9 @@ class OperatorRun:
         except JobFailed as failure:
             self.traces = {}
             return self._record(Status.FAILED, str(failure))
+        finally:
+            for split in self.sets:  # verdicts stay until the result is made; up to 100 MB for each set must not
+                self.judge.forget(split)
         return self._summarized()
 
     async def _searched(self, split: str, progress: Progress) -> Trace[float | None]:
