@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from benchmarks import attack, comparison, engines, evaluation, localization, memory, notice, selection, training
+from benchmarks import attack, comparison, engines, evaluation, localization, memory, notice, selection, suite, training
 from benchmarks.command import options, show
 
 ALL = {
@@ -17,6 +17,7 @@ ALL = {
     "training": training.measure,
     "engines": engines.measure,
     "memory": memory.measure,
+    "suite": suite.measure,
 }
 
 given = options()

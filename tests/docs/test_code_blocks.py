@@ -23,6 +23,7 @@ ELSEWHERE = {
     "docs/attack.md": "tests/verbs/attack/test_attack_guide.py",
     "docs/campaigns.md": "tests/e2e/test_documentation.py",
     "docs/own-training.md": "tests/e2e/test_own_training.py",
+    "docs/pytest.md": "tests/docs/test_pytest_guide.py",
     "docs/strengthen.md": "tests/verbs/strengthen/test_strengthen_guide.py",
     "docs/tutorial.md": "tests/docs/test_tutorial.py",
 }

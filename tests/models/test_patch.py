@@ -8,6 +8,7 @@ from torch import nn
 from mutiny.core.errors import BadInput
 from mutiny.faults import ALL, LayerAddition, NeuronEffectBlock, WeightInhibitor
 from mutiny.models import ActivationEdit, ModelState, ModuleEdit, Patch, SignalEdit, WeightEdit
+from mutiny.models import in_place as in_place_module
 from mutiny.models import patch as patch_module
 from mutiny.models.undo import Undo
 from mutiny.testing.operators import check_operator
@@ -87,17 +88,17 @@ def interrupted(monkeypatch, where, name, at):
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 @pytest.mark.parametrize(
-    ("name", "edits"),
+    ("where", "name", "edits"),
     [
-        ("_write", (zero("0.weight", 0, 1), zero("2.weight", 1, 2, value=5.0))),
-        ("_set_forward", (ModuleEdit("0", "remove"), ModuleEdit("2", "follow", "tanh"))),
+        (patch_module, "_write", (zero("0.weight", 0, 1), zero("2.weight", 1, 2, value=5.0))),
+        (in_place_module, "set_forward", (ModuleEdit("0", "remove"), ModuleEdit("2", "follow", "tanh"))),
     ],
 )
-def test_an_interrupt_while_undoing_comes_after_all_is_undone(monkeypatch, name, edits, at):
+def test_an_interrupt_while_undoing_comes_after_all_is_undone(monkeypatch, where, name, edits, at):
     model, _ = make("mlp")
     model[2].forward = model[2].forward  # one that is in the way, as accelerate does
     before = ModelState.of(model)
-    calls = interrupted(monkeypatch, patch_module, name, at)
+    calls = interrupted(monkeypatch, where, name, at)
     with pytest.raises(KeyboardInterrupt), Patch(edits).applied(model):
         pass
     assert before == ModelState.of(model)

@@ -21,6 +21,8 @@ from mutiny.models import Forward, ModelView, Patch, check_model, default_forwar
 from mutiny.models.forward import as_forward
 from mutiny.models.in_use import in_use
 from mutiny.models.patch import WeightEdit
+from mutiny.models.snapshot import ModelSnapshot
+from mutiny.models.undo import Undo
 from mutiny.subjects.data import as_pool
 from mutiny.subjects.inference.passes import first_call
 
@@ -63,7 +65,7 @@ def mutants(
         view = _view(model, inputs, call)
         for repetition in range(count):
             patch = _patch(view, operators[0], seed, 0, repetition)
-            by_digest.setdefault(patch.digest, FaultyModel(model, patch, call))
+            by_digest.setdefault(patch.digest, FaultyModel(model, patch, call, _callers(view)))
     return tuple(by_digest.values())
 
 
@@ -96,12 +98,17 @@ def mutant(
     (operator,) = as_operators(fault.configuration, "fault")
     try:
         with in_use(model, call):
-            patch = _patch(_view(model, inputs, call), operator, seed, fault.original, fault.seed)
+            view = _view(model, inputs, call)
+            patch = _patch(view, operator, seed, fault.original, fault.seed)
     except NotApplicable as reason:
         raise _not_of(fault, seed) from reason
     if fault.patch and patch.digest != fault.patch:
         raise _not_of(fault, seed)
-    return FaultyModel(model, patch, call)
+    return FaultyModel(model, patch, call, _callers(view))
+
+
+def _callers(view: ModelView) -> tuple[str, ...]:
+    return tuple(activation.path for activation in view.activations)
 
 
 def _view(model: nn.Module, inputs: Any, call: Forward) -> ModelView:
@@ -128,21 +135,45 @@ class FaultyModel:
         model: The user's model.
         patch: The exact edit.
         forward: Function from model and inputs to outputs.
+        activations: Path of the module of each activation call of a forward pass, in order.
     """
 
     model: nn.Module
     patch: Patch
     forward: Forward = default_forward
+    activations: tuple[str, ...] = ()
 
     @contextmanager
     def applied(self) -> Iterator[Callable[[Any], Tensor]]:
         """Changes the model in place and gives a function from inputs to the mutant's outputs.
 
-        Call that function, not the model: some faults sit between layers. On leaving, also by an exception, the model
-        is bit for bit what it was. Until then, calls of mutiny in other threads wait if they need the model.
+        Call that function, not the model: some faults sit between layers; see `in_place`. On leaving, also by an
+        exception, the model is bit for bit what it was. Until then, calls of mutiny in other threads wait if they need
+        the model.
         """
         with self.patch.applied(self.model, self.forward) as call:
             yield call
+
+    @contextmanager
+    def in_place(self) -> Iterator[nn.Module]:
+        """Changes the model in place, for code that calls the model itself, or parts of it, in its own way.
+
+        Inside, code of others may do to the model what it wants: train it, convert it, load weights, add hooks. On
+        leaving, also by an exception, the model is bit for bit what it was. Until then, calls of mutiny in other
+        threads wait if they need the model.
+
+        >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+        >>> x = torch.randn(10, 4)
+        >>> faulty = mutants(net, "NEB(ratio=0.5)", inputs=x, count=1)[0]
+        >>> with faulty.in_place():
+        ...     changed = net(x)
+        >>> torch.equal(faulty.copy()(x), changed), torch.equal(net(x), changed)
+        (True, False)
+        """
+        with in_use(self.model), Undo() as undo:
+            undo.add(ModelSnapshot(self.model).restore)
+            with self.patch.in_place(self.model, self.activations):
+                yield self.model
 
     def copy(self) -> nn.Module:
         """An independent copy with the fault in it, called as the model is called.

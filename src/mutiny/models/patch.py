@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial, wraps
 from typing import Any
 
 import torch
@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput
 from mutiny.models.forward import Forward, default_forward, steady
+from mutiny.models.in_place import EditedPasses, replace_forward
 from mutiny.models.in_use import in_use
 from mutiny.models.layers import Indices, Layer
-from mutiny.models.signals import SignalEditor
+from mutiny.models.signals import Scaled, SignalEditor
 from mutiny.models.structure import Change, diverted
 from mutiny.models.undo import Undo
 from mutiny.models.view import parameter_names
@@ -117,20 +118,49 @@ class Patch:
         restoration is raised afterwards. Other threads that use the model with mutiny wait until then.
         """
         with in_use(model, forward), steady(), Undo() as undo:
-            names = parameter_names(model) if self.edits else {}
-            parameters = {names[id(parameter)]: parameter for parameter in model.parameters() if names}
-            for edit in self.edits:
-                if isinstance(edit, WeightEdit):
-                    _put(parameters, edit, undo)
-                elif isinstance(edit, ModuleEdit):
-                    _divert(model, edit, undo)
-            scaled = [(e.layer, e.units, e.factor) for e in self.edits if isinstance(e, SignalEdit)]
-            silenced = [e.ordinal for e in self.edits if isinstance(e, ActivationEdit)]
+            names = self._put(model, undo)
+            scaled, silenced = self._between_layers()
             if scaled or silenced:
                 editor = SignalEditor(names, scaled, silenced, [*model.parameters(), *model.buffers()])
                 yield lambda inputs: editor.run(lambda: forward(model, inputs))
             else:
                 yield lambda inputs: forward(model, inputs)
+
+    @contextmanager
+    def in_place(
+        self, model: nn.Module, activations: Sequence[str] = (), on_pass: Callable[[], None] | None = None
+    ) -> Iterator[None]:
+        """Changes ``model`` in place, so that whoever calls it, a part of it or a copy of it meets the fault.
+
+        On leaving, all that this method did is undone; what others did to the model meanwhile is not.
+
+        Args:
+            model: The model.
+            activations: Path of the module of each activation call of a forward pass, in order, see `EditedPasses`.
+            on_pass: Function that is called at the beginning of each forward pass of the model or of a part of it.
+        """
+        with in_use(model), steady(), Undo() as undo:
+            self._put(model, undo)
+            scaled, silenced = self._between_layers()
+            if scaled or silenced or on_pass is not None:
+                EditedPasses(model, scaled, silenced, activations, on_pass).put_in(undo)
+            yield
+
+    def _put(self, model: nn.Module, undo: Undo) -> dict[int, str]:
+        """Makes the edits of weights and modules; names of parameters by identity."""
+        names = parameter_names(model) if self.edits else {}
+        parameters = {names[id(parameter)]: parameter for parameter in model.parameters() if names}
+        for edit in self.edits:
+            if isinstance(edit, WeightEdit):
+                _put(parameters, edit, undo)
+            elif isinstance(edit, ModuleEdit):
+                _divert(model, edit, undo)
+        return names
+
+    def _between_layers(self) -> tuple[list[Scaled], list[int]]:
+        """The edits of signals and of activation calls."""
+        scaled = [(edit.layer, edit.units, edit.factor) for edit in self.edits if isinstance(edit, SignalEdit)]
+        return scaled, [edit.ordinal for edit in self.edits if isinstance(edit, ActivationEdit)]
 
 
 def _put(parameters: dict[str, nn.Parameter], edit: WeightEdit, undo: Undo) -> None:
@@ -149,14 +179,13 @@ def _write(tensor: Tensor, where: Tensor, values: Tensor) -> None:
 
 
 def _divert(model: nn.Module, edit: ModuleEdit, undo: Undo) -> None:
-    """Replaces the forward function of a module; the module tree, its names and its hooks stay as they are."""
-    module = model.get_submodule(edit.path)
-    undo.add(_set_forward, module, module.__dict__.get("forward"))
-    _set_forward(module, diverted(module, edit.change, edit.activation))
+    """Replaces the forward function of a module."""
 
+    def change(unchanged: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(unchanged)
+        def forward(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            return diverted(partial(unchanged, module), edit.change, edit.activation)(*args, **kwargs)
 
-def _set_forward(module: nn.Module, forward: Callable[..., Any] | None) -> None:
-    if forward is None:
-        module.__dict__.pop("forward", None)
-    else:
-        module.__dict__["forward"] = forward
+        return forward
+
+    replace_forward(model.get_submodule(edit.path), change, undo)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from mutiny.models.torch_ops import replace_tensors, tensors
@@ -34,14 +34,13 @@ ADDED: dict[str, Callable[[Tensor], Tensor]] = {
 axis of sequences; ``linear`` does nothing."""
 
 
-def diverted(module: nn.Module, change: Change, activation: str = "linear") -> Callable[..., Any]:
-    """A forward function that skips a ``module``, runs it twice, or applies an activation after it.
+def diverted(forward: Callable[..., Any], change: Change, activation: str = "linear") -> Callable[..., Any]:
+    """A forward function that skips that of a module, runs it twice, or applies an activation after it.
 
-    >>> double = diverted(nn.Hardtanh(-1, 0.5), "duplicate")
+    >>> double = diverted(torch.nn.Hardtanh(-1, 0.5).forward, "duplicate")
     >>> double(torch.tensor([-2.0, 2.0]))
     tensor([-1.0000,  0.5000])
     """
-    forward = module.forward
 
     def removed(*args: Any, **kwargs: Any) -> Any:
         return next(tensors((args, kwargs)))

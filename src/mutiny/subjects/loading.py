@@ -38,14 +38,35 @@ def load_subject(name: str, data: str | Path | None = None) -> Subject:
     if name in BUILTIN:
         return BUILTIN[name](None if data is None else Path(data))
     value, where, attribute = _loaded(name, data, SUBJECT)
+    return _as_subject(value, where, attribute)
+
+
+def subject_in(module: ModuleType, where: str, attribute: str) -> Subject:
+    """The subject of this name in a module that is imported.
+
+    Args:
+        module: The module.
+        where: File or module, as the user named it.
+        attribute: Name of a `Subject`, or of a function that returns one.
+    """
+    return _as_subject(_named(module, where, attribute, SUBJECT), where, attribute)
+
+
+def _as_subject(value: object, where: str, attribute: str) -> Subject:
+    """A value that should be a subject, with a name."""
     if not isinstance(value, Subject):
         fix = f"It is of type {type(value).__name__}."
         if isinstance(value, nn.Module):
             fix = f"It is a model, a {type(value).__name__}: wrap it in mutiny.Subject(model, task=..., test=...)."
-        raise BadInput("name", repr(name), "a mutiny.Subject, or a function that returns one", fix)
-    if value.name == "subject":
-        value.name = _short_name(where, attribute)
-    return value
+        raise BadInput("name", repr(f"{where}:{attribute}"), "a mutiny.Subject, or a function that returns one", fix)
+    return _with_name(value, where, attribute)
+
+
+def _with_name(subject: Subject, where: str, attribute: str) -> Subject:
+    """A subject, named after its place unless its author has named it; the same from every folder."""
+    if subject.name == "subject":
+        subject.name = f"{Path(where).name}:{attribute}" if where.endswith(".py") else f"{where}:{attribute}"
+    return subject
 
 
 def load_network(name: str, data: str | Path | None = None) -> object:
@@ -59,9 +80,7 @@ def load_network(name: str, data: str | Path | None = None) -> object:
     if name in BUILTIN:
         return load_subject(name, data)
     value, where, attribute = _loaded(name, None, "a function without arguments that returns a subject or a network")
-    if isinstance(value, Subject) and value.name == "subject":
-        value.name = _short_name(where, attribute)
-    return value
+    return _with_name(value, where, attribute) if isinstance(value, Subject) else value
 
 
 def _loaded(name: str, data: str | Path | None, wanted: str) -> tuple[object, str, str]:
@@ -86,11 +105,6 @@ def _loaded(name: str, data: str | Path | None, wanted: str) -> tuple[object, st
     with _importing_from(Path(where).resolve().parent if is_file else Path.cwd()):
         value = _named(_from_file(where) if is_file else _from_module(where), where, attribute, wanted)
     return value, where, attribute
-
-
-def _short_name(where: str, attribute: str) -> str:
-    """Name of a value in a file or module, the same from every folder."""
-    return f"{Path(where).name}:{attribute}" if where.endswith(".py") else f"{where}:{attribute}"
 
 
 @contextmanager

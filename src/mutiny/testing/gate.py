@@ -129,10 +129,8 @@ def _assessed(
     settings: dict[str, Any],
 ) -> tuple[Any, Path]:
     """The assessment, and the file that it is stored in."""
-    from mutiny.campaigns.stores.sqlite import SqliteStore
     from mutiny.core.errors import BadInput, called
     from mutiny.subjects import load_subject
-    from mutiny.verbs.assess.assess import assess
     from mutiny.verbs.assess.gate import check_bar
 
     check_bar(at_least)
@@ -143,13 +141,29 @@ def _assessed(
     file = default if store is None else Path(store)
     with called("subject", "name"):
         loaded = load_subject(subject) if isinstance(subject, str) else subject
+    return stored_assessment(loaded, operators, file, method=method, **settings), file
+
+
+def stored_assessment(subject: Subject, operators: str | None, file: Path, **settings: Any) -> Any:
+    """The assessment of a subject, computed once and then read from a file, whose folder is made if need be.
+
+    Args:
+        subject: Subject to test.
+        operators: Operators, as in `mutiny.assess`.
+        file: File for the result; another process that writes to it is waited for.
+        settings: Further arguments of `mutiny.assess`.
+    """
+    from mutiny.campaigns.stores.sqlite import SqliteStore
+    from mutiny.core.errors import BadInput
+    from mutiny.verbs.assess.assess import assess
+
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput("store", str(file), f"a file in a folder that can be made ({error.strerror})") from None
     with SqliteStore(file, patience=WAIT) as open_store:
-        arguments: dict[str, Any] = {**settings, "method": method, "store": open_store}
-        return assess(loaded, operators, **arguments), file
+        arguments: dict[str, Any] = {**settings, "store": open_store}
+        return assess(subject, operators, **arguments)
 
 
 def kept(subject: Subject | str, root: Path | None = None) -> Path:
