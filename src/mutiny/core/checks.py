@@ -50,7 +50,7 @@ def check_whole(name: str, value: object, least: int = 1, most: int | None = Non
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise BadInput(name, repr(value), f"a whole number of at least {least}")
-    if most is not None and value > most:
+    if most is not None and int(value) > most:
         raise BadInput(name, repr(value), f"a whole number of at most {most:,}")
 
 
