@@ -41,7 +41,7 @@ def test_the_decision_comes_first_and_then_what_changed():
     assert text.startswith(" ".join(result.sentence.split()))
     assert result.sentence.startswith("B is worse than A: it loses 12.5 accuracy points (90%: ")
     assert "class 1 100 100.0% 50.0% \u221250.0 50 0 < 0.001" in text
-    assert "1 taken for 0 0 times, now 50" in text
+    assert "1 taken for 0: 0, now 50" in text
     assert max(map(len, shown(result).splitlines())) <= 80
 
 

@@ -115,10 +115,10 @@ def _lines(result: Comparison) -> Iterator[str]:
     """Confusions and inputs that changed most."""
     if result.confusions:
         shown = "; ".join(
-            f"{each.target} taken for {each.answer} {each.a:,} times, now {each.b:,}"
+            f"{each.target} taken for {each.answer}: {each.a:,}, now {each.b:,}"
             for each in result.confusions[:CONFUSIONS]
         )
-        yield f"Confusions that changed most: {shown}."
+        yield f"Confusions that changed most, number of inputs: {shown}."
     if result.changed:
         shown = "; ".join(input_text(each) for each in result.changed[:INPUTS])
         yield f"Inputs that changed most: {shown}."
