@@ -71,6 +71,15 @@ def test_results_are_equal_if_they_say_the_same_whenever_they_were_made(result):
     assert result != "a text"
 
 
+def test_a_value_that_is_missing_in_json_is_a_sentence_or_has_a_default(result):
+    told = result.to_json()
+    for name in told:
+        try:
+            type(result).from_json({key: value for key, value in told.items() if key != name})
+        except BadInput as error:
+            assert name in str(error)
+
+
 def test_a_notebook_shows_the_first_table(result):
     shown = Reader(result._repr_html_())
     first = next(iter(result.tables().values()))

@@ -11,7 +11,7 @@ import platform
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from typing import Any, ClassVar, Self, get_type_hints
@@ -69,11 +69,11 @@ class Result(ABC):
     def read_details(cls, given: JsonObject) -> dict[str, Any]:
         """Inverse of `details`: attributes of this class by name, from a JSON object.
 
-        Reads every attribute that is a key of the object. Attributes that JSON does not hold keep their defaults.
+        Reads every attribute that is a key of the object, or that has no default. Others keep their defaults.
         """
         hints = get_type_hints(cls)
-        names = [field.name for field in fields(cls) if field.name not in COMMON]  # type: ignore[arg-type]
-        return {name: given.get(name, hints[name]) for name in names if name in given.values}
+        own = [field for field in fields(cls) if field.name not in COMMON]  # type: ignore[arg-type]
+        return {f.name: given.get(f.name, hints[f.name]) for f in own if f.name in given.values or _is_required(f)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
@@ -161,6 +161,10 @@ class Result(ABC):
         rows = next(iter(self.tables().values()))
         notes = "".join(f"<li>{_shown(note)}</li>" for note in self.notes)
         return f"<p><b>{_shown(self._headline())}</b></p>{_table(rows)}{f'<ul>{notes}</ul>' if notes else ''}"
+
+
+def _is_required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def finite(values: Mapping[str, float | None]) -> dict[str, float]:
