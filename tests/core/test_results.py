@@ -72,12 +72,14 @@ def test_results_are_equal_if_they_say_the_same_whenever_they_were_made(result):
 
 
 def test_a_value_that_is_missing_in_json_is_a_sentence_or_has_a_default(result):
-    told = result.to_json()
+    told, refused = result.to_json(), {}
     for name in told:
         try:
             type(result).from_json({key: value for key, value in told.items() if key != name})
         except BadInput as error:
-            assert name in str(error)
+            refused[name] = str(error)
+    assert {"verb", "schema", "subject"} <= refused.keys()
+    assert [name for name, sentence in refused.items() if name not in sentence] == []
 
 
 def test_a_notebook_shows_the_first_table(result):
