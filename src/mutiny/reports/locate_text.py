@@ -42,7 +42,7 @@ def locate_text(result: Location) -> RenderableType:
 
 
 def _head(result: Location) -> RenderableType:
-    subject, label = result.subject, result.settings["label"]
+    subject, label = result.subject, result.settings.get("label")
     total = result.failing + result.passing
     of_class = "" if label is None else f" of class {label}"
     share = f" ({result.failing / total:.1%})" if total else ""
@@ -111,7 +111,7 @@ def _row(suspect: Suspect) -> list[str]:
 def _legend(result: Location) -> Iterator[str]:
     kind = MEASURES.get(result.measure)  # None for a measure that the user wrote
     both = kind is not None and kind.both_ways
-    activity = "active or silent" if both else "silent" if result.settings["silent"] else "active"
+    activity = "active or silent" if both else "silent" if result.settings.get("silent") else "active"
     yield f"score: {result.measure}, high for neurons {activity} on failures; 95%: its interval."
     yield "on failures, on passes: share of these inputs on which it is active."
     yield f"q: false discovery rate if all neurons up to this q are called suspects; dimmed above {SURE:g}."

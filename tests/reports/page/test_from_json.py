@@ -39,6 +39,12 @@ def test_an_assessment_comes_back_from_its_json(assessed, tmp_path):
     assert found.result.kills == {}
 
 
+def test_a_file_without_settings_still_has_its_text_and_a_command(assessed):
+    bare = type(assessed).from_json({**assessed.to_json(), "settings": {}})
+    assert "--seed 0" in assess_command(bare)
+    Console(file=io.StringIO(), width=80).print(result_text(bare, 80))
+
+
 def test_a_notice_rate_comes_back_from_its_json(tmp_path):
     (tmp_path / "a").write_text(json.dumps(RATED))
     found = read_json(tmp_path / "a").result

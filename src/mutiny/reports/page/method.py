@@ -97,13 +97,13 @@ def assess_command(result: Assessment | MuffAssessment, subject: str = UNKNOWN) 
 
 
 def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKNOWN) -> str:
-    """The same as `assess_command`, from plain settings, of which only the seed is required."""
+    """The same as `assess_command`, from plain settings, of which none is required."""
     if settings.get("method") == "notice":
         return notice_line(settings, originals, subject)
     line = ["mutiny", "assess", subject, "--method", "muff"]
     if settings.get("operators"):
         line += ["--operators", quoted(",".join(settings["operators"]))]
-    line += ["--originals", quoted(originals), "--seed", quoted(settings["seed"])]
+    line += ["--originals", quoted(originals), "--seed", quoted(settings.get("seed", 0))]
     groups: list[tuple[str, Mapping[str, Any]]] = [
         ("rule", to_plain(KillRule().resolve(originals))),
         ("search", to_plain(Search())),
