@@ -39,8 +39,8 @@ def test_an_assessment_comes_back_from_its_json(assessed, tmp_path):
     assert found.result.kills == {}
 
 
-def test_a_file_without_settings_still_has_its_text_and_a_command(assessed):
-    bare = type(assessed).from_json({**assessed.to_json(), "settings": {}})
+def test_a_file_without_settings_still_has_its_text_and_a_command():
+    bare = Assessment.from_json({**rated({"WI": [(0.7, True), (3.0, False)]}).to_json(), "settings": {}})
     assert "--seed 0" in assess_command(bare)
     Console(file=io.StringIO(), width=80).print(result_text(bare, 80))
 
