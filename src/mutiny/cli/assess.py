@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli import completion
-from mutiny.cli.assess_gate import check_gate, comparison_with, earlier_assessment, with_comparison
+from mutiny.cli.assess_bar import comparison_with, earlier_assessment, exit_below_bar, with_comparison
 from mutiny.cli.assess_plan import announce_trainings, show_plan
 from mutiny.cli.command import verb
 from mutiny.cli.options import JUDGE, MUFF, WRITE, option
@@ -88,7 +88,7 @@ def assess(
     from mutiny.reports.result_files import write_ci_reports, write_kills
     from mutiny.reports.result_text import result_text
     from mutiny.verbs.assess.assess import assess
-    from mutiny.verbs.assess.gate import check_bar
+    from mutiny.verbs.assess.bar import check_bar
 
     if fail_under is not None:
         check_bar(fail_under, "--fail-under")
@@ -130,7 +130,7 @@ def assess(
         parts=parts,
     )
     if fail_under is not None:
-        check_gate(result, fail_under, strict)
+        exit_below_bar(result, fail_under, strict)
     return result
 
 

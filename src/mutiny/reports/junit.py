@@ -17,7 +17,7 @@ from mutiny.reports.notice_sentences import (
 )
 from mutiny.reports.page.missed_faults import missed_faults
 from mutiny.reports.plan_sentences import plan_sentence
-from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
+from mutiny.verbs.assess.bar import BarOutcome, compare_with_bar
 from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.muff.score import missed_bar
 from mutiny.verbs.assess.notice import OperatorRate
@@ -91,11 +91,11 @@ def _rate(result: Assessment, fail_under: float | None, strict: bool) -> Element
     lines = [headline(result), bias_sentence(result.notice), bins_sentence(result.notice), plan_sentence(result)]
     lines += [f"Weak spot: {spot.sentence}." for spot in weak_spots(result.notice)]
     if fail_under is not None:
-        gate = compare_with_bar(result.notice, fail_under)
-        if gate.fails(strict):
-            _add(case, "failure", gate.sentence, "NoticeRate", headline(result))
-        elif gate.outcome is GateOutcome.UNDECIDED:
-            lines.insert(0, f"Warning: {gate.sentence}.")
+        compared = compare_with_bar(result.notice, fail_under)
+        if compared.fails(strict):
+            _add(case, "failure", compared.sentence, "NoticeRate", headline(result))
+        elif compared.outcome is BarOutcome.UNDECIDED:
+            lines.insert(0, f"Warning: {compared.sentence}.")
     return _output(case, [*lines, *result.notes])
 
 

@@ -23,7 +23,7 @@ from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.plan_sentences import plan_sentence
 from mutiny.verbs.assess.against import TestSetComparison
-from mutiny.verbs.assess.gate import compare_with_bar
+from mutiny.verbs.assess.bar import compare_with_bar
 from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.muff.score import apart
 from mutiny.verbs.assess.notice import NoticedBin, OperatorRate
@@ -91,10 +91,10 @@ def _notice_paragraphs(
 
 
 def _bar(result: Assessment, fail_under: float, strict: bool) -> str:
-    gate = compare_with_bar(result.notice, fail_under)
-    outcome = f"**{gate.outcome.value}**" if gate.fails(strict) else gate.outcome.value
-    lenient = "" if gate.fails(strict) == gate.fails(True) else " (it passes without `--strict`)"
-    return f"Bar of {percent(fail_under)}: {outcome}{lenient}; {cell(gate.sentence)}."
+    compared = compare_with_bar(result.notice, fail_under)
+    outcome = f"**{compared.outcome.value}**" if compared.fails(strict) else compared.outcome.value
+    lenient = "" if compared.fails(strict) == compared.fails(True) else " (it passes without `--strict`)"
+    return f"Bar of {percent(fail_under)}: {outcome}{lenient}; {cell(compared.sentence)}."
 
 
 def _operator_row(label: str, rate: OperatorRate) -> Row:
