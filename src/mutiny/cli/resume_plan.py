@@ -12,7 +12,7 @@ from mutiny.campaigns.ownership import is_own, why_not_own
 from mutiny.campaigns.stores.base import Campaign
 from mutiny.cli.command import COMMANDS, VerbCommand
 from mutiny.cli.paths import quoted_path
-from mutiny.cli.stored_command import OUTPUTS, checked_command, command_line, from_stored, not_taken
+from mutiny.cli.stored_command import OUTPUTS, checked_command, command_line, files_with_code, from_stored, not_taken
 from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput
 from mutiny.core.printable import quoted
@@ -96,11 +96,11 @@ class ResumePlan:
 
     def lines(self) -> list[str]:
         """The description, a line each."""
-        subject, colon, _ = str(self.command["arguments"]["subject"]).rpartition(":")
+        code = files_with_code(self.command)
         given = [f"--{name} {quoted(str(value))}" for name, value in self.options.items() if self._is_output(name)]
         described = {
             "command": command_line(self.command),
-            "imports": quoted(subject) if colon else "nothing but mutiny",
+            "imports": ", ".join(map(quoted, code)) or "nothing but mutiny",
             "folder": quoted(str(self.folder or Path.cwd())),
             "jobs run": self._where(),
             "writes": ", ".join([quoted_path(self.file), *given]),

@@ -42,9 +42,9 @@ def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in absolute.items()
         if name not in NOT_STORED
     }
-    path, colon, name = str(plain["subject"]).rpartition(":")
-    if colon and Path(path).is_file():
-        plain["subject"] = f"{Path(path).resolve()}:{name}"
+    plain["subject"] = _absolute_name(str(plain["subject"]))
+    if plain.get("judge"):
+        plain["judge"] = [_absolute_name(text) for text in plain["judge"]]
     given = [name for name in (*OUTPUTS, "address") if options.get(name) is not None]
     return {"verb": verb, "arguments": plain, "folder": str(Path.cwd()), "given": given}
 
@@ -115,7 +115,8 @@ def command_line(command: Mapping[str, Any]) -> str:
         if name == "subject" or name in OUTPUT_OPTIONS or (value == parameter.default and name != "seed"):
             continue
         flag = verb.flags[name]
-        line += [flag] if value is True else [flag, quoted(_text(value))]
+        for each in value if isinstance(value, list) else [value]:
+            line += [flag] if each is True else [flag, quoted(_named(each) if name == "judge" else _text(each))]
     return " ".join(line)
 
 
@@ -124,6 +125,12 @@ def subject_typed(command: Mapping[str, Any]) -> str:
     path, colon, name = str(command["arguments"]["subject"]).rpartition(":")
     typed = f"{short_path(Path(path))}{colon}{name}" if colon else name
     return quoted(f"./{typed}" if typed.startswith("-") else typed)  # otherwise it would be an option
+
+
+def files_with_code(command: Mapping[str, Any]) -> list[str]:
+    """The files and modules that a command imports: of its subject, and of functions that judge."""
+    names = [str(command["arguments"]["subject"]), *filter(_in_file, command["arguments"].get("judge") or [])]
+    return list(dict.fromkeys(path for path, colon, _ in (name.rpartition(":") for name in names) if colon))
 
 
 def data_typed(command: Mapping[str, Any]) -> str:
@@ -138,6 +145,23 @@ def _absolute(options: Mapping[str, Any], words: Collection[str]) -> dict[str, A
     for name, text in files.items():
         check_path(name, text)
     return {name: str(Path(text).resolve()) for name, text in files.items() if Path(text).exists()}
+
+
+def _absolute_name(text: str) -> str:
+    """A name such as ``FILE.py:NAME`` with the absolute path of the file, if there is one."""
+    path, colon, name = text.rpartition(":")
+    return f"{Path(path).resolve()}:{name}" if colon and Path(path).is_file() else text
+
+
+def _in_file(judge: str) -> bool:
+    """Whether a judge is a function in a file, and not a gate or the name of a judge."""
+    path, colon, _ = judge.rpartition(":")
+    return bool(colon) and path.endswith(".py")
+
+
+def _named(judge: str) -> str:
+    path, colon, name = judge.rpartition(":")
+    return f"{short_path(Path(path))}{colon}{name}" if _in_file(judge) else judge
 
 
 def _fits(value: Any, annotation: Any) -> bool:

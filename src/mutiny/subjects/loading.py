@@ -6,17 +6,18 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any, cast
 
 from torch import nn
 
 from mutiny.core.checks import check_path
 from mutiny.core.claims import exclusive
-from mutiny.core.errors import BadInput, MutinyError
+from mutiny.core.errors import BadInput, MutinyError, called
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.subject import Subject
 
@@ -54,6 +55,26 @@ def load_subject(name: str, data: str | Path | None = None) -> Subject:
     if value.name == "subject":
         value.name = f"{Path(where).name}:{attribute}" if is_file else name  # the same from every folder
     return value
+
+
+def load_function(name: str, argument: str) -> Callable[..., Any]:
+    """Loads a function by its name. The file is run, as that of a subject is.
+
+    Args:
+        name: ``path/to/file.py:name``.
+        argument: Name of the user's argument, for messages.
+    """
+    where, _, attribute = name.rpartition(":")
+    with called(argument, "name"), _importing_from(Path(where).resolve().parent):
+        module = _from_file(where)
+        if not hasattr(module, attribute):
+            own = [key for key, value in vars(module).items() if isinstance(value, FunctionType)]
+            hint = f"It defines: {', '.join(own)}." if own else ""
+            raise BadInput("name", repr(name), f"a function defined in {where}", hint)
+        value = getattr(module, attribute)
+        if not callable(value) or isinstance(value, type):
+            raise BadInput("name", repr(name), "a function", f"It is of type {type(value).__name__}.")
+        return cast(Callable[..., Any], value)
 
 
 @contextmanager

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from mutiny.campaigns.run import Runtime, run
 from mutiny.core.checks import check_whole
-from mutiny.core.errors import BadInput
 from mutiny.faults.parsing import Fault, operators_by_label
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
-from mutiny.verbs.assess.paired_test import PairedTest
+from mutiny.verbs.assess.judges.parsing import as_judges
 from mutiny.verbs.assess.reference import with_folds
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.verb import Assess, default_seeds
@@ -24,7 +23,7 @@ def assess_notice(
     runtime: Runtime,
     *,
     seeds: int | None = None,
-    judge: PairedTest | None = None,
+    judge: object = None,
 ) -> Assessment:
     """The share of faults of known cost that the test set notices.
 
@@ -35,17 +34,16 @@ def assess_notice(
         exact: Evaluate every fault on every input.
         runtime: Arguments that all verbs share.
         seeds: Random choices for each operator and original; see `default_seeds`.
-        judge: Test that decides whether a fault is noticed.
+        judge: Judges, as in `as_judges`.
     """
-    if judge is not None and not isinstance(judge, PairedTest):
-        raise BadInput("judge", repr(judge)[:60], "a PairedTest")
+    judges = as_judges(judge)
     check_whole("seeds", 1 if seeds is None else seeds)
     wanted = operators_by_label(operators)
     subject = with_folds(subject)
     subject.check()
     verb = Assess(
         wanted,
-        judge or PairedTest(),
+        judges,
         default_seeds(originals) if seeds is None else seeds,
         originals,
         exact=exact,

@@ -17,9 +17,11 @@ from mutiny.faults.weights.gaussian_fuzzing import GaussianFuzzing
 from mutiny.subjects.data import Data
 from mutiny.verbs.assess.distinct_tests import DistinctTests
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch, FoundFault, FoundFaults, distinct, scaled
+from mutiny.verbs.assess.judges.base import Judge
+from mutiny.verbs.assess.judges.paired_test import PairedTest
+from mutiny.verbs.assess.judges.summary import judge_records
 from mutiny.verbs.assess.notes import notes
 from mutiny.verbs.assess.notice import Notice, ReferenceRecord
-from mutiny.verbs.assess.paired_test import PairedTest
 from mutiny.verbs.assess.preflight import preflight
 from mutiny.verbs.assess.prepared_search import prepared_search
 from mutiny.verbs.assess.result import Assessment, ChangedAnswers
@@ -46,7 +48,7 @@ class Assess(Verb[FaultSearch, Assessment]):
 
     Attributes:
         operators: Operators by label.
-        judge: Test that decides whether a fault is noticed.
+        judges: Judges, the one that decides the headline first; one of them is a paired test.
         seeds: Random choices per operator and original.
         originals: Number of originals.
         exact: Evaluate every fault on every input.
@@ -55,7 +57,7 @@ class Assess(Verb[FaultSearch, Assessment]):
     """
 
     operators: Mapping[str, Operator]
-    judge: PairedTest
+    judges: tuple[Judge, ...]
     seeds: int
     originals: int | None
     exact: bool = False
@@ -65,17 +67,29 @@ class Assess(Verb[FaultSearch, Assessment]):
     name = "assess"
 
     def settings(self) -> dict[str, Any]:
-        """Method and judge; the number of random choices is no part, because it does not change a job."""
-        return {"method": "notice", "alpha": self.judge.alpha, "exact": self.exact}
+        """Method and judges; the number of random choices is no part, because it does not change a job."""
+        several = {"judges": [judge.label for judge in self.judges]} if self.others else {}
+        return {"method": "notice", "alpha": self.paired.alpha, "exact": self.exact, **several}
 
     def decisive(self) -> Mapping[str, Any]:
-        """The sets that may measure costs, which are not part of the subject's identity."""
+        """The sets that may measure costs, which are not part of the subject's identity, and what judges do."""
         sets = {"validation": self.validation, "pool": self.pool}
-        return {name: None if data is None else data.fingerprint() for name, data in sets.items()}
+        prints = {name: None if data is None else data.fingerprint() for name, data in sets.items()}
+        return {**prints, **{f"judge {judge.label}": judge for judge in self.others}}
 
     def identity(self) -> Mapping[str, Any]:
         """The operators, and how many random choices of each."""
         return {"operators": [code_of(operator) for operator in self.operators.values()], "seeds": self.seeds}
+
+    @property
+    def paired(self) -> PairedTest:
+        """The paired test that says what is noticed; its p-values are part of every fault."""
+        return next(judge for judge in self.judges if isinstance(judge, PairedTest))
+
+    @property
+    def others(self) -> tuple[Judge, ...]:
+        """The other judges, which need all answers to the test set."""
+        return tuple(judge for judge in self.judges if judge is not self.paired)
 
     def is_final(self, result: Assessment) -> bool:
         """Whether no job failed; failed jobs are tried again when the same call is made again."""
@@ -83,7 +97,7 @@ class Assess(Verb[FaultSearch, Assessment]):
 
     def prepare(self, session: Session) -> FaultSearch:
         """Chooses the reference set, and runs the clean passes."""
-        return prepared_search(session, self.judge.alpha, session.pace, exact=self.exact)
+        return prepared_search(session, self.paired.alpha, session.pace, exact=self.exact, judges=self.others)
 
     async def plan(self, session: Session, state: FaultSearch) -> list[Any]:
         """Checks each original, then asks for the faults of every operator, original and random choice.
@@ -167,6 +181,7 @@ class Assess(Verb[FaultSearch, Assessment]):
             },
             notes=tuple(notes(record, notice, state)),
             changed=_changed(everything, state.distinct),
+            judges=judge_records(self.judges, faults, harmless, notice, state.unit) if self.others else (),
             **session.stamp(),
         )
 
