@@ -103,7 +103,7 @@ def exit_below_bar(result: Assessment | MuffAssessment, bar: float, strict: bool
         sentence = missed_bar(result.score.value, bar)
         fails = bool(sentence)
     else:
-        compared = compare_with_bar(result.notice, bar)
+        compared = compare_with_bar(result.headline_notice, bar)
         fails = compared.fails(strict)
         lenient = compared.outcome is BarOutcome.UNDECIDED and not fails
         sentence = compared.sentence + " (this passes without --strict)" * lenient

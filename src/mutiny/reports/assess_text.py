@@ -11,6 +11,8 @@ from rich.text import Text
 
 from mutiny.reports import terminal
 from mutiny.reports.formatting import NONE, cost, count, percent
+from mutiny.reports.judge_sentences import named_judge, unjudged
+from mutiny.reports.judges_text import judges_table
 from mutiny.reports.notice_sentences import (
     bias_sentence,
     bins_sentence,
@@ -38,7 +40,10 @@ NAMED = 3
 def assess_text(result: Assessment, width: int = 80) -> RenderableType:
     """The whole text."""
     parts: list[RenderableType] = [Padding(_answer(result), (1, 1), expand=False)]
-    if result.notice.rate is not None:
+    if result.judges and result.notice.rate is not None:
+        parts.extend([judges_table(result, width), Text("")])
+        parts.extend(Padding(Text(said), (0, 1, 1, 1), expand=False) for said in unjudged(result))
+    if result.headline_notice.rate is not None:
         parts.append(_table(result, width))
         parts.append(Text(""))
     parts.extend(terminal.legend(_legend(result)))
@@ -47,13 +52,13 @@ def assess_text(result: Assessment, width: int = 80) -> RenderableType:
 
 
 def _answer(result: Assessment) -> Text:
-    notice = result.notice
+    notice = result.headline_notice
     style = color(None if useless(notice.interval) else notice.rate)
     lines = [f"[bold {style}]{escape(headline(result))}[/]"]
     bias = bias_sentence(notice)
     lines.append(f"[yellow]{escape(bias)}[/]" if bias else "")
-    lines.append(escape(bins_sentence(notice)))
-    lines.append(escape(plan_sentence(result)))
+    lines.append(escape(bins_sentence(notice, "They notice" if result.headline_judge is None else "It notices")))
+    lines.append(escape(plan_sentence(result)) if result.headline_judge is None else "")
     missed = result.missed_drastic()
     if missed:
         more = f" and {len(missed) - NAMED} more" if len(missed) > NAMED else ""
@@ -69,7 +74,7 @@ def color(rate: float | None) -> str:
 
 
 def _table(result: Assessment, width: int) -> Table:
-    notice, said = result.notice, CostPhrases(result.notice.unit)
+    notice, said = result.headline_notice, CostPhrases(result.notice.unit)
     bins = [("noticed", said.column(each.low, each.high)) for each in notice.bins]
     titles = [("", "faults"), ("cost", "min-max"), *bins, ("", "rate")]
     rows = {
@@ -123,12 +128,15 @@ def _legend(result: Assessment) -> Iterator[str]:
         counted = said.briefly(said.between(notice.bins[0].low, notice.bins[-1].high))
         yield f"cost: {cost_words(notice)}."
         yield f"faults: those that {counted}; {_outside(result)} others, cheaper or costlier, do not count."
+    if result.headline_judge is not None:
+        yield f"table of operators: what {named_judge(result.headline_judge)} notices."
+    noticed = "noticed" if result.headline_judge is None else "paired"
     if subject.task.kind == "classification":
-        yield f"noticed: McNemar's test of the fault against its own original, p < {notice.alpha:g}, one-sided."
+        yield f"{noticed}: McNemar's test of the fault against its own original, p < {notice.alpha:g}, one-sided."
     else:
         growth = f"raises the {subject.task.metric} of its original by more than {percent(TOLERATED)}"
-        yield f"noticed: one-sided t-test of whether the fault {growth}, p < {notice.alpha:g}."
-    alarms = notice.false_alarms
+        yield f"{noticed}: one-sided t-test of whether the fault {growth}, p < {notice.alpha:g}."
+    alarms = result.headline_notice.false_alarms
     if alarms is not None:
         yield f"false alarms: {alarms.noticed} of {alarms.changes} harmless changes of all weights are noticed."
     plan = [(planned.cost, planned.inputs) for planned in notice.plan if not unsure(planned, result)]

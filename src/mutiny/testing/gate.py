@@ -70,7 +70,7 @@ def assert_notice_rate(
 
     result: Assessment
     result, file = _assessed(subject, at_least, "notice", operators, store, settings)
-    compared = compare_with_bar(result.notice, at_least)
+    compared = compare_with_bar(result.headline_notice, at_least)
     if compared.fails(strict):
         raise AssertionError(notice_failure(result, compared.sentence, file))
     if compared.outcome is BarOutcome.UNDECIDED:

@@ -95,13 +95,19 @@ def operators_of(
         known: Rates of the paired test, which know titles and reasons.
         unit: Unit of costs.
     """
-    rates = {label: group_rate(group, unit) for label, group in faults.items()}
-    return {
-        label: replace(
-            known[label], rate=rate.rate, interval=rate.interval, bins=rate.bins, **_outside(faults[label], unit)
+    found = {}
+    for label, group in faults.items():
+        rate, outside = group_rate(group, unit), _outside(group, unit)
+        found[label] = replace(
+            known[label],
+            rate=rate.rate,
+            interval=rate.interval,
+            bins=rate.bins,
+            harmless=outside["harmless"],
+            drastic=outside["drastic"],
+            missed_drastic=outside["missed_drastic"],
         )
-        for label, rate in rates.items()
-    }
+    return found
 
 
 def classes_of(faults: Sequence[FoundFault], unit: CostUnit) -> dict[str, GroupRate]:

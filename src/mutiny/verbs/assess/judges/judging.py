@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -58,7 +57,7 @@ class Judging:
             return change, self._said(clean, faulty)
 
     def _said(self, clean: NetworkAnswers, faulty: NetworkAnswers) -> tuple[FaultJudgement, ...]:
-        said: Sequence[FaultJudgement] = []
+        said: list[FaultJudgement] = []
         for judge in self.judges:
             judgement = judge.decide(clean, faulty)
             reason = None if judgement.outcome.decided else judgement.reason
