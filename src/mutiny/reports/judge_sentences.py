@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mutiny.reports.formatting import count
+from mutiny.reports.formatting import count, upper_first
 from mutiny.verbs.assess.judges import FunctionJudge, Gate, PairedTest, SingleKillRule
 from mutiny.verbs.assess.judges.record import JudgeRecord
 from mutiny.verbs.assess.result import Assessment
