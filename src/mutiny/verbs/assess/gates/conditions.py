@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mutiny.core.stats.gate_curve import BoundRule
 from mutiny.core.stats.samples import Floats
 from mutiny.verbs.assess.gates.answers import GateAnswers
 from mutiny.verbs.assess.gates.bounds import holds, shown_bound, side
@@ -41,6 +42,11 @@ class GateComparison:
     def is_upper(self) -> bool:
         """Whether the bound is the largest accepted value, so that larger bounds are looser."""
         return self.operator in ("<=", "<")
+
+    @property
+    def rule(self) -> BoundRule:
+        """Which values satisfy a bound."""
+        return BoundRule(self.is_upper, self.operator in ("<", ">"))
 
     def verdict(self, clean: GateAnswers, tested: GateAnswers, weights: Floats | None = None) -> bool | None:
         """Whether the comparison holds; ``None`` if the metric is undefined."""
