@@ -34,6 +34,7 @@ MUFF_SETTINGS = {"rule": KILL_RULE, "search": SEARCH, "weak": WEAK_SET, "screeni
 NOTICE_OPTIONS = {
     "--seeds": "The number of random choices",
     "--judge": "A judge",
+    "--false-alarms": "The rate of false alarms of gates",
     "--against": "A comparison on the same faults",
     "--strict": "An exit code for an undecided bar",
 }
@@ -76,6 +77,10 @@ def assess(
             JUDGE,
         ),
     ] = None,
+    false_alarms: Annotated[
+        float | None,
+        option("Rate of false alarms that the advised bound of a gate may have, from 0 to 1; 0.01 by default.", JUDGE),
+    ] = None,
     strict: Annotated[
         bool, option("With --fail-under, exit with code 1 also if the bar is undecided.", JUDGE, "--strict")
     ] = False,
@@ -103,7 +108,8 @@ def assess(
 
     if fail_under is not None:
         check_bar(fail_under, "--fail-under")
-    of_notice = {"--seeds": seeds, "--judge": judge or None, "--against": against, "--strict": strict or None}
+    of_notice = {"--seeds": seeds, "--judge": judge or None, "--false-alarms": false_alarms}
+    of_notice |= {"--against": against, "--strict": strict or None}
     _check_method(method, of_notice, fail_under)
     if dry_run:
         files = {"--json": invocation.options["json"], "--kills": kills, "--junit": junit, "--summary": summary}
@@ -113,6 +119,8 @@ def assess(
         operators_by_label(operators)
     settings: dict[str, Any] = {"operators": as_faults(operators), "originals": originals, "method": method}
     settings |= {"exact": exact, **_settings_of(method, seeds, judge or [], invocation.options)}
+    if false_alarms is not None:
+        settings["false_alarms"] = false_alarms
     seed = invocation.settings["seed"]
     earlier = None if against is None else earlier_assessment(against, settings["operators"], seed)
     subject = invocation.subject()

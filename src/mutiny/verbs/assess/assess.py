@@ -28,7 +28,11 @@ JudgeGiven = Judge | str | Callable[..., object]
 """A judge as users give it."""
 METHODS = ("notice", "muff")
 BELONGS: Mapping[str, Mapping[str, str]] = {
-    "notice": {"seeds": "The number of random choices", "judge": "A judge"},
+    "notice": {
+        "seeds": "The number of random choices",
+        "judge": "A judge",
+        "false_alarms": "The rate of false alarms of gates",
+    },
     "muff": {
         "rule": "The kill rule",
         "search": "The search for mutants",
@@ -69,6 +73,7 @@ def assess(
     method: Literal["notice"] = "notice",
     seeds: int | None = None,
     judge: JudgeGiven | Sequence[JudgeGiven] | None = None,
+    false_alarms: float | None = None,
     **common: Unpack[CommonArguments],
 ) -> Assessment: ...
 
@@ -101,6 +106,7 @@ def assess(
     originals: int | None = None,
     seeds: int | None = None,
     judge: JudgeGiven | Sequence[JudgeGiven] | None = None,
+    false_alarms: float | None = None,
     rule: KillRule | None = None,
     search: Search | None = None,
     weak: WeakSet | None = None,
@@ -141,6 +147,8 @@ def assess(
             ``True`` if the network is acceptable, the name of one such as ``"checks.py:acceptable"``, or several of
             these. The first one decides the headline; the paired test is the default, and is always asked as well.
             Method ``"notice"`` only.
+        false_alarms: Largest rate of false alarms of the bounds that are advised for gates; 1% by default. Method
+            ``"notice"`` only.
         rule: Rule that decides when a mutant is killed. Method ``"muff"`` only.
         search: Limits and precision of the search for mutants. Method ``"muff"`` only.
         weak: Definition of the weak test set, unless the subject has one. Method ``"muff"`` only.
@@ -183,11 +191,11 @@ def assess(
     subject = as_subject(subject, data, train, task, forward, validation)
     count = subject.count(originals)
     if method == "muff":
-        _refuse("notice", seeds=seeds, judge=judge)
+        _refuse("notice", seeds=seeds, judge=judge, false_alarms=false_alarms)
         options = {"rule": rule, "search": search, "weak": weak, "screening": screening, "savings": savings}
         return assess_muff(subject, operators, count, exact, runtime, bare, **options)
     _refuse("muff", rule=rule, search=search, weak=weak, screening=screening, savings=savings)
-    return assess_notice(subject, operators, count, exact, runtime, seeds=seeds, judge=judge)
+    return assess_notice(subject, operators, count, exact, runtime, seeds=seeds, judge=judge, false_alarms=false_alarms)
 
 
 def _refuse(method: str, **arguments: Any) -> None:

@@ -48,6 +48,7 @@ class FoundFault:
         held_out_cost: Cost on the reference set, if costs are measured on training inputs, too.
         tolerated: Mean change of the test answers that is too small to be noticed.
         digest: Digest of the patch; two random choices of an operator may find the same one.
+        repaired: Share of the reference inputs that the fault repairs; ``None`` unless a judge asked for it.
     """
 
     record: FaultRecord
@@ -59,6 +60,7 @@ class FoundFault:
     held_out_cost: MeasuredCost | None = None
     tolerated: float = 0.0
     digest: str = ""
+    repaired: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +287,7 @@ class FaultSearch:
             fault.held_out_cost,
             self.unit.tolerated(metric),
             fault.patch.digest,
+            _repaired(fault.held_out or fault.answers) if self.judging else None,
         )
 
     def _test_answers(
@@ -329,6 +332,12 @@ class FaultSearch:
         lost = np.bincount(classes, weights=changed.change * changed.weight, minlength=task.classes)
         worst = int(lost.argmax())
         return worst if lost[worst] > 0 and 2 * lost[worst] >= lost.sum() else None
+
+
+def _repaired(answers: AllAnswers | AnswerSample) -> float:
+    """Share of inputs whose answers are repaired."""
+    changed = answers.changed()
+    return float(changed.weight[changed.change < 0].sum()) / max(1, answers.inputs)
 
 
 def measured_cost(unit: CostUnit, answers: AllAnswers | AnswerSample, metric: float) -> MeasuredCost:

@@ -117,7 +117,9 @@ class NetworkAnswers:
 
 
 @contextmanager
-def answering(runner: Runner, patch: Patch, original: int, split: str) -> Iterator[NetworkAnswers]:
+def answering(
+    runner: Runner, patch: Patch, original: int, split: str, pace: Pace | None = None
+) -> Iterator[NetworkAnswers]:
     """Context in which an original with a patch answers a split, and can be asked about other inputs.
 
     Args:
@@ -125,10 +127,11 @@ def answering(runner: Runner, patch: Patch, original: int, split: str) -> Iterat
         patch: Patch of the original; one without edits for the original itself.
         original: Number of the original.
         split: Set of inputs.
+        pace: Batch size and memory layout; those of the campaign by default.
     """
     model = runner.models[original]
     with patch.applied(model, runner.forward) as call:
-        run = partial(_outputs, call, model, runner.pace)
+        run = partial(_outputs, call, model, pace or runner.pace)
         answers = NetworkAnswers(runner.task, runner.splits[split], runner.targets(split, torch.device("cpu")), run)
         try:
             yield answers

@@ -46,14 +46,14 @@ class Gate(Judge):
 
     def judge(self, clean: NetworkAnswers, faulty: NetworkAnswers) -> Judgement:
         """Evaluates the gate; the values are those of its comparisons, in their order."""
-        before, after = self._read(clean), self._read(faulty)
+        before, after = self.read(clean), self.read(faulty)
         reason = shortened(self.expression.reason(before, after))
         noticed = not self.expression.passes(before, after)
         return Judgement(Judgement.of(noticed).outcome, reason, None, self.values(before, after))
 
     def check(self, clean: NetworkAnswers, name: str) -> None:
         """Raises `BadInput` if a metric does not fit the task, or if the original fails the gate."""
-        answers = self._read(clean)
+        answers = self.read(clean)
         self.expression.check(answers)
         self.expression.check_clean_passes(answers, name)
 
@@ -62,7 +62,11 @@ class Gate(Judge):
         comparisons = self.expression.condition.comparisons()
         return tuple(float(comparison.metric.value(clean, tested)) for comparison in comparisons)
 
-    def _read(self, answers: NetworkAnswers) -> GateAnswers:
-        probable = any(metric.metric.needs == PROBABILITIES for metric in self.expression.metrics)
-        fits = probable and answers.task.metric == "accuracy"
-        return answers.probabilities_for_gates if fits else answers.classes_for_gates
+    def read(self, answers: NetworkAnswers) -> GateAnswers:
+        """The answers of a network as the gate reads them."""
+        return answers.probabilities_for_gates if self.needs_probabilities else answers.classes_for_gates
+
+    @property
+    def needs_probabilities(self) -> bool:
+        """Whether a metric is computed from probabilities, which may be large."""
+        return any(metric.metric.needs == PROBABILITIES for metric in self.expression.metrics)

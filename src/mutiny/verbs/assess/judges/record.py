@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mutiny.core.json_values import expect_least
+from mutiny.verbs.assess.gates.calibration import GateCalibration
 from mutiny.verbs.assess.notice import FalseAlarms, GroupRate, OperatorRate
 
 
@@ -38,6 +39,7 @@ class JudgeRecord(GroupRate):
         false_alarms: Harmless changes that it notices.
         operators: Rates by label of the operator.
         classes: Rates by class, over the faults of which the class bears at least half of the cost.
+        calibration: For a gate, what it lets through at all bounds, and its false alarms; otherwise ``None``.
     """
 
     judge: str = ""
@@ -49,6 +51,7 @@ class JudgeRecord(GroupRate):
     false_alarms: FalseAlarms | None = None
     operators: Mapping[str, OperatorRate] = field(default_factory=dict)
     classes: Mapping[str, GroupRate] = field(default_factory=dict)
+    calibration: GateCalibration | None = field(default=None, metadata={"omit_none": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
