@@ -88,12 +88,8 @@ class Assess(Verb[FaultSearch, Assessment]):
 
     def identity(self) -> Mapping[str, Any]:
         """The operators, and how many random choices of each."""
-        several = {"false alarms": self.false_alarms} if self.gates else {}
-        return {
-            "operators": [code_of(operator) for operator in self.operators.values()],
-            "seeds": self.seeds,
-            **several,
-        }
+        alarms = {"false alarms": self.false_alarms} if self.gates else {}
+        return {"operators": [code_of(each) for each in self.operators.values()], "seeds": self.seeds, **alarms}
 
     @property
     def paired(self) -> PairedTest:

@@ -52,12 +52,9 @@ def gate_trials(runner: Runner, gates: Sequence[Gate], noise: Operator) -> dict[
         gates: The gates, at least one.
         noise: Noise on the weights, as small as rounding errors.
     """
-    metrics = [metric for gate in gates for metric in gate.expression.metrics]
-    probable = [
-        gate for gate in gates if any(metric.metric.needs == PROBABILITIES for metric in gate.expression.metrics)
-    ]
-    networks = harmless_networks(runner, TEST, noise, (probable or [*gates])[0].read) if metrics else None
-    return {gate.label: _trials(gate, networks, runner.seed) for gate in gates if networks is not None}
+    needy = max(gates, key=lambda gate: gate.needs_probabilities)
+    networks = harmless_networks(runner, TEST, noise, needy.read)
+    return {gate.label: _trials(gate, networks, runner.seed) for gate in gates}
 
 
 def _trials(gate: Gate, networks: HarmlessNetworks, seed: int) -> GateTrials:
