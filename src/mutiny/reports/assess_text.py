@@ -39,11 +39,12 @@ NAMED = 3
 
 def assess_text(result: Assessment, width: int = 80) -> RenderableType:
     """The whole text."""
+    result = result.by_headline_judge
     parts: list[RenderableType] = [Padding(_answer(result), (1, 1), expand=False)]
     if result.judges and result.notice.rate is not None:
         parts.extend([judges_table(result, width), Text("")])
         parts.extend(Padding(Text(said), (0, 1, 1, 1), expand=False) for said in unjudged(result))
-    if result.headline_notice.rate is not None:
+    if result.notice.rate is not None:
         parts.append(_table(result, width))
         parts.append(Text(""))
     parts.extend(terminal.legend(_legend(result)))
@@ -52,7 +53,7 @@ def assess_text(result: Assessment, width: int = 80) -> RenderableType:
 
 
 def _answer(result: Assessment) -> Text:
-    notice = result.headline_notice
+    notice = result.notice
     style = color(None if useless(notice.interval) else notice.rate)
     lines = [f"[bold {style}]{escape(headline(result))}[/]"]
     bias = bias_sentence(notice)
@@ -74,7 +75,7 @@ def color(rate: float | None) -> str:
 
 
 def _table(result: Assessment, width: int) -> Table:
-    notice, said = result.headline_notice, CostPhrases(result.notice.unit)
+    notice, said = result.notice, CostPhrases(result.notice.unit)
     bins = [("noticed", said.column(each.low, each.high)) for each in notice.bins]
     titles = [("", "faults"), ("cost", "min-max"), *bins, ("", "rate")]
     rows = {
@@ -136,7 +137,7 @@ def _legend(result: Assessment) -> Iterator[str]:
     else:
         growth = f"raises the {subject.task.metric} of its original by more than {percent(TOLERATED)}"
         yield f"{noticed}: one-sided t-test of whether the fault {growth}, p < {notice.alpha:g}."
-    alarms = result.headline_notice.false_alarms
+    alarms = notice.false_alarms
     if alarms is not None:
         yield f"false alarms: {alarms.noticed} of {alarms.changes} harmless changes of all weights are noticed."
     plan = [(planned.cost, planned.inputs) for planned in notice.plan if not unsure(planned, result)]

@@ -41,6 +41,7 @@ def junit_xml(result: Assessment | MuffAssessment, fail_under: float | None = No
         strict: Whether an undecided notice rate fails.
     """
     if isinstance(result, Assessment):
+        result = result.by_headline_judge
         cases = [_rate(result, fail_under, strict)]
         cases += [_operator_rate(result, label, rate) for label, rate in result.notice.operators.items()]
     else:
@@ -91,7 +92,7 @@ def _rate(result: Assessment, fail_under: float | None, strict: bool) -> Element
     lines = [headline(result), bias_sentence(result.notice), bins_sentence(result.notice), plan_sentence(result)]
     lines += [f"Weak spot: {spot.sentence}." for spot in weak_spots(result.notice)]
     if fail_under is not None:
-        compared = compare_with_bar(result.headline_notice, fail_under)
+        compared = compare_with_bar(result.notice, fail_under)
         if compared.fails(strict):
             _add(case, "failure", compared.sentence, "NoticeRate", headline(result))
         elif compared.outcome is BarOutcome.UNDECIDED:

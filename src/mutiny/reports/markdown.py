@@ -52,6 +52,7 @@ def markdown_summary(
         parts: Parts of commands for this subject; by default, the subject's file is not known.
     """
     if isinstance(result, Assessment):
+        result = result.by_headline_judge
         parts = parts or CommandParts(UNKNOWN, assess_command(result))
         paragraphs = _notice_paragraphs(result, fail_under, strict, against, parts)
     else:
@@ -91,7 +92,7 @@ def _notice_paragraphs(
 
 
 def _bar(result: Assessment, fail_under: float, strict: bool) -> str:
-    compared = compare_with_bar(result.headline_notice, fail_under)
+    compared = compare_with_bar(result.notice, fail_under)
     outcome = f"**{compared.outcome.value}**" if compared.fails(strict) else compared.outcome.value
     lenient = "" if compared.fails(strict) == compared.fails(True) else " (it passes without `--strict`)"
     return f"Bar of {percent(fail_under)}: {outcome}{lenient}; {cell(compared.sentence)}."

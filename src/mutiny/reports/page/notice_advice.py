@@ -39,7 +39,7 @@ def next_steps(result: Assessment, parts: CommandParts, results: Mapping[str, Re
         parts: Parts of commands for this subject.
         results: All results by verb; a question that they answer needs no command.
     """
-    steps = [*islice(_steps(result, parts, results or {}), MOST)]
+    steps = [*islice(_steps(result.by_headline_judge, parts, results or {}), MOST)]
     explained = placeholders(steps)
     return [*steps, *([Text(" ".join(explained), "aside")] if explained else [])]
 

@@ -137,6 +137,14 @@ class Assessment(Result):
             classes=first.classes,
         )
 
+    @property
+    def by_headline_judge(self) -> Assessment:
+        """The same result as the judge of the headline sees it: its rates, and what it notices of each fault."""
+        if self.headline_judge is None:
+            return self
+        faults = tuple(replace(fault, noticed=not self.misses(fault)) for fault in self.faults)
+        return replace(self, notice=self.headline_notice, faults=faults)
+
     def misses(self, fault: FaultRecord) -> bool:
         """Whether the judge that decides the headline misses a fault."""
         judge = self.headline_judge
