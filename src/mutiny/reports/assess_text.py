@@ -26,6 +26,7 @@ from mutiny.reports.plan_sentences import plan_sentence, unsure
 from mutiny.reports.terminal import escape
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.cost_unit import TOLERATED
+from mutiny.verbs.assess.gates.calibration_sentence import calibration_sentence
 from mutiny.verbs.assess.notice import Notice, NoticedBin, OperatorRate
 from mutiny.verbs.assess.result import Assessment
 
@@ -43,7 +44,8 @@ def assess_text(result: Assessment, width: int = 80) -> RenderableType:
     parts: list[RenderableType] = [Padding(_answer(result), (1, 1), expand=False)]
     if result.judges and result.notice.rate is not None:
         parts.extend([judges_table(result, width), Text("")])
-        parts.extend(Padding(Text(said), (0, 1, 1, 1), expand=False) for said in unjudged(result))
+        said = [calibration_sentence(each.calibration) for each in result.judges if each.calibration is not None]
+        parts.extend(Padding(Text(sentence), (0, 1, 1, 1), expand=False) for sentence in [*said, *unjudged(result)])
     if result.notice.rate is not None:
         parts.append(_table(result, width))
         parts.append(Text(""))

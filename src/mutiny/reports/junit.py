@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from mutiny.core.printable import printable
 from mutiny.core.records import OperatorRecord, Status
-from mutiny.reports.formatting import number, percent
+from mutiny.reports.formatting import count, number, percent
 from mutiny.reports.notice_sentences import (
     bias_sentence,
     bins_sentence,
@@ -18,6 +18,8 @@ from mutiny.reports.notice_sentences import (
 from mutiny.reports.page.missed_faults import missed_faults
 from mutiny.reports.plan_sentences import plan_sentence
 from mutiny.verbs.assess.bar import BarOutcome, compare_with_bar
+from mutiny.verbs.assess.gates.calibration_sentence import calibration_sentence
+from mutiny.verbs.assess.judges.record import JudgeRecord
 from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.muff.score import missed_bar
 from mutiny.verbs.assess.notice import OperatorRate
@@ -42,7 +44,7 @@ def junit_xml(result: Assessment | MuffAssessment, fail_under: float | None = No
     """
     if isinstance(result, Assessment):
         result = result.by_headline_judge
-        cases = [_rate(result, fail_under, strict)]
+        cases = [_rate(result, fail_under, strict), *(_judge(result, record) for record in result.judges)]
         cases += [_operator_rate(result, label, rate) for label, rate in result.notice.operators.items()]
     else:
         cases = [_score(result, fail_under), *(_operator(result, record) for record in result.operators)]
@@ -98,6 +100,18 @@ def _rate(result: Assessment, fail_under: float | None, strict: bool) -> Element
         elif compared.outcome is BarOutcome.UNDECIDED:
             lines.insert(0, f"Warning: {compared.sentence}.")
     return _output(case, [*lines, *result.notes])
+
+
+def _judge(result: Assessment, record: JudgeRecord) -> ElementTree.Element:
+    """What a judge notices; an error if it failed on some faults."""
+    case = _case(result, f"judge {record.judge}")
+    if record.broken:
+        _add(case, "error", f"it failed on {count(record.broken, 'fault')}", "BrokenJudge")
+    lines = [f"notice rate {percent(record.rate)}: {record.noticed} of {record.faults} faults noticed"]
+    if record.calibration is not None:
+        lines.append(calibration_sentence(record.calibration))
+    lines += [f"{each.outcome}: {each.reason}" for each in record.reasons]
+    return _output(case, lines)
 
 
 def _operator_rate(result: Assessment, label: str, rate: OperatorRate) -> ElementTree.Element:

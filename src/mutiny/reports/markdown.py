@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from mutiny.core.printable import printable
 from mutiny.core.records import OperatorRecord, Status
 from mutiny.reports.formatting import NONE, count, percent
+from mutiny.reports.judge_sentences import unjudged
 from mutiny.reports.muff_text import weakest_text
 from mutiny.reports.notice_sentences import (
     bias_sentence,
@@ -24,6 +25,8 @@ from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.plan_sentences import plan_sentence
 from mutiny.verbs.assess.against import TestSetComparison
 from mutiny.verbs.assess.bar import compare_with_bar
+from mutiny.verbs.assess.gates.calibration_sentence import calibration_sentence
+from mutiny.verbs.assess.judges.record import JudgeRecord
 from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.muff.score import apart
 from mutiny.verbs.assess.notice import NoticedBin, OperatorRate
@@ -80,6 +83,8 @@ def _notice_paragraphs(
             (said.between(each.low, each.high), each.faults, each.noticed, percent(each.rate)) for each in notice.bins
         ]
         yield _table([f"cost in {said.heading}", "faults", "noticed", "rate"], rows)
+    if result.judges:
+        yield from _judges(result)
     titles = [f"noticed at {said.between(each.low, each.high)}" for each in notice.bins]
     operators = [_operator_row(label, rate) for label, rate in notice.operators.items()]
     yield _table(["operator", "faults", *titles, "rate", ""], operators)
@@ -89,6 +94,24 @@ def _notice_paragraphs(
         lines = [_step(block) for block in steps if isinstance(block, Command)]
         yield "\n".join(["What to do:", "", *lines])
         yield from (cell(block.text) for block in steps if isinstance(block, Text))
+
+
+def _judges(result: Assessment) -> Iterator[str]:
+    """What each judge notices, and the calibration of gates."""
+    said = phrases(result.notice)
+    titles = [f"noticed at {said.between(each.low, each.high)}" for each in result.notice.bins]
+    rows = [
+        (record.judge, *map(_noticed, record.bins), percent(record.rate), _alarms(record)) for record in result.judges
+    ]
+    yield _table(["judge", *titles, "rate", "false alarms"], rows)
+    calibrated = [record.calibration for record in result.judges if record.calibration is not None]
+    yield from (cell(calibration_sentence(calibration)) for calibration in calibrated)
+    yield from map(cell, unjudged(result))
+
+
+def _alarms(record: JudgeRecord) -> str:
+    alarms = record.false_alarms
+    return NONE if alarms is None else f"{alarms.noticed}/{alarms.changes}"
 
 
 def _bar(result: Assessment, fail_under: float, strict: bool) -> str:
