@@ -118,7 +118,10 @@ def _bins(
 def _curve(
     single: GateComparison, costs: Floats, values: Floats, harmless: Sequence[HarmlessTrials], edges: Sequence[float]
 ) -> GateCurve:
-    rule, changes = single.rule, {str(trials.source): trials.values for trials in harmless if not trials.trivial}
+    rule, changes = (
+        single.rule,
+        {str(trials.source): trials.values for trials in harmless if not trials.trivial and len(trials.values)},
+    )
     whole = operating_curve(costs, values, changes, rule, edges=edges)
     kept = np.unique(np.linspace(0, max(0, len(whole.bounds) - 1), MOST_BOUNDS).round().astype(int))
     bounds = np.append(whole.bounds[kept[: len(whole.bounds)]], single.bound)
@@ -136,7 +139,9 @@ def _defined(values: Floats) -> tuple[float | None, ...]:
 
 
 def _chosen(harmless: Sequence[HarmlessTrials], source: AlarmSource | None) -> HarmlessTrials | None:
-    fitting = [trials for trials in harmless if not trials.trivial and source in (None, trials.source)]
+    fitting = [
+        trials for trials in harmless if not trials.trivial and len(trials.values) and source in (None, trials.source)
+    ]
     return fitting[0] if fitting else None
 
 

@@ -70,16 +70,13 @@ class GateComparison:
         """A value with enough digits to tell it from the bound."""
         if not math.isfinite(value) or abs(value) >= 1e15:
             return f"{value:g}"
-        equal, bound = holds(value, ">=", self.bound) and holds(value, "<=", self.bound), self.bound
-        if equal:
-            return shown_bound(bound, self.in_points)
-        texts = [shown_bound(value, self.in_points, digits) for digits in range(LEAST_DIGITS, MOST_DIGITS)]
-        told = (
-            text
-            for text, digits in zip(texts, range(LEAST_DIGITS, MOST_DIGITS), strict=True)
-            if text != shown_bound(bound, self.in_points, digits)
-        )
-        return next(told, texts[-1])
+        if holds(value, ">=", self.bound) and holds(value, "<=", self.bound):
+            return shown_bound(self.bound, self.in_points)
+        for digits in range(LEAST_DIGITS, MOST_DIGITS):
+            text = shown_bound(value, self.in_points, digits)
+            if text != shown_bound(self.bound, self.in_points, digits):
+                return text
+        return shown_bound(value, self.in_points)
 
 
 @dataclass(frozen=True)
