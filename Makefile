@@ -63,8 +63,9 @@ bench: .venv/installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -k torchattacks tests/verbs/attack
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks --quick $(if $(DATA),--data $(DATA))
 
+# e.g. make torture TORTURE="--kills 1000 --every-point"
 torture: .venv/installed-dev
-	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture
+	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m torture $(TORTURE)
 	OMP_NUM_THREADS=1 RAY_worker_niceness=0 $(BIN)/python -m pytest -m slow tests
 
 # e.g. make fuzz FUZZ="--files 100000 --commands 5000 --seconds 7200"

@@ -31,7 +31,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--case", help="A single case to repeat, such as stores:1234.")
     parser.add_argument("--limit", default="64MB", help="Value of MUTINY_LIMIT.")
     parser.add_argument("--memory", type=int, default=256, help="Most MiB that a case may take.")
-    parser.add_argument("--patience", type=float, default=20.0, help="Seconds after which a case counts as hanging.")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=20.0,
+        help="Seconds after which a case counts as hanging; ten times as many without work.",
+    )
     options = parser.parse_args(arguments)
     counts = {kind: round(share * options.files) for kind, share in SHARES.items()}
     counts |= {"commands": options.commands, "gates": options.gates}

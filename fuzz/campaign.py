@@ -26,6 +26,8 @@ PROGRESS = 5000
 """Cases after which a line says how many are done, about."""
 START = 120.0
 """Seconds in which a worker must have started."""
+PATIENT = 10
+"""Times as long that a case may take if its worker waits for a processor, as on a busy machine."""
 CODES = (0, 1, 2, 3)
 """Exit codes that a command may have."""
 
@@ -130,13 +132,18 @@ class Campaign:
     def _answer(self, seconds: float) -> dict[str, Any] | None:
         assert self._worker is not None
         assert self._worker.stdout is not None
-        end = time.monotonic() + seconds
+        start, worked = time.monotonic(), processor_seconds(self._worker.pid)
         while b"\n" not in self._said:
-            ready, _, _ = select.select([self._worker.stdout], [], [], max(0.0, end - time.monotonic()))
-            more = os.read(self._worker.stdout.fileno(), 1 << 16) if ready else b""
-            if not more:
+            ready, _, _ = select.select([self._worker.stdout], [], [], seconds / 10)
+            if ready:
+                more = os.read(self._worker.stdout.fileno(), 1 << 16)
+                if not more:
+                    return None
+                self._said += more
+                continue
+            passed, busy = time.monotonic() - start, processor_seconds(self._worker.pid) - worked
+            if passed >= PATIENT * seconds or (passed >= seconds and busy >= seconds / 2):
                 return None
-            self._said += more
         line, _, self._said = self._said.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         return answer
@@ -205,3 +212,12 @@ class Campaign:
             console.print(f"cases that could not be made: {sum(self.unmade.values()):,}")
         if whole:
             console.print_json(json.dumps(self.last))
+
+
+def processor_seconds(process: int) -> float:
+    """Processor time that a process has taken; 0 where it cannot be read."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

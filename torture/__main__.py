@@ -1,4 +1,4 @@
-"""Runs all cases: ``python -m torture [--kills 50] [--cases a,b,...] [--seed 0] [--quick]``."""
+"""Runs all cases: ``python -m torture [--kills 50] [--lanes 2] [--cases a,b] [--seed 0] [--quick] [--every-point]``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from torture import clock, damage, disk, engines, kills, nodes, signals, verbs, workers, writers
 from torture.lab import Lab
+from torture.steps import case as steps
 from torture.watching import Lost, note
 
 CASES = {
@@ -27,6 +28,10 @@ CASES = {
     "signals": signals,
     "engines": engines,
     "verbs": verbs,
+    "store-calls": steps.STORE_CALLS,
+    "statements": steps.STATEMENTS,
+    "system-calls": steps.SYSTEM_CALLS,
+    "jobs": steps.JOBS,
 }
 
 
@@ -34,9 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs cases one after the other; returns 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m torture")
     parser.add_argument("--kills", type=int, default=50, help="Number of kills of the whole run in the case kills.")
+    parser.add_argument("--lanes", type=int, default=2, help="Number of campaigns that are killed at the same time.")
     parser.add_argument("--cases", default=",".join(CASES), help=f"Cases to run, of {', '.join(CASES)}.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="Run smaller campaigns and fewer repetitions.")
+    parser.add_argument("--every-point", action="store_true", help="Inject faults at every step, not at some of them.")
     options = parser.parse_args(arguments)
     names = options.cases.split(",")
     if unknown := set(names) - set(CASES):
@@ -46,7 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
         table.add_column(column, justify="right" if column in ("count", "seconds") else "left")
     failed = False
     with tempfile.TemporaryDirectory(prefix="torture-") as root:
-        lab = Lab(Path(root), options.seed, options.kills, options.quick)
+        lab = Lab(
+            Path(root), options.seed, options.kills, options.quick, every_point=options.every_point, lanes=options.lanes
+        )
         for name in names:
             note(f"{name}: {(CASES[name].__doc__ or '').partition(' ')[2]}")
             start = time.monotonic()

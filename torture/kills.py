@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import cycle
 
 from torture.lab import Campaign, Lab, Run
-from torture.watching import check, no_orphans, note, results
+from torture.watching import campaigns, check, no_orphans, note, results
 
 FLIGHT = {"serial": 1, "processes": 4, "ray": 256}
 """Largest number of jobs that one kill may lose: two per worker, on Ray up to 64 short ones per call."""
@@ -19,8 +19,6 @@ ALONE = {"serial": 60.0, "processes": 60.0, "ray": 180.0}
 ORDER = ["serial", "processes", "serial", "processes", "serial", "processes", "serial", "processes", "ray"]
 STUCK = 3
 """Consecutive kills without progress after which a campaign may finish undisturbed."""
-LANES = 2
-"""Number of campaigns that run, and are killed, at the same time."""
 
 
 @dataclass
@@ -34,7 +32,7 @@ class Count:
 
 def run(lab: Lab) -> tuple[int, str]:
     """Number of repetitions and a summary; raises `Lost` if something does not hold."""
-    lanes = 1 if lab.quick else LANES
+    lanes = 1 if lab.quick else lab.lanes
     for seed in range(lanes):
         lab.undisturbed(seed)
     shares = [(lab.kills + lane) // lanes for lane in range(lanes)]
@@ -53,7 +51,7 @@ def _lane(lab: Lab, lane: int, kills: int) -> Count:
     campaign, kept, stuck = None, 0, 0
     while count.moments.total() < kills or campaign is not None:
         campaign = campaign or lab.campaign(lane)
-        engine, before = next(engines), campaign.standing()
+        engine, before, finished = next(engines), campaign.standing(), campaigns(campaign.store)[1]
         run = campaign.go_on(engine)
         stuck = stuck + 1 if len(before[1]) == kept else 0
         kept = len(before[1])
@@ -70,6 +68,8 @@ def _lane(lab: Lab, lane: int, kills: int) -> Count:
             note(f"    kill {count.moments.total()} of lane {lane}: {engine}, {kind}: {told}")
             continue
         run.succeed()
+        if finished:  # killed after its last result: a report leaves the log, the next command that writes merges it
+            campaign.begin(engine).succeed()
         campaign.check_equal(lab.undisturbed(lane))
         campaign.check_once(before)
         campaign.check_tidy()

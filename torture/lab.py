@@ -37,8 +37,18 @@ ALIKE = ("--batch-size", "500")
 class Lab:
     """State that all cases share: a folder, the size of a campaign, and the results of undisturbed runs."""
 
-    def __init__(self, root: Path, seed: int = 0, kills: int = 50, quick: bool = False) -> None:
+    def __init__(
+        self,
+        root: Path,
+        seed: int = 0,
+        kills: int = 50,
+        quick: bool = False,
+        *,
+        every_point: bool = False,
+        lanes: int = 2,
+    ) -> None:
         self.root, self.seed, self.kills, self.quick = root, seed, kills, quick
+        self.every_point, self.lanes = every_point, lanes
         self._answers: dict[tuple[int, str], dict[str, Any]] = {}
         self.seconds = 0.0
         self.jobs = 0

@@ -15,10 +15,14 @@ from mutiny.cli.completion import join_split_words
 from mutiny.cli.errors import given_code, given_code_sentence
 from mutiny.cli.streams import SafeStreams, say
 from mutiny.core.errors import MutinyError, MutinyWarning
+from mutiny.core.memory_errors import ADVICE, is_out_of_memory
 from mutiny.core.printable import printable
 
 REFUSED, STOPPED, CRASHED = 2, 3, 70
-"""Exit codes of an expected error, an interrupt and a bug; 1, the default of Python, means a score below the bar."""
+"""Exit codes of an expected error, of an interrupt or a lack of room, and of a bug.
+
+1, the default of Python, means a score below the bar.
+"""
 INTERRUPTED = 130
 """Exit code of typer after a KeyboardInterrupt."""
 
@@ -49,13 +53,20 @@ def _exit_code(streams: SafeStreams) -> str | int | None:
         say(str(error))
         return REFUSED
     except SystemExit as end:
+        if frames := given_code(end):  # whatever its code is, there is no result
+            say(given_code_sentence(end, frames))
+            return REFUSED
         if end.code != INTERRUPTED:
             return end.code
-        say("interrupted; no result was written. Originals trained so far are kept.")
-        return STOPPED
+        return _interrupted()
+    except KeyboardInterrupt:
+        return _interrupted()
     except Exception as error:
         if error is streams.out.error:
             return 0  # the caller says so
+        if is_out_of_memory(error):
+            say(f"out of memory; no result was written. {ADVICE} Then give the same command again.")
+            return STOPPED
         if frames := given_code(error):
             sys.stderr.write(printable("".join(traceback.format_list(frames))))
             say(given_code_sentence(error, frames))
@@ -64,6 +75,14 @@ def _exit_code(streams: SafeStreams) -> str | int | None:
         say("this is a bug in mutiny; please report it with the lines above.")
         return CRASHED
     return 0
+
+
+def _interrupted() -> int:
+    say(
+        "interrupted; no result was written. Trained originals are kept, and results in a campaign file: "
+        "give the same command again."
+    )
+    return STOPPED
 
 
 def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:

@@ -24,6 +24,7 @@ from mutiny.cli.streams import say
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput, Interrupted, MutinyError, StoreError, StoreFull, StoreLost
 from mutiny.core.interrupts import interruptible
+from mutiny.core.memory_errors import ADVICE, is_out_of_memory
 from mutiny.core.results import Result, now
 from mutiny.core.user_key import key_problem
 from mutiny.reports.files import check_distinct, check_picture, check_suffix, check_writable, write_json
@@ -38,6 +39,8 @@ PICTURES = ("--plot", "--grid")
 """Options that name a picture."""
 STOPPED = 3
 """Exit code of a command that was interrupted and can be resumed."""
+AGAIN = "Give the same command again: it goes on from there."
+"""What to do where there is nothing to resume, or all of it is finished."""
 
 
 class Invocation:
@@ -162,8 +165,8 @@ def open_store(
 ) -> Iterator[SqliteStore | None]:
     """The open store of a campaign file, which has the command from the first moment, so that it can be resumed.
 
-    After an interrupt, if the disk is full, or if the file was deleted, replaced or truncated, a message says how to
-    resume, and the exit code is 3. If the file was lost at the very end, there is only a message.
+    After an interrupt, if the disk is full, if memory runs out, or if the file was deleted, replaced or truncated, a
+    message says how to go on, and the exit code is 3. If the file was lost at the very end, there is only a message.
 
     Args:
         file: Campaign file; ``None`` for none.
@@ -189,16 +192,31 @@ def open_store(
                 withdraw(store)  # the same command would end in the same way
                 raise
     except (Interrupted, KeyboardInterrupt):
-        say(f"interrupted; finished work is kept. Resume with: {resuming(file)}")
+        say(f"interrupted; finished work is kept. {_next_command(file, resuming)}")
         raise typer.Exit(STOPPED) from None
     except StoreFull as error:
-        say(f"{error} Then resume with: {resuming(file)}")
+        say(f"{error} {_next_command(file, resuming, 'Then resume with')}")
         raise typer.Exit(STOPPED) from None
     except StoreLost as error:
         kept = store.path != file.resolve()
         say(f"{error}{f' Resume with: {resuming(store.path)}' * (kept and not done)}")
         if not done:
             raise typer.Exit(STOPPED) from None
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        say(f"out of memory; finished work is kept. {ADVICE} {_next_command(file, resuming, 'Then resume with')}")
+        raise typer.Exit(STOPPED) from None
+
+
+def _next_command(file: Path, resuming: Callable[[Path], str], words: str = "Resume with") -> str:
+    """A sentence with the command to give next: that which resumes a campaign if one is unfinished."""
+    try:
+        with SqliteStore(file, write=False) as store:
+            unfinished = any(not store.tally(campaign.id).finished for campaign in store.campaigns())
+    except (MutinyError, OSError, MemoryError):  # there is no campaign yet, or it cannot be read now
+        return AGAIN
+    return f"{words}: {resuming(file)}" if unfinished else AGAIN
 
 
 def _say_finishing() -> None:

@@ -1,5 +1,7 @@
 """One writer at a time, whatever happens to the others."""
 
+import errno
+import gc
 import os
 import subprocess
 import sys
@@ -10,7 +12,7 @@ import pytest
 
 from mutiny.campaigns.stores.lock import Lock, holder
 from mutiny.campaigns.stores.sqlite import SqliteStore
-from mutiny.core.errors import StoreBusy
+from mutiny.core.errors import StoreBusy, StoreError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks of POSIX")
 
@@ -54,6 +56,37 @@ def test_one_process_holds_it_once(tmp_path):
     Lock(tmp_path / "store").release()
 
 
+def test_a_lock_whose_file_cannot_be_removed_is_released(tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise OSError(errno.EIO, "Input/output error")
+
+    lock = Lock(tmp_path / "store")
+    with monkeypatch.context() as disk:
+        disk.setattr("pathlib.Path.unlink", broken)
+        lock.release()
+    assert not lock.held
+    assert holder(tmp_path / "store") is None
+    Lock(tmp_path / "store").release()
+
+
+def test_a_lock_that_an_interrupt_took_from_its_owner_is_released(tmp_path):
+    Lock(tmp_path / "store")
+    gc.collect()
+    assert not (tmp_path / "store.lock").exists()
+    Lock(tmp_path / "store").release()
+
+
+def test_a_lock_file_that_cannot_be_read_is_an_error_of_the_store(tmp_path, monkeypatch):
+    def broken(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("os.read", broken)
+        with pytest.raises(StoreError, match="a lock file that can be read"):
+            Lock(tmp_path / "store")
+    Lock(tmp_path / "store").release()
+
+
 def test_a_holder_on_another_machine_is_named_with_it(tmp_path):
     lock = Lock(tmp_path / "store")
     (tmp_path / "store.lock").write_text("12 elsewhere\n")
@@ -93,7 +126,7 @@ def test_children_of_a_dead_holder_do_not_hold_it(tmp_path):
 
 RACE = """
 import os, sys, time, pathlib
-from mutiny.core.errors import StoreBusy
+from mutiny.core.errors import StoreBusy, StoreError
 from mutiny.campaigns.stores.lock import Lock
 path, end, taken = pathlib.Path(sys.argv[1]), time.monotonic() + float(sys.argv[2]), 0
 while time.monotonic() < end:

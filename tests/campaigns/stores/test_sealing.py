@@ -389,3 +389,13 @@ def test_typical_records():
         back({"record": record, "bits": KillBits(bits[0], bits, 100)}),
         {"record": record, "bits": KillBits(bits[0], bits, 100)},
     )
+
+
+def test_too_little_memory_is_not_told_as_damage(monkeypatch):
+    def no_room(*_):
+        raise MemoryError("no room")
+
+    sealed = seal("a" * 5000, {"task": "t"})
+    monkeypatch.setattr("zlib.decompressobj", no_room)
+    with pytest.raises(MemoryError, match="no room"):
+        unseal(sealed)

@@ -16,6 +16,7 @@ from mutiny import __version__
 from mutiny.campaigns.jobs import Job, JobResult, WithScratch
 from mutiny.campaigns.stores import connection, schema
 from mutiny.campaigns.stores.base import Campaign, Kept
+from mutiny.campaigns.stores.lock import holder
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.core.errors import BadInput, StoreBusy, StoreDamaged, StoreError
 
@@ -263,3 +264,29 @@ def test_another_program_that_writes_is_told(tmp_path, monkeypatch):
             store.save("c1", JobResult(job(1), 1))
         other.execute("ROLLBACK")
         store.save("c1", JobResult(job(1), 1))
+
+
+class Unreadable(SqliteStore):
+    """A store that cannot be read any more."""
+
+    def campaigns(self):
+        raise StoreError("store", self.path, "a disk that reads")
+
+
+def test_a_store_that_cannot_be_read_at_the_end_is_closed(tmp_path):
+    with pytest.raises(StoreError, match="a disk that reads"), Unreadable(tmp_path / "a.mutiny"):
+        raise BadInput("model", 1, "a network")
+    assert holder(tmp_path / "a.mutiny") is None
+    SqliteStore(tmp_path / "a.mutiny").close()
+
+
+def test_a_store_that_cannot_be_opened_leaves_no_file_open(tmp_path, monkeypatch):
+    def broken(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("mutiny.campaigns.stores.sqlite.missing_log", broken)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            SqliteStore(tmp_path / "a.mutiny")
+    assert not (tmp_path / "a.mutiny-wal").exists(), raised  # SQLite removes it with the last connection
+    SqliteStore(tmp_path / "a.mutiny").close()

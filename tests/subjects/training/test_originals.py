@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
@@ -207,12 +207,13 @@ def test_default_folder(monkeypatch, tmp_path):
     assert default_folder() == tmp_path / ".cache" / "mutiny" / "originals"
 
 
-def test_nothing_is_left_behind_by_a_failed_write(tmp_path, monkeypatch):
+@pytest.mark.parametrize("error", [OSError("disk full"), SafetensorError("I/O error: disk full")], ids=repr)
+def test_a_failed_write_is_told_and_leaves_nothing_behind(tmp_path, monkeypatch, error):
     def fail(*_):
-        raise OSError("disk full")
+        raise error
 
     monkeypatch.setattr("mutiny.subjects.training.originals.save_model", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(BadInput, match=r"folder=.*expected a folder that can be written to.*disk full"):
         originals(tmp_path, count=1)
     assert list(tmp_path.iterdir()) == []
 

@@ -133,7 +133,8 @@ def _copied(path: Path, log: Path) -> sqlite3.Connection:
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     name = f"{path.absolute().as_uri()}?mode={mode}" if mode else str(path)
     connection = sqlite3.connect(name, uri=bool(mode), timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA cell_size_check = ON")
+    with _closed_on_error(connection):
+        connection.execute("PRAGMA cell_size_check = ON")
     return connection
 
 

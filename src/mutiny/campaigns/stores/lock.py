@@ -77,6 +77,8 @@ class Lock:
                     time.sleep(PATIENCE / 20)
                 elif _is(handle, self.path):  # otherwise its last holder has just removed it: try again
                     self._handle, handle = handle, -1
+                    # An interrupt may end the caller before it has a name for this lock, by which it could be released.
+                    self._dropped = weakref.finalize(self, _release, self.path, self._handle)
             finally:
                 if handle >= 0:
                     os.close(handle)
@@ -92,18 +94,27 @@ class Lock:
         return self._handle >= 0
 
     def release(self) -> None:
-        """Releases the lock."""
-        if not self.held:
-            return
-        if sys.platform != "win32":
-            self.path.unlink(missing_ok=True)  # while it is held, so that a waiting process notices
-        self._close()
-
-    def _close(self) -> None:
+        """Releases the lock. If the lock file cannot be removed, it stays, and nobody holds it."""
         if self.held:
+            self._handle = -1
+            self._dropped()
+        _held.discard(self)
+
+    def _leave(self) -> None:
+        """Closes the file of a lock that another process holds."""
+        if self.held and self._dropped.detach():
             os.close(self._handle)
             self._handle = -1
         _held.discard(self)
+
+
+def _release(path: Path, handle: int) -> None:
+    try:
+        if sys.platform != "win32":
+            with suppress(OSError):
+                path.unlink(missing_ok=True)  # while it is held, so that a waiting process notices
+    finally:
+        os.close(handle)
 
 
 def holder(path: Path) -> str | None:
@@ -128,9 +139,17 @@ def _opened(path: Path, store: Path) -> int:
             raise _not_ours(path, store) from None
         expected = f"a folder in which files can be written ({error.strerror})"
         raise StoreError("store", store, expected, "Use another folder, or allow writing.") from None
-    if is_plain(handle) and _WRITTEN.fullmatch(_text(handle)):
-        return handle
-    os.close(handle)
+    try:
+        if is_plain(handle) and _WRITTEN.fullmatch(_text(handle)):
+            handle, checked = -1, handle
+            return checked
+    except OSError as error:
+        raise StoreError(
+            "store", store, f"a lock file that can be read ({error.strerror})", "Check the disk."
+        ) from None
+    finally:
+        if handle >= 0:
+            os.close(handle)
     raise _not_ours(path, store)
 
 
@@ -178,7 +197,7 @@ def _busy(store: Path, holder: str) -> StoreBusy:
 
 def _leave_to_parent() -> None:
     for lock in list(_held):  # otherwise a child would hold the lock after its parent has ended
-        lock._close()
+        lock._leave()
 
 
 if hasattr(os, "register_at_fork"):

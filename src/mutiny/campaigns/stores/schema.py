@@ -104,9 +104,12 @@ def _tables(connection: sqlite3.Connection) -> list[tuple[bytes, ...]]:
 
 def foreign(path: Path) -> StoreError:
     """The error for a file without mutiny's application id: damaged if it contains sealed rows, else foreign."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if content.find(MARK) >= 0:
-            return damaged(path, "file")
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            if content.find(MARK) >= 0:
+                return damaged(path, "file")
+    except OSError as error:
+        return StoreError("store", path, f"a file that can be read ({error.strerror})", "Check the disk.")
     return StoreError("store", path, "a file that mutiny wrote", "Choose another.")
 
 

@@ -115,7 +115,6 @@ def _readable(store: object, what: str) -> Iterator[None]:
         ArithmeticError,
         AttributeError,
         LookupError,
-        MemoryError,
         RuntimeError,
         TypeError,
         ValueError,

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,19 +65,21 @@ class SqliteStore(Store):
             raise StoreError("store", path, "a file, got a device or a pipe", "Name a file.")
         if len(os.fsencode(self.path.name)) > LONGEST_NAME:
             raise StoreError("store", path, f"a name of at most {LONGEST_NAME} bytes", "Choose a shorter one.")
-        self._lock = Lock(self.path, patience) if write else None
         self._turn = threading.RLock()
-        self._created = write and not self.path.exists()
         self._untold: StoreLost | None = None
-        had_log = has_log(self.path)
-        try:
+        self._lock: Lock | None = None
+        opened = ExitStack()  # in which everything is undone unless all of it is opened
+        opened.callback(self._release)
+        with opened:
+            self._lock = Lock(self.path, patience) if write else None
+            self._created = write and not self.path.exists()
+            had_log = has_log(self.path)
             self._connection = connection.to_write(self.path) if write else connection.to_read(self.path)
+            opened.callback(self._connection.close)
             self._file, self._mark = OpenFile(self.path), LogMark(self._connection)
             with connection.translated(self.path):
                 self.incomplete = missing_log(self._connection, self.path, had_log)
-        except BaseException:
-            self._release()
-            raise
+            opened.pop_all()
 
     def open(self, campaign: Campaign, most: int | None = None) -> None:
         """Starts a campaign, or continues it."""
@@ -259,18 +261,25 @@ class SqliteStore(Store):
 
     def __exit__(self, *raised: object) -> None:
         """Closes the file. After an error of mutiny, a file that was created here and has no campaign is removed."""
-        if isinstance(raised[1], MutinyError) and self._created and not self._file.lost() and not self.campaigns():
-            self._remove()
-        else:
-            self.close()
+        unused = False
+        try:
+            created = isinstance(raised[1], MutinyError) and self._created and not self._file.lost()
+            unused = created and not self.campaigns()
+        finally:
+            if unused:
+                self._remove()
+            else:
+                self.close()
 
     def _remove(self) -> None:
-        with self._turn:
-            self._connection.close()
-            for suffix in ("", "-wal", "-shm"):
-                with suppress(OSError):  # on Windows, a file that another process reads stays
-                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-        self._release()
+        try:
+            with self._turn:
+                self._connection.close()
+                for suffix in ("", "-wal", "-shm"):
+                    with suppress(OSError):  # on Windows, a file that another process reads stays
+                        self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        finally:
+            self._release()
 
     def close(self) -> None:
         """Closes the file, so that another process can write to it; raises `StoreLost` if it was lost unnoticed."""
@@ -281,8 +290,10 @@ class SqliteStore(Store):
                     self._mark.clear()
                     connection.shrink(self._connection)
         finally:
-            self._connection.close()
-            self._release()
+            try:
+                self._connection.close()
+            finally:
+                self._release()
         if self._lock is None:
             connection.tidy(self.path)
         self._tell()

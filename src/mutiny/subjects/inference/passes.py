@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mutiny.core.errors import BadInput, MutinyError
+from mutiny.core.memory_errors import is_out_of_memory
 from mutiny.core.records import Bits
 from mutiny.models import Forward, ModelState
 from mutiny.models.capture import rows_of
@@ -86,6 +87,8 @@ def first_call(forward: Forward, model: nn.Module, inputs: Any, name: str) -> Te
     except MutinyError:
         raise
     except Exception as error:
+        if is_out_of_memory(error):  # says nothing about the data
+            raise
         shapes = ", ".join(f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}" for t in tensors(inputs))
         fix = "Give the subject data that fits, or a forward=lambda model, inputs: ... that calls the model."
         expected = f"a model that takes inputs such as {shapes}"

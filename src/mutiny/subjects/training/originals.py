@@ -21,7 +21,7 @@ from torch import nn
 from mutiny.core.checks import check_whole
 from mutiny.core.errors import BadInput, Interrupted, MutinyWarning
 from mutiny.core.interrupts import stop_requested
-from mutiny.core.private_files import make_private, why_shared
+from mutiny.core.private_files import make_private, replaced, why_shared
 from mutiny.core.random import seed_for
 from mutiny.core.user_key import is_proof, key_problem, prove
 from mutiny.models import Forward, default_forward
@@ -268,14 +268,11 @@ class Stored:
         }
         if self.folder != SHIPPED and (proof := prove(KIND, [fingerprint, checksum])):
             metadata["proof"] = proof
-        handle, name = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
-        os.close(handle)
-        temporary = Path(name)
         try:
-            save_model(model, name, metadata)
-            temporary.replace(self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+            with replaced(self.path) as part:
+                save_model(model, str(part), metadata)
+        except (OSError, SafetensorError) as error:
+            raise _unwritable(self.folder, error) from error
 
     def _is_proven(self, metadata: Mapping[str, str]) -> bool:
         fingerprint = _hash(self.settings)
@@ -307,9 +304,13 @@ def _usable(folder: Path) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:
-        raise BadInput(
-            "folder", folder, "a folder that can be written to", f"Set MUTINY_CACHE or give another: {error}."
-        ) from error
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: Exception) -> BadInput:
+    why = getattr(error, "strerror", None) or error
+    fix = f"Make room, set MUTINY_CACHE or give another folder ({why})."
+    return BadInput("folder", folder, "a folder that can be written to", fix)
 
 
 def _shifted(progress: Callable[[int, int], None] | None, before: int, total: int) -> Callable[[int, int], None] | None:

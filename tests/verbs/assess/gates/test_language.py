@@ -1,6 +1,8 @@
 """What the grammar of gates accepts, what it refuses, and where it points."""
 
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -116,6 +118,12 @@ def test_every_name_of_a_metric_is_understood():
     for name, metric in NAMES.items():
         assert parse_gate(f"{name}{bound.get(metric, ' >= 0.5')}").metrics[0].name == metric
     assert set(NAMES.values()) == set(METRICS)
+
+
+def test_the_guide_lists_every_name_of_a_metric():
+    page = (Path(__file__).parents[4] / "docs" / "gates.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`([a-z0-9_]+)(?:\([^`]*\))?`", page.partition("| metric |")[2].partition("\n\n")[0]))
+    assert set(NAMES) <= listed
 
 
 def test_metrics_are_listed_once_and_only_a_single_comparison_has_a_threshold():

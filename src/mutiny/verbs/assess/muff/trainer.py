@@ -14,6 +14,7 @@ from torch import nn
 
 from mutiny.campaigns.jobs import Job
 from mutiny.core.errors import BadInput, Diverged, MutinyError, NotApplicable
+from mutiny.core.memory_errors import is_out_of_memory
 from mutiny.core.private_files import make_private
 from mutiny.core.random import generator_for, seed_for
 from mutiny.faults.evaluation import Outcome, Runner
@@ -243,6 +244,8 @@ class Trainer:
         except MutinyError:
             raise
         except Exception as error:  # the user's code, or torch, may refuse a program with a fault in any way
+            if is_out_of_memory(error):  # says nothing about the fault: the job fails, and is tried again
+                raise
             raise NotApplicable(f"training raised {type(error).__name__}: {error}") from error
 
     def _stored(self, program: Program, seed: int) -> Stored:
