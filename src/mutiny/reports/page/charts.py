@@ -169,7 +169,10 @@ def _lines(picture: Lines, figure: Any) -> None:
     for row, (place, name) in enumerate(picture.marks):
         axes.axvline(place, color=svg.QUIET, linewidth=1, linestyle="--" if row else "-")
         height = 0.02 + 0.08 * row  # names of neighbors must not overlap
-        axes.annotate(f" {_short(name)}", (place, height), xycoords=("data", "axes fraction"), color=svg.QUIET)
+        behind = {"facecolor": svg.PAGE, "edgecolor": "none", "alpha": 0.85, "pad": 0.5}
+        axes.annotate(
+            f" {_short(name)}", (place, height), xycoords=("data", "axes fraction"), color=svg.QUIET, bbox=behind
+        )
     axes.set(xlabel=picture.x, ylabel=picture.y)
     axes.margins(x=0.02)
     axes.set_ylim(bottom=0)
