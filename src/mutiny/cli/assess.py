@@ -108,8 +108,8 @@ def assess(
 
     if fail_under is not None:
         check_bar(fail_under, "--fail-under")
-    of_notice = {"--seeds": seeds, "--judge": judge or None, "--false-alarms": false_alarms}
-    of_notice |= {"--against": against, "--strict": strict or None}
+    of_notice: dict[str, Any] = {"--seeds": seeds, "--judge": ", ".join(judge or []) or None, "--against": against}
+    of_notice |= {"--strict": strict or None, "--false-alarms": false_alarms}
     _check_method(method, of_notice, fail_under)
     if dry_run:
         files = {"--json": invocation.options["json"], "--kills": kills, "--junit": junit, "--summary": summary}
