@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from mutiny.core.errors import UntrustedFile as UntrustedFile
     from mutiny.core.progress import Progress as Progress
     from mutiny.core.records import FaultRecord as FaultRecord
-    from mutiny.core.records import JudgeOutcome as JudgeOutcome
     from mutiny.core.records import Verdict as Verdict
     from mutiny.core.results import Result as Result
     from mutiny.faults import OPERATORS as OPERATORS
@@ -63,13 +62,8 @@ if TYPE_CHECKING:
     from mutiny.subjects.training.own import TrainingSettings as TrainingSettings
     from mutiny.verbs.assess.assess import assess as assess
     from mutiny.verbs.assess.judges import JUDGES as JUDGES
-    from mutiny.verbs.assess.judges import FunctionJudge as FunctionJudge
-    from mutiny.verbs.assess.judges import Gate as Gate
     from mutiny.verbs.assess.judges import Judge as Judge
-    from mutiny.verbs.assess.judges import Judgement as Judgement
-    from mutiny.verbs.assess.judges import NetworkAnswers as NetworkAnswers
     from mutiny.verbs.assess.judges import PairedTest as PairedTest
-    from mutiny.verbs.assess.judges import SingleKillRule as SingleKillRule
     from mutiny.verbs.assess.muff.kill_rule import KillRule as KillRule
     from mutiny.verbs.assess.muff.options import Savings as Savings
     from mutiny.verbs.assess.muff.options import WeakSet as WeakSet

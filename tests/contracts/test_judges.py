@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from mutiny import JUDGES, Classification, FunctionJudge, Gate, Judge, Judgement, PairedTest, Regression, SingleKillRule
+from mutiny import JUDGES, Classification, Judge, PairedTest, Regression
 from mutiny.testing.judges import check_judge
+from mutiny.verbs.assess.judges import FunctionJudge, Gate, Judgement, SingleKillRule
 
 
 def right_often(predict: Any, test: Any) -> bool:

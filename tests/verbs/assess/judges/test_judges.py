@@ -17,6 +17,7 @@ from mutiny.core.records import JudgeOutcome
 from mutiny.faults.evaluation import Runner
 from mutiny.models import Patch, WeightEdit
 from mutiny.subjects.data import as_data
+from mutiny.verbs.assess.judges import FunctionJudge, Gate, SingleKillRule
 from mutiny.verbs.assess.judges.answers import answering
 from mutiny.verbs.assess.judges.base import Judge, Judgement
 from verbs.assess.found import points, separator
@@ -55,7 +56,7 @@ def test_the_paired_test_is_the_exact_test_of_mcnemar(runner, size):
 
 @pytest.mark.parametrize("size", [0.2, 0.4, 0.6, 1.0])
 def test_the_kill_rule_needs_significance_and_an_effect(runner, size):
-    judgement, broken, repaired = judged(runner, mutiny.SingleKillRule(beta=0.3), turned(size))
+    judgement, broken, repaired = judged(runner, SingleKillRule(beta=0.3), turned(size))
     wanted = binomtest(broken, broken + repaired, 0.5).pvalue
     effect = broken / (broken + repaired) - 0.5
     assert judgement.p_value == pytest.approx(wanted, abs=1e-9)
@@ -64,12 +65,12 @@ def test_the_kill_rule_needs_significance_and_an_effect(runner, size):
 
 def test_a_kill_rule_that_compares_trainings_is_refused():
     with pytest.raises(BadInput, match="expected mcnemar or fisher, because a fault has one original"):
-        mutiny.SingleKillRule("glm")
+        SingleKillRule("glm")
 
 
 @pytest.mark.parametrize("size", [0.0, 0.3, 1.0])
 def test_a_gate_compares_the_metric_of_the_faulty_network(runner, size):
-    judgement, broken, repaired = judged(runner, mutiny.Gate("drop <= 3pt"), turned(size))
+    judgement, broken, repaired = judged(runner, Gate("drop <= 3pt"), turned(size))
     assert judgement.values == pytest.approx(((broken - repaired) / 300,))
     assert judgement.outcome == ("missed" if (broken - repaired) / 300 <= 0.03 else "noticed")
 
@@ -83,8 +84,8 @@ def test_a_function_sees_the_fault_and_returns_whether_the_network_is_acceptable
         seen.append((outputs.argmax(1).numpy() == test.targets).mean())
         return seen[-1] >= 0.8
 
-    fine, _, _ = judged(runner, mutiny.FunctionJudge(acceptable), Patch(()))
-    bad, broken, repaired = judged(runner, mutiny.FunctionJudge(acceptable), turned(2.0))
+    fine, _, _ = judged(runner, FunctionJudge(acceptable), Patch(()))
+    bad, broken, repaired = judged(runner, FunctionJudge(acceptable), turned(2.0))
     assert (fine.outcome, bad.outcome) == ("missed", "noticed")
     assert seen[0] - seen[1] == pytest.approx((broken - repaired) / 300)
 
@@ -94,7 +95,7 @@ def test_an_assertion_that_fails_notices_the_fault(runner):
         assert (predict(test).argmax(1).numpy() == test.targets).mean() > 2, "too few"
         return True
 
-    judgement, _, _ = judged(runner, mutiny.FunctionJudge(strict), turned(1.0))
+    judgement, _, _ = judged(runner, FunctionJudge(strict), turned(1.0))
     assert judgement.outcome is JudgeOutcome.NOTICED
     assert judgement.reason.startswith("AssertionError: too few")
 
@@ -108,7 +109,7 @@ def test_a_function_draws_the_same_random_numbers_for_every_fault(runner):
 
     state = torch.random.get_rng_state()
     for size in (0.2, 0.4):
-        judged(runner, mutiny.FunctionJudge(random), turned(size))
+        judged(runner, FunctionJudge(random), turned(size))
     assert drawn[0] == drawn[1]
     assert torch.equal(torch.random.get_rng_state(), state)
 
@@ -125,7 +126,7 @@ def test_a_function_draws_the_same_random_numbers_for_every_fault(runner):
     ids=["no answer", "error", "wrong inputs", "wrong arguments", "exit"],
 )
 def test_a_function_that_fails_is_broken_with_a_reason(runner, body, told):
-    judgement, _, _ = judged(runner, mutiny.FunctionJudge(body, "mine"), turned(1.0))
+    judgement, _, _ = judged(runner, FunctionJudge(body, "mine"), turned(1.0))
     assert judgement.outcome is JudgeOutcome.BROKEN
     assert told in judgement.reason
 
@@ -140,12 +141,12 @@ def test_a_function_that_fails_is_broken_with_a_reason(runner, body, told):
 )
 def test_a_function_that_refuses_the_original_is_refused(runner, body, told):
     with answering(runner, Patch(()), 0, "test") as clean, pytest.raises(BadInput, match=re.escape(told)):
-        mutiny.FunctionJudge(body, "mine").check(clean, "original 2")
+        FunctionJudge(body, "mine").check(clean, "original 2")
 
 
 def test_a_function_that_changes_its_mind_is_refused(runner):
     answers = iter([True, False])
-    flaky = mutiny.FunctionJudge(lambda predict, test: next(answers), "flaky")
+    flaky = FunctionJudge(lambda predict, test: next(answers), "flaky")
     with answering(runner, Patch(()), 0, "test") as clean, pytest.raises(BadInput, match="the same answer twice"):
         flaky.check(clean, "original 1")
 
@@ -172,10 +173,10 @@ def test_interrupts_and_lack_of_memory_are_not_the_judge(runner, error):
         raise error
 
     with pytest.raises(type(error)):
-        judged(runner, mutiny.FunctionJudge(stops), turned(1.0))
+        judged(runner, FunctionJudge(stops), turned(1.0))
 
 
 def test_the_model_is_as_before_after_a_judge_that_fails(runner):
     before = runner.models[0].weight.clone()
-    judged(runner, mutiny.FunctionJudge(lambda predict, test: 1 / 0), turned(1.0))
+    judged(runner, FunctionJudge(lambda predict, test: 1 / 0), turned(1.0))
     assert torch.equal(runner.models[0].weight, before)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mutiny import FunctionJudge, Gate, PairedTest, SingleKillRule
 from mutiny.core.errors import BadInput
+from mutiny.verbs.assess.judges import FunctionJudge, Gate, PairedTest, SingleKillRule
 from mutiny.verbs.assess.judges.parsing import as_judges
 
 
