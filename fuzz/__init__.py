@@ -1,1 +1,1 @@
-"""A structure-aware fuzzer: mutated stores, results, data files and command lines get an answer or a sentence."""
+"""A structure-aware fuzzer: mutated stores, results, data files, commands and gates get an answer or a sentence."""

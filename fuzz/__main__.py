@@ -1,4 +1,7 @@
-"""Runs cases: ``python -m fuzz [--files 10000] [--commands 500] [--seconds 600] [--seed 0] [--case KIND:NUMBER]``."""
+"""Runs cases.
+
+``python -m fuzz [--files 10000] [--commands 500] [--gates 2000] [--seconds 600] [--seed 0] [--case KIND:NUMBER]``
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz")
     parser.add_argument("--files", type=int, default=10_000, help="Number of mutated files.")
     parser.add_argument("--commands", type=int, default=500, help="Number of command lines.")
+    parser.add_argument("--gates", type=int, default=2000, help="Number of texts of gates.")
     parser.add_argument("--seconds", type=float, default=1800.0, help="Time after which no further cases start.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="Number of the first case of each kind.")
-    parser.add_argument("--only", choices=[*SHARES], help="A single kind of mutated files.")
+    parser.add_argument("--only", choices=[*SHARES, "gates"], help="A single kind of mutated files, or gates.")
     parser.add_argument("--case", help="A single case to repeat, such as stores:1234.")
     parser.add_argument("--limit", default="64MB", help="Value of MUTINY_LIMIT.")
     parser.add_argument("--memory", type=int, default=256, help="Most MiB that a case may take.")
@@ -34,9 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
         help="Seconds after which a case counts as hanging; ten times as many without work.",
     )
     options = parser.parse_args(arguments)
-    counts = {kind: round(share * options.files) for kind, share in SHARES.items()} | {"commands": options.commands}
+    counts = {kind: round(share * options.files) for kind, share in SHARES.items()}
+    counts |= {"commands": options.commands, "gates": options.gates}
     if options.only:
-        counts = {options.only: options.files}
+        counts = {options.only: options.gates if options.only == "gates" else options.files}
     first = options.first
     if options.case:
         kind, _, number = options.case.partition(":")

@@ -18,7 +18,8 @@ from mutiny.cli.command import COMMANDS
 
 WHOLE = """0 1 -1 2 3 0.5 1.5 -0.0 nan inf -inf 1e400 1e-400 5% 0% 101% abc none None true [] {} a,b , a+b fc1 WI WI(
 GF(sd=2) GF,GF LA all -- - = x=y deepgini pgd ochiai cpu meta cuda cuda:99 test train linf 8/255 1/0 0,1 1,2,3 a/b a.png
-a.npz a.json store.mutiny images.zip images assess.json plain.npz inputs.npy select:3 10**9 1_000 0x10 1GB -1GB 9e9TB"""
+a.npz a.json store.mutiny images.zip images assess.json plain.npz inputs.npy select:3 accuracy>=0.9 drop<=1pt
+accuracy>=x ((( 10**9 1_000 0x10 1GB -1GB 9e9TB"""
 ODD = ("", " ", "9" * 30, "9" * 5000, "\u0663", "\u202eabc", "\x1b[31m", "\udcff", "é" * 300, "a" * 5000, "a\nb", "a b")
 VALUES = (*WHOLE.split(), *ODD)
 FEW = ("0", "1", "-1", "1.5", "abc", "")

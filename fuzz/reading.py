@@ -11,7 +11,7 @@ from typing import Any
 import mutiny
 from fuzz.corpus import VERBS, command_of
 from fuzz.mutate import rarely
-from mutiny.cli.assess_gate import earlier_assessment
+from mutiny.cli.assess_bar import earlier_assessment
 from mutiny.cli.command import VerbCommand
 from mutiny.cli.report import report
 from mutiny.cli.resume import resume

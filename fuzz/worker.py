@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 import mutiny
-from fuzz import commands, data_files, results, stores, subject
+from fuzz import commands, data_files, gates, results, stores, subject
 from mutiny.cli.errors import given_code
 from mutiny.core.errors import MutinyError
 
@@ -28,6 +28,7 @@ KINDS: dict[str, Callable[[Random, Path, Path], Callable[[], None]]] = {
     "results": results.case,
     "data": data_files.case,
     "commands": commands.case,
+    "gates": gates.case,
 }
 OURS = str(Path(mutiny.__file__).parent)
 HEADROOM = 4 << 30

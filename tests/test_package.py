@@ -130,7 +130,7 @@ def test_classes_in_signatures_are_found_at_any_depth():
 
 def test_registries_are_public():
     assert {name for name in mutiny.__all__ if name.isupper()} == set(
-        "ATTACKS MEASURES METHODS OPERATORS REPAIRS TRAINING_OPERATORS".split()
+        "ATTACKS JUDGES MEASURES METHODS OPERATORS REPAIRS TRAINING_OPERATORS".split()
     )
     assert {*mutiny.OPERATORS, *mutiny.TRAINING_OPERATORS} == set(BOTH.kinds)
 

@@ -61,12 +61,14 @@ if TYPE_CHECKING:
     from mutiny.subjects.training.changes import NetworkChange as NetworkChange
     from mutiny.subjects.training.own import TrainingSettings as TrainingSettings
     from mutiny.verbs.assess.assess import assess as assess
+    from mutiny.verbs.assess.judges import JUDGES as JUDGES
+    from mutiny.verbs.assess.judges import Judge as Judge
+    from mutiny.verbs.assess.judges import PairedTest as PairedTest
     from mutiny.verbs.assess.muff.kill_rule import KillRule as KillRule
     from mutiny.verbs.assess.muff.options import Savings as Savings
     from mutiny.verbs.assess.muff.options import WeakSet as WeakSet
     from mutiny.verbs.assess.muff.result import MuffAssessment as MuffAssessment
     from mutiny.verbs.assess.muff.search import Search as Search
-    from mutiny.verbs.assess.paired_test import PairedTest as PairedTest
     from mutiny.verbs.assess.result import Assessment as Assessment
     from mutiny.verbs.attack.adapters import EnsembleModule as EnsembleModule
     from mutiny.verbs.attack.adapters import art_classifier as art_classifier

@@ -6,6 +6,7 @@ from torch import nn
 
 import mutiny
 import toys
+from verbs.assess.found import subject as separated
 
 
 class Named(nn.Module):
@@ -113,5 +114,7 @@ HAS = {
     "docs/adding-a-selector.md": adding,
     "docs/adding-a-measure.md": adding,
     "docs/adding-an-attack.md": adding,
+    "docs/adding-a-judge.md": adding,
+    "docs/gates.md": lambda folder: {"subject": separated()},
 }
 """What a reader of each page is supposed to have."""

@@ -14,7 +14,7 @@ from mutiny.core.errors import BadInput
 from mutiny.core.limits import shown_size
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
-COUNTS = {"stores": 25, "results": 40, "data": 60, "commands": 8}
+COUNTS = {"stores": 25, "results": 40, "data": 60, "commands": 8, "gates": 60}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_some_cases_of_each_kind_hold(root):
     assert all(len(campaign.messages[kind]) > 3 for kind in COUNTS)
 
 
-@pytest.mark.parametrize("kind", ["stores", "results", "data"])
+@pytest.mark.parametrize("kind", ["stores", "results", "data", "gates"])
 def test_a_case_is_repeated_by_its_number(root, tmp_path, kind):
     known = ("code", "where", "message")
     first, again = (worker.once(kind, 5, 7, root / "corpus", tmp_path) for _ in range(2))

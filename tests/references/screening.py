@@ -20,7 +20,7 @@ from mutiny.faults import Operator
 from mutiny.faults.evaluation import CleanPass, Outcome, ScreenedMutant, Screening
 from mutiny.subjects.inference.condensed_outputs import condense
 from mutiny.subjects.tasks import Classification, Regression
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.kill_rule import KillRule
 from mutiny.verbs.assess.muff.search import Search, binary_search
 
@@ -331,7 +331,7 @@ def outside(estimate, truth):
 def judges(runner, rule, screening, search=None):
     """A judge that screens and one that evaluates everything."""
     rule, search = rule.resolve(len(runner.models)), search or Search()
-    return [Judge(runner, Resized(), "SIM", rule, search, each) for each in (screening, None)]
+    return [MutantJudge(runner, Resized(), "SIM", rule, search, each) for each in (screening, None)]
 
 
 def check(runner, kind, size, screens, exact):

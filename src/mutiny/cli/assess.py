@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mutiny.cli import completion
-from mutiny.cli.assess_gate import check_gate, comparison_with, earlier_assessment, with_comparison
+from mutiny.cli.assess_bar import comparison_with, earlier_assessment, exit_below_bar, with_comparison
 from mutiny.cli.assess_plan import announce_trainings, show_plan
 from mutiny.cli.command import verb
+from mutiny.cli.judges import judges_typed
 from mutiny.cli.options import JUDGE, MUFF, WRITE, option
 from mutiny.cli.settings import Settings
 
@@ -28,10 +29,12 @@ KILL_RULE = Settings(
 SEARCH = Settings("mutiny.verbs.assess.muff.search", "Search", MUFF)
 WEAK_SET = Settings("mutiny.verbs.assess.muff.options", "WeakSet", MUFF, {"share": "weak_share"})
 SCREENING = Settings("mutiny.faults.evaluation.screened", "Screening", MUFF, {"confidence": "confidence"})
-PAIRED_TEST = Settings("mutiny.verbs.assess.paired_test", "PairedTest", JUDGE)
+PAIRED_TEST = Settings("mutiny.verbs.assess.judges.paired_test", "PairedTest", JUDGE, {"alpha": "alpha"})
 MUFF_SETTINGS = {"rule": KILL_RULE, "search": SEARCH, "weak": WEAK_SET, "screening": SCREENING}
 NOTICE_OPTIONS = {
     "--seeds": "The number of random choices",
+    "--judge": "A judge",
+    "--false-alarms": "The rate of false alarms of gates",
     "--against": "A comparison on the same faults",
     "--strict": "An exit code for an undecided bar",
 }
@@ -65,6 +68,19 @@ def assess(
             complete=completion.assess_methods,
         ),
     ] = "notice",
+    judge: Annotated[
+        list[str] | None,
+        option(
+            'What decides whether a fault is noticed: a gate such as "accuracy >= 0.97" or "drop <= 0.5pt", '
+            "FILE.py:NAME of a function, paired, or kill-rule. Repeat it to compare several; the first one decides the "
+            "headline and --fail-under.",
+            JUDGE,
+        ),
+    ] = None,
+    false_alarms: Annotated[
+        float | None,
+        option("Rate of false alarms that the advised bound of a gate may have, from 0 to 1; 0.01 by default.", JUDGE),
+    ] = None,
     strict: Annotated[
         bool, option("With --fail-under, exit with code 1 also if the bar is undecided.", JUDGE, "--strict")
     ] = False,
@@ -88,11 +104,13 @@ def assess(
     from mutiny.reports.result_files import write_ci_reports, write_kills
     from mutiny.reports.result_text import result_text
     from mutiny.verbs.assess.assess import assess
-    from mutiny.verbs.assess.gate import check_bar
+    from mutiny.verbs.assess.bar import check_bar
 
     if fail_under is not None:
         check_bar(fail_under, "--fail-under")
-    _check_method(method, {"--seeds": seeds, "--against": against, "--strict": strict or None}, fail_under)
+    of_notice: dict[str, Any] = {"--seeds": seeds, "--judge": ", ".join(judge or []) or None, "--against": against}
+    of_notice |= {"--strict": strict or None, "--false-alarms": false_alarms}
+    _check_method(method, of_notice, fail_under)
     if dry_run:
         files = {"--json": invocation.options["json"], "--kills": kills, "--junit": junit, "--summary": summary}
         _check_plan({"--fail-under": fail_under, "--against": against, **files})
@@ -100,7 +118,9 @@ def assess(
     if method == "notice" and not dry_run:
         operators_by_label(operators)
     settings: dict[str, Any] = {"operators": as_faults(operators), "originals": originals, "method": method}
-    settings |= {"exact": exact, **_settings_of(method, seeds, invocation.options)}
+    settings |= {"exact": exact, **_settings_of(method, seeds, judge or [], invocation.options)}
+    if false_alarms is not None:
+        settings["false_alarms"] = false_alarms
     seed = invocation.settings["seed"]
     earlier = None if against is None else earlier_assessment(against, settings["operators"], seed)
     subject = invocation.subject()
@@ -130,7 +150,7 @@ def assess(
         parts=parts,
     )
     if fail_under is not None:
-        check_gate(result, fail_under, strict)
+        exit_below_bar(result, fail_under, strict)
     return result
 
 
@@ -161,7 +181,7 @@ def _check_plan(of_result: Mapping[str, Any]) -> None:
             raise BadInput(flag, value, expected, "Leave out one of them.")
 
 
-def _settings_of(method: str, seeds: int | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_of(method: str, seeds: int | None, judges: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a method; an error for an option of the other method."""
     from dataclasses import replace
 
@@ -175,4 +195,4 @@ def _settings_of(method: str, seeds: int | None, options: Mapping[str, Any]) -> 
             if options[parameter.name] != parameter.default:
                 flag, value = f"--{parameter.name.replace('_', '-')}", options[parameter.name]
                 raise other_method(flag, value, BELONGS["muff"][name], "muff", "--method muff")
-    return {"seeds": seeds, "judge": PAIRED_TEST.filled(options)}
+    return {"seeds": seeds, "judge": judges_typed(judges, PAIRED_TEST.filled(options))}

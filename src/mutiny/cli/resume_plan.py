@@ -12,7 +12,7 @@ from mutiny.campaigns.ownership import is_own, why_not_own
 from mutiny.campaigns.stores.base import Campaign
 from mutiny.cli.command import COMMANDS, VerbCommand
 from mutiny.cli.paths import quoted_path
-from mutiny.cli.stored_command import OUTPUTS, checked_command, command_line, from_stored, not_taken
+from mutiny.cli.stored_command import OUTPUTS, checked_command, command_line, files_with_code, from_stored, not_taken
 from mutiny.core.checks import check_path
 from mutiny.core.errors import BadInput
 from mutiny.core.printable import quoted
@@ -118,9 +118,8 @@ class ResumePlan:
 
     @property
     def _imports(self) -> list[str]:
-        """Files and modules of the subject, and of what it is compared with; empty for built-in ones."""
-        named = [str(self.command["arguments"][name]).rpartition(":")[0] for name in self.verb.arguments]
-        return [*dict.fromkeys(filter(None, named))]
+        """Files and modules that the command imports; empty if everything in it is built in."""
+        return files_with_code(self.command)
 
     @property
     def _place(self) -> Path:

@@ -114,6 +114,8 @@ def declared_fields(module: str, name: str) -> dict[str, DeclaredField]:
     fields = {}
     for part in declared.body:
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name) and part.value is not None:
+            if ast.unparse(part.annotation).startswith("ClassVar"):
+                continue  # a fact about the class, not a field
             value = constants[part.value.id] if isinstance(part.value, ast.Name) else part.value
             key = part.target.id
             fields[key] = DeclaredField(key, ast.unparse(part.annotation), ast.literal_eval(value), texts.get(key, ""))

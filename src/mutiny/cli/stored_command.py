@@ -44,6 +44,8 @@ def to_stored(verb: str, options: Mapping[str, Any]) -> dict[str, Any]:
     }
     for argument in COMMANDS[verb].arguments:
         plain[argument] = _absolute_name(str(plain[argument]))
+    if plain.get("judge"):
+        plain["judge"] = [_absolute_name(text) if _in_file(text) else text for text in plain["judge"]]
     given = [name for name in (*OUTPUTS, "address") if options.get(name) is not None]
     return {"verb": verb, "arguments": plain, "folder": str(Path.cwd()), "given": given}
 
@@ -116,7 +118,8 @@ def command_line(command: Mapping[str, Any]) -> str:
         if name in verb.arguments or name in OUTPUT_OPTIONS or (value == parameter.default and name != "seed"):
             continue
         flag = verb.flags[name]
-        line += [flag] if value is True else [flag, quoted(_text(value))]
+        for each in value if isinstance(value, list) else [value]:
+            line += [flag] if each is True else [flag, quoted(_named(each) if name == "judge" else _text(each))]
     return " ".join(line)
 
 
@@ -130,6 +133,14 @@ def _typed(argument: str) -> str:
     path, colon, name = argument.rpartition(":")
     typed = f"{short_path(Path(path))}{colon}{name}" if colon else short_path(Path(name))
     return quoted(f"./{typed}" if typed.startswith("-") else typed)  # otherwise it would be an option
+
+
+def files_with_code(command: Mapping[str, Any]) -> list[str]:
+    """The files and modules that a command imports, of subjects and networks and of functions that judge."""
+    arguments = command["arguments"]
+    names = [str(arguments[name]) for name in COMMANDS[command["verb"]].arguments]
+    names += filter(_in_file, arguments.get("judge") or [])
+    return list(dict.fromkeys(path for path, colon, _ in (name.rpartition(":") for name in names) if colon))
 
 
 def data_typed(command: Mapping[str, Any]) -> str:
@@ -152,6 +163,17 @@ def _absolute(options: Mapping[str, Any], words: Collection[str]) -> dict[str, A
     for name, text in files.items():
         check_path(name, text)
     return {name: str(Path(text).resolve()) for name, text in files.items() if Path(text).exists()}
+
+
+def _in_file(judge: str) -> bool:
+    """Whether a judge is a function in a file, and not a gate or the name of a judge."""
+    path, colon, _ = judge.rpartition(":")
+    return bool(colon) and path.endswith(".py")
+
+
+def _named(judge: str) -> str:
+    path, colon, name = judge.rpartition(":")
+    return f"{short_path(Path(path))}{colon}{name}" if _in_file(judge) else judge
 
 
 def _fits(value: Any, annotation: Any) -> bool:

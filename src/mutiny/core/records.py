@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mutiny.core.json_values import omitted_if_none
+
 Bits = npt.NDArray[np.uint8]
 
 
@@ -20,6 +22,22 @@ class Verdict(StrEnum):
     SURVIVED = "survived"
     UNSTABLE = "unstable"
     INVALID = "invalid"
+
+
+class JudgeOutcome(StrEnum):
+    """What a judge says about a fault."""
+
+    NOTICED = "noticed"
+    MISSED = "missed"
+    UNDECIDED = "undecided"
+    """The judge cannot tell, as if a metric is not defined; counts neither as noticed nor as missed."""
+    BROKEN = "broken"
+    """The judge itself failed; counts neither as noticed nor as missed."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether the fault is noticed or missed."""
+        return self in (JudgeOutcome.NOTICED, JudgeOutcome.MISSED)
 
 
 class Status(StrEnum):
@@ -208,6 +226,23 @@ class OperatorRecord:
 
 
 @dataclass(frozen=True)
+class FaultJudgement:
+    """What one judge says about one fault.
+
+    Attributes:
+        judge: The judge as users type it.
+        outcome: Its outcome.
+        reason: Why it is undecided or broken; ``None`` otherwise.
+        values: Numbers that decided it, such as the metrics of a gate; ``None`` without any.
+    """
+
+    judge: str
+    outcome: JudgeOutcome
+    reason: str | None = omitted_if_none()
+    values: tuple[float, ...] | None = omitted_if_none()
+
+
+@dataclass(frozen=True)
 class FaultRecord:
     """One fault: an operator at one strength on one original with one seed.
 
@@ -219,11 +254,12 @@ class FaultRecord:
         original: Number of the original, from 0.
         seed: Number of the random choice of weights, neurons or layers, from 0.
         cost: What the fault loses on the reference set, in the unit of the assessment; NaN without a reference set.
-        noticed: Whether the test set notices it.
+        noticed: Whether the paired test notices it on the test set.
         p_value: P-value of the paired test on the test set.
         basis: Evidence for cost and p-value: every input, or samples.
         hits: Class that bears at least half of the cost; ``None`` if no class does, or without a reference set.
         patch: Digest of the exact edit; empty in results of earlier versions.
+        judged: What each judge says, in their order; ``None`` if the paired test is the only one.
     """
 
     operator: str
@@ -238,6 +274,14 @@ class FaultRecord:
     basis: Basis = Basis.EXACT
     hits: int | None = None
     patch: str = ""
+    judged: tuple[FaultJudgement, ...] | None = omitted_if_none()
+
+    def outcome(self, judge: str) -> JudgeOutcome:
+        """What a judge says about the fault; of the paired test, if the judge did not say anything."""
+        for judgement in self.judged or ():
+            if judgement.judge == judge:
+                return judgement.outcome
+        return JudgeOutcome.NOTICED if self.noticed else JudgeOutcome.MISSED
 
 
 @dataclass(frozen=True)

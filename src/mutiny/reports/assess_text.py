@@ -11,6 +11,8 @@ from rich.text import Text
 
 from mutiny.reports import terminal
 from mutiny.reports.formatting import NONE, cost, count, percent
+from mutiny.reports.judge_sentences import named_judge, unjudged
+from mutiny.reports.judges_text import judges_table
 from mutiny.reports.notice_sentences import (
     bias_sentence,
     bins_sentence,
@@ -24,6 +26,7 @@ from mutiny.reports.plan_sentences import plan_sentence, unsure
 from mutiny.reports.terminal import escape
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.cost_unit import TOLERATED
+from mutiny.verbs.assess.gates.calibration_sentence import calibration_sentence
 from mutiny.verbs.assess.notice import Notice, NoticedBin, OperatorRate
 from mutiny.verbs.assess.result import Assessment
 
@@ -37,7 +40,12 @@ NAMED = 3
 
 def assess_text(result: Assessment, width: int = 80) -> RenderableType:
     """The whole text."""
+    result = result.by_headline_judge
     parts: list[RenderableType] = [Padding(_answer(result), (1, 1), expand=False)]
+    if result.judges and result.notice.rate is not None:
+        parts.extend([judges_table(result, width), Text("")])
+        said = [calibration_sentence(each.calibration) for each in result.judges if each.calibration is not None]
+        parts.extend(Padding(Text(sentence), (0, 1, 1, 1), expand=False) for sentence in [*said, *unjudged(result)])
     if result.notice.rate is not None:
         parts.append(_table(result, width))
         parts.append(Text(""))
@@ -52,8 +60,8 @@ def _answer(result: Assessment) -> Text:
     lines = [f"[bold {style}]{escape(headline(result))}[/]"]
     bias = bias_sentence(notice)
     lines.append(f"[yellow]{escape(bias)}[/]" if bias else "")
-    lines.append(escape(bins_sentence(notice)))
-    lines.append(escape(plan_sentence(result)))
+    lines.append(escape(bins_sentence(notice, "They notice" if result.headline_judge is None else "It notices")))
+    lines.append(escape(plan_sentence(result)) if result.headline_judge is None else "")
     missed = result.missed_drastic()
     if missed:
         more = f" and {len(missed) - NAMED} more" if len(missed) > NAMED else ""
@@ -123,11 +131,14 @@ def _legend(result: Assessment) -> Iterator[str]:
         counted = said.briefly(said.between(notice.bins[0].low, notice.bins[-1].high))
         yield f"cost: {cost_words(notice)}."
         yield f"faults: those that {counted}; {_outside(result)} others, cheaper or costlier, do not count."
+    if result.headline_judge is not None:
+        yield f"table of operators: what {named_judge(result.headline_judge)} notices."
+    noticed = "noticed" if result.headline_judge is None else "paired"
     if subject.task.kind == "classification":
-        yield f"noticed: McNemar's test of the fault against its own original, p < {notice.alpha:g}, one-sided."
+        yield f"{noticed}: McNemar's test of the fault against its own original, p < {notice.alpha:g}, one-sided."
     else:
         growth = f"raises the {subject.task.metric} of its original by more than {percent(TOLERATED)}"
-        yield f"noticed: one-sided t-test of whether the fault {growth}, p < {notice.alpha:g}."
+        yield f"{noticed}: one-sided t-test of whether the fault {growth}, p < {notice.alpha:g}."
     alarms = notice.false_alarms
     if alarms is not None:
         yield f"false alarms: {alarms.noticed} of {alarms.changes} harmless changes of all weights are noticed."

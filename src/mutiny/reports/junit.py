@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from mutiny.core.printable import printable
 from mutiny.core.records import OperatorRecord, Status
 from mutiny.core.results import Result
-from mutiny.reports.formatting import number, percent
+from mutiny.reports.formatting import count, number, percent
 from mutiny.reports.notice_sentences import (
     bias_sentence,
     bins_sentence,
@@ -18,7 +18,9 @@ from mutiny.reports.notice_sentences import (
 )
 from mutiny.reports.page.missed_faults import missed_faults
 from mutiny.reports.plan_sentences import plan_sentence
-from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
+from mutiny.verbs.assess.bar import BarOutcome, compare_with_bar
+from mutiny.verbs.assess.gates.calibration_sentence import calibration_sentence
+from mutiny.verbs.assess.judges.record import JudgeRecord
 from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.muff.score import missed_bar
 from mutiny.verbs.assess.notice import OperatorRate
@@ -42,7 +44,8 @@ def junit_xml(result: Assessment | MuffAssessment, fail_under: float | None = No
         strict: Whether an undecided notice rate fails.
     """
     if isinstance(result, Assessment):
-        cases = [_rate(result, fail_under, strict)]
+        result = result.by_headline_judge
+        cases = [_rate(result, fail_under, strict), *(_judge(result, record) for record in result.judges)]
         cases += [_operator_rate(result, label, rate) for label, rate in result.notice.operators.items()]
     else:
         cases = [_score(result, fail_under), *(_operator(result, record) for record in result.operators)]
@@ -103,12 +106,24 @@ def _rate(result: Assessment, fail_under: float | None, strict: bool) -> Element
     lines = [headline(result), bias_sentence(result.notice), bins_sentence(result.notice), plan_sentence(result)]
     lines += [f"Weak spot: {spot.sentence}." for spot in weak_spots(result.notice)]
     if fail_under is not None:
-        gate = compare_with_bar(result.notice, fail_under)
-        if gate.fails(strict):
-            add_outcome(case, "failure", gate.sentence, "NoticeRate", headline(result))
-        elif gate.outcome is GateOutcome.UNDECIDED:
-            lines.insert(0, f"Warning: {gate.sentence}.")
+        compared = compare_with_bar(result.notice, fail_under)
+        if compared.fails(strict):
+            add_outcome(case, "failure", compared.sentence, "NoticeRate", headline(result))
+        elif compared.outcome is BarOutcome.UNDECIDED:
+            lines.insert(0, f"Warning: {compared.sentence}.")
     return with_output(case, [*lines, *result.notes])
+
+
+def _judge(result: Assessment, record: JudgeRecord) -> ElementTree.Element:
+    """What a judge notices; an error if it failed on some faults."""
+    case = named_case(result, f"judge {record.judge}")
+    if record.broken:
+        add_outcome(case, "error", f"it failed on {count(record.broken, 'fault')}", "BrokenJudge")
+    lines = [f"notice rate {percent(record.rate)}: {record.noticed} of {record.faults} faults noticed"]
+    if record.calibration is not None:
+        lines.append(calibration_sentence(record.calibration))
+    lines += [f"{each.outcome}: {each.reason}" for each in record.reasons]
+    return with_output(case, lines)
 
 
 def _operator_rate(result: Assessment, label: str, rate: OperatorRate) -> ElementTree.Element:

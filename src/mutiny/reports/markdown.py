@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from mutiny.core.printable import printable
 from mutiny.core.records import OperatorRecord, Status
 from mutiny.reports.formatting import NONE, count, percent
+from mutiny.reports.judge_sentences import unjudged
 from mutiny.reports.muff_text import weakest_text
 from mutiny.reports.notice_sentences import (
     bias_sentence,
@@ -23,7 +24,9 @@ from mutiny.reports.page.method import UNKNOWN, assess_command
 from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.plan_sentences import plan_sentence
 from mutiny.verbs.assess.against import TestSetComparison
-from mutiny.verbs.assess.gate import compare_with_bar
+from mutiny.verbs.assess.bar import compare_with_bar
+from mutiny.verbs.assess.gates.calibration_sentence import calibration_sentence
+from mutiny.verbs.assess.judges.record import JudgeRecord
 from mutiny.verbs.assess.muff.result import MuffAssessment
 from mutiny.verbs.assess.muff.score import apart
 from mutiny.verbs.assess.notice import NoticedBin, OperatorRate
@@ -52,6 +55,7 @@ def markdown_summary(
         parts: Parts of commands for this subject; by default, the subject's file is not known.
     """
     if isinstance(result, Assessment):
+        result = result.by_headline_judge
         parts = parts or CommandParts(UNKNOWN, assess_command(result))
         paragraphs = _notice_paragraphs(result, fail_under, strict, against, parts)
     else:
@@ -79,6 +83,8 @@ def _notice_paragraphs(
             (said.between(each.low, each.high), each.faults, each.noticed, percent(each.rate)) for each in notice.bins
         ]
         yield markdown_table([f"cost in {said.heading}", "faults", "noticed", "rate"], rows)
+    if result.judges:
+        yield from _judges(result)
     titles = [f"noticed at {said.between(each.low, each.high)}" for each in notice.bins]
     operators = [_operator_row(label, rate) for label, rate in notice.operators.items()]
     yield markdown_table(["operator", "faults", *titles, "rate", ""], operators)
@@ -90,11 +96,29 @@ def _notice_paragraphs(
         yield from (cell(block.text) for block in steps if isinstance(block, Text))
 
 
+def _judges(result: Assessment) -> Iterator[str]:
+    """What each judge notices, and the calibration of gates."""
+    said = phrases(result.notice)
+    titles = [f"noticed at {said.between(each.low, each.high)}" for each in result.notice.bins]
+    rows = [
+        (record.judge, *map(_noticed, record.bins), percent(record.rate), _alarms(record)) for record in result.judges
+    ]
+    yield markdown_table(["judge", *titles, "rate", "false alarms"], rows)
+    calibrated = [record.calibration for record in result.judges if record.calibration is not None]
+    yield from (cell(calibration_sentence(calibration)) for calibration in calibrated)
+    yield from map(cell, unjudged(result))
+
+
+def _alarms(record: JudgeRecord) -> str:
+    alarms = record.false_alarms
+    return NONE if alarms is None else f"{alarms.noticed}/{alarms.changes}"
+
+
 def _bar(result: Assessment, fail_under: float, strict: bool) -> str:
-    gate = compare_with_bar(result.notice, fail_under)
-    outcome = f"**{gate.outcome.value}**" if gate.fails(strict) else gate.outcome.value
-    lenient = "" if gate.fails(strict) == gate.fails(True) else " (it passes without `--strict`)"
-    return f"Bar of {percent(fail_under)}: {outcome}{lenient}; {cell(gate.sentence)}."
+    compared = compare_with_bar(result.notice, fail_under)
+    outcome = f"**{compared.outcome.value}**" if compared.fails(strict) else compared.outcome.value
+    lenient = "" if compared.fails(strict) == compared.fails(True) else " (it passes without `--strict`)"
+    return f"Bar of {percent(fail_under)}: {outcome}{lenient}; {cell(compared.sentence)}."
 
 
 def _operator_row(label: str, rate: OperatorRate) -> Row:

@@ -124,7 +124,7 @@ def _legend(result: MuffAssessment) -> Iterator[str]:
     yield "killed, alive, unst(able): mutants tried on all sets; inst.: mean instances."
     yield "score: share of the strengths killed by train that test kills as well."
     yield "sens(itivity): share of the score that is lost if only easy tests remain."
-    spent, screening = result.evaluation, result.settings.get("screening")
+    spent, screening = result.evaluation, result.settings["screening"]
     if spent["evaluated"] < spent["pairs"]:
         yield (
             f"screened: {spent['evaluated'] / spent['pairs']:.1%} of all answers were evaluated; verdicts are those of "

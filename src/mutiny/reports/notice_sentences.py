@@ -9,6 +9,7 @@ from typing import TypeGuard
 from mutiny.core.records import FaultRecord
 from mutiny.core.stats import Interval, holm, stratified_fisher
 from mutiny.reports.formatting import percent
+from mutiny.reports.judge_sentences import your_judge
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.notes import remedy, too_low
 from mutiny.verbs.assess.notice import GroupRate, Notice
@@ -46,18 +47,24 @@ def cost_words(notice: Notice) -> str:
 
 def headline(result: Assessment) -> str:
     """The answer in one sentence, with its interval; what it takes to tell if the interval is too wide to be useful."""
-    notice = result.notice
+    notice = result.headline_notice
     if notice.rate is None or not notice.bins:
         return no_rate(result)
     said = phrases(notice)
     faults = f"the faults that {said.cost(said.between(notice.bins[0].low, notice.bins[-1].high))}"
-    share = percent(notice.rate)
+    share, (who, verb) = percent(notice.rate), who_notices(result)
     if useless(notice.interval):
         return (
-            f"Cannot tell what share of {faults} your {your_tests(result)} notice: {share} of those that were tried, "
+            f"Cannot tell what share of {faults} {who[0].lower()}{who[1:]} {verb}: {share} of those that were tried, "
             f"but anything {ends_of(notice.interval)} is possible with {over_what(result)}. {what_narrows(result)}"
         )
-    return f"Your {your_tests(result)} notice {share} of {faults} ({interval(result)})."
+    return f"{who} {verb} {share} of {faults} ({interval(result)})."
+
+
+def who_notices(result: Assessment) -> tuple[str, str]:
+    """The subject of a sentence about what is noticed, and its verb."""
+    first, tests = result.headline_judge, your_tests(result)
+    return (f"Your {tests}", "notice") if first is None else (your_judge(first, tests), "notices")
 
 
 def your_tests(result: Assessment) -> str:
@@ -73,9 +80,9 @@ def useless(interval: Interval | None) -> TypeGuard[Interval]:
 
 def interval(result: Assessment) -> str:
     """The interval, and what it is over."""
-    if result.notice.interval is None:
+    ends = result.headline_notice.interval
+    if ends is None:
         return "no interval: all faults are of one random choice"
-    ends = result.notice.interval
     return f"95%: {percent(ends.low)} to {percent(ends.high)}, over {over_what(result)}"
 
 
@@ -116,14 +123,20 @@ def bias_sentence(notice: Notice) -> str:
 
 def no_rate(result: Assessment) -> str:
     """The reason why there is no notice rate, and what the size of the test set alone tells."""
-    start = f"Cannot tell which faults your {your_tests(result)} notice"
+    who, verb = who_notices(result)
+    start = f"Cannot tell which faults {who[0].lower()}{who[1:]} {verb}"
     if result.notice.reference.kind == "none":
         return f"{start}: there are no other inputs on which to measure what a fault costs."
     return f"{start}: none of the faults that were tried has a cost in the range that counts."
 
 
-def bins_sentence(notice: Notice) -> str:
-    """The rate of each bin, from cheap to costly; bins at the end that are all noticed are joined."""
+def bins_sentence(notice: Notice, who: str = "They notice") -> str:
+    """The rate of each bin, from cheap to costly; bins at the end that are all noticed are joined.
+
+    Args:
+        notice: Rates.
+        who: Who notices, if all faults are noticed.
+    """
     said, bins = CostPhrases(notice.unit), [each for each in notice.bins if each.faults]
     if not bins:
         return ""
@@ -135,7 +148,7 @@ def bins_sentence(notice: Notice) -> str:
     ]
     parts += [f"{percent(each.rate)} at {said.between(each.low, each.high)}" for each in bins[1:last]]
     if last == 0:
-        return "They notice every one of them."
+        return f"{who} every one of them."
     if last < len(bins):
         parts.append(f"all at {said.between(bins[last].low, bins[-1].high)}")
     return f"By cost: {', '.join(parts)}."

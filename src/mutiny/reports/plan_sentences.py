@@ -31,6 +31,8 @@ def plan_sentence(result: Assessment) -> str:
             what = f"raise the {metric_of(notice.unit)} of these tests enough"
         return f"How many inputs notice {said.any_loss} is unknown: the faults that were tried do not {what}."
     start = f"To notice {said.loss(middle.cost)} four times in five takes"
+    if result.headline_judge is not None:
+        start = f"With the paired test, to notice {said.loss(middle.cost)} four times in five takes"
     size = planned_size(middle, result)
     if not unsure(middle, result):
         ends = "" if middle.low is None or middle.high is None else f" ({middle.low:,} to {middle.high:,})"

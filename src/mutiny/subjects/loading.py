@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any, cast
 
 from torch import nn
 
 from mutiny.core.checks import check_path
 from mutiny.core.claims import exclusive
-from mutiny.core.errors import BadInput, MutinyError
+from mutiny.core.errors import BadInput, MutinyError, called
 from mutiny.subjects.builtin import BUILTIN
 from mutiny.subjects.subject import Subject
 
@@ -105,6 +106,26 @@ def _loaded(name: str, data: str | Path | None, wanted: str) -> tuple[object, st
     with _importing_from(Path(where).resolve().parent if is_file else Path.cwd()):
         value = _named(_from_file(where) if is_file else _from_module(where), where, attribute, wanted)
     return value, where, attribute
+
+
+def load_function(name: str, argument: str) -> Callable[..., Any]:
+    """Loads a function by its name. The file is run, as that of a subject is.
+
+    Args:
+        name: ``path/to/file.py:name``.
+        argument: Name of the user's argument, for messages.
+    """
+    where, _, attribute = name.rpartition(":")
+    with called(argument, "name"), _importing_from(Path(where).resolve().parent):
+        module = _from_file(where)
+        if not hasattr(module, attribute):
+            own = [key for key, value in vars(module).items() if isinstance(value, FunctionType)]
+            hint = f"It defines: {', '.join(own)}." if own else ""
+            raise BadInput("name", repr(name), f"a function defined in {where}", hint)
+        value = getattr(module, attribute)
+        if not callable(value) or isinstance(value, type):
+            raise BadInput("name", repr(name), "a function", f"It is of type {type(value).__name__}.")
+        return cast(Callable[..., Any], value)
 
 
 @contextmanager

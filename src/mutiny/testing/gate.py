@@ -66,15 +66,15 @@ def assert_notice_rate(
     True
     """
     __tracebackhide__ = True  # the traceback that pytest shows ends in the test
-    from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
+    from mutiny.verbs.assess.bar import BarOutcome, compare_with_bar
 
     result: Assessment
     result, file = _assessed(subject, at_least, "notice", operators, store, settings)
-    gate = compare_with_bar(result.notice, at_least)
-    if gate.fails(strict):
-        raise AssertionError(notice_failure(result, gate.sentence, file))
-    if gate.outcome is GateOutcome.UNDECIDED:
-        warnings.warn(gate.sentence, UndecidedWarning, stacklevel=2)
+    compared = compare_with_bar(result.headline_notice, at_least)
+    if compared.fails(strict):
+        raise AssertionError(notice_failure(result, compared.sentence, file))
+    if compared.outcome is BarOutcome.UNDECIDED:
+        warnings.warn(compared.sentence, UndecidedWarning, stacklevel=2)
     return result
 
 
@@ -131,7 +131,7 @@ def _assessed(
     """The assessment, and the file that it is stored in."""
     from mutiny.core.errors import BadInput, called
     from mutiny.subjects import load_subject
-    from mutiny.verbs.assess.gate import check_bar
+    from mutiny.verbs.assess.bar import check_bar
 
     check_bar(at_least)
     if "method" in settings:

@@ -47,7 +47,7 @@ class SuiteOptions:
     def of(cls, config: pytest.Config) -> SuiteOptions:
         """Reads the options; one that makes no sense is a `BadInput` in a sentence."""
         from mutiny.reports.files import check_distinct, check_suffix, check_writable
-        from mutiny.verbs.assess.gate import check_bar
+        from mutiny.verbs.assess.bar import check_bar
 
         options = cls(
             subject=config.getoption("mutiny"),

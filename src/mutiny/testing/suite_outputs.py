@@ -12,7 +12,7 @@ from mutiny.reports.files import write_json
 from mutiny.testing.suite_options import SuiteOptions
 from mutiny.testing.suite_records import FaultVerdict, JudgedFault, SuiteResult
 from mutiny.testing.suite_text import suite_lines
-from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
+from mutiny.verbs.assess.bar import BarOutcome, compare_with_bar
 
 LETTERS = {FaultVerdict.NOTICED: ".", FaultVerdict.MISSED: "M", FaultVerdict.UNDECIDED: "?"}
 PER_LINE = 60
@@ -70,7 +70,7 @@ class SuiteOutputs:
         if self._options.fail_under is None:
             return False
         gate = compare_with_bar(result.notice, self._options.fail_under)
-        passes = " (this passes)" * (gate.outcome is GateOutcome.UNDECIDED)
+        passes = " (this passes)" * (gate.outcome is BarOutcome.UNDECIDED)
         self._bar = f"--mutiny-fail-under: {gate.sentence}{passes}."
         return gate.fails(strict=False)
 

@@ -166,10 +166,12 @@ def _lines(picture: Lines, figure: Any) -> None:
         xs, ys = zip(*line.points, strict=True)
         width = 1.1 if line.quiet else 1.6
         axes.plot(xs, ys, color=color, linestyle=DASHES[style], linewidth=width, label=_short(line.name))
-    if picture.mark is not None:
-        axes.axvline(picture.mark, color=svg.QUIET, linewidth=1)
+    for row, (place, name) in enumerate(picture.marks):
+        axes.axvline(place, color=svg.QUIET, linewidth=1, linestyle="--" if row else "-")
+        height = 0.02 + 0.08 * row  # names of neighbors must not overlap
+        behind = {"facecolor": svg.PAGE, "edgecolor": "none", "alpha": 0.85, "pad": 0.5}
         axes.annotate(
-            f" {picture.mark_name}", (picture.mark, 0.02), xycoords=("data", "axes fraction"), color=svg.QUIET
+            f" {_short(name)}", (place, height), xycoords=("data", "axes fraction"), color=svg.QUIET, bbox=behind
         )
     axes.set(xlabel=picture.x, ylabel=picture.y)
     axes.margins(x=0.02)

@@ -20,6 +20,7 @@ from mutiny.reports.page.blocks import (
     TableRow,
     Text,
 )
+from mutiny.reports.page.judges import judges_sections
 from mutiny.reports.page.missed_faults import missed_section
 from mutiny.reports.page.notice_advice import next_steps
 from mutiny.reports.page.notice_chart import notice_chart
@@ -38,7 +39,8 @@ def notice_sections(
 ) -> list[Section]:
     """The sections of an assessment; the first one is part of the first screen."""
     sections = [operators_section(result), classes_section(result), missed_section(result)]
-    return [first_section(result, parts, results), *sections, plan_section(result), certainty_section(result)]
+    first = [first_section(result, parts, results), *judges_sections(result)]
+    return [*first, *sections, plan_section(result), certainty_section(result)]
 
 
 def unassessed_section(parts: CommandParts) -> Section:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 
+from mutiny.core.printable import quoted
 from mutiny.core.results import Result
 from mutiny.reports.formatting import count, percent, several
 from mutiny.reports.notice_sentences import (
@@ -21,6 +22,8 @@ from mutiny.reports.page.blocks import Block, Command, Text
 from mutiny.reports.page.score import WIDE
 from mutiny.reports.plan_sentences import middle_plan, unsure
 from mutiny.verbs.assess.cost_phrases import CostPhrases
+from mutiny.verbs.assess.gates.calibration_sentence import false_alarms
+from mutiny.verbs.assess.judges.record import JudgeRecord
 from mutiny.verbs.assess.notes import remedy, too_low
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.summary import ORIGINALS
@@ -39,7 +42,7 @@ def next_steps(result: Assessment, parts: CommandParts, results: Mapping[str, Re
         parts: Parts of commands for this subject.
         results: All results by verb; a question that they answer needs no command.
     """
-    steps = [*islice(_steps(result, parts, results or {}), MOST)]
+    steps = [*islice(_steps(result.by_headline_judge, parts, results or {}), MOST)]
     explained = placeholders(steps)
     return [*steps, *([Text(" ".join(explained), "aside")] if explained else [])]
 
@@ -70,11 +73,28 @@ def _steps(result: Assessment, parts: CommandParts, results: Mapping[str, Result
             "are enough. Then run this again."
         )
         yield Command(f"{parts.again}{parts.kept}", "Measure costs on more inputs", why)
-    stronger = [*_stronger(result, parts, results)]
+    own = result.headline_judge
+    stronger = [*(_stronger(result, parts, results) if own is None else _tighter(own, parts))]
     order = [iter(stronger), _narrower(result, parts)]
     yield from chain(*(reversed(order) if useless(notice.interval) else order))
-    yield from _more_inputs(result, parts, "Or collect" if stronger else "Collect")
+    if own is None:  # sizes are those of the paired test
+        yield from _more_inputs(result, parts, "Or collect" if stronger else "Collect")
     yield from _guard(result, parts)
+
+
+def _tighter(judge: JudgeRecord, parts: CommandParts) -> Iterator[Command]:
+    """A bound for a gate that lets fewer faults pass, and still has few false alarms."""
+    calibration = judge.calibration
+    advice = None if calibration is None else calibration.advice
+    if calibration is None or advice is None or advice.miss_rate is None or calibration.miss_rate is None:
+        return
+    if advice.miss_rate >= calibration.miss_rate:
+        return
+    why = (
+        f"{advice.gate} would let {percent(advice.miss_rate)} of the faults pass instead of "
+        f"{percent(calibration.miss_rate)}, with {false_alarms(advice.alarms)}. This compares both."
+    )
+    yield Command(f"{parts.again} --judge {quoted(advice.gate)}{parts.kept}", "Tighten the gate", why)
 
 
 def _stronger(result: Assessment, parts: CommandParts, results: Mapping[str, Result]) -> Iterator[Command]:

@@ -11,7 +11,7 @@ from mutiny.faults.parsing import as_faults, describe
 from mutiny.reports.formatting import count, percent
 from mutiny.reports.notice_sentences import cost_words, phrases
 from mutiny.verbs.assess.cost_unit import TOLERATED
-from mutiny.verbs.assess.paired_test import PairedTest
+from mutiny.verbs.assess.judges.paired_test import PairedTest
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.verb import default_seeds
 
@@ -75,7 +75,10 @@ def notice_line(settings: Mapping[str, Any], originals: int, subject: str) -> st
     if settings.get("operators") and settings["operators"] != [describe(operator) for operator in as_faults(None)]:
         line += ["--operators", quoted(",".join(map(str, settings["operators"])))]
     line += ["--originals", quoted(originals), "--seed", quoted(settings.get("seed", 0))]
-    defaults = {"seeds": default_seeds(originals), "alpha": PairedTest().alpha}
+    judges = [judge for judge in settings.get("judges", ()) if judge != PairedTest().label]
+    for judge in judges:
+        line += ["--judge", quoted(judge)]
+    defaults = {"seeds": default_seeds(originals), "alpha": settings.get("alpha") if judges else PairedTest().alpha}
     for name, default in defaults.items():
         value = settings.get(name)
         if value is not None and value != default:

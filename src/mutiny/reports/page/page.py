@@ -75,6 +75,7 @@ def page_of(results: Results, parts: CommandParts, commands: Mapping[str, str], 
     others.append(method_section(results, commands, omitted))
     subject = next(result.subject.name for result in results.values())
     if isinstance(assessment, Assessment):
+        assessment = assessment.by_headline_judge
         rate = assessment.notice.rate
         return Page(
             subject=subject,

@@ -94,16 +94,14 @@ class Lines:
         lines: The curves.
         x: Label of the horizontal axis.
         y: Label of the vertical axis.
-        mark: Position of a vertical line; ``None`` for none.
-        mark_name: Label of that line.
+        marks: Positions of vertical lines, with their labels.
         shares: Axes that show percentages: ``"y"``, ``"xy"`` or none.
     """
 
     lines: tuple[Line, ...]
     x: str
     y: str
-    mark: float | None = None
-    mark_name: str = ""
+    marks: tuple[tuple[float, str], ...] = ()
     shares: str = ""
 
 

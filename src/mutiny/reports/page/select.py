@@ -75,7 +75,12 @@ def _curves(result: Selection, graded: list[Ranking]) -> Chart:
     best = f" The {len(graded)} best of {len(result.rankings)} methods." if len(graded) < len(result.rankings) else ""
     return Chart(
         "selection-curves",
-        Lines(tuple(lines), "inputs labeled", "wrong answers found", float(result.budget), f"budget {result.budget:,}"),
+        Lines(
+            tuple(lines),
+            "inputs labeled",
+            "wrong answers found",
+            ((float(result.budget), f"budget {result.budget:,}"),),
+        ),
         f"Wrong answers found as inputs are labeled, of {wrong:,} in the pool.{best}",
         f"Wrong answers found within the budget of {result.budget:,}: {faults}; of {wrong:,} in the pool.",
     )

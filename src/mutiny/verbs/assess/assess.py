@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, overload
@@ -20,13 +20,19 @@ from mutiny.subjects import Subject
 from mutiny.subjects.given import as_subject
 from mutiny.subjects.tasks import Task
 from mutiny.verbs.assess.assess_notice import assess_notice
+from mutiny.verbs.assess.judges.base import Judge
 from mutiny.verbs.assess.muff import KillRule, MuffAssessment, Savings, Search, WeakSet, assess_muff
-from mutiny.verbs.assess.paired_test import PairedTest
 from mutiny.verbs.assess.result import Assessment
 
+JudgeGiven = Judge | str | Callable[..., object]
+"""A judge as users give it."""
 METHODS = ("notice", "muff")
 BELONGS: Mapping[str, Mapping[str, str]] = {
-    "notice": {"seeds": "The number of random choices", "judge": "The paired test"},
+    "notice": {
+        "seeds": "The number of random choices",
+        "judge": "A judge",
+        "false_alarms": "The rate of false alarms of gates",
+    },
     "muff": {
         "rule": "The kill rule",
         "search": "The search for mutants",
@@ -66,7 +72,8 @@ def assess(
     *,
     method: Literal["notice"] = "notice",
     seeds: int | None = None,
-    judge: PairedTest | None = None,
+    judge: JudgeGiven | Sequence[JudgeGiven] | None = None,
+    false_alarms: float | None = None,
     **common: Unpack[CommonArguments],
 ) -> Assessment: ...
 
@@ -98,7 +105,8 @@ def assess(
     forward: Forward | None = None,
     originals: int | None = None,
     seeds: int | None = None,
-    judge: PairedTest | None = None,
+    judge: JudgeGiven | Sequence[JudgeGiven] | None = None,
+    false_alarms: float | None = None,
     rule: KillRule | None = None,
     search: Search | None = None,
     weak: WeakSet | None = None,
@@ -134,7 +142,13 @@ def assess(
         originals: Number of originals to use or train.
         seeds: Random choices of weights or neurons for each operator and original; by default so many that there are
             ten over all originals. Method ``"notice"`` only.
-        judge: Test that decides whether a fault is noticed. Method ``"notice"`` only.
+        judge: What decides whether a fault is noticed: a `Judge`, its name such as ``"paired(alpha=0.01)"``, a gate
+            such as ``"accuracy >= 0.97"`` or ``"drop <= 0.5pt"``, a function ``judge(predict, test)`` that returns
+            ``True`` if the network is acceptable, the name of one such as ``"checks.py:acceptable"``, or several of
+            these. The first one decides the headline; the paired test is the default, and is always asked as well.
+            Method ``"notice"`` only.
+        false_alarms: Largest rate of false alarms of the bounds that are advised for gates; 1% by default. Method
+            ``"notice"`` only.
         rule: Rule that decides when a mutant is killed. Method ``"muff"`` only.
         search: Limits and precision of the search for mutants. Method ``"muff"`` only.
         weak: Definition of the weak test set, unless the subject has one. Method ``"muff"`` only.
@@ -177,11 +191,11 @@ def assess(
     subject = as_subject(subject, data, train, task, forward, validation)
     count = subject.count(originals)
     if method == "muff":
-        _refuse("notice", seeds=seeds, judge=judge)
+        _refuse("notice", seeds=seeds, judge=judge, false_alarms=false_alarms)
         options = {"rule": rule, "search": search, "weak": weak, "screening": screening, "savings": savings}
         return assess_muff(subject, operators, count, exact, runtime, bare, **options)
     _refuse("muff", rule=rule, search=search, weak=weak, screening=screening, savings=savings)
-    return assess_notice(subject, operators, count, exact, runtime, seeds=seeds, judge=judge)
+    return assess_notice(subject, operators, count, exact, runtime, seeds=seeds, judge=judge, false_alarms=false_alarms)
 
 
 def _refuse(method: str, **arguments: Any) -> None:

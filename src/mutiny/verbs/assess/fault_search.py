@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mutiny.core.parsing import described
 from mutiny.core.random import generator_for
-from mutiny.core.records import Basis, FaultRecord
+from mutiny.core.records import Basis, FaultJudgement, FaultRecord
 from mutiny.core.stats.notice import mcnemar_worse
 from mutiny.faults import Operator
 from mutiny.faults.evaluation import Runner
@@ -22,6 +22,7 @@ from mutiny.subjects.tasks import Classification
 from mutiny.verbs.assess.cost_scale import CostScale, MeasuredCost, combined_cost, scale_limits, trained_weight
 from mutiny.verbs.assess.cost_unit import CostUnit
 from mutiny.verbs.assess.distinct_tests import DistinctTests
+from mutiny.verbs.assess.judges.judging import Judging
 from mutiny.verbs.assess.reference import Reference
 from mutiny.verbs.assess.sampling import same_bin, same_verdict
 from mutiny.verbs.assess.strength_search import place
@@ -47,6 +48,7 @@ class FoundFault:
         held_out_cost: Cost on the reference set, if costs are measured on training inputs, too.
         tolerated: Mean change of the test answers that is too small to be noticed.
         digest: Digest of the patch; two random choices of an operator may find the same one.
+        repaired: Share of the reference inputs that the fault repairs; ``None`` unless a judge asked for it.
     """
 
     record: FaultRecord
@@ -58,6 +60,7 @@ class FoundFault:
     held_out_cost: MeasuredCost | None = None
     tolerated: float = 0.0
     digest: str = ""
+    repaired: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +134,7 @@ class FaultSearch:
         alpha: Significance level at which the test set notices a fault.
         sampled: Splits of which only as many inputs are evaluated as the bin or the verdict needs.
         distinct: Where the evaluated tests are in the test set of the subject; ``None`` if they are all of it.
+        judging: Judges besides the paired test, which see all answers to the test set.
     """
 
     runner: Runner
@@ -139,6 +143,7 @@ class FaultSearch:
     alpha: float
     sampled: frozenset[str] = frozenset()
     distinct: DistinctTests | None = None
+    judging: Judging = field(default_factory=lambda: Judging((), TEST))
     _known: dict[tuple[int, str], KnownInputs] = field(default_factory=dict, repr=False)
 
     def find(self, operator: Operator, label: str, original: int, seed: int) -> FoundFaults:
@@ -250,7 +255,8 @@ class FaultSearch:
         )
 
     def _judged(self, fault: _Measured, label: str, original: int) -> FoundFault:
-        answers, metric = self._answers(fault.patch, original, TEST), self._metric(original, TEST)
+        answers, said = self._test_answers(fault.patch, original)
+        metric = self._metric(original, TEST)
         if isinstance(answers, AnswerSample):
             answers.until(partial(same_verdict, self.alpha))
             p_value = float(mcnemar_worse(*np.rint(answers.estimate()).astype(np.int64)))
@@ -268,6 +274,7 @@ class FaultSearch:
             p_value=p_value,
             basis=Basis.EXACT if fault.answers.complete and answers.complete else Basis.PREDICTED,
             hits=self._hits(fault.answers.changed(), fault.split),
+            judged=said,
         )
         changed = answers.changed()
         return FoundFault(
@@ -280,7 +287,17 @@ class FaultSearch:
             fault.held_out_cost,
             self.unit.tolerated(metric),
             fault.patch.digest,
+            _repaired(fault.held_out or fault.answers) if self.judging else None,
         )
+
+    def _test_answers(
+        self, patch: Patch, original: int
+    ) -> tuple[AllAnswers | AnswerSample, tuple[FaultJudgement, ...] | None]:
+        """Answers of a patched original to the tests, and what judges besides the paired test say about them."""
+        if not self.judging:
+            return self._answers(patch, original, TEST), None
+        change, said = self.judging.judged(self.runner, patch, original)
+        return AllAnswers(change), said
 
     def _answers(self, patch: Patch, original: int, split: str) -> AllAnswers | AnswerSample:
         """Answers of a patched original to all inputs of a split, or to a first sample of them."""
@@ -315,6 +332,12 @@ class FaultSearch:
         lost = np.bincount(classes, weights=changed.change * changed.weight, minlength=task.classes)
         worst = int(lost.argmax())
         return worst if lost[worst] > 0 and 2 * lost[worst] >= lost.sum() else None
+
+
+def _repaired(answers: AllAnswers | AnswerSample) -> float:
+    """Share of inputs whose answers are repaired."""
+    changed = answers.changed()
+    return float(changed.weight[changed.change < 0].sum()) / max(1, answers.inputs)
 
 
 def measured_cost(unit: CostUnit, answers: AllAnswers | AnswerSample, metric: float) -> MeasuredCost:

@@ -19,7 +19,7 @@ def preflight(search: FaultSearch, original: int) -> None:
     """Raises `PreflightFailed` with a remedy, unless two conditions hold for an original.
 
     A second clean run reproduces the answers to the test inputs; a network with all weights zero costs more than the
-    highest bin, on the reference set.
+    highest bin, on the reference set. Then raises `BadInput` if a judge cannot be used with the original.
     """
     runner, highest = search.runner, search.unit.edges[-1]
     some = spread(len(runner.splits[TEST]), MOST)
@@ -47,3 +47,4 @@ def preflight(search: FaultSearch, original: int) -> None:
             rises = f"rises by only {cost:.3g}%" if cost >= 0 else f"falls by {-cost:.3g}%"
             value, expected = f"its {metric} {rises} if all weights are zero", f"a rise of at least {highest:g}%"
         raise PreflightFailed(f"models[{original}]", value, expected, "Use a model that beats a constant answer.")
+    search.judging.check(runner, original)

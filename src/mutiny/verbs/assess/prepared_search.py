@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mutiny.campaigns.session import Session
 from mutiny.subjects.data import Data
@@ -12,6 +12,8 @@ from mutiny.verbs.assess.cost_unit import unit_of
 from mutiny.verbs.assess.distinct_tests import DistinctTests
 from mutiny.verbs.assess.expected_labels import expect_labels
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch
+from mutiny.verbs.assess.judges.base import Judge
+from mutiny.verbs.assess.judges.judging import Judging
 from mutiny.verbs.assess.reference import Reference, reference_of
 from mutiny.verbs.assess.sampling import sampled_splits
 
@@ -23,6 +25,7 @@ def prepared_search(
     *,
     exact: bool = False,
     others: Mapping[str, Data] | None = None,
+    judges: Sequence[Judge] = (),
 ) -> FaultSearch:
     """A search for faults of the subject of a session; clean passes are jobs.
 
@@ -34,6 +37,7 @@ def prepared_search(
         pace: Batch size and memory layout, if they are known.
         exact: Evaluate every fault on every input.
         others: Further sets of inputs by name, on which faults are run.
+        judges: Judges besides the paired test.
     """
     subject = session.given.subject
     assert subject is not None
@@ -51,4 +55,5 @@ def prepared_search(
     session.progress.stage("clean passes", len(passes))
     run_clean_passes(session, runner, sorted(passes))
     sampled = frozenset[str]() if exact else sampled_splits(runner)
-    return FaultSearch(runner, reference, unit_of(runner.task), alpha, sampled, distinct)
+    judging = Judging(tuple(judges), TEST)
+    return FaultSearch(runner, reference, unit_of(runner.task), alpha, sampled, distinct, judging)

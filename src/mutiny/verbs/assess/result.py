@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mutiny.core.json_values import JsonObject, to_plain
-from mutiny.core.records import FaultRecord
+from mutiny.core.records import FaultRecord, JudgeOutcome
 from mutiny.core.results import AssessedSubject, Result, Rows, finite
+from mutiny.verbs.assess.judges.paired_test import PairedTest
+from mutiny.verbs.assess.judges.record import JudgeRecord
 from mutiny.verbs.assess.notice import Notice
 
 
@@ -40,10 +42,12 @@ class Assessment(Result):
     """Result of `assess`: which faults the test set notices. `to_json` has everything except ``changed``.
 
     Attributes:
-        notice: Notice rate, by cost, operator and class, with its plan.
+        notice: Notice rate of the paired test, by cost, operator and class, with its plan.
         faults: Every fault that was tried on the test set.
         evaluation: Number of inputs that were evaluated, and of those that evaluating everything would take.
         changed: Changed answers of all faults.
+        judges: What each judge notices, the one that decides the headline first; empty if that is the paired test
+            alone.
     """
 
     verb: ClassVar[str] = "assess"
@@ -58,9 +62,10 @@ class Assessment(Result):
     seconds: float
     created: str
     changed: ChangedAnswers | None = field(repr=False, compare=False, default=None)
+    judges: tuple[JudgeRecord, ...] = ()
 
     def __repr__(self) -> str:
-        rate, interval = self.notice.rate, self.notice.interval
+        rate, interval = self.headline_notice.rate, self.headline_notice.interval
         text = "no notice rate" if rate is None else f"notice rate {rate:.3f}"
         text += f" ({interval.low:.3f} to {interval.high:.3f})" if interval is not None else ""
         return f"Assessment({self.subject.name!r}, {text}, {self.notice.faults} faults, {len(self.notes)} notes)"
@@ -72,8 +77,10 @@ class Assessment(Result):
 
     def details(self) -> dict[str, Any]:
         """The verb's own part of `to_json`."""
+        several = {"judges": to_plain(self.judges)} if self.judges else {}
         return {
             "notice": to_plain(self.notice),
+            **several,
             "faults": to_plain(self.faults),
             "evaluation": to_plain(self.evaluation),
         }
@@ -85,13 +92,16 @@ class Assessment(Result):
             "notice": given.get("notice", Notice),
             "faults": given.get("faults", tuple[FaultRecord, ...]),
             "evaluation": given.get("evaluation", Mapping[str, int]),
+            "judges": given.get("judges", tuple[JudgeRecord, ...], ()),
         }
 
     def tables(self) -> dict[str, Rows]:
-        """Table ``operators``, table ``classes`` and table ``faults``."""
+        """Table ``operators``, table ``classes`` and table ``faults``; with several judges, table ``judges``."""
         operators = [{"operator": label, **_row(rate)} for label, rate in self.notice.operators.items()]
         classes = [{"class": name, **_row(rate)} for name, rate in self.notice.classes.items()]
-        return {"operators": operators, "classes": classes, "faults": to_plain(self.faults)}
+        judges = [{"judge": each.judge, **_row(each)} for each in self.judges]
+        several = {"judges": judges} if judges else {}
+        return {"operators": operators, "classes": classes, "faults": to_plain(self.faults), **several}
 
     @property
     def complete(self) -> bool:
@@ -99,14 +109,52 @@ class Assessment(Result):
         return not any(rate.failed for rate in self.notice.operators.values())
 
     def metrics(self) -> dict[str, float]:
-        """The notice rate, overall and of each operator."""
+        """The notice rate, overall, of each operator and of each judge."""
         rates = {f"notice.{label}": rate.rate for label, rate in self.notice.operators.items()}
-        return finite({"notice": self.notice.rate, **rates})
+        judges = {f"notice by {each.judge}": each.rate for each in self.judges}
+        return finite({"notice": self.notice.rate, **rates, **judges})
+
+    @property
+    def headline_judge(self) -> JudgeRecord | None:
+        """The judge that decides the headline, if that is not the paired test."""
+        first = self.judges[0] if self.judges else None
+        return None if first is None or first.kind == PairedTest.code else first
+
+    @property
+    def headline_notice(self) -> Notice:
+        """The notice rate of the judge that decides the headline; the plan is that of the paired test."""
+        first = self.headline_judge
+        if first is None:
+            return self.notice
+        return replace(
+            self.notice,
+            rate=first.rate,
+            interval=first.interval,
+            bins=first.bins,
+            interval_other_inputs=None,
+            false_alarms=first.false_alarms,
+            operators=first.operators,
+            classes=first.classes,
+        )
+
+    @property
+    def by_headline_judge(self) -> Assessment:
+        """The same result as the judge of the headline sees it: its rates, and what it notices of each fault."""
+        if self.headline_judge is None:
+            return self
+        faults = tuple(replace(fault, noticed=not self.misses(fault)) for fault in self.faults)
+        return replace(self, notice=self.headline_notice, faults=faults)
+
+    def misses(self, fault: FaultRecord) -> bool:
+        """Whether the judge that decides the headline misses a fault."""
+        judge = self.headline_judge
+        missed = not fault.noticed
+        return missed if judge is None else fault.outcome(judge.judge) is JudgeOutcome.MISSED
 
     def missed_drastic(self) -> Sequence[FaultRecord]:
-        """Faults above the highest bin that the test set does not notice."""
+        """Faults above the highest bin that are missed by the judge that decides the headline."""
         high = self.notice.bins[-1].high if self.notice.bins else np.inf
-        return [fault for fault in self.faults if fault.cost >= high and not fault.noticed]
+        return [fault for fault in self.faults if fault.cost >= high and self.misses(fault)]
 
 
 def _row(rate: Any) -> dict[str, Any]:

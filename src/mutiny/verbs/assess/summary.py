@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -54,10 +55,6 @@ def notice_of(
     """
     everything = [fault for group in faults.values() for fault in group]
     units = units_of(everything)
-    by_class: dict[str, list[FoundFault]] = {}
-    for fault in everything:
-        if fault.record.hits is not None:
-            by_class.setdefault(str(fault.record.hits), []).append(fault)
     rated = reference.kind != "none"
     overall = group_rate(everything, unit) if rated else GroupRate(None, None, ())
     by_operator = {label: group_rate(group, unit) if rated else overall for label, group in faults.items()}
@@ -66,7 +63,7 @@ def notice_of(
         interval=overall.interval,
         bins=overall.bins,
         interval_other_inputs=_other_inputs(everything, unit, alpha, inputs, seed) if rated else None,
-        false_alarms=_false_alarms(harmless),
+        false_alarms=false_alarms(harmless),
         plan=planned_sizes(everything, units.tolist(), inputs, unit, alpha),
         unit=unit.name,
         alpha=alpha,
@@ -84,10 +81,42 @@ def notice_of(
             )
             for label, rate in by_operator.items()
         },
-        classes={
-            name: group_rate(by_class[name], unit) for name in sorted(by_class, key=int) if rated and by_class[name]
-        },
+        classes=classes_of(everything, unit) if rated else {},
     )
+
+
+def operators_of(
+    faults: Mapping[str, Sequence[FoundFault]], known: Mapping[str, OperatorRate], unit: CostUnit
+) -> dict[str, OperatorRate]:
+    """Rates of operators for another judge.
+
+    Args:
+        faults: Faults by label of their operator, as that judge decided them.
+        known: Rates of the paired test, which know titles and reasons.
+        unit: Unit of costs.
+    """
+    found = {}
+    for label, group in faults.items():
+        rate, outside = group_rate(group, unit), _outside(group, unit)
+        found[label] = replace(
+            known[label],
+            rate=rate.rate,
+            interval=rate.interval,
+            bins=rate.bins,
+            harmless=outside["harmless"],
+            drastic=outside["drastic"],
+            missed_drastic=outside["missed_drastic"],
+        )
+    return found
+
+
+def classes_of(faults: Sequence[FoundFault], unit: CostUnit) -> dict[str, GroupRate]:
+    """Rates by class, over the faults of which the class bears at least half of the cost."""
+    by_class: dict[str, list[FoundFault]] = {}
+    for fault in faults:
+        if fault.record.hits is not None:
+            by_class.setdefault(str(fault.record.hits), []).append(fault)
+    return {name: group_rate(by_class[name], unit) for name in sorted(by_class, key=int)}
 
 
 def group_rate(faults: Sequence[FoundFault], unit: CostUnit) -> GroupRate:
@@ -157,7 +186,8 @@ def _other_inputs(
     return notice_interval(costs, noticed, units_of(faults), edges=unit.edges, other_variance=variance)
 
 
-def _false_alarms(harmless: Sequence[FoundFault]) -> FalseAlarms | None:
+def false_alarms(harmless: Sequence[FoundFault]) -> FalseAlarms | None:
+    """How many harmless changes are noticed; ``None`` without any."""
     if not harmless:
         return None
     noticed = sum(fault.record.noticed for fault in harmless)

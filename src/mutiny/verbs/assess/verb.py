@@ -17,9 +17,14 @@ from mutiny.faults.weights.gaussian_fuzzing import GaussianFuzzing
 from mutiny.subjects.data import Data
 from mutiny.verbs.assess.distinct_tests import DistinctTests
 from mutiny.verbs.assess.fault_search import TEST, FaultSearch, FoundFault, FoundFaults, distinct, scaled
+from mutiny.verbs.assess.judges.base import Judge
+from mutiny.verbs.assess.judges.gate import Gate
+from mutiny.verbs.assess.judges.gate_calibration import GateTrials, calibrations, gate_trials
+from mutiny.verbs.assess.judges.paired_test import PairedTest
+from mutiny.verbs.assess.judges.record import JudgeRecord
+from mutiny.verbs.assess.judges.summary import judge_records
 from mutiny.verbs.assess.notes import notes
 from mutiny.verbs.assess.notice import Notice, ReferenceRecord
-from mutiny.verbs.assess.paired_test import PairedTest
 from mutiny.verbs.assess.preflight import preflight
 from mutiny.verbs.assess.prepared_search import prepared_search
 from mutiny.verbs.assess.result import Assessment, ChangedAnswers
@@ -33,6 +38,10 @@ MOST_CHOICES = 100_000
 HARMLESS = GaussianFuzzing(ratio=1.0, sd=2.0**-9, clip="none")
 """A harmless change: noise on every weight, as large as the rounding errors of bfloat16."""
 HARMLESS_CHANGES = 20
+FALSE_ALARMS = 0.01
+"""Largest rate of false alarms that the advised bound of a gate may have, unless the user says otherwise."""
+TRIALS = "trials of gates"
+"""Stands for the label of an operator, beside what gates say about networks in which nothing is wrong."""
 
 
 @dataclass(frozen=True)
@@ -48,36 +57,56 @@ class Assess(Verb[FaultSearch, Assessment]):
 
     Attributes:
         operators: Operators by label.
-        judge: Test that decides whether a fault is noticed.
+        judges: Judges, the one that decides the headline first; one of them is a paired test.
         seeds: Random choices per operator and original.
         originals: Number of originals.
         exact: Evaluate every fault on every input.
         validation: The subject's validation set, if it has one.
         pool: The subject's pool, if it has one.
+        false_alarms: Largest rate of false alarms that the advised bounds of gates may have.
     """
 
     operators: Mapping[str, Operator]
-    judge: PairedTest
+    judges: tuple[Judge, ...]
     seeds: int
     originals: int | None
     exact: bool = False
     validation: Data | None = None
     pool: Data | None = None
+    false_alarms: float = FALSE_ALARMS
 
     name = "assess"
 
     def settings(self) -> dict[str, Any]:
-        """Method and judge; the number of random choices is no part, because it does not change a job."""
-        return {"method": "notice", "alpha": self.judge.alpha, "exact": self.exact}
+        """Method and judges; the number of random choices is no part, because it does not change a job."""
+        several = {"judges": [judge.label for judge in self.judges]} if self.others else {}
+        return {"method": "notice", "alpha": self.paired.alpha, "exact": self.exact, **several}
 
     def decisive(self) -> Mapping[str, Any]:
-        """The sets that may measure costs, which are not part of the subject's identity."""
+        """The sets that may measure costs, which are not part of the subject's identity, and what judges do."""
         sets = {"validation": self.validation, "pool": self.pool}
-        return {name: None if data is None else data.fingerprint() for name, data in sets.items()}
+        prints = {name: None if data is None else data.fingerprint() for name, data in sets.items()}
+        return {**prints, **{f"judge {judge.label}": judge for judge in self.others}}
 
     def identity(self) -> Mapping[str, Any]:
         """The operators, and how many random choices of each."""
-        return {"operators": [code_of(operator) for operator in self.operators.values()], "seeds": self.seeds}
+        alarms = {"false alarms": self.false_alarms} if self.gates else {}
+        return {"operators": [code_of(each) for each in self.operators.values()], "seeds": self.seeds, **alarms}
+
+    @property
+    def paired(self) -> PairedTest:
+        """The paired test that says what is noticed; its p-values are part of every fault."""
+        return next(judge for judge in self.judges if isinstance(judge, PairedTest))
+
+    @property
+    def others(self) -> tuple[Judge, ...]:
+        """The other judges, which need all answers to the test set."""
+        return tuple(judge for judge in self.judges if judge is not self.paired)
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The gates, which are calibrated."""
+        return tuple(judge for judge in self.judges if isinstance(judge, Gate))
 
     def is_final(self, result: Assessment) -> bool:
         """Whether no job failed; failed jobs are tried again when the same call is made again."""
@@ -85,7 +114,7 @@ class Assess(Verb[FaultSearch, Assessment]):
 
     def prepare(self, session: Session) -> FaultSearch:
         """Chooses the reference set, and runs the clean passes."""
-        return prepared_search(session, self.judge.alpha, session.pace, exact=self.exact)
+        return prepared_search(session, self.paired.alpha, session.pace, exact=self.exact, judges=self.others)
 
     async def plan(self, session: Session, state: FaultSearch) -> list[Any]:
         """Checks each original, then asks for the faults of every operator, original and random choice.
@@ -100,7 +129,7 @@ class Assess(Verb[FaultSearch, Assessment]):
             for seed in range(self.seeds)
         ]
         jobs += [("", number % count, number // count) for number in range(max(count, HARMLESS_CHANGES))]
-        session.expect(len(jobs) + 3 * count)
+        session.expect(len(jobs) + 3 * count + bool(self.gates))
         session.progress.stage("pre-flight", count)
 
         async def checked(original: int) -> None:
@@ -120,13 +149,19 @@ class Assess(Verb[FaultSearch, Assessment]):
             session.progress.step(name)
             return label, answer
 
-        return await together(found(*job) for job in jobs)
+        answers = await together(found(*job) for job in jobs)
+        if self.gates:
+            trials = await ask(session.job("gate trials", [gate.label for gate in self.gates], "false alarms of gates"))
+            answers.append((TRIALS, trials))
+        return answers
 
-    def work(self, state: FaultSearch, job: Job) -> FoundFaults | Refusal | None:
+    def work(self, state: FaultSearch, job: Job) -> FoundFaults | Refusal | dict[str, GateTrials] | None:
         """Checks an original, or finds and judges the faults of one operator on it with one random choice."""
         if job.kind == "preflight":
             preflight(state, job.arguments)
             return None
+        if job.kind == "gate trials":
+            return gate_trials(state.runner, self.gates, HARMLESS)
         label, original, seed = job.arguments
         if not label:
             return state.judged(HARMLESS, original, seed)
@@ -140,8 +175,11 @@ class Assess(Verb[FaultSearch, Assessment]):
         unscaled: dict[str, list[FoundFault]] = {label: [] for label in self.operators}
         reasons, failed = dict[str, str](), dict[str, str]()
         harmless, searches = list[FoundFault](), list[FoundFaults]()
+        trials: Mapping[str, GateTrials] = {}
         for label, answer in found:
-            if isinstance(answer, JobFailed):
+            if label == TRIALS:
+                trials = answer
+            elif isinstance(answer, JobFailed):
                 failed.setdefault(label, str(answer))
             elif isinstance(answer, Refusal):
                 reasons.setdefault(label, answer.reason)
@@ -169,8 +207,23 @@ class Assess(Verb[FaultSearch, Assessment]):
             },
             notes=tuple(notes(record, notice, state)),
             changed=_changed(everything, state.distinct),
+            judges=self._judged(state, faults, harmless, notice, trials) if self.others else (),
             **session.stamp(),
         )
+
+    def _judged(
+        self,
+        state: FaultSearch,
+        faults: Mapping[str, Sequence[FoundFault]],
+        harmless: Sequence[FoundFault],
+        notice: Notice,
+        trials: Mapping[str, GateTrials],
+    ) -> tuple[JudgeRecord, ...]:
+        """What each judge notices, with the calibration of gates."""
+        everything = [fault for group in faults.values() for fault in group]
+        calibrated = calibrations(self.gates, everything, trials, state, self.false_alarms)
+        records = judge_records(self.judges, faults, harmless, notice, state.unit)
+        return tuple(replace(record, calibration=calibrated.get(record.judge)) for record in records)
 
     def _notice(
         self,

@@ -10,7 +10,9 @@ from mutiny.campaigns.stores.base import Campaign, Store
 from mutiny.faults.parsing import as_operators, describe
 from mutiny.subjects import Subject
 from mutiny.subjects.given import as_given
-from mutiny.verbs.assess.paired_test import PairedTest
+from mutiny.verbs.assess.judges.base import Judge
+from mutiny.verbs.assess.judges.paired_test import PairedTest
+from mutiny.verbs.assess.judges.parsing import as_judges
 from mutiny.verbs.assess.result import Assessment
 from mutiny.verbs.assess.verb import Assess
 
@@ -57,10 +59,18 @@ def _verb_of(campaign: Campaign, result: Assessment, subject: Subject) -> Assess
     operators = as_operators([str(label) for label in result.settings["operators"]])
     return Assess(
         {describe(operator): operator for operator in operators},
-        PairedTest(float(campaign.settings["alpha"])),
+        _judges_of(campaign),
         int(result.settings["seeds"]),
         result.subject.originals,
         exact=bool(campaign.settings["exact"]),
         validation=subject.validation,
         pool=subject.pool,
     )
+
+
+def _judges_of(campaign: Campaign) -> tuple[Judge, ...]:
+    """The judges of an assessment; `BadInput` if one is a function, because a store does not decide what is run."""
+    labels = campaign.settings.get("judges")
+    if labels is None:
+        return (PairedTest(float(campaign.settings["alpha"])),)
+    return as_judges([str(label) for label in labels], files=False)

@@ -16,7 +16,7 @@ from mutiny.models import ModelState, default_forward
 from mutiny.subjects.data import as_data
 from mutiny.subjects.tasks import Classification, Regression
 from mutiny.verbs.assess.muff.early_verdict import corners, room, screenable
-from mutiny.verbs.assess.muff.judge import Judge, sample_of
+from mutiny.verbs.assess.muff.judge import MutantJudge, sample_of
 from mutiny.verbs.assess.muff.kill_rule import TESTS, KillRule
 from mutiny.verbs.assess.muff.search import Search, binary_search
 from toys import blobs, classifier, line, regressor
@@ -382,7 +382,7 @@ def judge_of(
         models, kind, data = [regressor(s) for s in range(originals)], Regression(0.3, task), line(inputs, seed=3)
     runner = Runner(models, kind, {"train": as_data(data, "train")}, forward, seed, 512)
     (fault,) = as_operators(operator)
-    return Judge(runner, fault, fault.code, KillRule(test).resolve(originals), QUICK, screening)
+    return MutantJudge(runner, fault, fault.code, KillRule(test).resolve(originals), QUICK, screening)
 
 
 def search(judge):
@@ -484,7 +484,7 @@ def test_models_are_untouched_after_an_interrupt_in_the_middle(operator, error, 
         search(judge)
     assert [ModelState.of(model) for model in models] == before
     fuse["left"] = 10**9
-    again = Judge(judge.runner, judge.operator, judge.label, judge.rule, QUICK, EAGER)
+    again = MutantJudge(judge.runner, judge.operator, judge.label, judge.rule, QUICK, EAGER)
     assert search(again) == searched(operator)
 
 

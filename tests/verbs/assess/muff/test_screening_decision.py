@@ -18,7 +18,7 @@ from mutiny.reports.muff_text import muff_text
 from mutiny.reports.page.score import basis_text
 from mutiny.subjects.data import as_data
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.kill_rule import KillRule
 from mutiny.verbs.assess.muff.search import Search, binary_search
 from toys import blobs, classifier
@@ -49,7 +49,7 @@ def searched(screening, heavy=False, fewer=0):
     data = as_data(blobs(INPUTS - fewer, seed=3), "train")
     runner = Runner(models, Classification(3), {"train": data}, default_forward, 0, 512)
     (operator,) = as_operators("WI")
-    judge = Judge(runner, operator, "WI", KillRule().resolve(ORIGINALS), QUICK, screening)
+    judge = MutantJudge(runner, operator, "WI", KillRule().resolve(ORIGINALS), QUICK, screening)
     binary_search(lambda s: judge(s, "train").record.verdict, QUICK.bounds(operator.bounds), QUICK)
     return {strength: judged.record for strength, judged in judge.seen("train").items()}
 

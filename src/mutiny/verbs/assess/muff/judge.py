@@ -65,7 +65,7 @@ class MutantEvaluation:
     error: float
 
 
-class Judge:
+class MutantJudge:
     """Judges mutants of one operator, and keeps the verdicts.
 
     Args:
@@ -97,7 +97,7 @@ class Judge:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the arguments only; a copy on a worker starts without verdicts."""
-        return Judge, (self.runner, self.operator, self.label, self.rule, self.search, self.screening)
+        return MutantJudge, (self.runner, self.operator, self.label, self.rule, self.search, self.screening)
 
     def __call__(self, strength: float | None, split: str) -> Judged:
         """Verdict on the mutant at ``strength`` (``None`` if the operator has no strength)."""

@@ -17,7 +17,7 @@ from mutiny.core.json_values import hash_of
 from mutiny.core.progress import Progress
 from mutiny.core.records import KillBits, MutantRecord, OperatorRecord, SetSummary, Status, Verdict
 from mutiny.faults.parsing import Fault
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.kill_rule import Judged
 from mutiny.verbs.assess.muff.redundancy import TRIVIAL, redundant
 from mutiny.verbs.assess.muff.score import interval_score, sensitivity, set_score, why_unstable
@@ -93,7 +93,7 @@ class OperatorRun:
         basis: Hash of everything but the operator that decides a verdict.
     """
 
-    def __init__(self, judge: Judge, basis: str = "") -> None:
+    def __init__(self, judge: MutantJudge, basis: str = "") -> None:
         self.judge, self.runner = judge, judge.runner
         self.basis = hash_of([basis, code_of(judge.operator)])
         self.operator, self.search, self.label = judge.operator, judge.search, judge.label

@@ -11,7 +11,7 @@ from mutiny.faults.parsing import Fault
 from mutiny.faults.training.base import Program, TrainingOperator
 from mutiny.subjects import Subject
 from mutiny.verbs.assess.clean_passes import run_clean_passes, settled_runner
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.operator_run import OperatorRun
 from mutiny.verbs.assess.muff.options import MuffOptions
 from mutiny.verbs.assess.muff.preflight import preflight
@@ -37,7 +37,7 @@ class MuffState:
     """
 
     runner: Runner
-    judges: Mapping[str, Judge]
+    judges: Mapping[str, MutantJudge]
     trainer: Trainer | None
 
     @classmethod
@@ -47,7 +47,7 @@ class MuffState:
         assert subject is not None
         runner = _prepared(session, subject, options)
         judges = {
-            label: Judge(runner, operator, label, options.rule, options.search, options.screening)
+            label: MutantJudge(runner, operator, label, options.rule, options.search, options.screening)
             for label, operator in operators.items()
             if not isinstance(operator, TrainingOperator)
         }

@@ -15,7 +15,7 @@ from mutiny.core.stats import power_two_sample
 from mutiny.faults.evaluation import Runner
 from mutiny.faults.training.base import TrainingOperator
 from mutiny.verbs.assess.muff.early_verdict import surely_killed
-from mutiny.verbs.assess.muff.judge import Judge, MutantEvaluation, sample_of
+from mutiny.verbs.assess.muff.judge import MutantEvaluation, MutantJudge, sample_of
 from mutiny.verbs.assess.muff.kill_rule import Judged, KillRule
 from mutiny.verbs.assess.muff.search import Search
 from mutiny.verbs.assess.muff.trainer import TrainedInstance, Trainer
@@ -26,7 +26,7 @@ Key = float | str
 """A configuration: the value of a strength, or a text that names the changed setting."""
 
 
-class TrainedJudge(Judge):
+class TrainedJudge(MutantJudge):
     """Judges networks that were trained with a fault, each configuration once on every set.
 
     Args:

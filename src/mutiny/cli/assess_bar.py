@@ -86,13 +86,13 @@ def with_comparison(text: RenderableType, compared: TestSetComparison | None) ->
     return text if compared is None else Group(text, Padding(Text(compared.sentence, style="bold"), (1, 1, 0, 1)))
 
 
-def check_gate(result: Assessment | MuffAssessment, bar: float, strict: bool) -> None:
+def exit_below_bar(result: Assessment | MuffAssessment, bar: float, strict: bool) -> None:
     """Exit with code 1 if a bar is missed, with a sentence.
 
     A notice rate misses it if it is surely below the bar, see `compare_with_bar`, or if ``strict`` and it may be; a
     mutation score if it is below the bar, or if there is none.
     """
-    from mutiny.verbs.assess.gate import GateOutcome, compare_with_bar
+    from mutiny.verbs.assess.bar import BarOutcome, compare_with_bar
     from mutiny.verbs.assess.muff.result import MuffAssessment
     from mutiny.verbs.assess.muff.score import missed_bar
 
@@ -103,11 +103,11 @@ def check_gate(result: Assessment | MuffAssessment, bar: float, strict: bool) ->
         sentence = missed_bar(result.score.value, bar)
         fails = bool(sentence)
     else:
-        gate = compare_with_bar(result.notice, bar)
-        fails = gate.fails(strict)
-        lenient = gate.outcome is GateOutcome.UNDECIDED and not fails
-        sentence = gate.sentence + " (this passes without --strict)" * lenient
-        sentence *= gate.outcome is not GateOutcome.PASSED
+        compared = compare_with_bar(result.headline_notice, bar)
+        fails = compared.fails(strict)
+        lenient = compared.outcome is BarOutcome.UNDECIDED and not fails
+        sentence = compared.sentence + " (this passes without --strict)" * lenient
+        sentence *= compared.outcome is not BarOutcome.PASSED
     if sentence:
         say(sentence)
     if fails:

@@ -15,7 +15,7 @@ from mutiny.verbs.assess.reference import PRECISE
 from mutiny.verbs.assess.summary import ORIGINALS
 
 
-class GateOutcome(StrEnum):
+class BarOutcome(StrEnum):
     """Outcome of comparing a notice rate with a bar."""
 
     PASSED = "passed"
@@ -24,7 +24,7 @@ class GateOutcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Gate:
+class ComparedBar:
     """A bar, and whether a notice rate reaches it.
 
     Attributes:
@@ -34,12 +34,12 @@ class Gate:
     """
 
     bar: float
-    outcome: GateOutcome
+    outcome: BarOutcome
     sentence: str
 
     def fails(self, strict: bool) -> bool:
         """Whether a build should fail; an undecided bar fails it only if ``strict``."""
-        return self.outcome is GateOutcome.MISSED or (strict and self.outcome is GateOutcome.UNDECIDED)
+        return self.outcome is BarOutcome.MISSED or (strict and self.outcome is BarOutcome.UNDECIDED)
 
 
 def check_bar(bar: float, name: str = "at_least") -> None:
@@ -50,7 +50,7 @@ def check_bar(bar: float, name: str = "at_least") -> None:
         raise BadInput(name, repr(bar), "a share between 0 and 1", fix)
 
 
-def compare_with_bar(notice: Notice, bar: float) -> Gate:
+def compare_with_bar(notice: Notice, bar: float) -> ComparedBar:
     """Compares the interval of a notice rate, not the rate itself, with a bar.
 
     The bar is missed if the rate is surely too low: also if costs were measured in a way that makes it too low, and
@@ -63,20 +63,24 @@ def compare_with_bar(notice: Notice, bar: float) -> Gate:
     'the notice rate is at least 50%: 79%, 95% interval 58% to 91%'
     """
     if notice.rate is None:
-        return Gate(bar, GateOutcome.UNDECIDED, "there is no notice rate to compare with the bar; the notes say why")
+        return ComparedBar(
+            bar, BarOutcome.UNDECIDED, "there is no notice rate to compare with the bar; the notes say why"
+        )
     interval, wanted = notice.interval, f"{100 * bar:.4g}%"
     if interval is None:
         value = f"it is {notice.rate:.0%}, without an interval"
-        return Gate(bar, GateOutcome.UNDECIDED, f"cannot tell whether the notice rate is at least {wanted}: {value}")
+        return ComparedBar(
+            bar, BarOutcome.UNDECIDED, f"cannot tell whether the notice rate is at least {wanted}: {value}"
+        )
     value = f"{notice.rate:.0%}, {interval.level:.0%} interval {interval.low:.0%} to {interval.high:.0%}"
     memorized, most = bool(notice.reference.memorized), _most_too_low(notice)
     if interval.low >= bar and not memorized:
-        return Gate(bar, GateOutcome.PASSED, f"the notice rate is at least {wanted}: {value}")
+        return ComparedBar(bar, BarOutcome.PASSED, f"the notice rate is at least {wanted}: {value}")
     if interval.high + most / 100 < bar and not memorized:
-        return Gate(bar, GateOutcome.MISSED, f"the notice rate is below {wanted}: {value}")
+        return ComparedBar(bar, BarOutcome.MISSED, f"the notice rate is below {wanted}: {value}")
     why = _why_undecided(notice, notice.rate, interval, bar, most)
     sentence = f"cannot tell whether the notice rate is at least {wanted}: {value}{why}"
-    return Gate(bar, GateOutcome.UNDECIDED, sentence)
+    return ComparedBar(bar, BarOutcome.UNDECIDED, sentence)
 
 
 def _most_too_low(notice: Notice) -> int:

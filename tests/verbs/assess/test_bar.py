@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mutiny.core.errors import BadInput
 from mutiny.core.stats import Interval
-from mutiny.verbs.assess.gate import GateOutcome, check_bar, compare_with_bar
+from mutiny.verbs.assess.bar import BarOutcome, check_bar, compare_with_bar
 from mutiny.verbs.assess.notice import Notice, ReferenceRecord
 
 
@@ -19,18 +19,18 @@ def notice(low, rate, high, **more):
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_the_three_outcomes(first, second, third, bar):
     low, rate, high = sorted((first, second, third))
-    gate = compare_with_bar(notice(low, rate, high), bar)
+    compared = compare_with_bar(notice(low, rate, high), bar)
     expected = "passed" if low >= bar else "missed" if high < bar else "undecided"
-    assert gate.outcome == expected
-    assert gate.fails(strict=False) == (expected == "missed")
-    assert gate.fails(strict=True) == (expected != "passed")
-    assert gate.bar == bar
+    assert compared.outcome == expected
+    assert compared.fails(strict=False) == (expected == "missed")
+    assert compared.fails(strict=True) == (expected != "passed")
+    assert compared.bar == bar
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_a_higher_bar_is_never_easier(first, second):
     lower, higher = sorted((first, second))
-    order = [GateOutcome.PASSED, GateOutcome.UNDECIDED, GateOutcome.MISSED]
+    order = [BarOutcome.PASSED, BarOutcome.UNDECIDED, BarOutcome.MISSED]
     easy, hard = (compare_with_bar(notice(0.4, 0.6, 0.7), bar).outcome for bar in (lower, higher))
     assert order.index(easy) <= order.index(hard)
 
@@ -51,36 +51,36 @@ ALONE = {"reference": ReferenceRecord("unlabeled", 2000, 0.9), "resampled": "ran
 
 def test_a_biased_rate_misses_only_a_bar_that_the_bias_cannot_explain():
     own = notice(0.47, 0.53, 0.58, **ALONE)
-    gates = {bar: compare_with_bar(own, bar) for bar in (0.4, 0.5, 0.6, 0.72, 0.74)}
-    outcomes = [gate.outcome for gate in gates.values()]
+    bars = {bar: compare_with_bar(own, bar) for bar in (0.4, 0.5, 0.6, 0.72, 0.74)}
+    outcomes = [compared.outcome for compared in bars.values()]
     assert outcomes == ["passed", "undecided", "undecided", "undecided", "missed"]
-    assert gates[0.6].sentence == (
+    assert bars[0.6].sentence == (
         "cannot tell whether the notice rate is at least 60%: 53%, 95% interval 47% to 58%, but it may be up to 15 "
         "points too low, by how costs were measured; give 2,000 validation inputs"
     )
-    assert gates[0.5].sentence.endswith("; more seeds narrow the interval")
-    assert not gates[0.6].fails(strict=False)
-    assert gates[0.6].fails(strict=True)
+    assert bars[0.5].sentence.endswith("; more seeds narrow the interval")
+    assert not bars[0.6].fails(strict=False)
+    assert bars[0.6].fails(strict=True)
 
 
 def test_no_bias_makes_a_rate_higher_than_one():
-    gate = compare_with_bar(notice(0.9, 0.96, 0.98, reference=SMALL), 0.99)
-    assert gate.outcome is GateOutcome.UNDECIDED
-    assert "may be up to 4 points too low" in gate.sentence
+    compared = compare_with_bar(notice(0.9, 0.96, 0.98, reference=SMALL), 0.99)
+    assert compared.outcome is BarOutcome.UNDECIDED
+    assert "may be up to 4 points too low" in compared.sentence
 
 
 @pytest.mark.parametrize("bar", [0.3, 0.55, 0.9])
 def test_costs_on_memorized_inputs_decide_nothing(bar):
-    gate = compare_with_bar(notice(0.47, 0.53, 0.58, reference=ReferenceRecord("train", 3000, 0.99, 12.0)), bar)
-    assert gate.outcome is GateOutcome.UNDECIDED
-    assert gate.sentence.endswith("so it may be too low or too high; give validation=(inputs, targets)")
+    compared = compare_with_bar(notice(0.47, 0.53, 0.58, reference=ReferenceRecord("train", 3000, 0.99, 12.0)), bar)
+    assert compared.outcome is BarOutcome.UNDECIDED
+    assert compared.sentence.endswith("so it may be too low or too high; give validation=(inputs, targets)")
 
 
 def test_without_an_interval_or_a_rate_nothing_is_decided():
     for some in (Notice(0.9, None, ()), Notice(None, None, ())):
-        gate = compare_with_bar(some, 0.5)
-        assert gate.outcome is GateOutcome.UNDECIDED
-        assert (gate.fails(strict=False), gate.fails(strict=True)) == (False, True)
+        compared = compare_with_bar(some, 0.5)
+        assert compared.outcome is BarOutcome.UNDECIDED
+        assert (compared.fails(strict=False), compared.fails(strict=True)) == (False, True)
     assert "without an interval" in compare_with_bar(Notice(0.9, None, ()), 0.5).sentence
     assert "no notice rate" in compare_with_bar(Notice(None, None, ()), 0.5).sentence
 
