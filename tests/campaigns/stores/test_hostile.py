@@ -142,6 +142,25 @@ def store(tmp_path):
     return path
 
 
+def test_a_campaign_whose_turn_is_no_number_is_damaged(store):
+    odd = seal(Campaign("c1", "assess", "digits"), {"what": "campaign", "campaign": "c1", "turn": None})
+    change(store, "UPDATE campaigns SET body = ?", odd)
+    with SqliteStore(store, write=False) as opened, pytest.raises(StoreDamaged, match="campaign c1"):
+        opened.campaigns()
+
+
+@pytest.mark.parametrize("header", [{"revision": None}, {}], ids=["null", "missing"])
+def test_a_campaign_without_a_revision_can_be_opened_again(store, header):
+    campaign = Campaign("c1", "assess", "digits")
+    change(store, "UPDATE campaigns SET body = ?", seal(campaign, {"what": "campaign", "campaign": "c1", **header}))
+    change(store, "UPDATE outcomes SET body = ?", seal(1, {"what": "outcome", "campaign": "c1", **header}))
+    with SqliteStore(store) as opened:
+        opened.open(campaign)
+        opened.finish("c1", 2)
+        assert opened.campaigns() == [campaign]
+        assert opened.outcome("c1") == 2
+
+
 def change(path, statement, *values):
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement, values)

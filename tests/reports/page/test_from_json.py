@@ -39,10 +39,13 @@ def test_an_assessment_comes_back_from_its_json(assessed, tmp_path):
     assert found.result.kills == {}
 
 
-def test_a_file_without_settings_still_has_its_text_and_a_command():
-    bare = Assessment.from_json({**rated({"WI": [(0.7, True), (3.0, False)]}).to_json(), "settings": {}})
-    assert "--seed 0" in assess_command(bare)
-    Console(file=io.StringIO(), width=80).print(result_text(bare, 80))
+def test_a_file_with_odd_settings_or_none_still_has_its_text_and_a_command():
+    whole = rated({"WI": [(0.7, True), (3.0, False)]}).to_json()
+    odd = [{}, {"method": "notice", "operators": True, "judges": 3}, {"operators": 1.5}]
+    for settings_ in odd:
+        bare = Assessment.from_json({**whole, "settings": settings_})
+        assert "--seed 0" in assess_command(bare)
+        Console(file=io.StringIO(), width=80).print(result_text(bare, 80))
 
 
 def test_a_notice_rate_comes_back_from_its_json(tmp_path):

@@ -93,7 +93,7 @@ class SqliteStore(Store):
                 change.execute("INSERT INTO campaigns (id, most, body) VALUES (?, ?, ?)", (campaign.id, most, body))
                 return
             old_header, known = earlier
-            body = seal(reopened(known, campaign), {**header, "revision": old_header["revision"] + 1})
+            body = seal(reopened(known, campaign), {**header, "revision": (old_header.get("revision") or 0) + 1})
             change.execute("UPDATE campaigns SET most = ?, body = ? WHERE id = ?", (most, body, campaign.id))
 
     def drop(self, campaign: str) -> None:
@@ -123,9 +123,10 @@ class SqliteStore(Store):
         allowance = Allowance("store", self.path, int(size), StoreError)  # for all of them, as they are kept together
         for number, name, body in view.execute("SELECT number, id, body FROM campaigns"):
             header, campaign = self._unsealed(body, f"campaign {name}", allowance, campaign=name)
-            if not isinstance(campaign, Campaign) or campaign.id != name:
+            header = {"turn": number, **header}
+            if not isinstance(campaign, Campaign) or campaign.id != name or type(header["turn"]) is not int:
                 raise damaged(self.path, f"campaign {name}")
-            campaigns.append(({"turn": number, **header}, campaign))
+            campaigns.append((header, campaign))
         return sorted(campaigns, key=lambda entry: entry[0]["turn"])
 
     def begin(self, campaign: str, job: Job) -> None:
@@ -207,8 +208,8 @@ class SqliteStore(Store):
         with self._change() as change:
             number = self._number(change, campaign)
             row = change.execute("SELECT body FROM outcomes WHERE campaign = ?", (number,)).fetchone()
-            last = self._unsealed(row[0], f"outcome of {campaign}", campaign=campaign)[0]["revision"] if row else 0
-            body = seal(value, {"what": "outcome", "campaign": campaign, "revision": last + 1})
+            last = self._unsealed(row[0], f"outcome of {campaign}", campaign=campaign)[0] if row else {}
+            body = seal(value, {"what": "outcome", "campaign": campaign, "revision": (last.get("revision") or 0) + 1})
             change.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", (number, body))
 
     def outcome(self, campaign: str, allowance: Allowance | None = None) -> Any:

@@ -12,7 +12,7 @@ from mutiny.faults.evaluation import Screening
 from mutiny.reports.formatting import count, number, percent
 from mutiny.reports.muff_text import EFFECT, METHOD
 from mutiny.reports.page.blocks import Block, Command, Facts, Fold, Notes, Section, Subsection, Text
-from mutiny.reports.page.notice_method import notice_line, notice_method
+from mutiny.reports.page.notice_method import notice_line, notice_method, texts
 from mutiny.verbs.assess.muff.kill_rule import KillRule
 from mutiny.verbs.assess.muff.options import WeakSet
 from mutiny.verbs.assess.muff.result import Evaluation, MuffAssessment, MuffSettings
@@ -101,8 +101,8 @@ def assess_line(settings: Mapping[str, Any], originals: int, subject: str = UNKN
     if settings.get("method") == "notice":
         return notice_line(settings, originals, subject)
     line = ["mutiny", "assess", subject, "--method", "muff"]
-    if settings.get("operators"):
-        line += ["--operators", quoted(",".join(settings["operators"]))]
+    if operators := texts(settings, "operators"):
+        line += ["--operators", quoted(",".join(operators))]
     line += ["--originals", quoted(originals), "--seed", quoted(settings.get("seed", 0))]
     groups: list[tuple[str, Mapping[str, Any]]] = [
         ("rule", to_plain(KillRule().resolve(originals))),

@@ -69,13 +69,20 @@ def _reference(result: Assessment) -> str:
     return sentence
 
 
+def texts(settings: Mapping[str, Any], name: str) -> list[str]:
+    """A setting that is a list of texts; empty if it is missing, or of another type, as in a file by somebody else."""
+    value = settings.get(name)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
 def notice_line(settings: Mapping[str, Any], originals: int, subject: str) -> str:
     """The command that repeats an assessment, from plain settings, without options at their defaults."""
     line = ["mutiny", "assess", subject]
-    if settings.get("operators") and settings["operators"] != [describe(operator) for operator in as_faults(None)]:
-        line += ["--operators", quoted(",".join(map(str, settings["operators"])))]
+    operators = texts(settings, "operators")
+    if operators and operators != [describe(operator) for operator in as_faults(None)]:
+        line += ["--operators", quoted(",".join(operators))]
     line += ["--originals", quoted(originals), "--seed", quoted(settings.get("seed", 0))]
-    judges = [judge for judge in settings.get("judges", ()) if judge != PairedTest().label]
+    judges = [judge for judge in texts(settings, "judges") if judge != PairedTest().label]
     for judge in judges:
         line += ["--judge", quoted(judge)]
     defaults = {"seeds": default_seeds(originals), "alpha": settings.get("alpha") if judges else PairedTest().alpha}
