@@ -37,7 +37,7 @@ from mutiny.faults.evaluation import Runner, Screening
 from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.kill_rule import KillRule
 from mutiny.verbs.assess.muff.operator_run import OperatorRun
 from mutiny.verbs.assess.muff.search import Search, binary_search
@@ -77,7 +77,7 @@ def prepared(sizes: Sizes, data: Path | None) -> Runner:
 def runs(runner: Runner, sizes: Sizes) -> list[OperatorRun]:
     rule = KillRule().resolve(sizes.originals)
     return [
-        OperatorRun(Judge(runner, operator, operator.code, rule, sizes.search, Screening(least_work=0)))
+        OperatorRun(MutantJudge(runner, operator, operator.code, rule, sizes.search, Screening(least_work=0)))
         for operator in as_operators(CODES)
     ]
 
@@ -102,7 +102,7 @@ NUMBERS = count()
 class Judges:
     """Does the jobs of all operators."""
 
-    by_label: dict[str, Judge]
+    by_label: dict[str, MutantJudge]
 
     def __call__(self, job: Job) -> object:
         """The verdict on a mutant."""

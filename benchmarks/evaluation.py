@@ -34,7 +34,7 @@ from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
 from mutiny.models.layout import laid_out
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.kill_rule import KillRule
 from mutiny.verbs.assess.muff.search import Search, Trace, binary_search
 
@@ -130,7 +130,9 @@ def searches(subject: Bench, runner: Runner, sizes: Sizes, full: bool) -> dict[s
     runner.clean_outcomes("train")
     for operator in as_operators(sizes.operators) if sizes.operators else []:
         judges = {
-            way: Judge(runner, operator, operator.code, KillRule().resolve(sizes.originals), sizes.search, screening)
+            way: MutantJudge(
+                runner, operator, operator.code, KillRule().resolve(sizes.originals), sizes.search, screening
+            )
             for way, screening in (("screened", Screening()), ("exact", None))
         }
         traces, seconds = {}, {}
@@ -164,7 +166,7 @@ def small_network(rounds: int) -> dict[str, dict[str, object]]:
     def searched(screening: Screening | None) -> None:
         search, rule = Search(max_probes=3), KillRule().resolve(SMALL_ORIGINALS)
         for operator in as_operators("WI,NI"):
-            judge = Judge(runner, operator, operator.code, rule, search, screening)
+            judge = MutantJudge(runner, operator, operator.code, rule, search, screening)
             binary_search(lambda s, j=judge: j(s, "train").record.verdict, operator.bounds, search)
 
     faster = ratio(lambda: searched(None), lambda: searched(Screening()), rounds, time.process_time)
@@ -172,7 +174,7 @@ def small_network(rounds: int) -> dict[str, dict[str, object]]:
     return {name: entry(faster, 0.9)}
 
 
-def compare(judges: dict[str, Judge], traces: dict[str, Trace]) -> int:
+def compare(judges: dict[str, MutantJudge], traces: dict[str, Trace]) -> int:
     """Mutants archived by either search that the other way of evaluating judges otherwise."""
     archived = {strength for trace in traces.values() for strength in trace.archive}
     return sum(
@@ -190,7 +192,7 @@ def gap(traces: dict[str, Trace]) -> float:
 
 
 def show(
-    subject: str, code: str, judges: dict[str, Judge], traces: dict[str, Trace], seconds: dict[str, float]
+    subject: str, code: str, judges: dict[str, MutantJudge], traces: dict[str, Trace], seconds: dict[str, float]
 ) -> None:
     """Every probe of both searches, side by side."""
     table = Table(
@@ -236,7 +238,7 @@ def peak_memory(network: str, sizes: Sizes, data: Path | None) -> tuple[int, int
     runner = Runner(subject.models, Classification(10, "logits"), {"train": subject.train}, default_forward, 0)
     operator, rule = WeightInhibitor(), KillRule().resolve(max(2, sizes.originals))
     if sizes.originals > 1:
-        Judge(runner, operator, "WI", rule, sizes.search, Screening())(0.5, "train")
+        MutantJudge(runner, operator, "WI", rule, sizes.search, Screening())(0.5, "train")
     runner.outcome(operator, 0, 0, "train")
     one = sum(p.nbytes for p in subject.models[0].parameters())
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, subject.bytes + 3 * one

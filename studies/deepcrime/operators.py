@@ -12,7 +12,7 @@ from mutiny.core.records import MutantRecord
 from mutiny.core.stats import relative_standard_error
 from mutiny.faults.parsing import Fault, as_faults, describe
 from mutiny.faults.training.base import TrainingOperator
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.operator_run import OperatorRun
 from mutiny.verbs.assess.muff.trained_judge import TrainedJudge
 from mutiny.verbs.assess.muff.training_run import TrainingRun
@@ -67,7 +67,7 @@ def judged(lab: Lab, folder: Path, code: str) -> tuple[dict[str, Any], list[dict
         run = TrainingRun(TrainedJudge(runner, trainer, describe(fault), lab.rule, lab.settings.search), fault)
     else:
         how = lab.settings
-        run = OperatorRun(Judge(runner, fault, describe(fault), lab.rule, how.search, how.screening))
+        run = OperatorRun(MutantJudge(runner, fault, describe(fault), lab.rule, how.search, how.screening))
     record = run.run(spent)
     row = {
         "subject": lab.name,

@@ -8,7 +8,7 @@ import mutiny
 from mutiny.core.errors import NotApplicable
 from mutiny.core.records import Verdict
 from mutiny.faults import OPERATORS
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from studies.clock import Clock
 from studies.muff.lab import Lab
 from studies.muff.paper import OF_LAYERS, WITH_RATIO
@@ -38,7 +38,7 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     operator = OPERATORS[code](search="ratio") if code == "GF" else OPERATORS[code]()
     row = {"subject": lab.name, "operator": code, "ratio": ratio}
     clock, rule = Clock(), STABILITY_ONLY.resolve(len(lab.models))
-    judge = Judge(lab.runner, operator, code, rule, lab.settings.search, lab.settings.screening)
+    judge = MutantJudge(lab.runner, operator, code, rule, lab.settings.search, lab.settings.screening)
     try:
         record = judge(float(ratio) if ratio else None, "train").record
     except NotApplicable as error:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mutiny.core.records import MutantRecord, Status, Verdict
 from mutiny.faults.parsing import as_operators, describe
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.operator_run import OperatorRun
 from mutiny.verbs.assess.muff.score import score_interval
 from studies.clock import Clock
@@ -75,7 +75,7 @@ def search(lab: Lab, text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What `mutiny.assess` finds for an operator, as a row, and one row per mutant."""
     runner, (operator,) = lab.prepared, as_operators(text)
     label, clock, laps = describe(operator), Clock(), Laps()
-    run = OperatorRun(Judge(runner, operator, label, lab.rule, lab.settings.search, lab.settings.screening))
+    run = OperatorRun(MutantJudge(runner, operator, label, lab.rule, lab.settings.search, lab.settings.screening))
     record = run.run(laps)
     took, train = clock.lap(), record.sets.get("train")
     scored = [(run.searched(), record.bounds[1] if record.bounds else None)] if record.status is Status.SCORED else []

@@ -8,7 +8,7 @@ from typing import Any
 import mutiny
 from mutiny.core.records import Verdict
 from mutiny.faults.parsing import as_operators
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.score import interval_score, sensitivity
 from mutiny.verbs.assess.muff.search import binary_search
 from studies.clock import Clock
@@ -47,7 +47,7 @@ def run(lab: Lab, folder: Path, unit: tuple[str, ...]) -> bool:
     if SPLIT not in runner.splits:
         passes = [runner.clean(original, "test") for original in range(len(lab.models))]
         runner.add_split(SPLIT, lab.subject.test.subset(WORDED.choose(passes)))
-    judge = Judge(runner, operator, code, lab.rule, lab.settings.search, lab.settings.screening)
+    judge = MutantJudge(runner, operator, code, lab.rule, lab.settings.search, lab.settings.screening)
     bounds = lab.settings.search.bounds(operator.bounds)
     trace = binary_search(lambda strength: judge(strength, SPLIT).record.verdict, bounds, lab.settings.search)
     killed = any(judged.record.verdict is Verdict.KILLED for judged in judge.seen(SPLIT).values())

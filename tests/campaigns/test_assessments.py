@@ -16,7 +16,7 @@ from mutiny.campaigns.stores.salvage import salvage
 from mutiny.campaigns.stores.sqlite import SqliteStore
 from mutiny.faults.evaluation import Screening
 from mutiny.subjects.training import Recipe
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from toys import blobs, classifier
 
 QUICK = mutiny.Search(max_probes=4, k_max=2)
@@ -119,7 +119,7 @@ def assert_same(result, undisturbed):
 def test_screening_depends_on_what_it_remembers(monkeypatch, finished):
     """Ensures that the tests of interrupts cover stored memories."""
     _, _, remembering = finished
-    monkeypatch.setattr(Judge, "pieces", lambda *_: ())
+    monkeypatch.setattr(MutantJudge, "pieces", lambda *_: ())
     assert plain(mutiny.assess(screened(), **SCREENED, method="muff"))["evaluation"] != plain(remembering)["evaluation"]
 
 

@@ -82,7 +82,8 @@ def test_one_file_has_campaigns_of_several_verbs(run, write, tmp_path):
         assert run(*line(verb, write(SUBJECT)), "--quiet").code == 0
     status = run("status", "mine-subject.mutiny").out
     assert [verb for verb in OPTIONS if f"{verb} blobs" in status] == list(OPTIONS)
-    assert "repair" in run("report", "mine-subject.mutiny").out.lower()
+    assert list(OPTIONS)[-1] == "compare"
+    assert "B is A" in run("report", "mine-subject.mutiny").out
 
 
 def test_a_word_is_no_folder_of_that_name(run, write, tmp_path, monkeypatch):

@@ -30,10 +30,18 @@ def test_commands_and_their_options_exist(page):
                 assert word.partition("=")[0] in KNOWN[words[1]], f"{page}: {line}"
 
 
+@pytest.fixture(scope="module")
+def of_pytest(pytestconfig):
+    """The options of pytest and of its plugins, such as that of mutiny."""
+    parser = pytestconfig._parser
+    groups = [parser._anonymous, *parser._groups]
+    return {name for group in groups for option in group.options for name in option.names()}
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_options_in_the_text_are_those_of_some_command(page):
+def test_options_in_the_text_are_those_of_some_command(page, of_pytest):
     options = set(re.findall(r"`[^`\n]*?(--[a-z][a-z-]+)", FENCE.sub("", text(page))))
-    assert options <= ALONE.union(*KNOWN.values()), page
+    assert options <= ALONE.union(of_pytest, *KNOWN.values()), page
 
 
 def test_no_option_has_two_names():

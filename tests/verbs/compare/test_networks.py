@@ -219,6 +219,7 @@ def test_a_session_with_batches_of_one_size_is_given_such_batches():
     assert (found.verdict, found.flips.broken) == ("equivalent", 0)
 
 
+@pytest.mark.filterwarnings("ignore")  # of torch's exporter
 def test_a_real_export_runs_in_onnx_runtime(tmp_path):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

@@ -13,7 +13,7 @@ from mutiny.faults.parsing import as_operators
 from mutiny.models import default_forward
 from mutiny.subjects.data import as_data
 from mutiny.subjects.tasks import Classification
-from mutiny.verbs.assess.muff.judge import Judge
+from mutiny.verbs.assess.muff.judge import MutantJudge
 from mutiny.verbs.assess.muff.kill_rule import KillRule
 from mutiny.verbs.assess.muff.operator_run import OperatorRun
 from mutiny.verbs.assess.muff.search import Search
@@ -34,7 +34,7 @@ def runner():
 
 def judge(runner, code, screening=EXACT):
     (operator,) = as_operators(code)
-    return Judge(runner, operator, code, KillRule().resolve(5), SEARCH, screening)
+    return MutantJudge(runner, operator, code, KillRule().resolve(5), SEARCH, screening)
 
 
 def alive(kind):
