@@ -36,7 +36,9 @@ PICTURES = {
     ),
     "path without bounds": SearchPath("ratio", (float("nan"), 1.0), (("train", ((0.5, "killed"),)),)),
     "path downwards": SearchPath("epochs", (10, 1), (("train", ((1, "killed"),)), ("test", ()))),
-    "lines": Lines((Line(EVIL, ((0, 0), (1, 1))), Line("q", ((0, 0), (1, 1)), "dotted", True)), "x", "y", 0.5, "m"),
+    "lines": Lines(
+        (Line(EVIL, ((0, 0), (1, 1))), Line("q", ((0, 0), (1, 1)), "dotted", True)), "x", "y", ((0.5, "m"), (0.6, EVIL))
+    ),
     "many lines": Lines(tuple(Line(f"l{n}", ((0, 0), (1, n))) for n in range(9)), "x", "y", shares="xy"),
     "matrix": Matrix(np.array([[0, 0.5], [1, 0]]), ((EVIL, 0, 1), ("NI", 1, 2)), (("0", 0, 1), ("1", 1, 2)), "x", "y"),
     "matrix without classes": Matrix(np.zeros((1, 3)), (("WI", 0, 1),), (), "x", "y"),

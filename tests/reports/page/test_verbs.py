@@ -74,7 +74,7 @@ def test_a_selection():
     assert lines["gini"][:4] == ((0, 0), (1, 1), (2, 2), (3, 2))
     assert lines["ideal"] == ((0, 0), (2, 2), (16, 2))
     assert lines["random, on average"][1] == (16, pytest.approx(0.8))
-    assert chart.picture.mark == 4
+    assert chart.picture.marks == ((4, "budget 4"),)
     assert [row.cells[0].text for row in of(section, "table")[0].rows] == ["gini", "other", "(ideal)"]
     assert of(section, "fold")[0].blocks[0].text == "By gini: 3, 1, 0, 2."
     assert of(section, "notes")[0].items == ("A note.", "dsa is left out: no features.")
