@@ -100,15 +100,25 @@ def test_processes_that_create_the_key_at_once_have_the_same(key):
 def test_a_process_that_is_late_takes_the_key_of_the_other(key, monkeypatch):
     link = os.link
 
-    def late(draft, path):
+    def late(draft, path, **follow):
         (key.parent / "key").write_bytes(b"k" * 32)
         key.chmod(0o600)
-        link(draft, path)
+        link(draft, path, **follow)
 
     monkeypatch.setattr(os, "link", late)
+    monkeypatch.setattr(os, "supports_dir_fd", {*os.supports_dir_fd, late})
     proof = prove("campaign", VALUES)
     assert key.read_bytes() == b"k" * 32
     assert is_proof(proof, "campaign", VALUES)
+
+
+@pytest.mark.parametrize("flag", ["O_TMPFILE", None])
+def test_nothing_but_the_key_is_left_with_and_without_nameless_files(key, monkeypatch, flag):
+    if flag is None:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    assert is_proof(prove("campaign", VALUES), "campaign", VALUES)
+    assert [path.name for path in key.parent.iterdir()] == ["key"]
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
 def whole(key):

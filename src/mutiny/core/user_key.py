@@ -14,7 +14,8 @@ import secrets
 import stat
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mutiny.core.json_values import Plain
@@ -151,13 +152,31 @@ def _create(path: Path) -> None:
     """Creates a key, unless another process was faster: either whole or not at all, and never in place of another."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check_folder(path)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".key-")  # only this user can read it
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(SMALLEST))
-            file.flush()
-            os.fsync(handle)
+    with _draft(path.parent) as (handle, draft):  # only this user can read it
+        os.write(handle, secrets.token_bytes(SMALLEST))
+        os.fsync(handle)
+        place = handle if os.link in os.supports_dir_fd else None  # if there is one, Linux follows links in /proc
         with suppress(FileExistsError):
-            os.link(draft, path)
+            os.link(draft, path, src_dir_fd=place)
+
+
+@contextmanager
+def _draft(folder: Path) -> Iterator[tuple[int, str]]:
+    """A new file and its name: on Linux one that vanishes with this process, so that no copy of a key is ever left."""
+    nameless = getattr(os, "O_TMPFILE", 0)
+    handle = -1
+    if nameless and Path("/proc/self/fd").exists():
+        with suppress(OSError):  # a file system without nameless files
+            handle = os.open(folder, nameless | os.O_WRONLY, 0o600)
+    if handle >= 0:
+        try:
+            yield handle, f"/proc/self/fd/{handle}"
+        finally:
+            os.close(handle)
+        return
+    handle, draft = tempfile.mkstemp(dir=folder, prefix=".key-")
+    try:
+        yield handle, draft
     finally:
+        os.close(handle)
         Path(draft).unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from mutiny.verbs.assess.gates.harmless_trials import AlarmSource
 
 TELLING = 0.5
 """Share of missed faults from which on a bin is worth naming."""
+FALSE_ALARMS = "false alarms in "
 TRIALS = {
     AlarmSource.OTHER_TEST_SETS: "test set{} drawn like this one",
     AlarmSource.RETRAINED_ORIGINALS: "original{} trained alike",
@@ -29,8 +30,7 @@ def calibration_sentence(calibration: GateCalibration) -> str:
     """
     sentences = [let_through(calibration)]
     if calibration.alarms:
-        alarms = ", and ".join(false_alarms(each) for each in calibration.alarms)
-        sentences.append(f"It raises {alarms}.")
+        sentences.append(f"It raises {_all_alarms(calibration.alarms)}.")
     if calibration.advice is not None:
         sentences.append(advice_sentence(calibration.advice, calibration))
     return " ".join(sentences)
@@ -62,7 +62,16 @@ def false_alarms(alarms: GateAlarms) -> str:
         return f"an unknown rate of false alarms over {TRIALS[alarms.source].format('s')}, because none was tried"
     low, high = (_percent(end) for end in (alarms.interval.low, alarms.interval.high))
     interval = f"{alarms.interval.level:.0%} interval {low} to {high}"
-    return f"false alarms in {_percent(alarms.rate)} of {_trials(alarms)} ({interval})"
+    return f"{FALSE_ALARMS}{_percent(alarms.rate)} of {_trials(alarms)} ({interval})"
+
+
+def _all_alarms(alarms: Sequence[GateAlarms]) -> str:
+    """The false alarms of all sources."""
+    rated = [each for each in alarms if each.rate is not None and not each.trivial]
+    shares = [false_alarms(each).removeprefix(FALSE_ALARMS) for each in rated]
+    last = f" and {shares.pop()}" if len(shares) > 1 else ""
+    parts = [f"{FALSE_ALARMS}{', '.join(shares)}{last}"] if rated else []
+    return "; ".join([*parts, *(false_alarms(each) for each in alarms if each not in rated)])
 
 
 def _trials(alarms: GateAlarms) -> str:
