@@ -147,7 +147,8 @@ def test_the_sentence_names_the_costliest_bin_that_mostly_passes_and_what_alarms
     assert calibration_sentence(found) == (
         "At `drop <= 2pt` you let 70% of the faults that cost 1 to 2 accuracy points pass. It raises false alarms in "
         "0% of 100 harmless variants on this test set (95% interval 0% to 4%). `drop <= 0.8pt` would let 0% of them "
-        "pass, with false alarms in 1% of 100 harmless variants on this test set (95% interval less than 0.1% to 5%)."
+        "pass, with false alarms in 1% of 100 harmless variants on this test set (95% interval less than 0.1% to 5%). "
+        "This is about the same network, exported or rounded; for a retrained one, it takes at least 5 originals."
     )
 
 

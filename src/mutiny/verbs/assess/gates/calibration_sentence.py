@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mutiny.core.errors import BadInput
 from mutiny.verbs.assess.cost_phrases import CostPhrases
 from mutiny.verbs.assess.gates.calibration import GateAdvice, GateAlarms, GateBin, GateCalibration
+from mutiny.verbs.assess.gates.grammar import parse_gate
 from mutiny.verbs.assess.gates.harmless_trials import AlarmSource
 
 TELLING = 0.5
 """Share of missed faults from which on a bin is worth naming."""
 FALSE_ALARMS = "false alarms in "
+SAME_NETWORK = (
+    "This is about the same network, exported or rounded; for a retrained one, it takes at least 5 originals."
+)
+"""What the advice for a comparison of two networks is about if too few originals tell of retraining."""
 TRIALS = {
     AlarmSource.OTHER_TEST_SETS: "test set{} drawn like this one",
     AlarmSource.RETRAINED_ORIGINALS: "original{} trained alike",
@@ -33,7 +39,17 @@ def calibration_sentence(calibration: GateCalibration) -> str:
         sentences.append(f"It raises {_all_alarms(calibration.alarms)}.")
     if calibration.advice is not None:
         sentences.append(advice_sentence(calibration.advice, calibration))
+        if calibration.advice.alarms.source is not AlarmSource.RETRAINED_ORIGINALS and _compares(calibration.gate):
+            sentences.append(SAME_NETWORK)
     return " ".join(sentences)
+
+
+def _compares(gate: str) -> bool:
+    """Whether a gate compares two networks, as far as its text can still be read."""
+    try:
+        return parse_gate(gate).is_paired
+    except BadInput:
+        return False
 
 
 def let_through(calibration: GateCalibration) -> str:
