@@ -117,18 +117,41 @@ def test_only_what_decides_a_job_makes_it_another(fuzzed, other, expected):
     assert len(store.campaigns()) == 2
 
 
-def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path, undisturbed):
-    class Fails(Counting):
-        def run(self, work, jobs):
-            def fragile(job):
-                if job.kind == "faults" and job.arguments[0] == "NEB":
-                    raise MemoryError("no room")
-                return work(job)
+class Fails(Counting):
+    """Fails the jobs of some faults."""
 
-            yield from super().run(fragile, jobs)
+    def __init__(self, *arguments):
+        super().__init__()
+        self.arguments = arguments
 
+    def run(self, work, jobs):
+        def fragile(job):
+            if job.kind == "faults" and tuple(job.arguments)[: len(self.arguments)] == self.arguments:
+                raise MemoryError("no room")
+            return work(job)
+
+        yield from super().run(fragile, jobs)
+
+
+def test_a_failed_harmless_change_is_told_and_tried_again(tmp_path, undisturbed):
     file = tmp_path / "a.mutiny"
-    result = mutiny.assess(subject_of(), store=file, engine=Fails(), **QUICK)
+    result = mutiny.assess(subject_of(), store=file, engine=Fails("", 1, 3), **QUICK)
+    alarms = result.notice.false_alarms
+    assert (alarms.changes, "MemoryError: no room" in alarms.failed) == (19, True)
+    assert any("MemoryError: no room" in note for note in result.notes)
+    assert mutiny.Assessment.from_json(result.to_json()) == result
+    assert not result.complete
+    engine = Counting()
+    again = mutiny.assess(subject_of(), store=file, engine=engine, **QUICK)
+    assert [name.split(" on ")[0] for name in engine.done] == ["harmless change"]
+    assert_same(again, undisturbed[1])
+    everything = mutiny.assess(subject_of(), engine=Fails(""), **QUICK).notice.false_alarms
+    assert (everything.changes, everything.rate) == (0, None)
+
+
+def test_a_failure_costs_one_operator_and_is_tried_again(tmp_path, undisturbed):
+    file = tmp_path / "a.mutiny"
+    result = mutiny.assess(subject_of(), store=file, engine=Fails("NEB"), **QUICK)
     operators = result.notice.operators
     assert {label for label, rate in operators.items() if rate.failed} == {"NEB"}
     assert "no room" in operators["NEB"].reason

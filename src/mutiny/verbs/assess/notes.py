@@ -28,6 +28,8 @@ def notes(subject: AssessedSubject, notice: Notice, search: FaultSearch) -> Iter
     """Caveats of the result."""
     reference, runner, said = notice.reference, search.runner, CostPhrases(notice.unit)
     yield from notes_on_inputs(search)
+    if notice.false_alarms is not None and notice.false_alarms.failed is not None:
+        yield f"Not all harmless changes could be tried: {notice.false_alarms.failed}. The same call tries them again."
     if reference.kind == "none":
         yield (
             "There is no notice rate: the subject has no inputs besides the test set, so what a fault costs cannot be "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mutiny.core.json_values import expect, expect_least, expect_share
+from mutiny.core.json_values import expect, expect_least, expect_share, omitted_if_none
 from mutiny.core.stats import Interval
 
 NEARLY = 1e-6
@@ -100,11 +100,13 @@ class FalseAlarms:
         changes: Number of changes: noise on all weights, as large as the rounding errors of bfloat16.
         noticed: Number of them that are noticed.
         rate: Share of them that is noticed; ``None`` without changes.
+        failed: Message of a job that failed, whose change is not among these; the same call tries it again.
     """
 
     changes: int
     noticed: int
     rate: float | None
+    failed: str | None = omitted_if_none()
 
     def __post_init__(self) -> None:
         expect(0 <= self.noticed <= self.changes, "notice.false_alarms.noticed", self.noticed, "at most all changes")

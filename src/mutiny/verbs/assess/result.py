@@ -105,8 +105,10 @@ class Assessment(Result):
 
     @property
     def complete(self) -> bool:
-        """Whether no job of any operator failed."""
-        return not any(rate.failed for rate in self.notice.operators.values())
+        """Whether no job of any operator failed, and none of a harmless change."""
+        alarms = self.notice.false_alarms
+        harmless_failed = alarms is not None and alarms.failed is not None
+        return not harmless_failed and not any(rate.failed for rate in self.notice.operators.values())
 
     def metrics(self) -> dict[str, float]:
         """The notice rate, overall, of each operator and of each judge."""

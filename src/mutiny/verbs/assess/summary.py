@@ -63,7 +63,7 @@ def notice_of(
         interval=overall.interval,
         bins=overall.bins,
         interval_other_inputs=_other_inputs(everything, unit, alpha, inputs, seed) if rated else None,
-        false_alarms=false_alarms(harmless),
+        false_alarms=false_alarms(harmless, failed.get("")),
         plan=planned_sizes(everything, units.tolist(), inputs, unit, alpha),
         unit=unit.name,
         alpha=alpha,
@@ -186,9 +186,9 @@ def _other_inputs(
     return notice_interval(costs, noticed, units_of(faults), edges=unit.edges, other_variance=variance)
 
 
-def false_alarms(harmless: Sequence[FoundFault]) -> FalseAlarms | None:
-    """How many harmless changes are noticed; ``None`` without any."""
-    if not harmless:
+def false_alarms(harmless: Sequence[FoundFault], failed: str | None = None) -> FalseAlarms | None:
+    """How many harmless changes are noticed; ``None`` without any, unless jobs failed."""
+    if not harmless and failed is None:
         return None
     noticed = sum(fault.record.noticed for fault in harmless)
-    return FalseAlarms(len(harmless), noticed, noticed / len(harmless))
+    return FalseAlarms(len(harmless), noticed, noticed / len(harmless) if harmless else None, failed)
