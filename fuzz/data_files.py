@@ -62,7 +62,7 @@ def array_file(draw: Random) -> bytes:
         shape, kind = draw.choice(SHAPES), draw.choice(KINDS)
         header = f"{{'descr': '{kind}', 'fortran_order': {draw.choice([False, True, 7])}, 'shape': {shape}, }}"
         header = draw.choice([header, header, header, "(" * 400, header * 500, "{'a': " * 90, "[]", "1 +"])
-        size = 70 * MEBI if rarely(draw) else draw.choice([1, 160])
+        size = 300 * MEBI if rarely(draw) else draw.choice([1, 160])
         start = draw.choice([b"\x93NUMPY\x01\x00", b"\x93NUMPY\x03\x00", b"\x93NUMPY\x09\x00"])
         length = struct.pack("<H" if start[6] == 1 else "<I", min(len(header), 65535))
         content = start + length + header.encode()[:65535] + bytes(size)
@@ -102,7 +102,7 @@ def idx(draw: Random, corpus: Path, folder: Path) -> Callable[[], None]:
     if draw.random() < 0.5:
         dimensions = draw.choice([0, 1, 2, 3, 8, 9, 255])
         sizes = b"".join(struct.pack(">I", draw.choice([0, 1, 6, 28, 60000, 1 << 31])) for _ in range(dimensions))
-        body = bytes(100 * MEBI if zipped and rarely(draw) else draw.choice([6, 4704]))
+        body = bytes(300 * MEBI if zipped and rarely(draw) else draw.choice([6, 4704]))
         content = bytes([0, 0, draw.choice([8, 9, 11, 12, 13, 14, 99]), dimensions]) + sizes + body
     else:
         content = mutated_bytes(draw, content)
