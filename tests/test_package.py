@@ -163,3 +163,11 @@ def test_public_names_are_sorted_importable_and_all_there_is():
     assert dir(mutiny) == sorted([*mutiny.__all__, "__version__"])
     with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
         _ = mutiny.nosuch
+
+
+def test_no_class_name_stands_twice_in_the_package():
+    files = sorted(Path(mutiny.__file__).parent.rglob("*.py"))
+    names = [
+        node.name for file in files for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ClassDef)
+    ]
+    assert {name for name in names if names.count(name) > 1} == set()

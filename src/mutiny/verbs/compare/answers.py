@@ -14,7 +14,7 @@ Texts = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class ComparedAnswers:
     """What one network answers to each input: right or wrong, or a score.
 
     Attributes:
@@ -53,7 +53,7 @@ class Answers:
         assert values is not None
         return float(values[which].mean())
 
-    def reordered(self, order: npt.NDArray[np.int64]) -> Answers:
+    def reordered(self, order: npt.NDArray[np.int64]) -> ComparedAnswers:
         """The answers to the inputs at ``order``, in that order."""
         places = order.tolist()
 

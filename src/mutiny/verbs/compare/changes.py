@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from mutiny.verbs.compare.answers import Answers
+from mutiny.verbs.compare.answers import ComparedAnswers
 from mutiny.verbs.compare.pairs import Pairs
 
 LISTED = 20
@@ -108,7 +108,7 @@ def confusion_changes(pairs: Pairs) -> tuple[ConfusionChange, ...]:
     return tuple(sorted(different, key=lambda change: (-abs(change.difference), change.target, change.answer))[:LISTED])
 
 
-def _said(answers: Answers, place: int) -> str:
+def _said(answers: ComparedAnswers, place: int) -> str:
     if answers.scores is not None:
         return f"{answers.scores[place]:.4g}"
     if answers.said is not None:

@@ -17,7 +17,7 @@ from mutiny.subjects.data.arrays import ArrayData
 from mutiny.subjects.given import Given, as_given
 from mutiny.subjects.tasks import Classification, Regression, Task
 from mutiny.verbs.compare.answer_files import columns_of, is_answers_file
-from mutiny.verbs.compare.answers import Answers
+from mutiny.verbs.compare.answers import ComparedAnswers
 from mutiny.verbs.compare.other_network import OtherNetwork
 from mutiny.verbs.compare.recorded import recorded_answers
 
@@ -27,7 +27,7 @@ FORMS = (
 )
 
 
-def recorded_form(value: Any, argument: str, slices: Collection[str]) -> Answers | None:
+def recorded_form(value: Any, argument: str, slices: Collection[str]) -> ComparedAnswers | None:
     """Recorded answers, from a file or a mapping of columns; ``None`` for another form.
 
     Args:
@@ -42,7 +42,7 @@ def recorded_form(value: Any, argument: str, slices: Collection[str]) -> Answers
     return None
 
 
-def given_answers(answers: Answers, name: str, **others: Any) -> Given:
+def given_answers(answers: ComparedAnswers, name: str, **others: Any) -> Given:
     """The common form of recorded answers; ``others`` are arguments that only networks have."""
     for argument, value in others.items():
         if value is not None:
@@ -90,7 +90,7 @@ def other_form(value: Any, given: Given, data: Any) -> OtherNetwork:
     return OtherNetwork(model, None, given.forward, getattr(model, "function", None))
 
 
-def models_of(other: Answers | OtherNetwork) -> list[nn.Module]:
+def models_of(other: ComparedAnswers | OtherNetwork) -> list[nn.Module]:
     """The model of B, if it is there already."""
     return [other.model] if isinstance(other, OtherNetwork) and other.model is not None else []
 

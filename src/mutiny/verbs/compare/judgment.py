@@ -13,12 +13,12 @@ from mutiny.core.stats.comparison import ComparisonVerdict, PairedComparison, co
 from mutiny.core.stats.comparison_power import InputsNeeded, inputs_to_compare, inputs_to_compare_scores
 from mutiny.verbs.compare.changes import ChangedInput, ConfusionChange, confusion_changes, most_changed
 from mutiny.verbs.compare.groups import GroupChange, group_changes
-from mutiny.verbs.compare.margin import Margin
+from mutiny.verbs.compare.margin import ComparisonMargin
 from mutiny.verbs.compare.pairs import Pairs
 from mutiny.verbs.compare.result import Difference, Flips
 from mutiny.verbs.compare.sentences import POINTS, assumption_text, margin_text
 
-USUAL_POINTS, USUAL_SHARE = Margin(0.5, "points"), Margin(1.0, "percent")
+USUAL_POINTS, USUAL_SHARE = ComparisonMargin(0.5, "points"), ComparisonMargin(1.0, "percent")
 """Default margins of answers and of scores."""
 
 
@@ -44,7 +44,7 @@ class Judgment:
 
 
 def judged(
-    pairs: Pairs, margin: Margin | None, alpha: float, metric: str, higher_is_better: bool, identical: bool
+    pairs: Pairs, margin: ComparisonMargin | None, alpha: float, metric: str, higher_is_better: bool, identical: bool
 ) -> Judgment:
     """Compares the answers of both networks.
 

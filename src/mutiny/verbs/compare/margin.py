@@ -16,14 +16,14 @@ FORMS = 'a number above 0 such as "0.5pt" (accuracy points), "1%" (of the mean s
 
 
 @dataclass(frozen=True)
-class Margin:
+class ComparisonMargin:
     """A tolerated loss, as the user wrote it.
 
     Args:
         number: Size of the margin.
         kind: ``"points"`` of accuracy, ``"percent"`` of the mean score of A, or ``"unit"``: the unit of the difference.
 
-    >>> Margin(0.5, "points").of_accuracy(), Margin(1, "percent").of_scores(-20.0)
+    >>> ComparisonMargin(0.5, "points").of_accuracy(), ComparisonMargin(1, "percent").of_scores(-20.0)
     (0.5, 0.2)
     """
 
@@ -59,16 +59,16 @@ class Margin:
         return abs(mean) * self.number / 100
 
 
-def as_margin(value: Any) -> Margin | None:
+def as_margin(value: Any) -> ComparisonMargin | None:
     """The margin that a user gave; ``None`` for the default.
 
     >>> as_margin("0.5pt"), as_margin(0.01)
-    (Margin(number=0.5, kind='points'), Margin(number=0.01, kind='unit'))
+    (ComparisonMargin(number=0.5, kind='points'), ComparisonMargin(number=0.01, kind='unit'))
     >>> as_margin("-1pt")
     Traceback (most recent call last):
     mutiny.core.errors.BadInput: margin='-1pt': expected a number above 0 such as ...
     """
-    if value is None or isinstance(value, Margin):
+    if value is None or isinstance(value, ComparisonMargin):
         return value
     match = TEXT.fullmatch(value) if isinstance(value, str) else None
     try:
@@ -78,4 +78,4 @@ def as_margin(value: Any) -> Margin | None:
     if not (match or is_number(value)) or not (math.isfinite(number) and number > 0):
         raise BadInput("margin", repr(value)[:60], FORMS)
     kinds: dict[str | None, Kind] = {None: "unit", "%": "percent"}
-    return Margin(number, kinds.get(match[2] if match else None, "points"))
+    return ComparisonMargin(number, kinds.get(match[2] if match else None, "points"))

@@ -15,7 +15,7 @@ from mutiny.models import Forward
 from mutiny.subjects.data import Data
 from mutiny.subjects.inference.passes import Pace, first_call, repeats, rows, settle
 from mutiny.subjects.tasks import Classification, Task
-from mutiny.verbs.compare.answers import Answers, Bools, Floats, Texts
+from mutiny.verbs.compare.answers import Bools, ComparedAnswers, Floats, Texts
 
 BATCH = 256
 """Inputs per forward pass by default: the same for both, so that only the networks make a difference."""
@@ -109,7 +109,7 @@ class NetworkSide:
             raise BadInput(f"output of {self.name}", wrong, "finite numbers", fix)
         return Evaluated(None, scores, None, None, digest.hexdigest())
 
-    def answers(self, found: Evaluated) -> Answers:
+    def answers(self, found: Evaluated) -> ComparedAnswers:
         """The result of `evaluated` with the identifiers of the inputs."""
         classes = self.data.classes
 
@@ -121,7 +121,7 @@ class NetworkSide:
         said = None if found.said is None else tuple(map(text, found.said.tolist()))
         targets = None if found.said is None else tuple(map(text, self.targets.tolist()))
         names = identifiers(self.data)
-        return Answers(names, found.correct, found.scores, said, targets, found.confidence, digest=found.digest)
+        return ComparedAnswers(names, found.correct, found.scores, said, targets, found.confidence, digest=found.digest)
 
     def _call(self, inputs: Any) -> Tensor:
         return first_call(self.forward, self.model, inputs, self.name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mutiny.core.errors import BadInput
-from mutiny.verbs.compare.answers import Answers, Bools, Floats, Texts
+from mutiny.verbs.compare.answers import Bools, ComparedAnswers, Floats, Texts
 
 SHOWN = 3
 """Identifiers in a message."""
@@ -22,11 +22,11 @@ class Pairs:
         b: Answers of B.
     """
 
-    a: Answers
-    b: Answers
+    a: ComparedAnswers
+    b: ComparedAnswers
 
     @classmethod
-    def of(cls, a: Answers, b: Answers) -> Pairs:
+    def of(cls, a: ComparedAnswers, b: ComparedAnswers) -> Pairs:
         """Puts the answers of B into the order of A; raises `BadInput` unless both are about the same inputs."""
         if (a.scores is None) != (b.scores is None):
             kinds = ["scores" if each.scores is not None else "answers that are right or wrong" for each in (a, b)]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from mutiny.core.errors import BadInput
-from mutiny.verbs.compare.answers import Answers, Texts
+from mutiny.verbs.compare.answers import ComparedAnswers, Texts
 
 COLUMNS = ("id", "correct", "score", "answer", "target")
 """Columns with a meaning; others can be used as slices."""
@@ -19,7 +19,7 @@ WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no":
 Columns = Mapping[str, Any]
 
 
-def recorded_answers(columns: Columns, argument: str, slices: Iterable[str] = ()) -> Answers:
+def recorded_answers(columns: Columns, argument: str, slices: Iterable[str] = ()) -> ComparedAnswers:
     """Answers from columns, with every value checked.
 
     Args:
@@ -43,12 +43,12 @@ def recorded_answers(columns: Columns, argument: str, slices: Iterable[str] = ()
     kept = {name: _texts(columns[name], name, argument, empty=True) for name in slices if name in columns}
     more: dict[str, Any] = {"columns": kept, "others": tuple(name for name in columns if name not in COLUMNS)}
     if kind == "score":
-        return Answers(ids, scores=_scores(columns["score"], ids, argument), **more)
+        return ComparedAnswers(ids, scores=_scores(columns["score"], ids, argument), **more)
     if kind == "correct":
-        return Answers(ids, _flags(columns["correct"], argument), **more)
+        return ComparedAnswers(ids, _flags(columns["correct"], argument), **more)
     said, targets = (_texts(columns[name], name, argument) for name in ("answer", "target"))
     correct = np.array([answer == target for answer, target in zip(said, targets, strict=True)])
-    return Answers(ids, correct, said=said, targets=targets, **more)
+    return ComparedAnswers(ids, correct, said=said, targets=targets, **more)
 
 
 def column_texts(values: Any, name: str, argument: str) -> Texts:

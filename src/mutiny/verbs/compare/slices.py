@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mutiny.core.errors import BadInput
-from mutiny.verbs.compare.answers import Answers, Texts
+from mutiny.verbs.compare.answers import ComparedAnswers, Texts
 from mutiny.verbs.compare.groups import CLASS
 from mutiny.verbs.compare.recorded import column_texts
 
@@ -27,7 +27,7 @@ def slice_names(slices: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def sliced(slices: Slices, a: Answers | None, b: Any, inputs: int) -> Mapping[str, Texts]:
+def sliced(slices: Slices, a: ComparedAnswers | None, b: Any, inputs: int) -> Mapping[str, Texts]:
     """The values of a mapping, in the order of A's inputs; empty if columns of recorded answers are named.
 
     Args:
@@ -43,7 +43,7 @@ def sliced(slices: Slices, a: Answers | None, b: Any, inputs: int) -> Mapping[st
                 raise BadInput("slices", f"{len(values):,} values of {name}", f"{inputs:,}, one for each input")
         return columns
     for name in slice_names(slices):
-        recorded = [side for side in (a, b) if isinstance(side, Answers)]
+        recorded = [side for side in (a, b) if isinstance(side, ComparedAnswers)]
         if not any(name in side.columns for side in recorded):
             others = sorted({other for side in recorded for other in side.others})
             fix = f"There are: {', '.join(others)[:200]}." if others else "There are no further columns."

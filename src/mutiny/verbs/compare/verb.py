@@ -16,9 +16,9 @@ from mutiny.subjects.data.labels import unknown
 from mutiny.subjects.given import only_first
 from mutiny.subjects.inference.passes import UNSTEADY
 from mutiny.subjects.tasks import task_record
-from mutiny.verbs.compare.answers import Answers, Texts
+from mutiny.verbs.compare.answers import ComparedAnswers, Texts
 from mutiny.verbs.compare.judgment import judged
-from mutiny.verbs.compare.margin import Margin
+from mutiny.verbs.compare.margin import ComparisonMargin
 from mutiny.verbs.compare.network_side import BATCH, Evaluated, NetworkSide
 from mutiny.verbs.compare.other_network import OtherNetwork
 from mutiny.verbs.compare.pairs import Pairs
@@ -53,10 +53,10 @@ class Compare(Verb[Sides, Comparison]):
         opaque: Whether the code of a network cannot be read, so that its answers are never taken from a store.
     """
 
-    a: Answers | None
-    b: OtherNetwork | Answers
+    a: ComparedAnswers | None
+    b: OtherNetwork | ComparedAnswers
     b_name: str
-    margin: Margin | None
+    margin: ComparisonMargin | None
     alpha: float
     higher_is_better: bool | None
     slices: Mapping[str, Texts] = field(default_factory=dict)
@@ -157,8 +157,8 @@ class Compare(Verb[Sides, Comparison]):
             for side, recorded in ((state.a, self.a), (state.b, self.b))
         ]
         a, b = answers
-        assert isinstance(a, Answers)
-        assert isinstance(b, Answers)
+        assert isinstance(a, ComparedAnswers)
+        assert isinstance(b, ComparedAnswers)
         return Pairs.of(replace(a, columns={**a.columns, **self.slices}), b)
 
     def _same(self, state: Sides, found: list[Evaluated]) -> Sameness:
